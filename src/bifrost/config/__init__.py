@@ -1,0 +1,1 @@
+"""The configuration file as one typed model, with errors that name file and line."""

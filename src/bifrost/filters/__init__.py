@@ -1,0 +1,1 @@
+"""What happens to one message. No I/O."""

@@ -1,0 +1,1 @@
+"""What happens on one connection. No I/O."""

@@ -1,0 +1,1 @@
+"""Who owns which name. Decides, does no I/O."""

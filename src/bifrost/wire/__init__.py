@@ -1,0 +1,1 @@
+"""Kafka's bytes and nothing else: frames, message schemas, error codes."""
