@@ -1,9 +1,9 @@
 """Kafka's message definitions: read from kafka-clients jars, merged into one table.
 
-A kafka-clients jar carries every message of the protocol as JSON with comments under `common/message/`. A newer
-Kafka drops old versions of a message (KIP-896) and adds new ones, so the table is the union of the releases it is
-told about: for each version of a message the newest release that defines it decides. The result keeps facts only:
-names, types, version ranges, nullability, defaults, tags, entity types.
+A kafka-clients jar carries every message of the protocol as JSON with comments under `common/message/`. A
+newer Kafka drops old versions of a message (KIP-896) and adds new ones, so the table is the union of the
+releases it is told about: for each version of a message the newest release that defines it decides. The
+result keeps facts only: names, types, version ranges, nullability, defaults, tags, entity types.
 
 `verify` proves the union: projected onto any one version, the merged definition is that release's own.
 
@@ -89,7 +89,7 @@ def write_versions(versions: set[int], *, is_open: bool) -> str:
 
 
 def build_table(releases: Mapping[str, Definitions]) -> list[Json]:
-    """Merge the releases (oldest first) into one definition per message that is sent to a broker, or answers one."""
+    """Merge the releases (oldest first) into one definition per message that a broker receives or answers."""
     newest = list(releases.values())[-1]
     merged: Definitions = {}
     for definitions in releases.values():
@@ -280,6 +280,6 @@ def _compact_field(field: Json) -> Json:
 
 
 def write_table(sources: Sequence[str], table: Sequence[Json]) -> str:
-    """Write the table as one JSON object, one message per line, so that a new release reads well as a diff."""
+    """Write the table as one JSON object, one message per line: a new release then reads well as a diff."""
     lines = ",\n".join(json.dumps(message, separators=(",", ":")) for message in table)
     return f'{{"sources":{json.dumps(list(sources), separators=(",", ":"))},"messages":[\n{lines}\n]}}\n'

@@ -122,8 +122,8 @@ def to_snake_case(kafka_name: str) -> str:
 class Field:
     """One field of a message or of a struct in it, over all versions.
 
-    A field is on the wire in the versions of `versions`; in those that are also in `tagged` it is a tagged field
-    with the number `tag`. Versions are always those of the whole message.
+    A field is on the wire in the versions of `versions`; in those that are also in `tagged` it is a tagged
+    field with the number `tag`. Versions are always those of the whole message.
     """
 
     kafka_name: str
@@ -140,12 +140,12 @@ class Field:
     tagged: VersionRange
     tag: int | None
     flexible: VersionRange | None
-    """The versions in which this field alone is written flexibly, where that differs from the message (the client
-    ID of the request header never is); None: as the message."""
+    """The versions in which this field alone is written flexibly; None: as the message. Only the client ID of
+    the request header differs: it never is."""
     default: Default
-    """What the attribute is when the field is absent, see `Default`. None is null; records always start null."""
+    """What the attribute is when the field is absent. None is null; records always start null."""
     entity_type: str | None
-    """Kafka's own `entityType`, e.g. `topicName`. Most entities have none: wire/entities.py classifies all."""
+    """Kafka's own `entityType`, e.g. `topicName`. Most entities have none: wire/entities.py has them all."""
     ignorable: bool
     """Whether a value other than the default may be dropped silently in a version without the field."""
     map_key: bool
