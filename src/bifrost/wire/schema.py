@@ -241,6 +241,11 @@ def message_names() -> tuple[str, ...]:
     return tuple(_table())
 
 
+def read_schemas(table: Mapping[str, Any]) -> list[MessageSchema]:
+    """Build the schemas of a whole table (the JSON object of `schemas.json`), in its order."""
+    return [_build_message(entry) for entry in table["messages"]]
+
+
 @cache
 def _table() -> dict[str, dict[str, Any]]:
     text = files("bifrost.wire").joinpath("schemas.json").read_text(encoding="utf-8")
