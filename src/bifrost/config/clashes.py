@@ -1,0 +1,232 @@
+"""What no single field shows: ports, names and users that get in each other's way.
+
+It works on plain mappings and lists, not on the model, so that it finds what it can in a file that has other
+mistakes as well: whatever is absent or malformed (`bad`) is passed over, and is reported by whoever found it
+so.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH, NameTemplate, fold
+
+Loc = tuple[str | int, ...]
+"""Where a value stands: keys and indexes from the root."""
+
+MAX_LISTENER_SETS = 64
+_WILDCARD_IPV4 = "0.0.0.0"  # noqa: S104 - recognised, not bound
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """Two places that cannot both stand, or one that cannot stand at all."""
+
+    loc: Loc
+    """The later of the two."""
+
+    text: str
+    """What is wrong and how to mend it."""
+
+    first: Loc | None = None
+    """The earlier of the two."""
+
+
+def find_clashes(data: object, bad: Collection[Loc] = ()) -> list[Clash]:
+    """Find everything that gets in the way of something else.
+
+    Args:
+        data: the configuration as mappings and sequences, keys as in the file.
+        bad: places already known to be wrong; nothing is concluded from them.
+    """
+    tree = _Tree(data, bad)
+    sets: Loc = ("proxy", "listener_sets")
+    return [
+        *_port_clashes(tree),
+        *_repeated(tree, [(*sets, index, "name") for index in tree.indexes(*sets)]),
+        *_tenant_clashes(tree),
+        *_topic_clashes(tree),
+        *_repeated(tree, list(_username_locs(tree)), why="the user name decides the tenant"),
+    ]
+
+
+class _Tree:
+    """Reads values of the expected type, and None for anything else."""
+
+    def __init__(self, data: object, bad: Collection[Loc]) -> None:
+        self._data = data
+        self._bad = bad
+
+    def get(self, *loc: str | int) -> object:
+        value = self._data
+        for depth, step in enumerate(loc, 1):
+            if loc[:depth] in self._bad:
+                return None
+            if isinstance(step, str):
+                value = value.get(step) if isinstance(value, Mapping) else None
+            elif isinstance(value, Sequence) and not isinstance(value, str) and step < len(value):
+                value = value[step]
+            else:
+                return None
+        return value
+
+    def text(self, *loc: str | int) -> str | None:
+        value = self.get(*loc)
+        return value if isinstance(value, str) else None
+
+    def number(self, *loc: str | int) -> int | None:
+        value = self.get(*loc)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def indexes(self, *loc: str | int) -> range:
+        value = self.get(*loc)
+        return range(len(value)) if isinstance(value, Sequence) and not isinstance(value, str) else range(0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ports:
+    loc: Loc
+    what: str
+    host: str
+    low: int
+    high: int
+
+
+def _port_clashes(tree: _Tree) -> Iterator[Clash]:
+    seen: list[_Ports] = []
+    for index in list(tree.indexes("proxy", "listener_sets"))[:MAX_LISTENER_SETS]:
+        for ports in _ports_of_set(tree, ("proxy", "listener_sets", index, "port_range")):
+            if ports.low > ports.high:
+                yield Clash(
+                    (*ports.loc, "start"),
+                    f"the range starts at {ports.low}, after its end {ports.high}: exchange the two",
+                )
+                continue
+            for other in seen:
+                low, high = max(ports.low, other.low), min(ports.high, other.high)
+                if low <= high and _hosts_overlap(ports.host, other.host):
+                    some = f"port {low} is" if low == high else f"ports {low} to {high} are"
+                    yield Clash(
+                        ports.loc,
+                        f"{some} taken twice, by {ports.what} and by {other.what}: move one of them",
+                        other.loc,
+                    )
+                    break
+            seen.append(ports)
+
+
+def _ports_of_set(tree: _Tree, at: Loc) -> list[_Ports]:
+    """Return the ports of one listener set in the order of the file."""
+    name = tree.text(*at[:-1], "name")
+    suffix = f" of {name}" if name else ""
+    host = tree.text(*at, "bind_host") or _WILDCARD_IPV4
+    found = []
+    bootstrap = tree.number(*at, "bootstrap_port")
+    if bootstrap is not None:
+        found.append(_Ports((*at, "bootstrap_port"), f"bootstrap_port{suffix}", host, bootstrap, bootstrap))
+    start = tree.number(*at, "broker_port_range", "start")
+    end = tree.number(*at, "broker_port_range", "end")
+    if start is not None and end is not None:
+        found.append(_Ports((*at, "broker_port_range"), f"broker_port_range{suffix}", host, start, end))
+    keys = tree.get(*at)
+    order = list(keys) if isinstance(keys, Mapping) else []
+    return sorted(found, key=lambda ports: order.index(ports.loc[-1]))
+
+
+def _hosts_overlap(one: str, other: str) -> bool:
+    """Whether binding the same port on both fails.
+
+    A listener on `::` takes IPv6 only (asyncio sets IPV6_V6ONLY), so it stands beside one on 0.0.0.0. A host
+    name may resolve to either family, so it overlaps with both wildcards.
+    """
+    one, other = ("127.0.0.1" if host.lower() == "localhost" else host.lower() for host in (one, other))
+    if one == other:
+        return True
+    for wildcard, host in ((one, other), (other, one)):
+        if wildcard == _WILDCARD_IPV4:
+            return ":" not in host
+        if wildcard == "::":
+            return ":" in host or not host.replace(".", "").isdigit()
+    return False
+
+
+def _tenant_clashes(tree: _Tree) -> Iterator[Clash]:
+    """Report tenants of which one's prefix begins another's; each later one once."""
+    names = {}
+    for index in tree.indexes("tenants"):
+        name = tree.text("tenants", index, "name")
+        if name is not None:
+            names[index] = name
+    template = NameTemplate()
+    prefixes = {index: fold(template.prefix(name)) for index, name in names.items()}
+    first_with: dict[str, int] = {}
+    for index, prefix in prefixes.items():
+        first_with.setdefault(prefix, index)
+    clashes: dict[int, int] = {}
+    for index, prefix in prefixes.items():
+        for length in range(1, len(prefix) + 1):
+            other = first_with.get(prefix[:length], index)
+            if other != index:
+                later, earlier = max(index, other), min(index, other)
+                clashes[later] = min(earlier, clashes.get(later, earlier))
+    for later, earlier in sorted(clashes.items()):
+        text = _overlap_text(template, names[earlier], names[later])
+        yield Clash(("tenants", later, "name"), text, ("tenants", earlier, "name"))
+
+
+def _overlap_text(template: NameTemplate, earlier: str, later: str) -> str:
+    if earlier == later:
+        return f"tenant {later} is given twice: rename one or merge the two"
+    short, long = sorted((earlier, later), key=len)
+    rest = template.prefix(long)[len(template.prefix(short)) :]
+    if not rest:
+        return (
+            f"tenant names {earlier} and {later} differ only in . and _, and Kafka refuses topics whose "
+            "names do: rename one"
+        )
+    return (
+        f"tenant names {earlier} and {later} overlap: topic {rest}x of {short} and topic x of {long} would "
+        f"be one on the broker ({template.prefix(long)}x): rename one, e.g. with - in place of . or _"
+    )
+
+
+def _topic_clashes(tree: _Tree) -> Iterator[Clash]:
+    template = NameTemplate()
+    for tenant in tree.indexes("tenants"):
+        at: Loc = ("tenants", tenant, "allowed_topics")
+        prefix = template.prefix(tree.text("tenants", tenant, "name") or "")
+        locs = [(*at, index) for index in tree.indexes(*at)]
+        yield from _repeated(tree, locs)
+        room = MAX_TOPIC_NAME_LENGTH - len(prefix)
+        for loc in locs:
+            topic = tree.text(*loc)
+            if topic is not None and len(topic) > room:
+                text = (
+                    f"topic {topic[:20]}... has {len(topic)} characters: shorten it to {room}, for its name "
+                    f"on the broker begins with {prefix} and may have {MAX_TOPIC_NAME_LENGTH}"
+                )
+                yield Clash(loc, text)
+
+
+def _username_locs(tree: _Tree) -> Iterator[Loc]:
+    for tenant in tree.indexes("tenants"):
+        at: Loc = ("tenants", tenant, "auth", "credentials")
+        for index in tree.indexes(*at):
+            yield (*at, index, "username")
+
+
+_KINDS: dict[str | int, str] = {"name": "listener set", "username": "username"}
+
+
+def _repeated(tree: _Tree, locs: Sequence[Loc], why: str = "") -> Iterator[Clash]:
+    """Report each text that stands at more than one of `locs`, at every place but its first."""
+    first: dict[str, Loc] = {}
+    for loc in locs:
+        value = tree.text(*loc)
+        if value is None:
+            continue
+        if value in first:
+            kind = _KINDS.get(loc[-1], "topic")
+            reason = f", and {why}" if why else ""
+            yield Clash(loc, f"{kind} {value} is given twice{reason}: remove or rename one", first[value])
+        else:
+            first[value] = loc

@@ -1,0 +1,143 @@
+"""What the model says of a file, in words for the one who wrote it.
+
+Pydantic finds what is wrong; this says where in the file's own terms, what was found and what to write
+instead. Values under `credentials` are never repeated, whatever they are.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from bifrost.config.clashes import Loc
+from bifrost.config.document import show_key
+
+_EXPECTED = {
+    "bool_type": "true or false, without quotes",
+    "int_type": "a whole number, without quotes",
+    "string_type": "a text: put it in quotes",
+    "tuple_type": "a list",
+    "model_type": "a mapping of keys to values",
+}
+
+
+def explain(error: ValidationError, data: object, model: type[BaseModel]) -> Iterator[tuple[Loc, str]]:
+    """Yield where and what for every error the model has of `data`.
+
+    Errors of the whole (loc ()) that are not about its kind are left out: `clashes.py` reports those with
+    their places.
+    """
+    for detail in error.errors(include_url=False, include_input=False):
+        loc: Loc = tuple(detail["loc"])
+        if not loc and detail["type"] != "model_type":
+            continue
+        # Pydantic calls a list too short as well when none of its entries is valid.
+        if detail["type"] != "too_short" or not _value(loc, data):
+            yield loc, _text(detail, loc, data, model)
+
+
+def show_loc(loc: Loc) -> str:
+    """Return a place as `tenants[0].auth`; the root is `the file`."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{show_key(step)}" for step in loc)
+    return text.removeprefix(".") or "the file"
+
+
+def _text(detail: ErrorDetails, loc: Loc, data: object, model: type[BaseModel]) -> str:
+    kind, context = detail["type"], detail.get("ctx", {})
+    where = show_loc(loc)
+    if kind == "extra_forbidden":
+        return f"{where}: unknown key; {_suggestion(str(loc[-1]), loc[:-1], model)}"
+    if kind == "missing":
+        return f"{where} is missing: add it, e.g. {loc[-1]}: {_example(loc, model)}"
+    if kind in _EXPECTED:
+        return f"{where}: expected {_EXPECTED[kind]}, found {_found(loc, data)}"
+    if kind == "value_error":
+        return f"{where}: {detail['msg'].removeprefix('Value error, ')}"
+    if kind in ("greater_than_equal", "less_than_equal"):
+        bound = "at least" if kind == "greater_than_equal" else "at most"
+        limit = context["ge" if kind == "greater_than_equal" else "le"]
+        return f"{where}: must be {bound} {limit}, found {_found(loc, data)}"
+    if kind == "too_short":
+        hint = _EMPTY_HINTS.get(loc[-1], "add one")
+        return f"{where}: is empty: {hint}"
+    if kind == "too_long":
+        return f"{where}: has {context['actual_length']} entries, at most {context['max_length']} are allowed"
+    if kind == "string_too_short":
+        return f"{where}: is empty: write a text"
+    if kind == "string_too_long":
+        return f"{where}: longer than {context['max_length']} characters: shorten it"
+    return f"{where}: {detail['msg']}"
+
+
+_EMPTY_HINTS: dict[str | int, str] = {
+    "allowed_topics": "list the tenant's topics, or leave the key out so that any name is its own"
+}
+STRAY_HINT = "a password never stands in this file: write it to a file and name that with password_file"
+
+
+def _suggestion(key: str, parent: Loc, model: type[BaseModel]) -> str:
+    section = section_at(model, parent)
+    known = sorted(set(section.model_fields) - {"password"}) if section else []
+    if key == "password":
+        return STRAY_HINT
+    plain = re.sub("([a-z0-9])([A-Z])", r"\1_\2", key).replace("-", "_").lower()
+    # Needed here only, and it costs memory that a running gateway would keep.
+    from difflib import get_close_matches
+
+    close = get_close_matches(plain, known, n=1)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"known here: {', '.join(known)}"
+
+
+def section_at(model: type[BaseModel], loc: Loc) -> type[BaseModel] | None:
+    """Return the section of the model that stands at `loc`, None when there is none."""
+    section: type[BaseModel] | None = model
+    for step in loc:
+        if isinstance(step, int):
+            continue
+        field = section.model_fields.get(step) if section else None
+        section = _section_of(field.annotation) if field else None
+    return section
+
+
+def _section_of(annotation: Any) -> type[BaseModel] | None:
+    """Return the section inside `Section`, `tuple[Section, ...]` or `Section | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _section_of(part))), None)
+
+
+def _example(loc: Loc, model: type[BaseModel]) -> str:
+    section = section_at(model, loc[:-1])
+    field: FieldInfo | None = section.model_fields.get(str(loc[-1])) if section else None
+    return str(field.examples[0]) if field and field.examples else "..."
+
+
+def _value(loc: Loc, data: object) -> object:
+    for step in loc:
+        if isinstance(data, Mapping) and isinstance(step, str):
+            data = data.get(step)
+        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
+            data = data[step]
+        else:
+            return None
+    return data
+
+
+def _found(loc: Loc, data: object) -> str:
+    value = _value(loc, data)
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    if "credentials" in loc:
+        return "a text" if isinstance(value, str) else "something else"
+    if isinstance(value, bool):
+        return f"the truth value {str(value).lower()} (YAML reads yes, no, on and off as one)"
+    if isinstance(value, str):
+        return f"the text {value[:60]!r}"
+    return f"the number {str(value)[:60]}"

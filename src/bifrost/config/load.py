@@ -1,0 +1,178 @@
+"""A configuration file becomes a `Config`, or a list of everything that is wrong with it.
+
+The steps: read the text, compose it with the line of every value (`document.py`), read the password files,
+hold the values against the model (`model.py`, worded by `explain.py`), look for what gets in each other's
+way (`clashes.py`). Each step goes on after mistakes as far as it can, so that an operator mends a file in
+one round.
+"""
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from bifrost.config.clashes import Loc, find_clashes
+from bifrost.config.document import Document, DocumentError, read_document
+from bifrost.config.errors import ConfigError, Problem
+from bifrost.config.explain import STRAY_HINT, explain, section_at, show_loc
+from bifrost.config.model import Config
+from bifrost.config.secrets import Secret
+
+MAX_FILE_BYTES = 1 << 20
+"""Largest configuration file, in bytes: some 6,500 tenants, read in some two seconds."""
+
+MAX_PASSWORD_BYTES = 4096
+"""Largest password file, in bytes; a larger one is not a password but a wrong path."""
+
+
+def load(path: str | Path) -> Config:
+    """Read a configuration file and the password files it names.
+
+    Raises:
+        ConfigError: with every problem found, each with its line.
+    """
+    file = str(path)
+    try:
+        document = read_document(_read_text(Path(path)))
+    except DocumentError as error:
+        raise ConfigError([Problem(file, error.line, error.text)]) from None
+    except _UnreadableError as error:
+        raise ConfigError([Problem(file, None, str(error))]) from None
+    config, problems = _check(document, Path(path).parent)
+    if config is None or problems:
+        raise ConfigError([Problem(file, line, text) for line, text in problems])
+    return config
+
+
+class _UnreadableError(Exception):
+    """Why a file cannot be read, in words for the operator."""
+
+
+def _read_file(path: Path, max_bytes: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(max_bytes + 1)
+    except FileNotFoundError:
+        raise _UnreadableError("no such file") from None
+    except IsADirectoryError:
+        raise _UnreadableError("a directory, not a file") from None
+    except PermissionError:
+        raise _UnreadableError("may not be read by this user: change its owner or mode") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a path"
+        raise _UnreadableError(f"cannot be read ({reason})") from None
+    if len(content) > max_bytes:
+        raise _UnreadableError(f"larger than {max_bytes} bytes: is it the right file?")
+    return content
+
+
+def _read_text(path: Path) -> str:
+    content = _read_file(path, MAX_FILE_BYTES)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DocumentError(line, "not UTF-8: save the file in that encoding") from None
+
+
+def _check(document: Document, folder: Path) -> tuple[Config | None, list[tuple[int, str]]]:
+    """Return the configuration when the document has one, and what is wrong, with lines."""
+    data = document.data
+    if not isinstance(data, dict):
+        what = "is empty" if data is None else "is not a mapping"
+        text = f"the file {what}: write the sections proxy, upstream and tenants"
+        return None, [(document.line_of(()), text)]
+    found = {loc: (line, text) for loc, line, text in document.problems if loc is not None}
+    others = [(line, text) for loc, line, text in document.problems if loc is None]
+
+    def report(loc: Loc, text: str) -> None:
+        # What is wrong inside something already reported is its consequence.
+        if not any(loc[:depth] in found for depth in range(1, len(loc) + 1)):
+            found[loc] = (document.line_of(loc), text)
+
+    for loc in _remove_empty(data, ()):
+        report(loc, f"{show_loc(loc)} has no value: write one, or remove the line")
+    for loc, text in _read_passwords(data, folder):
+        report(loc, text)
+    config = None
+    try:
+        config = Config.model_validate(data)
+    except ValidationError as error:
+        for loc, text in explain(error, data, Config):
+            report(loc, text)
+    for clash in find_clashes(data, found.keys()):
+        earlier = f" (see line {document.line_of(clash.first)})" if clash.first else ""
+        report(clash.loc, clash.text + earlier)
+    return config, list(dict.fromkeys([*others, *found.values()]))
+
+
+def _remove_empty(value: object, loc: Loc) -> Iterator[Loc]:
+    """Take keys without a value out of the known sections, and yield where they stood.
+
+    `allowed_topics:` with nothing behind it must not count as absent: that would give the tenant every name.
+    """
+    if isinstance(value, dict):
+        for key in [key for key, content in value.items() if content is None]:
+            section = section_at(Config, loc)
+            if section and key in section.model_fields and key != "password":
+                del value[key]
+                yield (*loc, key)
+        for key, content in value.items():
+            yield from _remove_empty(content, (*loc, key))
+    elif isinstance(value, list):
+        for index, content in enumerate(value):
+            if content is None:
+                yield (*loc, index)
+            yield from _remove_empty(content, (*loc, index))
+
+
+def _read_passwords(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:
+    """Put a `password` beside every `password_file`, and yield what is wrong with the files.
+
+    A credential whose file cannot be read gets an empty one: the configuration as a whole is refused then.
+    """
+    for loc, credential in _credentials(data):
+        if "password" in credential:
+            at = (*loc, "password")
+            yield at, f"{show_loc(at)}: {STRAY_HINT}"
+        credential["password"] = Secret(b"")
+        name = credential.get("password_file")
+        if isinstance(name, str) and name:
+            at = (*loc, "password_file")
+            path = folder / name
+            try:
+                credential["password"] = _read_password(path)
+            except _UnreadableError as error:
+                hint = (
+                    "" if Path(name).is_absolute() else "; a relative path starts at the folder of this file"
+                )
+                yield at, f"{show_loc(at)}: password file {path}: {error}{hint}"
+
+
+def _read_password(path: Path) -> Secret:
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        mode = stat.S_IFREG  # opening it says what is wrong
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        # Opening a pipe would wait for a writer that may never come.
+        raise _UnreadableError("not a regular file")
+    password = _read_file(path, MAX_PASSWORD_BYTES)
+    password = password.removesuffix(b"\n").removesuffix(b"\r")
+    if not password.strip():
+        raise _UnreadableError("empty: write the password into it")
+    if b"\0" in password:
+        raise _UnreadableError("holds a NUL byte, which SASL/PLAIN cannot carry: is it the right file?")
+    return Secret(password)
+
+
+def _credentials(data: dict[str, object]) -> Iterator[tuple[Loc, dict[str, object]]]:
+    """Yield every credential that is a mapping, and where it stands."""
+    tenants = data.get("tenants")
+    for index, tenant in enumerate(tenants if isinstance(tenants, list) else ()):
+        auth = tenant.get("auth") if isinstance(tenant, dict) else None
+        credentials = auth.get("credentials") if isinstance(auth, dict) else None
+        for number, credential in enumerate(credentials if isinstance(credentials, list) else ()):
+            if isinstance(credential, dict):
+                yield ("tenants", index, "auth", "credentials", number), credential

@@ -1,0 +1,124 @@
+"""The kinds of value a configuration is made of: text, ports, hosts, addresses, names.
+
+Each says in its error what it expects, in words an operator can act on. Numbers and texts are not turned
+into each other: YAML reads `0123` and `1:30` as numbers, and a password user called `123` must not depend on
+that.
+"""
+
+import ipaddress
+import re
+from typing import Annotated, NamedTuple
+
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, StrictStr
+
+from bifrost.config.name_template import MAX_TENANT_NAME_LENGTH
+from bifrost.config.units import read_duration_ms, read_size_bytes
+
+_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+_HOST = re.compile(r"[a-zA-Z0-9_]([a-zA-Z0-9_.-]*[a-zA-Z0-9_.])?")
+_MAX_HOST_LENGTH = 253  # RFC 1035, section 2.3.4, as text
+_WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - recognised, not bound
+
+
+class Address(NamedTuple):
+    """A host and a port."""
+
+    host: str
+    """Host name or IP address, an IPv6 address without brackets."""
+
+    port: int
+    """TCP port, 1 to 65535."""
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def read_address(value: object) -> Address:
+    """Read `host:port`, or `[address]:port` for IPv6.
+
+    Raises:
+        ValueError: it is not of that form, or the port is not 1 to 65535.
+    """
+    if isinstance(value, Address):
+        return value
+    expected = "write host:port, e.g. kafka-1.internal:9092"
+    if not isinstance(value, str):
+        raise ValueError(expected)
+    if "://" in value:
+        raise ValueError(f"{expected}, without the protocol before ://")
+    if "," in value:
+        raise ValueError(f"{expected}; several addresses are several entries of the list")
+    host, colon, port = value.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit():
+        raise ValueError(f"{value!r} has no port; {expected}")
+    if len(port) > 5 or not 1 <= int(port) <= 65535:
+        raise ValueError(f"port {port[:20]} is not between 1 and 65535; {expected}")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+        if ":" not in host:
+            raise ValueError(f"{value!r} has brackets, which only an IPv6 address has; {expected}")
+    elif ":" in host:
+        raise ValueError(f"{value!r} has more than one colon; write an IPv6 address as [::1]:9092")
+    return Address(_check_host(host), int(port))
+
+
+def _check_host(host: str) -> str:
+    """Return `host` when it is a host name or an IP address."""
+    if host.startswith("[") or host.endswith("]"):
+        raise ValueError(f"{host!r} has brackets; write an IPv6 address without them here")
+    if ":" in host:
+        try:
+            ipaddress.IPv6Address(host)
+        except ValueError:
+            hint = "; the port is a setting of its own" if host.count(":") == 1 else ""
+            raise ValueError(f"{host!r} is no host name and no IP address{hint}") from None
+        return host
+    if len(host) > _MAX_HOST_LENGTH or ".." in host or not _HOST.fullmatch(host):
+        raise ValueError(f"{host!r} is no host name and no IP address")
+    if re.fullmatch(r"[0-9.]+", host):
+        try:
+            ipaddress.IPv4Address(host)
+        except ValueError:
+            raise ValueError(f"{host!r} is no IPv4 address") from None
+    return host
+
+
+def _check_advertised_host(host: str) -> str:
+    if host in _WILDCARDS:
+        raise ValueError(f"clients cannot connect to {host}; write the name they reach the gateway by")
+    return _check_host(host)
+
+
+def _check_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} has characters other than a-z, A-Z, 0-9, '.', '_' and '-'")
+    return name
+
+
+def _check_topic(name: str) -> str:
+    if name in (".", ".."):
+        raise ValueError(f"{name!r} is no topic name in Kafka")
+    return _check_name(name)
+
+
+def _check_username(name: str) -> str:
+    # SASL/PLAIN separates its fields by NUL (RFC 4616); the rest would make log lines lie.
+    if not name.isprintable() or name != name.strip():
+        raise ValueError(f"{name!r} has control characters, or spaces at an end")
+    return name
+
+
+Flag = StrictBool
+Text = Annotated[StrictStr, Field(min_length=1)]
+Count = StrictInt
+Port = Annotated[StrictInt, Field(ge=1, le=65535)]
+Host = Annotated[Text, AfterValidator(_check_host)]
+AdvertisedHost = Annotated[Text, AfterValidator(_check_advertised_host)]
+Name = Annotated[
+    StrictStr, Field(min_length=1, max_length=MAX_TENANT_NAME_LENGTH), AfterValidator(_check_name)
+]
+TopicName = Annotated[Text, AfterValidator(_check_topic)]
+Username = Annotated[StrictStr, Field(min_length=1, max_length=256), AfterValidator(_check_username)]
+BrokerAddress = Annotated[Address, BeforeValidator(read_address)]
+SizeBytes = Annotated[StrictInt, BeforeValidator(read_size_bytes)]
+DurationMs = Annotated[StrictInt, BeforeValidator(read_duration_ms)]

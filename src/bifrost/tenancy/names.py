@@ -1,0 +1,138 @@
+"""Virtual and physical names of one tenant: a pure, injective, reversible mapping.
+
+    virtual           physical                 when
+    orders            __vt_acme_orders         the topic exists for the tenant, or its namespace is dynamic
+    users             __vt_acme_/users         it does not: the denied form
+    (empty)           __vt_acme_/              the same
+    /x                __vt_acme_//x            the same: no topic can be called that
+    a group ID, id    __vt_acme_id             always; so is a transactional ID
+
+The denied form has a character that no topic on a broker has, so it can never exist there and never be
+created: the broker itself gives the answer it gives for a name that is not a topic, and the gateway needs no
+answer of its own. The reverse direction gives None for what is not the tenant's: another's name, an internal
+topic, a name outside its list.
+
+Names are bytes, as on the wire: `rewrite` replaces them without decoding. Nothing here remembers anything;
+the counterpart that does is the engine's table of names. Where two tenants' names could meet, the
+configuration is refused (`bifrost.config.clashes`). KIP-37 has the idea of namespaces.
+"""
+
+from collections.abc import Iterable
+from typing import NewType
+
+from bifrost.config.name_template import NameTemplate
+
+VirtualTopic = NewType("VirtualTopic", bytes)
+"""A topic as the tenant calls it, in UTF-8."""
+
+PhysicalTopic = NewType("PhysicalTopic", bytes)
+"""A topic as the physical cluster calls it, or a denied form, in UTF-8."""
+
+VirtualGroup = NewType("VirtualGroup", bytes)
+"""A group ID as the tenant calls it, in UTF-8."""
+
+PhysicalGroup = NewType("PhysicalGroup", bytes)
+"""A group ID as the physical cluster calls it, in UTF-8."""
+
+VirtualTransactionalId = NewType("VirtualTransactionalId", bytes)
+"""A transactional ID as the tenant calls it, in UTF-8."""
+
+PhysicalTransactionalId = NewType("PhysicalTransactionalId", bytes)
+"""A transactional ID as the physical cluster calls it, in UTF-8."""
+
+_DENIED_MARK = b"/"
+
+
+class TenantNames:
+    """The names of one tenant, in both directions.
+
+    Args:
+        tenant: the tenant's name.
+        allowed_topics: the topics that exist for it; None for a dynamic namespace, in which every name does.
+        template: how its physical names are built.
+    """
+
+    __slots__ = ("_allowed", "_denied_prefix", "prefix", "tenant")
+
+    tenant: str
+    prefix: bytes
+    """What every physical name of the tenant begins with."""
+
+    def __init__(
+        self, tenant: str, allowed_topics: Iterable[str] | None = None, template: NameTemplate | None = None
+    ) -> None:
+        self.tenant = tenant
+        self.prefix = (template or NameTemplate()).prefix(tenant).encode()
+        self._denied_prefix = self.prefix + _DENIED_MARK
+        self._allowed = (
+            None if allowed_topics is None else frozenset(topic.encode() for topic in allowed_topics)
+        )
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether any topic name is the tenant's own."""
+        return self._allowed is None
+
+    def is_allowed(self, topic: VirtualTopic) -> bool:
+        """Whether the topic exists for the tenant, or may: nothing is said about the broker having it."""
+        if self._allowed is not None:
+            return topic in self._allowed
+        # With the mark in front it would look like the denied form of another name; it is not legal anyway.
+        return bool(topic) and not topic.startswith(_DENIED_MARK)
+
+    def denied(self, topic: VirtualTopic) -> PhysicalTopic:
+        """Return the physical name under which this topic can never exist."""
+        return PhysicalTopic(self._denied_prefix + topic)
+
+    def physical_topic(self, topic: VirtualTopic) -> PhysicalTopic:
+        """Return what the physical cluster calls the topic; the denied form when it is not the tenant's."""
+        if self.is_allowed(topic):
+            return PhysicalTopic(self.prefix + topic)
+        return self.denied(topic)
+
+    def virtual_topic(self, topic: PhysicalTopic) -> VirtualTopic | None:
+        """Return what the tenant calls the topic, also from a denied form; None when it is foreign to the
+        tenant.
+
+        Exactly the results of `physical_topic` have a virtual name, so a topic that lies under the tenant's
+        prefix but not in its list is foreign too.
+        """
+        if not topic.startswith(self.prefix):
+            return None
+        name = VirtualTopic(topic[len(self.prefix) :])
+        if self.is_allowed(name):
+            return name
+        if not name.startswith(_DENIED_MARK):
+            return None
+        denied = VirtualTopic(name[len(_DENIED_MARK) :])
+        return None if self.is_allowed(denied) else denied
+
+    def physical_group(self, group_id: VirtualGroup) -> PhysicalGroup:
+        """Return what the physical cluster calls the group; every group ID, the empty one too, is the
+        tenant's own."""
+        return PhysicalGroup(self.prefix + group_id)
+
+    def virtual_group(self, group_id: PhysicalGroup) -> VirtualGroup | None:
+        """Return what the tenant calls the group, None when it is foreign to the tenant."""
+        return VirtualGroup(group_id[len(self.prefix) :]) if group_id.startswith(self.prefix) else None
+
+    def physical_transactional_id(self, transactional_id: VirtualTransactionalId) -> PhysicalTransactionalId:
+        """Return what the physical cluster calls the transactional ID."""
+        return PhysicalTransactionalId(self.prefix + transactional_id)
+
+    def virtual_transactional_id(
+        self, transactional_id: PhysicalTransactionalId
+    ) -> VirtualTransactionalId | None:
+        """Return what the tenant calls the transactional ID, None when it is foreign to the tenant."""
+        if not transactional_id.startswith(self.prefix):
+            return None
+        return VirtualTransactionalId(transactional_id[len(self.prefix) :])
+
+    def virtual_text(self, text: bytes) -> bytes:
+        """Return an error text of the broker without the tenant's prefixes, so that its names read as
+        virtual ones.
+
+        Every occurrence goes, wherever it stands: a name may be quoted, in a list or have a partition behind
+        it.
+        """
+        return text.replace(self._denied_prefix, b"").replace(self.prefix, b"")
