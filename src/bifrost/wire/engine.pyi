@@ -1,0 +1,188 @@
+"""Types and contract of the compiled engine; how it works stands in engine.pyx."""
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Any
+
+from bifrost.wire.errors import FrameTooLarge
+from bifrost.wire.message import Struct
+
+SLOT_DECODE: int
+"""The slot of a field that cannot be rewritten in place: where it holds something, the frame is to be decoded."""
+
+class Kind(IntEnum):
+    """Kinds of an op in a program and of a field in a layout."""
+
+    SKIP = ...
+    STRING = ...
+    BYTES = ...
+    UUID = ...
+    ARRAY = ...
+    STRUCT = ...
+    TAGS = ...
+    END = ...
+    RECORDS = ...
+    BOOL = ...
+    INT8 = ...
+    INT16 = ...
+    UINT16 = ...
+    INT32 = ...
+    UINT32 = ...
+    INT64 = ...
+    FLOAT64 = ...
+
+class Flag(IntEnum):
+    """Flags of an op in a program and of a field in a layout; FIXED is a program's, LIST and on a layout's."""
+
+    COMPACT = ...
+    NULLABLE = ...
+    FIXED = ...
+    LIST = ...
+    PRESENT = ...
+    TAGGED = ...
+    IGNORABLE = ...
+
+class Names:
+    """One direction of one namespace: what each name is called on the other side.
+
+    Args:
+        missing: asked with (slot, name) when the slot's table is None or lacks the name. It may put what it answers
+            into the table; the engine does not. None: the frame cannot be rewritten in place. It may call the engine.
+    """
+
+    tables: list[dict[bytes, bytes] | None]
+    """By slot, 1 to 7 (0 is unused): name to replacement; strings as UTF-8, UUIDs as 16 bytes."""
+    missing: Callable[[int, bytes], bytes | None]  # read-only
+
+    def __init__(self, missing: Callable[[int, bytes], bytes | None]) -> None: ...
+
+class Program:
+    """What `rewrite` does with one message at one version.
+
+    Args:
+        ops: (kind, flags, slot, a, b), see engine.pyx.
+        tags: (tag, index of its first op, or -1 if a slot lies within).
+    Raises:
+        ValueError: an op points outside the program.
+    """
+
+    def __init__(
+        self, ops: Sequence[tuple[int, int, int, int, int]], tags: Sequence[tuple[int, int]] = ()
+    ) -> None: ...
+
+class Peek(Program):
+    """Which numbers near the front of a body `peek` reads."""
+
+class Layout:
+    """A message class, or that of a struct, and its fields as they are at one version.
+
+    Args:
+        cls: the class; its instances have every field as an attribute.
+        name: what errors call it.
+        flexible: whether the struct ends with tagged fields (KIP-482).
+        fields: (attribute, kind, flags, tag, default, layout of the struct, smallest size of an element in bytes).
+    Raises:
+        ValueError: a field is incomplete.
+    """
+
+    def __init__(
+        self,
+        cls: type[Struct],
+        name: str,
+        flexible: bool,
+        fields: Sequence[tuple[str, int, int, int, object, Layout | None, int]],
+    ) -> None: ...
+
+def rewrite(
+    program: Program, frame: bytes | memoryview, start: int, names: Names, head: bytes | None = None
+) -> list[bytes | memoryview] | None:
+    """Copy a frame with its names replaced.
+
+    Null strings and the zero UUID are left alone; empty strings are looked up like any other.
+
+    Args:
+        frame: a frame without its length. Runs of 4096 bytes and more of a `bytes` are not copied but leave as
+            memoryviews that keep it alive; of anything else nothing is kept.
+        start: where the body begins, in bytes.
+        head: the header to send instead of frame[:start].
+    Returns:
+        The pieces of the new frame, its 4-byte length included; or None if it has to be decoded: it has an unknown
+        tagged field, one with a slot in it, something under SLOT_DECODE, or `names` knows no replacement.
+    Raises:
+        MalformedFrame: the body does not parse, goes on behind its end, or a replacement is too long for a string.
+        TypeError, ValueError: `names` answered with something that is not bytes, or not 16 for a UUID.
+    """
+
+def peek(peek: Peek, frame: bytes | memoryview, start: int) -> tuple[int, ...]:
+    """Read the numbers that `peek` names, in the message's order; bools as False and True.
+
+    Args:
+        frame: a frame without its length.
+        start: where the body begins, in bytes.
+    Raises:
+        MalformedFrame: the frame ends before the last of them.
+    """
+
+def decode(layout: Layout, frame: bytes | memoryview, start: int, allow_trailing: bool = False) -> Any:
+    """Read a message: an instance of the layout's class.
+
+    Fields that the version lacks get their defaults. Unknown tagged fields are skipped and not kept. Records of
+    4096 bytes and more in a `bytes` are memoryviews that keep it alive; everything else is copied.
+
+    Args:
+        frame: a frame without its length, or any other bytes.
+        start: where the body begins, in bytes.
+        allow_trailing: whether bytes may be left over.
+    Raises:
+        MalformedFrame: the body does not parse, or goes on behind its end.
+    """
+
+def encode(layout: Layout, message: Struct, head: bytes) -> bytes:
+    """Write a whole frame: 4-byte length, the header `head`, the message.
+
+    Tagged fields are left out while they are at their defaults, as Kafka's own classes do.
+
+    Raises:
+        EncodeError: a field cannot be written, see there.
+    """
+
+def encode_body(layout: Layout, message: Struct) -> bytes:
+    """Write a message alone, for one that is embedded in another.
+
+    Raises:
+        EncodeError: a field cannot be written, see there.
+    """
+
+class Framer:
+    """Splits the byte stream of one connection into frames; has the shape of asyncio's BufferedProtocol.
+
+    Args:
+        max_frame_bytes: the largest frame accepted, without its 4-byte length.
+    """
+
+    max_frame_bytes: int
+    """May be changed at any time; holds for the frames whose length is read from then on."""
+    failed: FrameTooLarge | None  # read-only
+    """Why no further frame can be found, once that is so."""
+    first_bytes: bytes  # read-only
+    """The first 16 bytes ever received, to tell TLS and HTTP by."""
+
+    def __init__(self, max_frame_bytes: int) -> None: ...
+    @property
+    def buffered(self) -> int:
+        """Bytes held of an unfinished frame, its length included."""
+
+    def get_buffer(self, sizehint: int = -1) -> memoryview:
+        """Return writable memory to receive into, never empty; the hint is ignored."""
+
+    def buffer_updated(self, size: int) -> list[bytes | memoryview]:
+        """Take note that `size` bytes were received into the last buffer; return the frames whole now.
+
+        A frame of 8 KiB and more is a `bytes` of its own. A smaller one is a read-only memoryview; it stays valid
+        as long as it is held, but holds 64 KiB: copy what is to be kept.
+
+        Raises:
+            FrameTooLarge: a length is negative, zero or above the limit. The frames before it are returned first,
+                and the next call raises, whatever its size. `failed` tells at once.
+            ValueError: `size` is more than the buffer had.
+        """

@@ -1,0 +1,367 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The one compiled module: it walks Kafka frames and rewrites, decodes, encodes, peeks into and splits them.
+
+It knows no API. What to do at which byte is data that `bifrost.wire.programs` compiles from the schema, per
+message and version. Every length is checked against what is left of the frame before it is used, an array's
+count times its smallest element too; whatever does not parse raises MalformedFrame.
+
+A `Program` (for `rewrite`) is flat, so that walking it takes no recursion. An op is (kind, flags, slot, a, b):
+
+    SKIP                    a bytes: neighbouring fields of fixed size are one op
+    STRING, BYTES, UUID     slot: 0 neutral, 1..7 looked up in Names.tables[slot], SLOT_DECODE
+    ARRAY a, b              loop over the ops up to its END; a: op behind that END, b: smallest element in bytes
+                            (flag FIXED: b is the size of every element, all are skipped at once, no loop)
+    STRUCT a                nullable: int8 marker; if null, go on at op a
+    TAGS a, b               tagged fields: the entries a .. a+b-1 of `tags`, which are (tag, op) and op = -1 if a
+                            slot lies within; their ops stand behind the program's own END, each closed by END
+    END                     of a loop's element, a tagged field, the program
+
+    ProduceRequest v9, TransactionalId and Name with slots:      0  STRING  COMPACT|NULLABLE, slot 3
+                                                                 1  SKIP    6            Acks, TimeoutMs
+                                                                 2  ARRAY   COMPACT, a=11, b=3
+                                                                 3    STRING  COMPACT, slot 1
+                                                                 4    ARRAY   COMPACT, a=9, b=6
+                                                                 5      SKIP    4        Index
+                                                                 6      BYTES   COMPACT|NULLABLE   Records
+                                                                 7      TAGS    0, 0
+                                                                 8      END
+                                                                 9    TAGS    0, 0
+                                                                10    END
+                                                                11  TAGS    0, 0
+                                                                12  END
+
+A `Layout` (for `decode` and `encode`) is a message class and its fields, (name, kind, flags, tag, default, layout
+of the struct, smallest size in bytes), those absent at this version too; depth is the schema's, so it may recurse.
+A `Peek` is a program of SKIP, STRING, BYTES and number ops; the numbers are the answer.
+
+Source: the Kafka protocol guide; KIP-482 (flexible versions); Kafka's MessageDataGenerator.
+"""
+
+cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_GetItemWithError
+from cpython.list cimport PyList_GET_SIZE, PyList_New, PyList_SET_ITEM
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.memoryview cimport PyMemoryView_FromObject
+from cpython.object cimport PyObject, PyObject_GetAttr, PyObject_SetAttr
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy, memmove
+
+from bifrost.wire.errors import EncodeError, FrameTooLarge, MalformedFrame
+
+cdef extern from "Python.h":
+    object PyType_GenericAlloc(type cls, Py_ssize_t items)
+    int _PyBytes_Resize(PyObject** bytes, Py_ssize_t size) except -1
+    PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t size) except NULL
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+    long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
+
+
+cpdef enum Kind:
+    SKIP, STRING, BYTES, UUID, ARRAY, STRUCT, TAGS, END
+    RECORDS, BOOL, INT8, INT16, UINT16, INT32, UINT32, INT64, FLOAT64
+
+cpdef enum Flag:
+    COMPACT = 1      # length + 1 as a varint, instead of int16 (string) or int32
+    NULLABLE = 2
+    FIXED = 4        # Program: array of elements of one size
+    LIST = 4         # Layout: array of this kind
+    PRESENT = 8      # Layout: this version has the field, untagged
+    TAGGED = 16      # Layout: this version has the field, tagged
+    IGNORABLE = 32   # Layout: a value that this version cannot carry is left out without error
+
+cdef enum:
+    MAX_DEPTH = 16         # arrays and tagged fields within each other; Kafka's deepest has 5
+    MAX_STRING = 0x7FFF    # bytes; Kafka refuses longer ones in compact form as well
+    SLICE = 4096           # bytes: longer runs are cheaper to slice than to copy
+    LOCAL = 4096           # bytes of output that need no memory of their own
+    OWN = 8192             # bytes: a frame from here on leaves the chunk as its own bytes
+    CHUNK = 65536          # bytes read at once while no large frame is under way
+    DIRECT = 32768         # bytes: an unfinished frame above this is received straight into its own memory
+    SPARES = 16            # chunks kept for the next reader
+    FIRST_BYTES = 16
+
+SLOT_DECODE = 255
+cdef int DECODE = SLOT_DECODE
+
+
+include "engine_bytes.pxi"
+
+
+# ---- rewrite ----
+
+@cython.final
+cdef class Names:
+    """One direction of one namespace: what each name is on the other side."""
+    cdef public list tables
+    cdef readonly object missing
+
+    def __init__(self, missing):
+        self.missing = missing
+        self.tables = [None] * 8
+
+    cdef object replacement(self, int slot, bytes name):
+        cdef PyObject* known
+        cdef object table = self.tables[slot] if slot < PyList_GET_SIZE(self.tables) else None
+        cdef object value = None
+        if table is not None:
+            known = PyDict_GetItemWithError(<dict?>table, name)
+            if known != NULL:
+                return <bytes?><object>known
+        value = self.missing(slot, name)
+        return None if value is None else <bytes?>value
+
+
+cdef struct Op:
+    uint8_t kind, flags, slot
+    int32_t a, b
+
+cdef struct Tag:
+    int64_t tag
+    int32_t op
+
+cdef class Program:
+    """What `rewrite` does with one message at one version."""
+    cdef Op* ops
+    cdef Tag* tags
+
+    def __cinit__(self, ops, tags=()):
+        cdef Py_ssize_t i, n = len(ops), m = len(tags)
+        self.ops = <Op*>PyMem_RawMalloc(n * sizeof(Op) + 1)
+        self.tags = <Tag*>PyMem_RawMalloc(m * sizeof(Tag) + 1)
+        if self.ops == NULL or self.tags == NULL:
+            raise MemoryError()
+        for i, (kind, flags, slot, a, b) in enumerate(ops):
+            target = a if kind in (ARRAY, STRUCT) else 0
+            if not (0 <= target < n and 0 <= a and 0 <= b < 65536 and (slot < 8 or slot == SLOT_DECODE)):
+                raise ValueError(f"op {i} is out of range: {(kind, flags, slot, a, b)}")
+            if kind == TAGS and a + b > m or kind == ARRAY and b == 0:
+                raise ValueError(f"op {i} is out of range: {(kind, flags, slot, a, b)}")
+            self.ops[i] = Op(kind, flags, slot, a, b)
+        if n == 0 or self.ops[n - 1].kind != END:
+            raise ValueError("a program closes with END")
+        for i, (tag, op) in enumerate(tags):
+            if not -1 <= op < n:
+                raise ValueError(f"tag {tag} has no ops")
+            self.tags[i] = Tag(tag, op)
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.ops)
+        PyMem_RawFree(self.tags)
+
+
+cdef int cut(Output* out) except -1:
+    """Close what is in the output as a segment."""
+    if out.size:
+        out.sent += out.size
+        (<list>out.segments).append(take(out))
+    return 0
+
+cdef int copy_run(Reader* r, Output* out, Py_ssize_t to) except -1:
+    """Take the frame over unchanged as far as `to`."""
+    cdef Py_ssize_t size = to - out.copied
+    if size >= SLICE and out.owner != NULL:
+        cut(out)
+        (<list>out.segments).append(window(<object>out.owner, r.data + out.copied, size, True))
+        out.sent += size
+    else:
+        put(out, r.data + out.copied, size)
+    out.copied = to
+    return 0
+
+cdef int substitute(Op* op, Reader* r, Output* out, Names names, Py_ssize_t at, Py_ssize_t size) except -1:
+    """Replace the `size` bytes before r.pos, whose field began at `at`. 0: this frame has to be decoded."""
+    cdef const uint8_t* old = r.data + r.pos - size
+    cdef bytes name
+    cdef Py_ssize_t new_size
+    if op.slot == DECODE:
+        return 0
+    name = names.replacement(op.slot, PyBytes_FromStringAndSize(<const char*>old, size))
+    if name is None:
+        return 0
+    new_size = PyBytes_GET_SIZE(name)
+    if new_size == size and memcmp(PyBytes_AS_STRING(name), old, size) == 0:
+        return 1
+    copy_run(r, out, at)
+    if op.kind == STRING:
+        if new_size > MAX_STRING:
+            fail(r, "string is too long after its replacement")
+        put_length(out, new_size, op.flags, 2)
+    elif new_size != 16:
+        raise ValueError("a UUID is replaced by 16 bytes")
+    put(out, PyBytes_AS_STRING(name), new_size)
+    out.copied = r.pos
+    return 1
+
+cdef struct Level:
+    int32_t again        # array: first op of an element; tagged fields: op behind TAGS
+    int32_t tags         # op TAGS, or -1 for an array
+    int64_t left         # elements or tagged fields still to come, this one included
+    Py_ssize_t end       # tagged field: where its content must end
+
+cdef inline int enter_tag(Program program, Reader* r, Level* level) except -2:
+    """The first op of the next tagged field; -1: it is unknown or holds a slot."""
+    cdef int64_t tag = read_varint(r), size = read_varint(r)
+    cdef Op* op = &program.ops[level.tags]
+    cdef int i
+    need(r, size)
+    level.end = r.pos + size
+    for i in range(op.a, op.a + op.b):
+        if program.tags[i].tag == tag:
+            return program.tags[i].op
+    return -1
+
+cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
+    """Rewrite the body. 1: done; 0: this frame has to be decoded."""
+    cdef Level stack[MAX_DEPTH]
+    cdef Level* level = stack - 1
+    cdef Op* op
+    cdef Py_ssize_t at
+    cdef int64_t n
+    cdef int i = 0, kind
+    while True:
+        op = &program.ops[i]
+        i += 1
+        kind = op.kind
+        if kind == SKIP:
+            need(r, op.a)
+            r.pos += op.a
+        elif kind == STRING:
+            at = r.pos
+            n = read_string_length(r, op.flags)
+            if n >= 0:
+                r.pos += n
+                if op.slot and (n or op.slot != DECODE) and not substitute(op, r, out, names, at, n):
+                    return 0
+        elif kind == BYTES:
+            n = read_bytes_length(r, op.flags)
+            if n > 0:
+                if op.slot:
+                    return 0
+                r.pos += n
+        elif kind == TAGS:
+            n = read_varint(r)
+            if n:
+                level = push(level, stack, r, i, i - 1, n)
+                i = enter_tag(program, r, level)
+                if i < 0:
+                    return 0
+        elif kind == ARRAY:
+            n = read_count(r, op.flags, op.b)
+            if n > 0:
+                if op.slot:
+                    return 0
+                if op.flags & FIXED:
+                    r.pos += n * op.b
+                else:
+                    level = push(level, stack, r, i, -1, n)
+                    continue
+            i = op.a
+        elif kind == END:
+            if level < stack:
+                return 1
+            level.left -= 1
+            if level.tags < 0:
+                if level.left:
+                    i = level.again
+                else:
+                    level -= 1
+                continue
+            if r.pos != level.end:
+                fail(r, "tagged field has another size than announced")
+            if level.left:
+                i = enter_tag(program, r, level)
+                if i < 0:
+                    return 0
+            else:
+                i = level.again
+                level -= 1
+        elif kind == UUID:
+            need(r, 16)
+            r.pos += 16
+            if op.slot and memcmp(r.data + r.pos - 16, ZERO_UUID, 16) and not substitute(op, r, out, names, r.pos - 16, 16):
+                return 0
+        else:
+            if not read_marker(r, op.flags):
+                i = op.a
+            elif op.slot:
+                return 0
+
+cdef const char* ZERO_UUID = b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+
+cdef inline Level* push(Level* level, Level* stack, Reader* r, int again, int tags, int64_t left) except NULL:
+    if level == stack + MAX_DEPTH - 1:
+        fail(r, "nested too deeply")
+    level += 1
+    level.again = again
+    level.tags = tags
+    level.left = left
+    return level
+
+
+def rewrite(Program program not None, frame, Py_ssize_t start, Names names not None, bytes head=None):
+    """Copy a frame, its names replaced; None if that cannot be done in place."""
+    cdef Reader r
+    cdef Output out
+    cdef list segments = []
+    cdef Py_ssize_t size
+    open_frame(frame, start, &r)
+    open_output(&out)
+    out.segments = <PyObject*>segments
+    out.owner = <PyObject*>frame if r.own else NULL
+    out.copied = out.sent = 0
+    try:
+        put_be(&out, 0, 4)
+        if head is not None:
+            put(&out, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
+            out.copied = start
+        if not walk(program, &r, &out, names):
+            return None
+        if r.pos != r.end:
+            fail(&r, "frame goes on behind its body")
+        copy_run(&r, &out, r.end)
+        cut(&out)
+        size = out.sent - 4
+        if size > 0x7FFFFFFF:
+            fail(&r, "frame is too long after its replacements")
+        # Nobody else has seen the first segment yet.
+        write_size(<uint8_t*>PyBytes_AS_STRING(segments[0]), size)
+        return segments
+    finally:
+        Py_XDECREF(out.heap)
+        close_frame(&r)
+
+
+# ---- peek ----
+
+cdef class Peek(Program):
+    """Which numbers near the front of a body are of interest."""
+
+def peek(Peek peek not None, frame, Py_ssize_t start):
+    """Read the numbers that `peek` names."""
+    cdef Reader r
+    cdef Op* op = peek.ops
+    cdef list numbers = []
+    open_frame(frame, start, &r)
+    try:
+        while op.kind != END:
+            if op.kind == SKIP:
+                need(&r, op.a)
+                r.pos += op.a
+            elif op.kind == STRING:
+                r.pos += max(0, read_string_length(&r, op.flags))
+            elif op.kind == BYTES:
+                r.pos += max(0, read_bytes_length(&r, op.flags))
+            else:
+                numbers.append(read_number(&r, op.kind))
+            op += 1
+        return tuple(numbers)
+    finally:
+        close_frame(&r)
+
+
+include "engine_codec.pxi"
+include "engine_framer.pxi"

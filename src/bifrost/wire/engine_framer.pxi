@@ -1,0 +1,139 @@
+"""The framer: it splits a connection's byte stream into frames. Part of engine.pyx.
+
+Bytes are received into a chunk that a connection holds only while it has an unfinished frame there; an idle one
+holds none. An unfinished frame of more than DIRECT bytes gets memory of its own, which is not initialised: what
+its announced length costs is address space, until the bytes arrive.
+
+    get_buffer ──▶ chunk  [ given out ... lo | unfinished frame .. hi |  window for the transport  ]
+               └─▶ frame  [ received ........ at                     |  window for the transport  ]
+"""
+
+cdef uint8_t* spare_chunks[SPARES]
+cdef int spare_count = 0
+
+@cython.final
+@cython.no_gc
+@cython.freelist(16)
+cdef class Chunk:
+    """CHUNK bytes that go back to the spares when nobody looks at them any more."""
+    cdef uint8_t* data
+
+    def __cinit__(self):
+        global spare_count
+        if spare_count:
+            spare_count -= 1
+            self.data = spare_chunks[spare_count]
+        else:
+            self.data = <uint8_t*>PyMem_RawMalloc(CHUNK)
+            if self.data == NULL:
+                raise MemoryError()
+
+    def __dealloc__(self):
+        global spare_count
+        if spare_count < SPARES and self.data != NULL:
+            spare_chunks[spare_count] = self.data
+            spare_count += 1
+        else:
+            PyMem_RawFree(self.data)
+
+
+cdef class Framer:
+    """Splits the stream of one direction of one connection; has the shape of asyncio's BufferedProtocol."""
+    cdef public Py_ssize_t max_frame_bytes
+    cdef readonly object failed
+    cdef readonly bytes first_bytes
+    cdef Chunk chunk
+    cdef Py_ssize_t lo, hi
+    cdef bytes frame
+    cdef Py_ssize_t at
+    cdef int64_t passed
+
+    def __init__(self, Py_ssize_t max_frame_bytes):
+        self.max_frame_bytes = max_frame_bytes
+        self.first_bytes = b""
+
+    @property
+    def buffered(self):
+        """Bytes received that belong to an unfinished frame."""
+        return self.hi - self.lo if self.frame is None else self.at + 4
+
+    def get_buffer(self, sizehint=-1):
+        """Return writable memory to receive into, never empty."""
+        cdef Chunk fuller
+        if self.frame is not None:
+            return window(self.frame, PyBytes_AS_STRING(self.frame) + self.at, PyBytes_GET_SIZE(self.frame) - self.at,
+                          False)
+        if self.chunk is None:
+            self.chunk = Chunk()
+            self.lo = self.hi = 0
+        elif self.hi > CHUNK - CHUNK // 4:
+            # The unfinished frame moves; frames given out keep the old chunk as it is.
+            fuller, self.chunk = self.chunk, Chunk()
+            memcpy(self.chunk.data, fuller.data + self.lo, self.hi - self.lo)
+            self.hi -= self.lo
+            self.lo = 0
+        return window(self.chunk, self.chunk.data + self.hi, CHUNK - self.hi, False)
+
+    def buffer_updated(self, Py_ssize_t size):
+        """Take note that `size` bytes were received; return the frames that are whole now."""
+        cdef list frames
+        if self.failed is not None:
+            raise self.failed
+        if size < 0 or size > self.room():
+            raise ValueError("more bytes than there was room for")
+        if self.frame is not None:
+            return self.take_frame(size)
+        if self.chunk is None:
+            return []
+        if PyBytes_GET_SIZE(self.first_bytes) < FIRST_BYTES:
+            self.first_bytes += self.chunk.data[self.hi:self.hi + min(size, FIRST_BYTES - len(self.first_bytes))]
+        self.hi += size
+        frames = self.split()
+        if self.lo == self.hi:
+            self.chunk = None
+            self.lo = self.hi = 0
+        if self.failed is not None and not frames:
+            raise self.failed
+        return frames
+
+    cdef Py_ssize_t room(self):
+        if self.frame is not None:
+            return PyBytes_GET_SIZE(self.frame) - self.at
+        return 0 if self.chunk is None else CHUNK - self.hi
+
+    cdef list take_frame(self, Py_ssize_t size):
+        cdef bytes frame = self.frame
+        self.at += size
+        if self.at < PyBytes_GET_SIZE(frame):
+            return []
+        self.passed += 4 + self.at
+        self.frame = None
+        return [frame]
+
+    cdef list split(self):
+        """Take the whole frames out of the chunk; prepare for a large unfinished one."""
+        cdef const uint8_t* data
+        cdef list frames = []
+        cdef Py_ssize_t size, here
+        while self.hi - self.lo >= 4:
+            data = self.chunk.data + self.lo
+            size = <int32_t>be32(data)
+            if size <= 0 or size > self.max_frame_bytes:
+                self.failed = FrameTooLarge(size, self.max_frame_bytes, self.passed)
+                self.lo = self.hi
+                break
+            here = self.hi - self.lo - 4
+            if here < size:
+                if size > DIRECT:
+                    self.frame = PyBytes_FromStringAndSize(NULL, size)
+                    memcpy(PyBytes_AS_STRING(self.frame), data + 4, here)
+                    self.at = here
+                    self.lo = self.hi
+                break
+            if size >= OWN:
+                frames.append(PyBytes_FromStringAndSize(<const char*>data + 4, size))
+            else:
+                frames.append(window(self.chunk, data + 4, size, True))
+            self.lo += 4 + size
+            self.passed += 4 + size
+        return frames

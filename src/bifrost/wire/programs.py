@@ -1,0 +1,286 @@
+"""From a schema to what the engine runs: programs (rewrite), layouts (decode, encode) and peeks.
+
+Compiled once per message and version and kept; the op format is drawn in engine.pyx. Neighbouring fields of fixed
+size become one op, an array of fixed-size elements is one op too, and the smallest size of every array's element
+is worked out here, so that the engine can check a count before it believes it.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from bifrost.wire.engine import SLOT_DECODE, Flag, Kind, Layout, Peek, Program
+from bifrost.wire.message import Struct, message_class
+from bifrost.wire.schema import Field, FieldType, MessageSchema, message_schema
+
+_FIXED_SIZES = {
+    FieldType.BOOL: 1,
+    FieldType.INT8: 1,
+    FieldType.INT16: 2,
+    FieldType.UINT16: 2,
+    FieldType.INT32: 4,
+    FieldType.UINT32: 4,
+    FieldType.INT64: 8,
+    FieldType.FLOAT64: 8,
+    FieldType.UUID: 16,
+}
+_LOOK_UPS = range(1, 8)
+"""The engine's slots with a table of names; only strings and UUIDs can have one."""
+
+_Op = tuple[int, int, int, int, int]
+
+
+def compile_program(name: str, version: int, slots: Mapping[str, int]) -> Program:
+    """Compile what `rewrite` does with the body of a message.
+
+    Args:
+        name: Kafka's name of the message.
+        version: one that the schema has.
+        slots: dotted path of Kafka's field names (`Topics.Topic`) to the engine's slot: 1 to 7 for strings and UUIDs
+            and arrays of them, SLOT_DECODE also for bytes, records, arrays, nullable structs and whatever is tagged.
+            A field that is not named is neutral; one that this version lacks is skipped.
+    Raises:
+        ValueError: the message has no such version, a path is no field of it, or a field cannot have its slot.
+    """
+    return _compile_program(name, version, tuple(sorted(slots.items())))
+
+
+@cache
+def _compile_program(name: str, version: int, slots: tuple[tuple[str, int], ...]) -> Program:
+    schema = _schema(name, version)
+    unknown = {path for path, _ in slots} - _paths(schema.fields, "")
+    if unknown:
+        raise ValueError(f"{name} has no field {min(unknown)}")
+    writer = _ProgramWriter(version, schema.is_flexible(version), dict(slots))
+    writer.struct(schema.fields, "")
+    return writer.program()
+
+
+@cache
+def compile_layout(name: str, version: int) -> Layout:
+    """Compile how `decode` and `encode` read and write a message at a version.
+
+    Raises:
+        ValueError: the message has no such version.
+    """
+    schema = _schema(name, version)
+    return _layout(
+        message_class(name), message_class(name), schema.fields, version, schema.is_flexible(version)
+    )
+
+
+def compile_peek(name: str, version: int, fields: Sequence[str]) -> Peek:
+    """Compile the reading of numbers and bools near the front of a message.
+
+    Args:
+        name: Kafka's name of the message.
+        version: one that the schema has.
+        fields: Kafka's names of top-level fields, in the message's order, none behind an array, struct or tag.
+    Raises:
+        ValueError: the message has no such version, or a field cannot be reached so at this version.
+    """
+    return _compile_peek(name, version, tuple(fields))
+
+
+@cache
+def _compile_peek(name: str, version: int, fields: tuple[str, ...]) -> Peek:
+    schema = _schema(name, version)
+    writer = _ProgramWriter(version, schema.is_flexible(version), {})
+    wanted = list(fields)
+    for field in schema.fields:
+        if version not in field.versions or field.is_tagged(version):
+            continue
+        if not wanted or field.is_array or field.type is FieldType.STRUCT:
+            break
+        if field.kafka_name == wanted[0] and field.type in _FIXED_SIZES and field.type is not FieldType.UUID:
+            writer.emit(_kind(field))
+            wanted.pop(0)
+        else:
+            writer.value(field, field.kafka_name)
+    if wanted:
+        raise ValueError(
+            f"{name} v{version}: {wanted[0]} is not a number near the front, or not in this order"
+        )
+    writer.emit(Kind.END)
+    return Peek(writer.ops)
+
+
+class _ProgramWriter:
+    """Writes one program: the ops of the message, then those of its tagged fields."""
+
+    def __init__(self, version: int, flexible: bool, slots: Mapping[str, int]) -> None:
+        self.ops: list[_Op] = []
+        self._tags: list[tuple[int, int]] = []
+        self._version = version
+        self._flexible = flexible
+        self._slots = slots
+        self._jump_target = -1
+        self._pending: list[tuple[int, Field, str]] = []
+
+    def program(self) -> Program:
+        self.emit(Kind.END)
+        while self._pending:
+            entry, field, path = self._pending.pop()
+            self._tags[entry] = self._tags[entry][0], len(self.ops)
+            self.value(field, path)
+            self.emit(Kind.END)
+        return Program(self.ops, self._tags)
+
+    def emit(self, kind: int, flags: int = 0, slot: int = 0, a: int = 0, b: int = 0) -> int:
+        """Add an op and return its index; a SKIP behind a SKIP is added to that one."""
+        if kind == Kind.SKIP and self.ops and self.ops[-1][0] == kind and self._jump_target != len(self.ops):
+            self.ops[-1] = (kind, 0, 0, self.ops[-1][3] + a, 0)
+        else:
+            self.ops.append((kind, flags, slot, a, b))
+        return len(self.ops) - 1
+
+    def struct(self, fields: Sequence[Field], prefix: str) -> None:
+        tagged = []
+        for field in fields:
+            path = prefix + field.kafka_name
+            if field.is_tagged(self._version):
+                tagged.append((field, path))
+            elif self._version in field.versions:
+                self.value(field, path)
+        if self._flexible:
+            self._tagged_fields(tagged)
+
+    def value(self, field: Field, path: str) -> None:
+        if field.is_array:
+            self._array(field, path)
+        elif field.type is FieldType.STRUCT:
+            self._single_struct(field, path)
+        else:
+            self._scalar(field, path, nullable=self._version in field.nullable)
+
+    def _tagged_fields(self, tagged: list[tuple[Field, str]]) -> None:
+        self.emit(Kind.TAGS, a=len(self._tags), b=len(tagged))
+        for field, path in tagged:
+            if not any(slot_path == path or slot_path.startswith(path + ".") for slot_path in self._slots):
+                self._pending.append((len(self._tags), field, path))
+            assert field.tag is not None
+            self._tags.append((field.tag, -1))
+
+    def _scalar(self, field: Field, path: str, *, nullable: bool) -> None:
+        slot = self._slot(path, look_up=field.type in (FieldType.STRING, FieldType.UUID))
+        if field.type is FieldType.UUID and slot:
+            self.emit(Kind.UUID, slot=slot)
+        elif field.type in _FIXED_SIZES:
+            if slot:
+                raise ValueError(f"{path} is a number and cannot have a slot")
+            self.emit(Kind.SKIP, a=_FIXED_SIZES[field.type])
+        else:
+            kind = Kind.STRING if field.type is FieldType.STRING else Kind.BYTES
+            self.emit(kind, _length_flags(field, self._version, self._flexible, nullable), slot)
+
+    def _single_struct(self, field: Field, path: str) -> None:
+        slot = self._slot(path)
+        if self._version not in field.nullable:
+            if slot:
+                raise ValueError(f"{path} is always there and cannot have a slot")
+            self.struct(field.fields, path + ".")
+            return
+        flags = Flag.TAGGED if field.is_tagged(self._version) else 0
+        marker = self.emit(Kind.STRUCT, flags, slot)
+        self.struct(field.fields, path + ".")
+        self._jump_behind(marker)
+
+    def _array(self, field: Field, path: str) -> None:
+        has_names = field.type in (FieldType.STRING, FieldType.UUID)
+        slot = self._slot(path, look_up=has_names)
+        flags = _length_flags(field, self._version, self._flexible, self._version in field.nullable)
+        smallest = _element_size(field, self._version, self._flexible)
+        array = self.emit(Kind.ARRAY, flags, slot if slot == SLOT_DECODE else 0, b=smallest)
+        if field.type is FieldType.STRUCT:
+            self.struct(field.fields, path + ".")
+        elif slot in _LOOK_UPS or field.type not in _FIXED_SIZES:
+            self._scalar(field, path, nullable=False)
+        else:
+            self.emit(Kind.SKIP, a=smallest)
+        if self.ops[array + 1 :] == [(Kind.SKIP, 0, 0, smallest, 0)]:
+            self.ops.pop()
+            self.ops[array] = (Kind.ARRAY, flags | Flag.FIXED, self.ops[array][2], 0, smallest)
+        else:
+            self.emit(Kind.END)
+        self._jump_behind(array)
+
+    def _slot(self, path: str, *, look_up: bool = False) -> int:
+        slot = self._slots.get(path, 0)
+        if slot not in (0, SLOT_DECODE) and not (look_up and slot in _LOOK_UPS):
+            raise ValueError(f"{path} cannot have slot {slot}")
+        return slot
+
+    def _jump_behind(self, index: int) -> None:
+        """Let op `index` go on behind what is written so far."""
+        kind, flags, slot, _, b = self.ops[index]
+        self.ops[index] = (kind, flags, slot, len(self.ops), b)
+        self._jump_target = len(self.ops)
+
+
+def _schema(name: str, version: int) -> MessageSchema:
+    schema = message_schema(name)
+    if version not in schema.versions:
+        raise ValueError(f"{name} has the versions {schema.versions}, not {version}")
+    return schema
+
+
+def _paths(fields: Sequence[Field], prefix: str) -> set[str]:
+    paths = {prefix + field.kafka_name for field in fields}
+    return paths.union(*(_paths(field.fields, f"{prefix}{field.kafka_name}.") for field in fields))
+
+
+def _kind(field: Field) -> Kind:
+    return Kind[field.type.name]
+
+
+def _length_flags(field: Field, version: int, flexible: bool, nullable: bool) -> int:
+    compact = flexible if field.flexible is None else version in field.flexible
+    return (Flag.COMPACT if compact else 0) | (Flag.NULLABLE if nullable else 0)
+
+
+def _element_size(field: Field, version: int, flexible: bool) -> int:
+    """The bytes that a value takes at least, for an array one element of it.
+
+    Even of a struct without fields one byte is asked for, as Kafka does, so that no count is free.
+    """
+    if field.type in _FIXED_SIZES:
+        return _FIXED_SIZES[field.type]
+    if field.type is FieldType.STRUCT:
+        return max(1, _struct_size(field.fields, version, flexible))
+    if _length_flags(field, version, flexible, False):
+        return 1
+    return 2 if field.type is FieldType.STRING else 4
+
+
+def _struct_size(fields: Sequence[Field], version: int, flexible: bool) -> int:
+    size = 1 if flexible else 0
+    for field in fields:
+        if version not in field.versions or field.is_tagged(version):
+            continue
+        if field.is_array:
+            size += 1 if flexible else 4
+        elif field.type is FieldType.STRUCT:
+            size += 1 if version in field.nullable else _struct_size(field.fields, version, flexible)
+        else:
+            size += _element_size(field, version, flexible)
+    return size
+
+
+def _layout(
+    cls: type[Struct], message: type[Struct], fields: Sequence[Field], version: int, flexible: bool
+) -> Layout:
+    entries = []
+    for field in fields:
+        flags = _length_flags(field, version, flexible, version in field.nullable)
+        flags |= Flag.LIST if field.is_array else 0
+        flags |= Flag.IGNORABLE if field.ignorable else 0
+        if version in field.versions:
+            flags |= Flag.TAGGED if field.is_tagged(version) else Flag.PRESENT
+        layout = None
+        if field.type is FieldType.STRUCT:
+            struct = getattr(message, str(field.struct_name))
+            layout = _layout(struct, message, field.fields, version, flexible)
+        tag = -1 if field.tag is None else field.tag
+        smallest = _element_size(field, version, flexible)
+        entries.append((sys.intern(field.name), _kind(field), flags, tag, field.default, layout, smallest))
+    return Layout(cls, cls.__qualname__, flexible, entries)
