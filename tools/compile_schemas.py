@@ -17,9 +17,10 @@ from itertools import zip_longest
 from pathlib import Path
 
 from bifrost.embedded import jars
-from bifrost.embedded.errors import JarError
+from bifrost.embedded.errors import EmbeddedError
 from bifrost.wire.schema import read_schemas
-from java_enums import JavaMissingError, read_enums, write_api_keys, write_error_codes
+from java_enums import read_enums, write_api_keys, write_error_codes
+from java_vm import start_java
 from message_definitions import DefinitionError, build_table, read_definitions, verify, write_table
 from message_stubs import write_stubs
 
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         written = write_all()
-    except (JarError, DefinitionError, JavaMissingError) as error:
+    except (EmbeddedError, DefinitionError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     stale = [name for name, text in written.items() if not _is_fresh(name, text, explain=options.check)]
@@ -55,7 +56,7 @@ def write_all() -> dict[str, str]:
     """Give the text of every generated file, by its name in src/bifrost/wire.
 
     Raises:
-        JarError, JavaMissingError: a jar or a Java VM is missing.
+        EmbeddedError: a jar or a Java VM is missing.
         DefinitionError: the releases do not fit together.
     """
     class_paths = {release: jars.resolve(jars.client_coordinates(release)) for release in RELEASES}
@@ -63,7 +64,8 @@ def write_all() -> dict[str, str]:
     table = build_table(releases)
     verify(table, releases)
     text = write_table(RELEASES, table)
-    enums = read_enums(class_paths[RELEASES[-1]], None)
+    start_java(class_paths[RELEASES[-1]])
+    enums = read_enums()
     return {
         "schemas.json": text,
         "messages.pyi": write_stubs(read_schemas(json.loads(text))),
@@ -78,7 +80,7 @@ def _is_fresh(name: str, text: str, *, explain: bool) -> bool:
     if found == text:
         return True
     if explain:
-        lines = zip_longest(found.splitlines(), text.splitlines())
+        lines = zip_longest(found.splitlines(keepends=True), text.splitlines(keepends=True))
         line = next(number for number, (ours, theirs) in enumerate(lines, 1) if ours != theirs)
         print(
             f"{name} is not what Kafka's jars say, from line {line} on: run `make schemas`", file=sys.stderr

