@@ -1,0 +1,69 @@
+"""ApiVersions: what a client may use is what the broker has and the gateway serves.
+
+The gateway answers itself, from what it asked the broker: before authentication nothing goes upstream. Features pass
+(KIP-584): clients learn from `transaction.version` and `group.version` which protocol they may speak.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.entities import served_versions
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from bifrost.wire.messages import ApiVersionsResponse
+from bifrost.wire.schema import VersionRange
+
+_GATEWAY_OWN = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.API_VERSIONS})
+"""Served by the gateway itself, whether or not the broker's listener offers them."""
+
+
+@dataclass(frozen=True)
+class OfferedVersions:
+    """The APIs one broker offers through the gateway."""
+
+    ranges: dict[int, VersionRange]
+    broker_response: Any
+    """The broker's own ApiVersionsResponse, for its features."""
+
+    def offers(self, api_key: int, api_version: int) -> bool:
+        """Whether a request of this version may be sent to the broker."""
+        versions = self.ranges.get(api_key)
+        return versions is not None and api_version in versions
+
+    def response(self, error_code: ErrorCode = ErrorCode.NONE) -> Message:
+        """Return the answer to an ApiVersions request."""
+        broker = self.broker_response
+        return ApiVersionsResponse(
+            error_code=error_code,
+            api_keys=[
+                ApiVersionsResponse.ApiVersion(
+                    api_key=api_key, min_version=versions.low, max_version=versions.high
+                )
+                for api_key, versions in sorted(self.ranges.items())
+            ],
+            supported_features=broker.supported_features,
+            finalized_features_epoch=broker.finalized_features_epoch,
+            finalized_features=broker.finalized_features,
+        )
+
+
+def offered_versions(broker_response: Any) -> OfferedVersions:
+    """Intersect what a broker has with what the gateway serves.
+
+    The lower end is the broker's even where its oldest versions are only presented: old librdkafka turns compression
+    off when Produce does not start at v0 (KAFKA-18659), and brokers without v0 list it for that reason.
+    """
+    ranges: dict[int, VersionRange] = {}
+    for api in broker_response.api_keys:
+        served = served_versions(api.api_key)
+        if served is None:
+            continue
+        low, high = max(api.min_version, served.low), min(api.max_version, served.high)
+        if low <= high:
+            ranges[api.api_key] = VersionRange(low, high)
+    for api_key in _GATEWAY_OWN:
+        served = served_versions(api_key)
+        assert served is not None
+        ranges[api_key] = served
+    return OfferedVersions(ranges, broker_response)

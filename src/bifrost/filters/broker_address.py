@@ -1,0 +1,75 @@
+"""Brokers are reached through the gateway: wherever a response gives a broker's address, give the listener's port
+for it.
+
+Metadata, FindCoordinator, DescribeCluster, and the leader hints of Produce and Fetch (KIP-951); the schema says where.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from bifrost.filters.filter import Exchange, ResponseFilter
+from bifrost.tenancy.brokers import BrokerPorts
+from bifrost.wire.entities import Entity, entities_of
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.schema import Field, message_schema
+
+NO_NODE = -1
+"""Kafka's Node.noNode(): "there is none"."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The struct that holds a host: the attribute of its array (None: the message itself) and its node ID's."""
+
+    array: str | None
+    node_id: str
+
+
+@cache
+def _places_of(message: str, version: int) -> tuple[_Place, ...]:
+    schema = message_schema(message)
+    places = []
+    for path, entity in entities_of(message, version).items():
+        if entity is not Entity.BROKER_HOST:
+            continue
+        *outer, _host = path.split(".")
+        assert len(outer) <= 1, "Kafka gives brokers in a top-level array, or in the message itself"
+        holder = next((field for field in schema.fields if [field.kafka_name] == outer), None)
+        siblings: tuple[Field, ...] = schema.fields if holder is None else holder.fields
+        node_id = next(
+            field.name for field in siblings if field.entity_type == "brokerId" and version in field.versions
+        )
+        places.append(_Place(None if holder is None else holder.name, node_id))
+    return tuple(places)
+
+
+class BrokerAddressFilter(ResponseFilter):
+    """Replaces host and port by node ID; a broker that has no port in the listener's range is left out."""
+
+    def on_response(self, exchange: Exchange, response: Any) -> None:
+        """Give every broker the address at which a client of this listener reaches it."""
+        ports = exchange.scope.ports
+        for place in _places_of(response.SCHEMA.name, exchange.api_version):
+            if place.array is None:
+                _readdress(ports, response, place.node_id)
+                continue
+            brokers = getattr(response, place.array)
+            kept = [broker for broker in brokers if _readdress(ports, broker, place.node_id)]
+            setattr(response, place.array, kept)
+
+
+def _readdress(ports: BrokerPorts, struct: Any, node_id_attribute: str) -> bool:
+    """Set the address in one struct; False when it cannot be reached and carries no error code to say so."""
+    node_id = getattr(struct, node_id_attribute)
+    port = None if node_id == NO_NODE else ports.port_of(node_id)
+    if port is not None:
+        struct.host, struct.port = ports.advertised_host, port
+        return True
+    struct.host, struct.port = "", -1
+    if not hasattr(struct, "error_code"):
+        return False
+    if struct.error_code == ErrorCode.NONE:
+        struct.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        setattr(struct, node_id_attribute, NO_NODE)
+    return True

@@ -1,0 +1,50 @@
+"""Fetch: nobody replicates through the gateway, and nobody continues a fetch session that is not its own (KIP-227).
+
+Sessions live in the broker under a number alone: whoever sends the number and the next epoch is served what the session
+holds. The gateway therefore remembers whose each session is (session/fetch_sessions.py); here is what it answers.
+"""
+
+from typing import Any
+
+from bifrost.filters.filter import Exchange, RequestFilter
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from bifrost.wire.messages import FetchResponse
+
+NO_SESSION = 0
+INITIAL_EPOCH, FINAL_EPOCH = 0, -1
+"""FetchMetadata: epochs that name a session only to end it; a full fetch follows (or stands alone)."""
+
+
+def session_not_found() -> Message:
+    """Return what a broker says of a session it does not have; the client then starts a new one (v7+)."""
+    return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, session_id=NO_SESSION)
+
+
+class FetchFilter(RequestFilter):
+    """Answers followers as Kafka answers whoever lacks CLUSTER_ACTION, topic by topic."""
+
+    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+        """Refuse a replica's fetch; forget a session that is another's when it is only named to be closed."""
+        if exchange.notes.get("foreign_fetch_session"):
+            request.session_id = NO_SESSION
+        if request.replica_id < 0 and request.replica_state.replica_id < 0:
+            return None
+        response = FetchResponse(session_id=NO_SESSION)
+        for topic in request.topics:
+            partitions = [_refused_partition(partition.partition) for partition in topic.partitions]
+            response.responses.append(
+                FetchResponse.FetchableTopicResponse(
+                    topic=topic.topic, topic_id=topic.topic_id, partitions=partitions
+                )
+            )
+        return response
+
+
+def _refused_partition(partition_index: int) -> Any:
+    return FetchResponse.PartitionData(
+        partition_index=partition_index,
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        high_watermark=-1,
+        records=b"",
+    )

@@ -1,0 +1,57 @@
+"""What a filter is: it sees one decoded request and, later, the response to it, both in the tenant's own names.
+
+A filter does no I/O and keeps no state of its own; what it must remember from the request to the response it puts into
+the exchange. Order: on the way to the broker the filters run first and the namespace translates last; on the way
+back the namespace translates first. So a filter only ever sees virtual names.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from bifrost.tenancy.brokers import BrokerPorts
+from bifrost.tenancy.namespace import Namespace
+from bifrost.wire.message import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose request it is and where it came in: what stays the same for all of a connection's requests."""
+
+    namespace: Namespace
+    ports: BrokerPorts
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request and what the filters remember of it until its response comes."""
+
+    api_key: int
+    api_version: int
+    scope: Scope
+    notes: dict[str, Any] = field(default_factory=dict)
+    """Left by a filter for itself, under its own name."""
+
+
+class Filter(Protocol):
+    """One concern about one or a few APIs."""
+
+    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+        """Change the request in place, or return the response to give without asking the broker."""
+
+    def on_response(self, exchange: Exchange, response: Any) -> None:
+        """Change the response in place."""
+
+
+class RequestFilter:
+    """A filter that has nothing to do on the way back."""
+
+    def on_response(self, exchange: Exchange, response: Any) -> None:
+        """Leave the response as it is."""
+
+
+class ResponseFilter:
+    """A filter that has nothing to do on the way to the broker."""
+
+    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+        """Let the request go on as it is."""
+        return None

@@ -1,0 +1,58 @@
+"""FindCoordinator: the key is a group or a transactional ID, as `key_type` says (KIP-699 made it a list)."""
+
+from typing import Any
+
+from bifrost.filters.filter import Exchange
+from bifrost.wire.entities import Entity
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from bifrost.wire.messages import FindCoordinatorResponse
+
+_KEY_TYPES = {0: Entity.GROUP_ID, 1: Entity.TRANSACTIONAL_ID}
+"""Kafka's CoordinatorType. 2 (SHARE) is asked by brokers only: its key holds a topic ID, and no client sends it."""
+
+_BATCH_VERSION = 4
+
+
+class FindCoordinatorFilter:
+    """Translates the keys by their type, both ways."""
+
+    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+        """Name the physical group or transactional ID; any other kind of key is answered INVALID_REQUEST."""
+        entity = _KEY_TYPES.get(request.key_type)
+        if entity is None:
+            return _refusal(exchange.api_version, request)
+        exchange.notes["find_coordinator"] = entity
+        namespace = exchange.scope.namespace
+        if exchange.api_version >= _BATCH_VERSION:
+            request.coordinator_keys = [
+                _required(namespace.physical(entity, key.encode())) for key in request.coordinator_keys
+            ]
+        else:
+            request.key = _required(namespace.physical(entity, request.key.encode()))
+        return None
+
+    def on_response(self, exchange: Exchange, response: Any) -> None:
+        """Give the keys back as the client wrote them."""
+        entity = exchange.notes["find_coordinator"]
+        namespace = exchange.scope.namespace
+        for coordinator in response.coordinators:
+            coordinator.key = _required(namespace.virtual(entity, coordinator.key.encode()))
+
+
+def _required(name: bytes | None) -> str:
+    assert name is not None, "groups and transactional IDs always have a form on the other side"
+    return name.decode()
+
+
+def _refusal(version: int, request: Any) -> Message:
+    if version < _BATCH_VERSION:
+        return FindCoordinatorResponse(error_code=ErrorCode.INVALID_REQUEST, node_id=-1, host="", port=-1)
+    return FindCoordinatorResponse(
+        coordinators=[
+            FindCoordinatorResponse.Coordinator(
+                key=key, node_id=-1, host="", port=-1, error_code=ErrorCode.INVALID_REQUEST
+            )
+            for key in request.coordinator_keys
+        ]
+    )

@@ -1,0 +1,149 @@
+"""Translate a decoded message between virtual and physical names, as its schema says.
+
+The counterpart in the compiled engine is `rewrite`, which does the same to bytes; this is the way for messages that
+must be decoded anyhow and for those the engine could not finish. No API is named here: the schema knows which field
+is what.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from bifrost.tenancy.namespace import Namespace
+from bifrost.wire.entities import Entity, entities_of
+from bifrost.wire.message import Message
+from bifrost.wire.schema import Field, FieldType, message_schema
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One field on the way to the entities of a struct: the entity itself, or a struct that contains some."""
+
+    attribute: str
+    entity: Entity | None
+    is_array: bool
+    is_text: bool
+    inner: tuple["_Step", ...]
+
+
+@cache
+def _steps_of(message: str, version: int) -> tuple[_Step, ...]:
+    entities = entities_of(message, version)
+
+    def steps(fields: tuple[Field, ...], prefix: str) -> tuple[_Step, ...]:
+        found = []
+        for field in fields:
+            if version not in field.versions:
+                continue
+            path = prefix + field.kafka_name
+            entity = entities.get(path)
+            inner = steps(field.fields, path + ".")
+            if inner or (entity is not None and entity.is_in_place):
+                is_text = field.type is FieldType.STRING
+                found.append(_Step(field.name, None if inner else entity, field.is_array, is_text, inner))
+        # Names before IDs: an answer that carries both teaches whose ID it is.
+        return tuple(sorted(found, key=lambda step: step.entity == Entity.TOPIC_ID))
+
+    return steps(message_schema(message).fields, "")
+
+
+def knows_topic_ids(namespace: Namespace, request: Message, version: int) -> bool:
+    """Whether the owner of every topic ID in a request is known; if not, `namespace.unresolved` has the others."""
+    _visit_topic_ids(namespace, request, _steps_of(request.SCHEMA.name, version))
+    return not namespace.unresolved
+
+
+def _visit_topic_ids(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]) -> None:
+    for step in steps:
+        value = getattr(struct, step.attribute)
+        if value is None:
+            continue
+        for item in value if step.is_array else (value,):
+            if step.inner:
+                _visit_topic_ids(namespace, item, step.inner)
+            elif step.entity == Entity.TOPIC_ID:
+                namespace.physical(Entity.TOPIC_ID, item)
+
+
+def to_physical(namespace: Namespace, request: Message, version: int) -> None:
+    """Replace every virtual name in a request by its physical one, in place. Its topic IDs must be known."""
+    _request_struct(namespace, request, _steps_of(request.SCHEMA.name, version))
+
+
+def _request_struct(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]) -> None:
+    for step in steps:
+        value = getattr(struct, step.attribute)
+        if value is None:
+            continue
+        if step.inner:
+            for item in value if step.is_array else (value,):
+                _request_struct(namespace, item, step.inner)
+        elif step.is_array:
+            setattr(struct, step.attribute, [_physical_value(namespace, step, one) for one in value])
+        else:
+            setattr(struct, step.attribute, _physical_value(namespace, step, value))
+
+
+def _physical_value(namespace: Namespace, step: _Step, value: Any) -> Any:
+    assert step.entity is not None
+    found = namespace.physical(step.entity, value.encode() if step.is_text else value)
+    assert found is not None, "every name has a physical form, and the IDs are known"
+    return found.decode() if step.is_text else found
+
+
+def to_virtual(namespace: Namespace, response: Message, version: int) -> bool:
+    """Replace every physical name in a response by its virtual one, in place, and drop what is not the tenant's.
+
+    What is dropped is the smallest array element around a foreign name.
+
+    Returns:
+        False when a topic ID must be looked up first (`namespace.unresolved`); the response must then be decoded anew.
+    Raises:
+        ForeignEntity: a foreign name stands outside every array, where it cannot be left out.
+    """
+    is_own = _response_struct(namespace, response, _steps_of(response.SCHEMA.name, version))
+    if namespace.unresolved:
+        return False
+    if not is_own:
+        raise ForeignEntity(f"{response.SCHEMA.name} v{version} is not about {namespace.tenant}'s")
+    return True
+
+
+def _response_struct(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]) -> bool:
+    """Translate one struct; False when it is about something foreign."""
+    topic: bytes | None = None
+    for step in steps:
+        value = getattr(struct, step.attribute)
+        if value is None:
+            continue
+        if step.inner and step.is_array:
+            kept = [item for item in value if _response_struct(namespace, item, step.inner)]
+            setattr(struct, step.attribute, kept)
+        elif step.inner:
+            if not _response_struct(namespace, value, step.inner):
+                return False
+        elif step.is_array:
+            translated = (_virtual_value(namespace, step, one) for one in value)
+            setattr(struct, step.attribute, [one for one in translated if one is not None])
+        else:
+            if step.entity == Entity.TOPIC_ID and topic:
+                namespace.topic_ids.learn(value, topic)
+            translated_value = _virtual_value(namespace, step, value)
+            if translated_value is None:
+                return False
+            if step.entity == Entity.TOPIC_NAME:
+                topic = value.encode()
+            setattr(struct, step.attribute, translated_value)
+    return True
+
+
+def _virtual_value(namespace: Namespace, step: _Step, value: Any) -> Any:
+    assert step.entity is not None
+    if not step.is_text:
+        return namespace.virtual(step.entity, value)
+    found = namespace.virtual(step.entity, value.encode())
+    return None if found is None else found.decode()
+
+
+class ForeignEntity(Exception):
+    """A response names something of another tenant where it cannot be left out; it must not be delivered."""

@@ -1,0 +1,141 @@
+"""What happens to a message, decided once per (API key, version).
+
+    in place   the engine replaces the entities in the bytes (most messages; none to replace is the cheapest case)
+    decode     a typed message goes through the filters, because some field needs more than a look-up
+    refuse     there is no plan: the API or the version is not wholly classified, or not served
+
+A direction that is done in place may still turn out to need decoding: an unknown tagged field, an address in a leader
+hint, a foreign name in an answer. Then the same filters run.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import cast
+
+from bifrost.filters.filter import Filter
+from bifrost.wire.engine import Layout, Program, peek
+from bifrost.wire.entities import engine_slots, entities_of, served_versions
+from bifrost.wire.programs import compile_layout, compile_peek, compile_program
+from bifrost.wire.schema import MessageSchema, request_schema, response_schema
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """One message of a plan: how to treat its bytes."""
+
+    message: str
+    version: int
+    is_flexible_header: bool
+    """Whether the header ends in tagged fields (request header v2, response header v1)."""
+    program: Program | None
+    """For the engine; None when the message must be decoded."""
+
+    @property
+    def layout(self) -> Layout:
+        """For decode and encode; compiled when first needed, which for most messages is never."""
+        return compile_layout(self.message, self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What happens to the requests of one API and version, and to their responses."""
+
+    api_key: int
+    api_version: int
+    request: Direction
+    response: Direction
+    filters: tuple[Filter, ...]
+    request_peek: "PeekFields | None" = None
+    """Reads the fields in `PEEKED_FIELDS` from a request without decoding it."""
+    response_peek: "PeekFields | None" = None
+
+
+PeekFields = Callable[[bytes | memoryview, int], tuple[int, ...]]
+"""Reads the fields of one message from (frame, offset of the body)."""
+
+PEEKED_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "ProduceRequest": ("Acks",),
+    "FetchRequest": ("ReplicaId", "SessionId", "SessionEpoch"),
+    "FetchResponse": ("SessionId",),
+}
+"""Fields that every request of a kind is asked for; those a version does not have read as their default."""
+
+
+class Plans:
+    """All plans, made when first needed."""
+
+    def __init__(self, filters: Mapping[int, tuple[Filter, ...]], decoded: frozenset[str]) -> None:
+        """Plan with these filters.
+
+        Args:
+            filters: by API key, in the order in which a request meets them.
+            decoded: messages that a filter always wants to see decoded.
+        """
+        self._filters = filters
+        self._decoded = decoded
+        self._plans: dict[tuple[int, int], Plan | None] = {}
+
+    def plan_for(self, api_key: int, api_version: int) -> Plan | None:
+        """Return the plan, or None when the request is to be refused."""
+        key = (api_key, api_version)
+        if key not in self._plans:
+            versions = served_versions(api_key)
+            if versions is None or api_version not in versions:
+                return None  # Not remembered: whoever sends the pairs chooses how many there are.
+            self._plans[key] = self._make(api_key, api_version)
+        return self._plans[key]
+
+    def _make(self, api_key: int, api_version: int) -> Plan:
+        request, response = request_schema(api_key), response_schema(api_key)
+        return Plan(
+            api_key=api_key,
+            api_version=api_version,
+            request=self._direction(request, api_version, request.request_header_version(api_version) >= 2),
+            response=self._direction(
+                response, api_version, response.response_header_version(api_version) >= 1
+            ),
+            filters=self._filters.get(api_key, ()),
+            request_peek=_peek_fields(request, api_version),
+            response_peek=_peek_fields(response, api_version),
+        )
+
+    def _direction(self, schema: MessageSchema, version: int, is_flexible_header: bool) -> Direction:
+        program = None
+        if schema.name not in self._decoded and not _needs_decoding(schema, version):
+            program = compile_program(schema.name, version, engine_slots(schema.name, version))
+        return Direction(schema.name, version, is_flexible_header, program)
+
+
+def _needs_decoding(schema: MessageSchema, version: int) -> bool:
+    """Whether a field that is always there cannot be done in place. Tagged ones are rarely there: the engine says
+    so."""
+    return any(
+        not entity.is_in_place and not _is_tagged(schema, path, version)
+        for path, entity in entities_of(schema.name, version).items()
+    )
+
+
+def _is_tagged(schema: MessageSchema, path: str, version: int) -> bool:
+    fields = schema.fields
+    for name in path.split("."):
+        field = next(one for one in fields if one.kafka_name == name and version in one.versions)
+        if version in field.tagged:
+            return True
+        fields = field.fields
+    return False
+
+
+def _peek_fields(schema: MessageSchema, version: int) -> PeekFields | None:
+    names = PEEKED_FIELDS.get(schema.name)
+    if names is None:
+        return None
+    fields = [field for field in schema.fields if field.kafka_name in names]
+    present = [field.kafka_name for field in fields if version in field.versions]
+    first = next((place for place, field in enumerate(fields) if version in field.versions), len(fields))
+    before = tuple(cast(int, field.default) for field in fields[:first])
+    after = tuple(cast(int, field.default) for field in fields[first + len(present) :])
+    compiled = compile_peek(schema.name, version, present)
+    if not before and not after:
+        return partial(peek, compiled)
+    return lambda frame, offset: (*before, *peek(compiled, frame, offset), *after)

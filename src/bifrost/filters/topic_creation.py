@@ -1,0 +1,61 @@
+"""CreateTopics: what a tenant may not create is answered here, the rest goes to the broker, and one answer comes
+back."""
+
+from typing import Any
+
+from bifrost.filters.filter import Exchange
+from bifrost.tenancy.namespace import Namespace
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from bifrost.wire.messages import CreateTopicsResponse
+
+
+class TopicCreationFilter:
+    """Refuses names outside the allow-list and names that do not fit once they carry the tenant's prefix."""
+
+    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+        """Keep back what is refused; answer at once when nothing is left."""
+        refused, accepted = [], []
+        for topic in request.topics:
+            refusal = _refusal(exchange.scope.namespace, topic.name)
+            if refusal is None:
+                accepted.append(topic)
+            else:
+                refused.append(refusal)
+        if refused and not accepted:
+            return CreateTopicsResponse(topics=refused)
+        request.topics = accepted
+        exchange.notes["topic_creation"] = refused
+        return None
+
+    def on_response(self, exchange: Exchange, response: Any) -> None:
+        """Add what was kept back."""
+        response.topics.extend(exchange.notes["topic_creation"])
+
+
+def _refusal(namespace: Namespace, name: str) -> Any:
+    """Return the result for a topic that is not created, or None when the broker decides."""
+    if name in (".", ".."):
+        # Illegal by itself (Topic.validate), legal behind a prefix.
+        return _result(name, ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name cannot be '{name}'")
+    if namespace.hides(name):
+        return _result(
+            name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED.message
+        )
+    length, longest = len(name.encode()), namespace.max_topic_name_length
+    if length > longest:
+        text = f"Topic name is invalid: it has {length} characters, and here it may have at most {longest}"
+        return _result(name, ErrorCode.INVALID_TOPIC_EXCEPTION, text)
+    return None
+
+
+def _result(name: str, error_code: ErrorCode, error_message: str) -> Any:
+    return CreateTopicsResponse.CreatableTopicResult(
+        name=name,
+        error_code=error_code,
+        error_message=error_message,
+        topic_config_error_code=ErrorCode.NONE,
+        num_partitions=-1,
+        replication_factor=-1,
+        configs=[],
+    )

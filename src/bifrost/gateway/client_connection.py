@@ -1,0 +1,258 @@
+"""The client side of one connection: sockets, time limits and backpressure around a ClientSession.
+
+What the session decides is written here; when either side cannot keep up, the other is no longer read, and TCP does the
+rest. Nothing queues without bound: see `update_reading`.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING, cast
+
+import structlog
+
+from bifrost.gateway.broker_connection import BrokerConnection, set_up_socket
+from bifrost.gateway.cluster import Broker
+from bifrost.gateway.errors import BrokerError
+from bifrost.session.client_session import ClientSession, Route, SessionEnded
+from bifrost.session.close_reason import CloseReason
+from bifrost.session.stranger import recognise_stranger
+from bifrost.tenancy.brokers import BrokerPorts
+from bifrost.wire.engine import Framer
+from bifrost.wire.errors import FrameTooLarge, WireError
+
+if TYPE_CHECKING:
+    from bifrost.gateway.gateway import Gateway
+
+log = structlog.get_logger()
+
+CLOSE_TIMEOUT_S = 5.0
+"""Time a client has to read its last answer; then the connection is cut."""
+
+_QUIET = frozenset({CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN})
+"""Ends that are everyday's, and logged at debug level only."""
+
+
+class ClientConnection(asyncio.BufferedProtocol):
+    """One client, and the broker connection that is made for it once it is authenticated and asks for something."""
+
+    __slots__ = (
+        "_broker", "_broker_side", "_deadline", "_ended", "_framer", "_gateway", "_is_write_paused", "_peer",
+        "_session", "_task", "_transport", "get_buffer",
+    )  # fmt: skip
+
+    def __init__(self, gateway: "Gateway", broker: Broker, ports: BrokerPorts) -> None:
+        """Stand for `broker`, to a client of the listener with `ports`."""
+        self._gateway = gateway
+        self._broker = broker
+        self._session = ClientSession(gateway.shared, Route(broker.node_id, broker.offered, ports))
+        self._framer = Framer(gateway.limits.max_unauthenticated_frame_bytes)
+        self.get_buffer = self._framer.get_buffer  # type: ignore[method-assign]  # no Python frame per read
+        self._transport: asyncio.Transport | None = None
+        self._broker_side: BrokerConnection | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._is_write_paused = False
+        self._ended = False
+        self._peer = "?"
+
+    # -- the client's socket
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Count the connection and give it its time to authenticate."""
+        self._transport = cast(asyncio.Transport, transport)
+        set_up_socket(self._transport)
+        address = self._transport.get_extra_info("peername")
+        self._peer = f"{address[0]}:{address[1]}" if address else "?"
+        if not self._gateway.admit(self):
+            self.end(CloseReason.TOO_MANY_CONNECTIONS, f"{self._gateway.limits.max_connections} are open")
+            return
+        timeout_ms = self._gateway.limits.authentication_timeout_ms
+        self._deadline = asyncio.get_running_loop().call_later(
+            timeout_ms / 1000, self._authentication_timed_out
+        )
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Feed what came to the session, frame by frame."""
+        session = self._session
+        try:
+            for frame in self._framer.buffer_updated(nbytes):
+                session.receive_from_client(frame)
+            if self._framer.failed is not None:
+                raise self._framer.failed
+        except SessionEnded as ended:
+            self.end(ended.reason, ended.detail)
+        except WireError as error:
+            self.end(*self._explain(error))
+        except Exception:
+            self._internal_error()
+        else:
+            if self._deadline is not None and session.is_authenticated:
+                self._let_in()
+            self._flush()
+
+    def eof_received(self) -> bool:
+        """Let the transport close."""
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone: so is everything that was for it."""
+        self._transport = None
+        self.end(CloseReason.CLIENT_CLOSED, "" if exc is None else f"{type(exc).__name__}: {exc}")
+        self._gateway.forget(self)
+
+    def pause_writing(self) -> None:
+        """The client reads slower than the broker writes: stop reading from the broker."""
+        self._is_write_paused = True
+        self.update_reading()
+
+    def resume_writing(self) -> None:
+        """The client has caught up."""
+        self._is_write_paused = False
+        self.update_reading()
+
+    # -- the broker's socket
+
+    def broker_bytes_received(self, framer: Framer, nbytes: int) -> None:
+        """Feed what the broker sent to the session, frame by frame."""
+        try:
+            for frame in framer.buffer_updated(nbytes):
+                self._session.receive_from_broker(frame)
+            if framer.failed is not None:
+                raise framer.failed
+        except SessionEnded as ended:
+            self.end(ended.reason, ended.detail)
+        except WireError as error:
+            self.end(CloseReason.BROKER_MISBEHAVED, str(error))
+        except Exception:
+            self._internal_error()
+        else:
+            self._flush()
+
+    # -- what both have in common
+
+    def update_reading(self) -> None:
+        """Read from a side only while what it sends has somewhere to go."""
+        session, broker = self._session, self._broker_side
+        if self._transport is not None:
+            is_blocked = self._task is not None or session.is_holding
+            _set_reading(self._transport, not is_blocked and (broker is None or not broker.is_write_paused))
+        if broker is not None and broker.transport is not None:
+            _set_reading(broker.transport, not self._is_write_paused and not session.is_holding_responses)
+
+    def end(self, reason: CloseReason, detail: str) -> None:
+        """Close both sides, once; what was answered before is still written to the client."""
+        if self._ended:
+            return
+        self._ended = True
+        self._cancel_deadline()
+        if self._task is not None:
+            self._task.cancel()
+        self._log_end(reason, detail)
+        self._gateway.count_end(reason)
+        if self._broker_side is not None and self._broker_side.transport is not None:
+            self._broker_side.transport.close()
+        if self._transport is not None:
+            self._transport.writelines(self._session.to_client)
+            self._session.to_client.clear()
+            self._transport.close()
+            asyncio.get_running_loop().call_later(CLOSE_TIMEOUT_S, self._cut)
+
+    def _flush(self) -> None:
+        session = self._session
+        if self._ended or self._transport is None:
+            return
+        if session.to_client:
+            self._transport.writelines(session.to_client)
+            session.to_client.clear()
+        broker = self._broker_side
+        if session.to_broker and broker is not None and broker.transport is not None:
+            broker.transport.writelines(session.to_broker)
+            session.to_broker.clear()
+        if self._task is None and (session.to_broker or session.lookup):
+            self._task = asyncio.get_running_loop().create_task(self._catch_up())
+        self.update_reading()
+
+    async def _catch_up(self) -> None:
+        """Do what the session waits for: connect to the broker, look up topic IDs; the client is not read meanwhile."""
+        session = self._session
+        try:
+            if self._broker_side is None:
+                self._broker_side = await self._connect()
+            while session.lookup:
+                await self._gateway.cluster.learn_topic_ids(session.lookup)
+                session.resume()
+        except BrokerError as error:
+            self.end(CloseReason.BROKER_UNREACHABLE, str(error))
+        except SessionEnded as ended:
+            self.end(ended.reason, ended.detail)
+        except WireError as error:
+            self.end(CloseReason.MALFORMED, str(error))
+        except Exception:
+            self._internal_error()
+        finally:
+            self._task = None
+        self._flush()
+
+    async def _connect(self) -> BrokerConnection:
+        loop = asyncio.get_running_loop()
+        broker = self._gateway.cluster.broker(self._broker.node_id) or self._broker
+        try:
+            async with asyncio.timeout(self._gateway.limits.upstream_connect_timeout_ms / 1000):
+                _, connection = await loop.create_connection(
+                    lambda: BrokerConnection(self), broker.host, broker.port
+                )
+        except (OSError, TimeoutError) as error:
+            what = str(error) or type(error).__name__
+            raise BrokerError(f"broker {broker.node_id} at {broker.host}:{broker.port}: {what}") from error
+        return connection
+
+    def _let_in(self) -> None:
+        self._cancel_deadline()
+        self._framer.max_frame_bytes = self._gateway.limits.max_request_bytes
+        account = self._session.account
+        assert account is not None
+        log.debug(
+            "authenticated", peer=self._peer, tenant=account.tenant, principal=f"User:{account.username}"
+        )
+
+    def _authentication_timed_out(self) -> None:
+        timeout_ms = self._gateway.limits.authentication_timeout_ms
+        self.end(CloseReason.AUTHENTICATION_TIMEOUT, f"not authenticated within {timeout_ms} ms")
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _explain(self, error: WireError) -> tuple[CloseReason, str]:
+        """Say what came instead of a Kafka frame."""
+        stranger = recognise_stranger(self._framer.first_bytes)
+        if stranger is not None and not self._session.is_authenticated:
+            return stranger
+        reason = CloseReason.FRAME_TOO_LARGE if isinstance(error, FrameTooLarge) else CloseReason.MALFORMED
+        return reason, str(error)
+
+    def _internal_error(self) -> None:
+        """Our bug: this connection dies with a trace, the others live."""
+        log.exception("internal_error", peer=self._peer, tenant=self._tenant)
+        self.end(CloseReason.INTERNAL_ERROR, "see the trace above")
+
+    @property
+    def _tenant(self) -> str | None:
+        return None if self._session.account is None else self._session.account.tenant
+
+    def _log_end(self, reason: CloseReason, detail: str) -> None:
+        write = log.debug if reason in _QUIET else log.warning
+        write("connection_ended", reason=str(reason), peer=self._peer, tenant=self._tenant, detail=detail)
+
+    def _cut(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def _set_reading(transport: asyncio.Transport, wanted: bool) -> None:
+    if transport.is_closing() or transport.is_reading() == wanted:
+        return
+    if wanted:
+        transport.resume_reading()
+    else:
+        transport.pause_reading()

@@ -1,0 +1,138 @@
+"""One gateway process: its physical cluster, its tenants, its listeners, and its end."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections import Counter
+
+import structlog
+import uvloop
+
+from bifrost.config.model import Config
+from bifrost.filters.build import build_plans
+from bifrost.gateway.client_connection import ClientConnection
+from bifrost.gateway.cluster import Cluster
+from bifrost.gateway.errors import BrokerError, StartError
+from bifrost.gateway.listener import Listener
+from bifrost.session.client_session import SharedState
+from bifrost.session.close_reason import CloseReason
+from bifrost.session.fetch_sessions import FetchSessions
+from bifrost.session.sasl_server import Account
+from bifrost.tenancy.names import TenantNames
+from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.topic_ids import TopicIds
+
+log = structlog.get_logger()
+
+
+def run(config: Config) -> int:
+    """Run a gateway until it is told to stop by SIGINT or SIGTERM; return the process's exit status.
+
+    Raises:
+        StartError: it cannot start.
+    """
+    return uvloop.run(Gateway(config).run())
+
+
+def now_ms() -> int:
+    """Return a monotonic time in milliseconds."""
+    return time.monotonic_ns() // 1_000_000
+
+
+class Gateway:
+    """Everything one process shares between its connections."""
+
+    def __init__(self, config: Config) -> None:
+        """Build what the configuration describes; no I/O yet."""
+        self.limits = config.proxy.limits
+        topic_ids = TopicIds(os.urandom(16))
+        self.cluster = Cluster(config, topic_ids, now_ms)
+        namespaces = {
+            tenant.name: Namespace(
+                TenantNames(tenant.name, tenant.allowed_topics),
+                topic_ids,
+                allow_topic_deletion=tenant.allow_topic_deletion,
+                max_names=self.limits.max_names_per_namespace,
+                now_ms=now_ms,
+            )
+            for tenant in config.tenants
+        }
+        accounts = {
+            credential.username: Account(credential.username, tenant.name, credential.password)
+            for tenant, credential in config.credentials()
+        }
+        self.shared = SharedState(
+            plans=build_plans(),
+            accounts=accounts,
+            namespaces=namespaces,
+            fetch_sessions=FetchSessions(),
+            max_in_flight_requests=self.limits.max_in_flight_requests,
+        )
+        self._listeners = [Listener(one, self) for one in config.proxy.listener_sets]
+        self._refresh_seconds = self.limits.metadata_refresh_ms / 1000
+        self._connections: set[ClientConnection] = set()
+        self.ends: Counter[CloseReason] = Counter()
+        """How many connections ended, by reason."""
+
+    async def run(self) -> int:
+        """Serve until told to stop."""
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        serving = loop.create_task(self._serve())
+        stopping = loop.create_task(stop.wait())
+        try:
+            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                serving.result()
+        finally:
+            for task in (serving, stopping):
+                task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, StartError):
+                await serving
+            await self._close()
+        return 0
+
+    def admit(self, connection: ClientConnection) -> bool:
+        """Count a connection in, unless there are too many."""
+        if len(self._connections) >= self.limits.max_connections:
+            return False
+        self._connections.add(connection)
+        return True
+
+    def forget(self, connection: ClientConnection) -> None:
+        """Count a connection out."""
+        self._connections.discard(connection)
+
+    def count_end(self, reason: CloseReason) -> None:
+        """Note why a connection ended."""
+        self.ends[reason] += 1
+
+    async def _serve(self) -> None:
+        for listener in self._listeners:
+            listener.reserve()
+        await self.cluster.discover()
+        for listener in self._listeners:
+            await listener.open()
+        log.info("ready", brokers=sorted(self.cluster.node_ids), tenants=len(self.shared.namespaces))
+        while True:
+            await asyncio.sleep(self._refresh_seconds)
+            try:
+                await self.cluster.refresh()
+                for listener in self._listeners:
+                    await listener.follow_brokers()
+            except (BrokerError, StartError) as error:
+                log.warning("refresh_failed", error=str(error), retry_in_ms=int(self._refresh_seconds * 1000))
+
+    async def _close(self) -> None:
+        for listener in self._listeners:
+            listener.close()
+        for connection in tuple(self._connections):
+            connection.end(CloseReason.SHUTDOWN, "the gateway stops")
+        await self.cluster.close()
+        # One turn of the loop, so that the transports write what they have and close.
+        await asyncio.sleep(0)
+        log.info("stopped", ends={str(reason): count for reason, count in self.ends.items()})

@@ -1,0 +1,135 @@
+"""The ports of one listener set: one to bootstrap from, and one for each broker that exists."""
+
+import asyncio
+import errno
+import socket
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bifrost.config.model import ListenerSet
+from bifrost.gateway.client_connection import ClientConnection
+from bifrost.gateway.errors import StartError
+from bifrost.tenancy.brokers import BrokerPorts
+
+if TYPE_CHECKING:
+    from bifrost.gateway.gateway import Gateway
+
+log = structlog.get_logger()
+
+BACKLOG = 1024
+"""Connections the kernel keeps while we are busy: a whole fleet may reconnect at once."""
+
+
+class Listener:
+    """Accepts the clients of one listener set."""
+
+    def __init__(self, listener_set: ListenerSet, gateway: "Gateway") -> None:
+        """Bind nothing yet."""
+        self._gateway = gateway
+        self._name = listener_set.name
+        self._range = listener_set.port_range
+        self.ports = BrokerPorts(
+            advertised_host=self._range.advertised_host,
+            start=self._range.broker_port_range.start,
+            end=self._range.broker_port_range.end,
+            broker_id_base=self._range.broker_id_base,
+        )
+        self._reserved: socket.socket | None = None
+        self._servers: dict[int | None, asyncio.Server] = {}
+        self._without_port: frozenset[int] = frozenset()
+
+    def reserve(self) -> None:
+        """Bind the bootstrap port without listening, so that a port in use is known before anything else.
+
+        Raises:
+            StartError: the port cannot be bound.
+        """
+        self._reserved = self._bind(self._range.bootstrap_port)
+
+    async def open(self) -> None:
+        """Listen for bootstrapping clients, and on the port of every broker.
+
+        Raises:
+            StartError: a port cannot be bound.
+        """
+        await self.follow_brokers()
+        assert self._reserved is not None
+        await self._serve(None, self._reserved)
+        self._reserved = None
+
+    async def follow_brokers(self) -> None:
+        """Listen on the ports of brokers that are new, and no longer on those of brokers that are gone.
+
+        Raises:
+            StartError: a port cannot be bound.
+        """
+        known = self._gateway.cluster.node_ids
+        for node_id in sorted(known):
+            port = self.ports.port_of(node_id)
+            if port is not None and node_id not in self._servers:
+                await self._serve(node_id, self._bind(port))
+        for node_id in [one for one in self._servers if one is not None and one not in known]:
+            self._servers.pop(node_id).close()
+            log.info("broker_gone", listener=self._name, node_id=node_id)
+        self._warn_of_brokers_without_port(known)
+
+    def close(self) -> None:
+        """Accept no more connections."""
+        for server in self._servers.values():
+            server.close()
+        self._servers.clear()
+        if self._reserved is not None:
+            self._reserved.close()
+            self._reserved = None
+
+    async def _serve(self, node_id: int | None, bound: socket.socket) -> None:
+        """Listen on a bound socket, for one broker or (None) for whoever bootstraps."""
+        loop = asyncio.get_running_loop()
+
+        def accept() -> asyncio.BaseProtocol:
+            cluster = self._gateway.cluster
+            broker = None if node_id is None else cluster.broker(node_id)
+            return ClientConnection(self._gateway, broker or cluster.any_broker(), self.ports)
+
+        self._servers[node_id] = await loop.create_server(accept, sock=bound, backlog=BACKLOG)
+        what = "bootstrap" if node_id is None else f"broker {node_id}"
+        log.info("listening", listener=self._name, address=_address_of(bound), stands_for=what)
+
+    def _bind(self, port: int) -> socket.socket:
+        host = self._range.bind_host
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        bound = socket.socket(family, socket.SOCK_STREAM)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((host, port))
+        except OSError as error:
+            bound.close()
+            raise StartError(f"listener {self._name}: {_bind_failure(host, port, error)}") from error
+        return bound
+
+    def _warn_of_brokers_without_port(self, known: frozenset[int]) -> None:
+        without = frozenset(node_id for node_id in known if self.ports.port_of(node_id) is None)
+        for node_id in sorted(without - self._without_port):
+            log.warning(
+                "broker_without_port",
+                listener=self._name,
+                node_id=node_id,
+                detail="clients cannot reach this broker: widen broker_port_range or mend broker_id_base",
+            )
+        self._without_port = without
+
+
+def _bind_failure(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} on {host} is in use: end whoever listens there, or configure another port"
+    if error.errno == errno.EACCES:
+        return f"port {port} on {host} may not be bound by this user: choose one from 1024 on"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"{host} is not an address of this machine: mend bind_host"
+    return f"cannot bind {host}:{port}: {error}"
+
+
+def _address_of(bound: socket.socket) -> str:
+    host, port, *_ = bound.getsockname()
+    return f"{host}:{port}"

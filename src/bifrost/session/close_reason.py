@@ -1,0 +1,28 @@
+"""Why a connection ended: one word for the log and the metric's label."""
+
+from enum import StrEnum
+
+
+class CloseReason(StrEnum):
+    """Every way a connection can end."""
+
+    CLIENT_CLOSED = "client_closed"
+    BROKER_CLOSED = "broker_closed"
+    BROKER_UNREACHABLE = "broker_unreachable"
+    BROKER_UNKNOWN = "broker_unknown"
+    """The port stands for a node ID that no broker has."""
+    AUTHENTICATION_FAILED = "authentication_failed"
+    AUTHENTICATION_TIMEOUT = "authentication_timeout"
+    NOT_AUTHENTICATED = "not_authenticated"
+    """A request came before authentication."""
+    TLS_ON_PLAINTEXT = "tls_on_plaintext"
+    HTTP = "http"
+    FRAME_TOO_LARGE = "frame_too_large"
+    MALFORMED = "malformed"
+    UNSUPPORTED = "unsupported"
+    """An API or version that is not served and has no way to be refused but closing, as a broker does."""
+    BROKER_MISBEHAVED = "broker_misbehaved"
+    """The broker's answer could not be read, or was not for the tenant to see."""
+    INTERNAL_ERROR = "internal_error"
+    TOO_MANY_CONNECTIONS = "too_many_connections"
+    SHUTDOWN = "shutdown"

@@ -1,0 +1,35 @@
+"""Whose each fetch session is (KIP-227).
+
+A broker gives out session IDs, and serves whoever names one with its next epoch. The gateway remembers for which tenant
+an ID was given out, per broker, and lets nobody else use it.
+"""
+
+MAX_FETCH_SESSIONS = 65_536
+"""Bound for all brokers together. A broker keeps 1,000 by default (max.incremental.fetch.session.cache.slots); a
+session that is forgotten here costs its client one full fetch."""
+
+
+class FetchSessions:
+    """A bounded table from (broker, session ID) to the tenant that owns the session."""
+
+    def __init__(self, limit: int = MAX_FETCH_SESSIONS) -> None:
+        """Start empty; beyond `limit` the session learnt first is forgotten."""
+        self._limit = limit
+        self._owners: dict[tuple[int, int], str] = {}
+
+    def claim(self, node_id: int, session_id: int, tenant: str) -> None:
+        """Remember that broker `node_id` gave `session_id` to `tenant`, now."""
+        key = (node_id, session_id)
+        if self._owners.get(key) == tenant:
+            return
+        self._owners.pop(key, None)
+        if len(self._owners) >= self._limit:
+            del self._owners[next(iter(self._owners))]
+        self._owners[key] = tenant
+
+    def is_owned(self, node_id: int, session_id: int, tenant: str) -> bool:
+        """Whether the session was given to `tenant`."""
+        return self._owners.get((node_id, session_id)) == tenant
+
+    def __len__(self) -> int:
+        return len(self._owners)

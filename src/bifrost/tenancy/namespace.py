@@ -1,0 +1,188 @@
+"""One tenant's namespace as the engine and the filters use it: what each name is on the other side.
+
+Nothing here refuses. A name that a tenant may not use is given a form that cannot exist on the broker (see names.py for
+topics, `TopicIds.masked` for IDs), so that the broker itself answers, in its own words, that there is no such
+thing; the answer for a foreign thing and for a thing that does not exist are then the same in every byte. What the
+broker says about somebody else's things has no virtual form, and whoever sees None drops it.
+"""
+
+import hashlib
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+
+from bifrost.tenancy.names import (
+    PhysicalGroup,
+    PhysicalTopic,
+    PhysicalTransactionalId,
+    TenantNames,
+    VirtualGroup,
+    VirtualTopic,
+    VirtualTransactionalId,
+)
+from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID, TopicIds
+from bifrost.wire.engine import Names
+from bifrost.wire.entities import Entity
+
+MAX_TOPIC_NAME_LENGTH = 249
+"""Topic.MAX_NAME_LENGTH: room for a log segment's suffix in a file name."""
+
+_LEGAL_TOPIC = re.compile(rf"(?!\.{{1,2}}$)[a-zA-Z0-9._-]{{1,{MAX_TOPIC_NAME_LENGTH}}}")
+"""What Topic.validate accepts."""
+
+
+class Namespace:
+    """The names of one tenant in both directions, with a bounded memory of those in use."""
+
+    def __init__(
+        self,
+        names: TenantNames,
+        topic_ids: TopicIds,
+        *,
+        allow_topic_deletion: bool,
+        max_names: int,
+        now_ms: Callable[[], int],
+    ) -> None:
+        """Make the namespace of one tenant.
+
+        Args:
+            names: the tenant's naming function.
+            topic_ids: the index of the physical cluster, shared by all tenants on it.
+            allow_topic_deletion: whether this tenant may delete topics.
+            max_names: names remembered per kind and direction; beyond it that memory starts anew.
+            now_ms: a monotonic clock, in milliseconds.
+        """
+        self.names = names
+        self.tenant = names.tenant
+        self.topic_ids = topic_ids
+        self.allow_topic_deletion = allow_topic_deletion
+        self._max_names = max_names
+        self._now_ms = now_ms
+        self.unresolved: set[bytes] = set()
+        """Topic IDs met in the message at hand of which the broker must be asked; see `take_unresolved`."""
+        self.to_physical = Names(self._missing_physical)
+        self.to_virtual = Names(self._missing_virtual)
+        for direction in (self.to_physical, self.to_virtual):
+            for entity in (Entity.TOPIC_NAME, Entity.GROUP_ID, Entity.TRANSACTIONAL_ID, Entity.TOPIC_ID):
+                direction.tables[entity] = {}
+
+    def physical(self, entity: int, value: bytes) -> bytes | None:
+        """Return what the broker calls `value`; None for an ID that must be looked up, or a name nobody may send."""
+        table = self.to_physical.tables[entity]
+        known = None if table is None else table.get(value)
+        return self._missing_physical(entity, value) if known is None else known
+
+    def virtual(self, entity: int, value: bytes) -> bytes | None:
+        """Return what the tenant calls `value`; None for what is not its own, or an ID that must be looked up."""
+        table = self.to_virtual.tables[entity]
+        known = None if table is None else table.get(value)
+        return self._missing_virtual(entity, value) if known is None else known
+
+    def virtual_cluster_id(self, physical_cluster_id: str) -> str:
+        """Return the cluster ID this tenant sees: its own, stable, and telling nothing of the physical one.
+
+        22 characters of URL-safe base64, the form of Kafka's own (Uuid.toString).
+        """
+        digest = hashlib.blake2b(
+            physical_cluster_id.encode(),
+            digest_size=16,
+            key=self.tenant.encode()[:64],
+            person=b"bifrost-cluster",
+        )
+        return urlsafe_b64encode(digest.digest()).decode().rstrip("=")
+
+    def hides(self, topic: str) -> bool:
+        """Whether a topic name is a legal one that does not exist for this tenant, whatever the broker has."""
+        is_legal = _LEGAL_TOPIC.fullmatch(topic) is not None
+        return is_legal and not self.names.is_allowed(VirtualTopic(topic.encode()))
+
+    @property
+    def max_topic_name_length(self) -> int:
+        """Bytes a topic name of this tenant may have, so that the physical name still fits."""
+        return MAX_TOPIC_NAME_LENGTH - len(self.names.prefix)
+
+    def topic_of(self, topic_id: bytes) -> str | None:
+        """Return what the tenant calls the topic with this ID, None when it is not known to be the tenant's."""
+        physical = self.topic_ids.name_of(topic_id)
+        virtual = None if physical is None else self.names.virtual_topic(PhysicalTopic(physical))
+        return None if virtual is None else virtual.decode()
+
+    def take_unresolved(self) -> frozenset[bytes]:
+        """Return the topic IDs that stopped the message at hand, and forget them: call it after every such stop."""
+        taken, self.unresolved = frozenset(self.unresolved), set()
+        return taken
+
+    def owns(self, physical_topic: bytes) -> bool:
+        """Whether a physical topic is one of this tenant's."""
+        return self.names.virtual_topic(PhysicalTopic(physical_topic)) is not None
+
+    def _missing_physical(self, slot: int, value: bytes) -> bytes | None:
+        match slot:
+            case Entity.TOPIC_NAME:
+                found: bytes | None = self.names.physical_topic(VirtualTopic(value))
+            case Entity.GROUP_ID:
+                found = self.names.physical_group(VirtualGroup(value))
+            case Entity.TRANSACTIONAL_ID:
+                # Kafka refuses the empty one wherever it comes; prefixed it would be an ID like any other.
+                found = value and self.names.physical_transactional_id(VirtualTransactionalId(value))
+            case Entity.TOPIC_ID:
+                found = self._own_or_masked(value)
+            case Entity.ERROR_TEXT:
+                return value
+            case _:
+                raise AssertionError(f"slot {slot} is never looked up")
+        return self._remember(self.to_physical, slot, value, found)
+
+    def _missing_virtual(self, slot: int, value: bytes) -> bytes | None:
+        match slot:
+            case Entity.TOPIC_NAME:
+                # An answer by topic ID about an unknown ID carries an empty name.
+                found: bytes | None = value and self.names.virtual_topic(PhysicalTopic(value))
+            case Entity.GROUP_ID:
+                found = self.names.virtual_group(PhysicalGroup(value))
+            case Entity.TRANSACTIONAL_ID:
+                found = value and self.names.virtual_transactional_id(PhysicalTransactionalId(value))
+            case Entity.TOPIC_ID:
+                found = self._own_or_unmasked(value)
+            case Entity.ERROR_TEXT:
+                return self.names.virtual_text(value)
+            case _:
+                raise AssertionError(f"slot {slot} is never looked up")
+        return self._remember(self.to_virtual, slot, value, found)
+
+    def _own_or_masked(self, topic_id: bytes) -> bytes | None:
+        if topic_id == ZERO_TOPIC_ID:
+            return topic_id
+        topic = self.topic_ids.name_of(topic_id)
+        if topic is not None:
+            return topic_id if self.owns(topic) else self.topic_ids.masked(topic_id)
+        if self.topic_ids.is_absent(topic_id, self._now_ms()):
+            return self.topic_ids.masked(topic_id)
+        self.unresolved.add(topic_id)
+        return None
+
+    def _own_or_unmasked(self, topic_id: bytes) -> bytes | None:
+        """An ID in an answer is the tenant's own, or one it sent that went out masked."""
+        if topic_id == ZERO_TOPIC_ID:
+            return topic_id
+        topic = self.topic_ids.name_of(topic_id)
+        if topic is not None:
+            return topic_id if self.owns(topic) else None
+        unmasked = self.topic_ids.masked(topic_id)
+        now_ms = self._now_ms()
+        was_sent = self.topic_ids.name_of(unmasked) is not None or self.topic_ids.is_absent(unmasked, now_ms)
+        if was_sent or self.topic_ids.is_absent(topic_id, now_ms):
+            return unmasked
+        self.unresolved.add(topic_id)
+        return None
+
+    def _remember(self, direction: Names, slot: int, value: bytes, found: bytes | None) -> bytes | None:
+        # What was masked because it is absent today may exist tomorrow: only what is certain is kept.
+        certain = slot != Entity.TOPIC_ID or found == value
+        if found is not None and certain:
+            table = direction.tables[slot]
+            assert table is not None
+            if len(table) >= self._max_names:
+                table.clear()
+            table[value] = found
+        return found

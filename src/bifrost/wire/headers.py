@@ -1,0 +1,103 @@
+"""Request and response headers, read without decoding (KIP-482 gave them tagged fields).
+
+    request  v1  api_key int16, api_version int16, correlation_id int32, client_id nullable string (int16 length)
+             v2  the same, then tagged fields
+    response v0  correlation_id int32
+             v1  the same, then tagged fields
+
+Tagged fields of a header are read over and left out of what is sent on: Kafka defines none.
+"""
+
+from struct import Struct
+from typing import NamedTuple
+
+from bifrost.wire.errors import MalformedFrame
+
+REQUEST_PREFIX = Struct(">hhih")
+"""API key, API version, correlation ID, length of the client ID."""
+
+_NO_TAGS = b"\0"
+
+
+class RequestHeader(NamedTuple):
+    """What the fixed part of a request header says."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id_length: int
+
+
+def read_request_header(frame: bytes | memoryview) -> RequestHeader:
+    """Read the fixed part of a request header.
+
+    Raises:
+        MalformedFrame: the frame is too short for one, or the client ID's length is below -1.
+    """
+    if len(frame) < REQUEST_PREFIX.size:
+        raise MalformedFrame("a request header is at least 10 bytes", len(frame))
+    header = RequestHeader(*REQUEST_PREFIX.unpack_from(frame))
+    if header.client_id_length < -1:
+        raise MalformedFrame("negative length of client_id", 8)
+    return header
+
+
+def request_body_offset(
+    frame: bytes | memoryview, client_id_length: int, is_flexible: bool
+) -> tuple[int, bytes | None]:
+    """Return where the body starts, and the header to send on instead when this one has tagged fields.
+
+    Raises:
+        MalformedFrame: the header ends beyond the frame.
+    """
+    end = REQUEST_PREFIX.size + max(client_id_length, 0)
+    return _body_offset(frame, end, is_flexible)
+
+
+def response_body_offset(frame: bytes | memoryview, is_flexible: bool) -> tuple[int, bytes | None]:
+    """Return where the body starts, and the header to send on instead when this one has tagged fields.
+
+    Raises:
+        MalformedFrame: the header ends beyond the frame.
+    """
+    return _body_offset(frame, 4, is_flexible)
+
+
+def response_header(correlation_id: int, is_flexible: bool) -> bytes:
+    """Return the header of a response."""
+    header = correlation_id.to_bytes(4, "big", signed=True)
+    return header + _NO_TAGS if is_flexible else header
+
+
+def _body_offset(frame: bytes | memoryview, end: int, is_flexible: bool) -> tuple[int, bytes | None]:
+    if end + is_flexible > len(frame):
+        raise MalformedFrame("the header ends beyond the frame", len(frame))
+    if not is_flexible:
+        return end, None
+    if frame[end] == 0:
+        return end + 1, None
+    return _skip_tagged_fields(frame, end), bytes(frame[:end]) + _NO_TAGS
+
+
+def _skip_tagged_fields(frame: bytes | memoryview, offset: int) -> int:
+    count, offset = _read_unsigned_varint(frame, offset)
+    for _ in range(min(count, len(frame))):
+        _tag, offset = _read_unsigned_varint(frame, offset)
+        size, offset = _read_unsigned_varint(frame, offset)
+        offset += size
+        if offset > len(frame):
+            raise MalformedFrame("a tagged field of the header ends beyond the frame", len(frame))
+    return offset
+
+
+def _read_unsigned_varint(frame: bytes | memoryview, offset: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 35, 7):
+        if offset >= len(frame):
+            raise MalformedFrame("the header ends within a varint", offset)
+        byte = frame[offset]
+        offset += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, offset
+    raise MalformedFrame("a varint of the header has more than 5 bytes", offset)
