@@ -1,6 +1,6 @@
-import compile_schemas
 import pytest
 
+import compile_schemas
 from bifrost.embedded.errors import JarError
 
 
