@@ -8,7 +8,7 @@ from bifrost.wire.errors import FrameTooLarge
 from bifrost.wire.message import Struct
 
 SLOT_DECODE: int
-"""The slot of a field that cannot be rewritten in place: where it holds something, the frame is to be decoded."""
+"""The slot of a field that cannot be rewritten in place: if it holds something, the frame is decoded."""
 
 class Kind(IntEnum):
     """Kinds of an op in a program and of a field in a layout."""
@@ -32,7 +32,7 @@ class Kind(IntEnum):
     FLOAT64 = ...
 
 class Flag(IntEnum):
-    """Flags of an op in a program and of a field in a layout; FIXED is a program's, LIST and on a layout's."""
+    """Flags of an op in a program (up to FIXED) and of a field in a layout (all but FIXED)."""
 
     COMPACT = ...
     NULLABLE = ...
@@ -46,15 +46,18 @@ class Names:
     """One direction of one namespace: what each name is called on the other side.
 
     Args:
-        missing: asked with (slot, name) when the slot's table is None or lacks the name. It may put what it answers
-            into the table; the engine does not. None: the frame cannot be rewritten in place. It may call the engine.
+        missing: asked with (slot, name) when the slot's table is None or lacks the name. It may put what
+            it answers into the table; the engine does not. None: the frame cannot be rewritten in place.
+            It may call the engine.
     """
 
     tables: list[dict[bytes, bytes] | None]
     """By slot, 1 to 7 (0 is unused): name to replacement; strings as UTF-8, UUIDs as 16 bytes."""
-    missing: Callable[[int, bytes], bytes | None]  # read-only
 
     def __init__(self, missing: Callable[[int, bytes], bytes | None]) -> None: ...
+    @property
+    def missing(self) -> Callable[[int, bytes], bytes | None]:
+        """As given."""
 
 class Program:
     """What `rewrite` does with one message at one version.
@@ -80,7 +83,8 @@ class Layout:
         cls: the class; its instances have every field as an attribute.
         name: what errors call it.
         flexible: whether the struct ends with tagged fields (KIP-482).
-        fields: (attribute, kind, flags, tag, default, layout of the struct, smallest size of an element in bytes).
+        fields: (attribute, kind, flags, tag, default, layout of the struct, smallest size of an element in
+            bytes). A default of () stands for a fresh list or struct.
     Raises:
         ValueError: a field is incomplete.
     """
@@ -101,15 +105,17 @@ def rewrite(
     Null strings and the zero UUID are left alone; empty strings are looked up like any other.
 
     Args:
-        frame: a frame without its length. Runs of 4096 bytes and more of a `bytes` are not copied but leave as
-            memoryviews that keep it alive; of anything else nothing is kept.
+        frame: a frame without its length. Runs of 4096 bytes and more of a `bytes` are not copied but
+            leave as memoryviews that keep it alive; of anything else nothing is kept.
         start: where the body begins, in bytes.
         head: the header to send instead of frame[:start].
     Returns:
-        The pieces of the new frame, its 4-byte length included; or None if it has to be decoded: it has an unknown
-        tagged field, one with a slot in it, something under SLOT_DECODE, or `names` knows no replacement.
+        The pieces of the new frame, its 4-byte length included; or None if it has to be decoded: it has an
+        unknown tagged field, one with a slot in it, something under SLOT_DECODE, or `names` knows no
+        replacement.
     Raises:
-        MalformedFrame: the body does not parse, goes on behind its end, or a replacement is too long for a string.
+        MalformedFrame: the body does not parse, goes on behind its end, or a replacement is too long for a
+            string.
         TypeError, ValueError: `names` answered with something that is not bytes, or not 16 for a UUID.
     """
 
@@ -126,8 +132,8 @@ def peek(peek: Peek, frame: bytes | memoryview, start: int) -> tuple[int, ...]:
 def decode(layout: Layout, frame: bytes | memoryview, start: int, allow_trailing: bool = False) -> Any:
     """Read a message: an instance of the layout's class.
 
-    Fields that the version lacks get their defaults. Unknown tagged fields are skipped and not kept. Records of
-    4096 bytes and more in a `bytes` are memoryviews that keep it alive; everything else is copied.
+    Fields that the version lacks get their defaults. Unknown tagged fields are skipped and not kept.
+    Records of 4096 bytes and more in a `bytes` are memoryviews that keep it alive; everything else is copied.
 
     Args:
         frame: a frame without its length, or any other bytes.
@@ -162,12 +168,16 @@ class Framer:
 
     max_frame_bytes: int
     """May be changed at any time; holds for the frames whose length is read from then on."""
-    failed: FrameTooLarge | None  # read-only
-    """Why no further frame can be found, once that is so."""
-    first_bytes: bytes  # read-only
-    """The first 16 bytes ever received, to tell TLS and HTTP by."""
 
     def __init__(self, max_frame_bytes: int) -> None: ...
+    @property
+    def failed(self) -> FrameTooLarge | None:
+        """Why no further frame can be found, once that is so."""
+
+    @property
+    def first_bytes(self) -> bytes:
+        """The first 16 bytes ever received, to tell TLS and HTTP by."""
+
     @property
     def buffered(self) -> int:
         """Bytes held of an unfinished frame, its length included."""
@@ -178,11 +188,11 @@ class Framer:
     def buffer_updated(self, size: int) -> list[bytes | memoryview]:
         """Take note that `size` bytes were received into the last buffer; return the frames whole now.
 
-        A frame of 8 KiB and more is a `bytes` of its own. A smaller one is a read-only memoryview; it stays valid
-        as long as it is held, but holds 64 KiB: copy what is to be kept.
+        A frame of 8 KiB and more is a `bytes` of its own. A smaller one is a read-only memoryview; it
+        stays valid as long as it is held, but holds 64 KiB: copy what is to be kept.
 
         Raises:
-            FrameTooLarge: a length is negative, zero or above the limit. The frames before it are returned first,
-                and the next call raises, whatever its size. `failed` tells at once.
+            FrameTooLarge: a length is negative, zero or above the limit. The frames before it are returned
+                first, and the next call raises, whatever its size. `failed` tells at once.
             ValueError: `size` is more than the buffer had.
         """

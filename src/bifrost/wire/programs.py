@@ -1,8 +1,8 @@
 """From a schema to what the engine runs: programs (rewrite), layouts (decode, encode) and peeks.
 
-Compiled once per message and version and kept; the op format is drawn in engine.pyx. Neighbouring fields of fixed
-size become one op, an array of fixed-size elements is one op too, and the smallest size of every array's element
-is worked out here, so that the engine can check a count before it believes it.
+Compiled once per message and version and kept; the op format is drawn in engine.pyx. Neighbouring fields
+of fixed size become one op, an array of fixed-size elements is one op too, and the smallest size of every
+array's element is worked out here, so that the engine can check a count before it believes it.
 """
 
 import sys
@@ -36,11 +36,12 @@ def compile_program(name: str, version: int, slots: Mapping[str, int]) -> Progra
     Args:
         name: Kafka's name of the message.
         version: one that the schema has.
-        slots: dotted path of Kafka's field names (`Topics.Topic`) to the engine's slot: 1 to 7 for strings and UUIDs
-            and arrays of them, SLOT_DECODE also for bytes, records, arrays, nullable structs and whatever is tagged.
-            A field that is not named is neutral; one that this version lacks is skipped.
+        slots: dotted path of Kafka's field names (`Topics.Topic`) to the engine's slot: 1 to 7 for strings
+            and UUIDs and arrays of them, SLOT_DECODE also for bytes, records, arrays, nullable structs and
+            whatever is tagged. A field that is not named is neutral; one that this version lacks is skipped.
     Raises:
-        ValueError: the message has no such version, a path is no field of it, or a field cannot have its slot.
+        ValueError: the message has no such version, a path is no field of it, or a field cannot have its
+            slot.
     """
     return _compile_program(name, version, tuple(sorted(slots.items())))
 
@@ -75,7 +76,8 @@ def compile_peek(name: str, version: int, fields: Sequence[str]) -> Peek:
     Args:
         name: Kafka's name of the message.
         version: one that the schema has.
-        fields: Kafka's names of top-level fields, in the message's order, none behind an array, struct or tag.
+        fields: Kafka's names of top-level fields, in the message's order, none behind an array, struct or
+            tag.
     Raises:
         ValueError: the message has no such version, or a field cannot be reached so at this version.
     """
@@ -158,8 +160,7 @@ class _ProgramWriter:
         for field, path in tagged:
             if not any(slot_path == path or slot_path.startswith(path + ".") for slot_path in self._slots):
                 self._pending.append((len(self._tags), field, path))
-            assert field.tag is not None
-            self._tags.append((field.tag, -1))
+            self._tags.append((int(field.tag or 0), -1))
 
     def _scalar(self, field: Field, path: str, *, nullable: bool) -> None:
         slot = self._slot(path, look_up=field.type in (FieldType.STRING, FieldType.UUID))
