@@ -23,11 +23,11 @@ class WireError(ValueError):
         return f"{self.reason} at byte {self.offset}"
 
 
-class MalformedFrame(WireError):  # noqa: N818
+class MalformedFrame(WireError):
     """A frame's body does not parse; `offset` is the byte of the frame where reading failed."""
 
 
-class FrameTooLarge(WireError):  # noqa: N818
+class FrameTooLarge(WireError):
     """A frame announces a length that is negative, zero or above the limit.
 
     Attributes:
