@@ -24,7 +24,12 @@ def start_java(jars: Sequence[Path]) -> None:
     """
     library = find_library(find_java())
     try:
-        jpype.startJVM(str(library), classpath=[str(jar) for jar in jars], convertStrings=True)
+        jpype.startJVM(
+            str(library),
+            "--enable-native-access=ALL-UNNAMED",  # or Java 24 and newer warn that JPype loads a library
+            classpath=[str(jar) for jar in jars],
+            convertStrings=True,
+        )
     except OSError as error:
         raise JavaError(f"the Java VM {library} cannot be loaded: {error}") from error
     # slf4j complains there that it has no logger; nobody here reads Kafka's log.

@@ -129,7 +129,10 @@ def verify(table: Sequence[Json], releases: Mapping[str, Definitions]) -> None:
                     raise DefinitionError(f"{entry['name']} v{version}: {release} redefines a stable version")
                 if source["name"] == entry["name"]:
                     decided[version] = project(compact, version)
-        for version in versions_in(entry["versions"]):
+        versions = versions_in(entry["versions"])
+        if lost := stable.keys() - versions:
+            raise DefinitionError(f"{entry['name']}: the union lacks the versions {sorted(lost)}")
+        for version in versions:
             if version not in decided or project(entry, version) != decided[version]:
                 raise DefinitionError(f"{entry['name']} v{version}: the union differs from its source")
 

@@ -217,6 +217,14 @@ def test_a_renamed_message_is_known_by_its_new_name_only():
     assert [entry["name"] for entry in table if "key" in entry] == ["PingRequest"]
 
 
+def test_a_renamed_message_must_have_all_its_versions():
+    old = request("0-1", field("A", "0+"), name="ListThingsRequest")
+    releases = {"1.0": release(old), "2.0": release(request("1-2", field("A", "0+")))}
+
+    with pytest.raises(DefinitionError, match=r"PingRequest: the union lacks the versions \[0\]"):
+        verify(build_table(releases), releases)
+
+
 def test_a_message_for_controllers_only_is_left_out():
     controller = request("0", name="VoteRequest", apiKey=901, listeners=["controller"])
 
