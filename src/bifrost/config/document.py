@@ -126,7 +126,9 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str) -> DocumentError:
     if problem.startswith("but "):
         problem = f"{error.context}, {problem}"
     elif error.context_mark is not None and error.context_mark.line + 1 != line:
-        problem = f"{problem} ({error.context} that begins on line {error.context_mark.line + 1})"
+        problem = f"{problem}, noticed on line {line} {error.context}"
+        # A bracket or quote that is not closed is wrong where it stands, not where that shows.
+        line = error.context_mark.line + 1 if re.search("flow|quoted", error.context or "") else line
     hint = next((hint for start, hint in _HINTS if start in problem), "")
     return DocumentError(line, f"not YAML: {problem}" + (f": {hint}" if hint else ""))
 

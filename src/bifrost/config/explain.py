@@ -49,7 +49,7 @@ def _text(detail: ErrorDetails, loc: Loc, data: object, model: type[BaseModel]) 
     kind, context = detail["type"], detail.get("ctx", {})
     where = show_loc(loc)
     if kind == "extra_forbidden":
-        return f"{where}: unknown key; {_suggestion(str(loc[-1]), loc[:-1], model)}"
+        return _unknown_key(str(loc[-1]), loc[:-1], model)
     if kind == "missing":
         return f"{where} is missing: add it, e.g. {loc[-1]}: {_example(loc, model)}"
     if kind in _EXPECTED:
@@ -78,19 +78,23 @@ _EMPTY_HINTS: dict[str | int, str] = {
 STRAY_HINT = "a password never stands in this file: write it to a file and name that with password_file"
 
 
-def _suggestion(key: str, parent: Loc, model: type[BaseModel]) -> str:
+def _unknown_key(key: str, parent: Loc, model: type[BaseModel]) -> str:
+    where = show_loc((*parent, key))
+    if key == "password":
+        return f"{where}: {STRAY_HINT}"
     section = section_at(model, parent)
     known = sorted(set(section.model_fields) - {"password"}) if section else []
-    if key == "password":
-        return STRAY_HINT
     plain = re.sub("([a-z0-9])([A-Z])", r"\1_\2", key).replace("-", "_").lower()
     # Needed here only, and it costs memory that a running gateway would keep.
     from difflib import get_close_matches
 
     close = get_close_matches(plain, known, n=1)
     if close:
-        return f"did you mean {close[0]}?"
-    return f"known here: {', '.join(known)}"
+        return f"{where}: unknown key; did you mean {close[0]}?"
+    if "credentials" in parent:
+        # In `{ username: acme, hunter2 }` the key is the password.
+        where = show_loc(parent)
+    return f"{where}: unknown key; known here: {', '.join(known)}"
 
 
 def section_at(model: type[BaseModel], loc: Loc) -> type[BaseModel] | None:

@@ -1,0 +1,137 @@
+import pytest
+
+from bifrost.config.name_template import NameTemplate
+from bifrost.tenancy.names import (
+    PhysicalGroup,
+    PhysicalTopic,
+    PhysicalTransactionalId,
+    TenantNames,
+    VirtualGroup,
+    VirtualTopic,
+    VirtualTransactionalId,
+)
+
+ACME = TenantNames("acme", ["orders", "audit.log"])
+DYNAMIC = TenantNames("acme")
+
+
+@pytest.mark.parametrize(
+    ("virtual", "physical"),
+    [
+        (b"orders", b"__vt_acme_orders"),
+        (b"audit.log", b"__vt_acme_audit.log"),
+        (b"users", b"__vt_acme_/users"),
+        (b"Orders", b"__vt_acme_/Orders"),
+        (b"", b"__vt_acme_/"),
+        (b"/", b"__vt_acme_//"),
+        (b"/users", b"__vt_acme_//users"),
+        (b"__vt_acme_orders", b"__vt_acme_/__vt_acme_orders"),
+        (b"__vt_globex_orders", b"__vt_acme_/__vt_globex_orders"),
+        ("ä".encode(), "__vt_acme_/ä".encode()),
+        (b"\xff", b"__vt_acme_/\xff"),
+    ],
+)
+def test_topics_of_a_list_and_denied_ones(virtual: bytes, physical: bytes) -> None:
+    assert ACME.physical_topic(VirtualTopic(virtual)) == physical
+    assert ACME.virtual_topic(PhysicalTopic(physical)) == virtual
+
+
+@pytest.mark.parametrize(
+    ("virtual", "physical"),
+    [
+        (b"orders", b"__vt_acme_orders"),
+        (b"anything", b"__vt_acme_anything"),
+        (b"__vt_globex_orders", b"__vt_acme___vt_globex_orders"),
+        (b"a/b", b"__vt_acme_a/b"),
+        (b"", b"__vt_acme_/"),
+        (b"/", b"__vt_acme_//"),
+        (b"/a", b"__vt_acme_//a"),
+    ],
+)
+def test_topics_of_a_dynamic_namespace(virtual: bytes, physical: bytes) -> None:
+    assert DYNAMIC.physical_topic(VirtualTopic(virtual)) == physical
+    assert DYNAMIC.virtual_topic(PhysicalTopic(physical)) == virtual
+
+
+@pytest.mark.parametrize(
+    "physical",
+    [
+        b"__vt_globex_orders",
+        b"__vt_acme",
+        b"__vt_acme_",
+        b"orders",
+        b"__consumer_offsets",
+        b"",
+        b"x__vt_acme_orders",
+        b"__vt_acme_users",  # under its prefix, but not in its list
+        b"__vt_acme_/orders",  # what is allowed is never denied
+    ],
+)
+def test_what_is_foreign_has_no_virtual_name(physical: bytes) -> None:
+    assert ACME.virtual_topic(PhysicalTopic(physical)) is None
+
+
+def test_nothing_else_is_foreign_to_a_dynamic_namespace() -> None:
+    assert DYNAMIC.virtual_topic(PhysicalTopic(b"__vt_acme_users")) == b"users"
+    assert DYNAMIC.virtual_topic(PhysicalTopic(b"__vt_acme_")) is None
+    assert DYNAMIC.virtual_topic(PhysicalTopic(b"__vt_acme_/users")) is None
+    assert DYNAMIC.virtual_topic(PhysicalTopic(b"__vt_globex_users")) is None
+
+
+def test_allowed_is_what_is_listed_or_could_be_a_name() -> None:
+    assert [ACME.is_allowed(VirtualTopic(name)) for name in (b"orders", b"users", b"")] == [
+        True,
+        False,
+        False,
+    ]
+    assert [DYNAMIC.is_allowed(VirtualTopic(name)) for name in (b"x", b"", b"/x")] == [True, False, False]
+    assert (ACME.is_dynamic, DYNAMIC.is_dynamic) == (False, True)
+    assert ACME.denied(VirtualTopic(b"orders")) == b"__vt_acme_/orders"
+
+
+def test_an_empty_list_allows_nothing() -> None:
+    none = TenantNames("acme", [])
+
+    assert not none.is_dynamic
+    assert none.physical_topic(VirtualTopic(b"orders")) == b"__vt_acme_/orders"
+
+
+@pytest.mark.parametrize("name", [b"", b"g", b"/g", b"__vt_globex_g", "ä b".encode()])
+def test_groups_and_transactional_ids_are_always_the_tenants_own(name: bytes) -> None:
+    group = ACME.physical_group(VirtualGroup(name))
+    transactional_id = ACME.physical_transactional_id(VirtualTransactionalId(name))
+
+    assert bytes(group) == bytes(transactional_id) == b"__vt_acme_" + name
+    assert ACME.virtual_group(group) == name
+    assert ACME.virtual_transactional_id(transactional_id) == name
+
+
+@pytest.mark.parametrize("name", [b"", b"g", b"__vt_globex_g", b"__vt_acme"])
+def test_foreign_groups_and_transactional_ids_have_no_virtual_name(name: bytes) -> None:
+    assert ACME.virtual_group(PhysicalGroup(name)) is None
+    assert ACME.virtual_transactional_id(PhysicalTransactionalId(name)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"", b""),
+        (b"nothing to see", b"nothing to see"),
+        (b"Topic '__vt_acme_orders' already exists.", b"Topic 'orders' already exists."),
+        (b"[__vt_acme_a-0,__vt_acme_b-1]", b"[a-0,b-1]"),
+        (b"Topic name is invalid: '__vt_acme_/users' contains", b"Topic name is invalid: 'users' contains"),
+        (b"__vt_acme_a-__vt_acme_b", b"a-b"),
+        (b"__vt_globex_orders", b"__vt_globex_orders"),
+    ],
+)
+def test_an_error_text_shows_virtual_names(text: bytes, expected: bytes) -> None:
+    assert ACME.virtual_text(text) == expected
+
+
+def test_another_template() -> None:
+    names = TenantNames("t1", ["orders"], NameTemplate("{tenant}-{name}"))
+
+    assert names.prefix == b"t1-"
+    assert names.physical_topic(VirtualTopic(b"orders")) == b"t1-orders"
+    assert names.virtual_topic(PhysicalTopic(b"t1-/users")) == b"users"
+    assert names.tenant == "t1"
