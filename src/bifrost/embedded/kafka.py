@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from bifrost.embedded.child import Child, tail
+from bifrost.embedded.child import STOP_GRACE_S, Child, tail
 from bifrost.embedded.errors import KafkaError
 from bifrost.embedded.jars import broker_coordinates, resolve
 from bifrost.embedded.java import find_java
@@ -34,6 +34,8 @@ from bifrost.embedded.properties import (
 DEFAULT_VERSION = "4.3.1"
 START_TIMEOUT_S = 120.0
 """Until every broker answers. A start takes 2 s on an idle machine; a loaded one with three brokers, 25."""
+THROWAWAY_GRACE_S = 3.0
+"""What the nodes of a temporary cluster get to end in order, in seconds."""
 PORT_ATTEMPTS = 4
 """A port that was free can be taken before Kafka binds it: then all ports are chosen anew, this often."""
 SHORT_SESSION = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData", "-Xms64m")
@@ -167,8 +169,10 @@ class EmbeddedKafka:
         running = [node.child for node in self._nodes if node.child is not None]
         for child in running:
             child.terminate()
+        # Without its majority the last node would wait for a controller; data to be thrown away need not wait.
+        grace_s = STOP_GRACE_S if self._temporary is None else THROWAWAY_GRACE_S
         for child in running:
-            child.stop()
+            child.stop(grace_s)
         self._nodes = []
         if self._temporary is not None:
             self._temporary.cleanup()

@@ -11,7 +11,8 @@ def cluster_properties(brokers: int) -> dict[str, str]:
     """Return the server properties that make a cluster of `brokers` nodes small and quick."""
     replicas = str(min(brokers, 3))
     in_sync = str(min(brokers, 2))
-    return {
+    several = {"broker.heartbeat.interval.ms": "1000", "broker.session.timeout.ms": "6000"}
+    return (several if brokers > 1 else {}) | {
         "default.replication.factor": replicas,
         "min.insync.replicas": in_sync,
         "offsets.topic.replication.factor": replicas,

@@ -1,0 +1,42 @@
+"""The one embedded Kafka of a test session, and Kafka's own tools."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# `support` is the tests' own library; nothing installs it.
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from support.kafka_cluster import KafkaTools
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what stands in this directory: `-m "not kafka"` leaves it out."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.kafka)
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[EmbeddedKafka]:
+    """One broker of the newest Kafka for the whole session: tests keep apart by their names."""
+    with EmbeddedKafka() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster() -> Iterator[EmbeddedKafka]:
+    """Three brokers, started by the first test that asks: leaders and coordinators are spread over them."""
+    with EmbeddedKafka(brokers=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def kafka_tool() -> KafkaTools:
+    """Run one of Kafka's tools: `kafka_tool(TOPICS, "--bootstrap-server", kafka.bootstrap, "--list").stdout`."""
+    return KafkaTools()
