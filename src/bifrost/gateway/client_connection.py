@@ -97,6 +97,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         """The client is gone: so is everything that was for it."""
         self._transport = None
         self.end(CloseReason.CLIENT_CLOSED, "" if exc is None else f"{type(exc).__name__}: {exc}")
+        self._cancel_deadline()
         self._gateway.forget(self)
 
     def pause_writing(self) -> None:
@@ -154,7 +155,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._transport.writelines(self._session.to_client)
             self._session.to_client.clear()
             self._transport.close()
-            asyncio.get_running_loop().call_later(CLOSE_TIMEOUT_S, self._cut)
+            self._deadline = asyncio.get_running_loop().call_later(CLOSE_TIMEOUT_S, self._transport.abort)
 
     def _flush(self) -> None:
         session = self._session
@@ -203,6 +204,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         except (OSError, TimeoutError) as error:
             what = str(error) or type(error).__name__
             raise BrokerError(f"broker {broker.node_id} at {broker.host}:{broker.port}: {what}") from error
+        if self._ended and connection.transport is not None:
+            connection.transport.close()
         return connection
 
     def _let_in(self) -> None:
@@ -243,10 +246,6 @@ class ClientConnection(asyncio.BufferedProtocol):
     def _log_end(self, reason: CloseReason, detail: str) -> None:
         write = log.debug if reason in _QUIET else log.warning
         write("connection_ended", reason=str(reason), peer=self._peer, tenant=self._tenant, detail=detail)
-
-    def _cut(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
 
 
 def _set_reading(transport: asyncio.Transport, wanted: bool) -> None:

@@ -19,6 +19,7 @@ from bifrost.gateway.errors import BrokerError
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
 from bifrost.wire.messages import ApiVersionsRequest, MetadataRequest
 from bifrost.wire.schema import request_schema
 
@@ -27,8 +28,8 @@ log = structlog.get_logger()
 FIRST_RETRY_MS, LAST_RETRY_MS = 250, 10_000
 """Backoff while no broker can be reached: quick at first, for a cluster that is just starting, then unobtrusive."""
 
-_IDS_IN_METADATA, _METADATA_BY_ID = 10, 12
-"""Metadata versions that give topic IDs, and that can be asked by them (KIP-516)."""
+_NO_AUTO_CREATION, _METADATA_BY_ID = 4, 12
+"""Metadata versions that can forbid to create what is asked for (KIP-204), and be asked by topic ID (KIP-516)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class Cluster:
             BrokerError: no broker of the bootstrap list, nor any known from before, answers.
         """
         async with self._lock:
-            metadata = await self._ask_metadata()
+            metadata = await self._ask(_metadata_of_brokers)
             found = await asyncio.gather(*(self._inspect(node) for node in metadata.brokers))
         self._brokers = {broker.node_id: broker for broker in found if broker is not None}
         if not self._brokers:
@@ -101,13 +102,7 @@ class Cluster:
         """
         wanted = tuple(topic_ids)
         async with self._lock:
-            client = await self._connected_client()
-            if self._metadata_version >= _METADATA_BY_ID:
-                topics = [MetadataRequest.MetadataRequestTopic(topic_id=one, name=None) for one in wanted]
-            else:
-                topics = None  # An old broker is not asked by ID: read them all.
-            request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-            response = await client.request(request, self._metadata_version)
+            response = await self._ask(lambda version: _metadata_by_id(wanted, version))
         for topic in response.topics:
             if topic.error_code == ErrorCode.NONE and topic.name:
                 self._topic_ids.learn(topic.topic_id, topic.name.encode())
@@ -120,21 +115,20 @@ class Cluster:
         if self._client is not None:
             await self._client.close()
 
-    async def _ask_metadata(self) -> Any:
-        client = await self._connected_client()
-        request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
-        # Before v1 an empty list means all topics; no broker since 0.10 is that old.
-        return await client.request(request, max(self._metadata_version, 1))
-
-    async def _connected_client(self) -> BrokerClient:
-        """Return a client that a broker has answered, from the one used last, the bootstrap list or the known
-        brokers."""
+    async def _ask(self, build_request: Callable[[int], Message]) -> Any:
+        """Send a Metadata request of the newest version both sides know, over the connection there is or a new one."""
         if self._client is not None:
             try:
-                self._metadata_version = _newest(ApiKey.METADATA, await _ask_versions(self._client))
-                return self._client
+                return await self._client.request(
+                    build_request(self._metadata_version), self._metadata_version
+                )
             except BrokerError:
-                self._client = None
+                self._client = None  # It may only have been idle for too long; another is tried at once.
+        self._client = await self._connect()
+        return await self._client.request(build_request(self._metadata_version), self._metadata_version)
+
+    async def _connect(self) -> BrokerClient:
+        """Return a connection to the first broker that answers, of the bootstrap list or of those known."""
         failures = []
         known = [(broker.host, broker.port) for broker in self._brokers.values()]
         for host, port in [*self._bootstrap, *known]:
@@ -142,9 +136,9 @@ class Cluster:
             try:
                 self._metadata_version = _newest(ApiKey.METADATA, await _ask_versions(client))
             except BrokerError as error:
+                await client.close()
                 failures.append(str(error))
                 continue
-            self._client = client
             return client
         raise BrokerError("; ".join(failures))
 
@@ -159,6 +153,19 @@ class Cluster:
         finally:
             await client.close()
         return Broker(node.node_id, node.host, node.port, offered)
+
+
+def _metadata_of_brokers(version: int) -> Message:
+    # From v1 on, which every broker since 0.10 has, an empty list names no topic.
+    return MetadataRequest(topics=[], allow_auto_topic_creation=version < _NO_AUTO_CREATION)
+
+
+def _metadata_by_id(topic_ids: Iterable[bytes], version: int) -> Message:
+    topics = None  # A broker too old to be asked by ID is asked for all it has.
+    if version >= _METADATA_BY_ID:
+        topics = [MetadataRequest.MetadataRequestTopic(topic_id=one, name=None) for one in topic_ids]
+    # Before v4 the field is absent, and null topics create nothing.
+    return MetadataRequest(topics=topics, allow_auto_topic_creation=version < _NO_AUTO_CREATION)
 
 
 async def _ask_versions(client: BrokerClient) -> Any:
