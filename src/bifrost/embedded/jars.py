@@ -23,11 +23,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from http.client import HTTPException
-from importlib.resources import files
 from pathlib import Path
 
 from bifrost.embedded.errors import JarError
 
+LOCKS = Path(__file__).parent / "locks"
+"""One file per set of coordinates, named by `lock_name`."""
 REPOSITORY_VARIABLE = "BIFROST_MAVEN_REPOSITORY"
 PARALLEL_DOWNLOADS = 8
 """Connections at once: a jar is small, most of its time is the round trip."""
@@ -130,13 +131,13 @@ def read_lock(coordinates: Sequence[str]) -> list[LockedJar]:
     Raises:
         JarError: nothing is locked for them.
     """
-    resource = files("bifrost.embedded").joinpath("locks", lock_name(coordinates))
-    if not resource.is_file():
+    file = LOCKS / lock_name(coordinates)
+    if not file.is_file():
         wanted = " ".join(coordinates)
         raise JarError(f"no lock file for {wanted}: write it: python -m bifrost.embedded.lock {wanted}")
-    lock = tomllib.loads(resource.read_text(encoding="utf-8"))
+    lock = tomllib.loads(file.read_text(encoding="utf-8"))
     if sorted(lock["coordinates"]) != sorted(coordinates):
-        raise JarError(f"{resource.name} locks {lock['coordinates']}, not {sorted(coordinates)}")
+        raise JarError(f"{file.name} locks {lock['coordinates']}, not {sorted(coordinates)}")
     return [LockedJar(entry["jar"], entry["sha256"], entry["bytes"]) for entry in lock["jars"]]
 
 

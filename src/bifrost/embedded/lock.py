@@ -16,9 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bifrost.embedded.jars import REPOSITORY_VARIABLE, LockedJar, lock_name
-
-LOCKS = Path(__file__).parent / "locks"
+from bifrost.embedded.jars import LOCKS, REPOSITORY_VARIABLE, LockedJar, lock_name
 
 
 def lock_jars(coordinates: Sequence[str], *, without: Sequence[str] = ()) -> list[LockedJar]:
