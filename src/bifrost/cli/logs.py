@@ -1,0 +1,129 @@
+"""Log lines on standard error, one event a line.
+
+    2026-11-21T10:00:00.000000Z warning connection_ended reason=not_kafka peer=10.0.0.7:51234
+
+`--log-format json` writes the same as an object with the keys `timestamp`, `level` and `event`. What a peer
+chose (a client ID, a host name) can end up in a value, so nothing that could begin a new line or steer a
+terminal is written as it is; bytes are shown by their number only, for records and passwords are bytes. What
+other libraries log (asyncio) takes the same way.
+"""
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+_BARE = re.compile(r"[A-Za-z0-9_.:/@%+*,\[\]{}()<>$#!?;|~^&-]+")
+
+
+def configure_logs(as_json: bool, level: str) -> None:
+    """Send structlog's events, and those of the standard library's logging, to standard error.
+
+    Args:
+        as_json: whether a line is an object, or plain.
+        level: the least severe level written: debug, info, warning, error.
+    """
+    structlog = _import_structlog()
+    least = logging.getLevelNamesMapping()[level.upper()]
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,  # the trace alone: no values of local variables
+            hide_bytes,
+            render_json if as_json else render_plain,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(least),
+        logger_factory=_StandardError,
+    )
+    logging.basicConfig(level=least, handlers=[_Forwarder(structlog.get_logger())], force=True)
+
+
+def _import_structlog() -> Any:
+    """Import structlog while Rich looks absent.
+
+    Its module for colours imports Rich where that is installed, and a gateway would carry 5 MB it never uses.
+    """
+    hide = "rich" not in sys.modules
+    if hide:
+        sys.modules["rich"] = None  # type: ignore[assignment]
+    try:
+        import structlog
+    finally:
+        if hide:
+            del sys.modules["rich"]
+    return structlog
+
+
+def hide_bytes(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Replace bytes by their number."""
+    for key, value in event.items():
+        if isinstance(value, bytes | bytearray | memoryview):
+            event[key] = f"<{len(value)} bytes>"
+    return event
+
+
+def render_json(logger: object, method: str, event: Mapping[str, Any]) -> str:
+    """Return an event as one JSON object, in ASCII."""
+    return json.dumps(dict(event), default=repr)
+
+
+def render_plain(logger: object, method: str, event: Mapping[str, Any]) -> str:
+    """Return an event as `time level event key=value ...`; keys without a value are left out.
+
+    A trace follows on lines of its own, indented, so that no text in it looks like an event.
+    """
+    fields = dict(event)
+    trace = fields.pop("exception", None)
+    head = [fields.pop("timestamp", ""), fields.pop("level", ""), _one_line(str(fields.pop("event", "")))]
+    pairs = [f"{key}={_plain(value)}" for key, value in fields.items() if value is not None]
+    line = " ".join([*head, *pairs])
+    if trace is None:
+        return line
+    return "\n".join([line, *(f"    {_one_line(part)}" for part in str(trace).splitlines())])
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value)
+    return text if _BARE.fullmatch(text) else json.dumps(text)
+
+
+def _one_line(text: str) -> str:
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+
+
+class _StandardError:
+    """Where structlog writes. A reader that went away does not stop the gateway."""
+
+    def __init__(self, *args: object) -> None:
+        pass
+
+    def write(self, line: str) -> None:
+        try:
+            sys.stderr.write(line + "\n")
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            pass
+
+    debug = info = warning = error = critical = exception = log = msg = write
+
+
+class _Forwarder(logging.Handler):
+    """Hands the standard library's log records to structlog."""
+
+    def __init__(self, logger: "FilteringBoundLogger") -> None:
+        super().__init__()
+        self._logger = logger
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record, with the name of the logger it came from."""
+        self._logger.log(
+            record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info or None
+        )

@@ -1,0 +1,78 @@
+"""The command `bifrost`: which subcommands there are, and nothing of what they do.
+
+A running gateway keeps in memory whatever its command imported, so this module and `run.py` import little: no Rich, and
+the demo (Rich, a Kafka client, an embedded broker) only when it is asked for.
+"""
+
+import importlib
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from bifrost.cli.run import run
+
+LAZY_COMMANDS = {"demo": "bifrost.cli.demo"}
+"""Commands whose module is imported when they are run; it has a function of the command's name."""
+
+
+class _Commands(TyperGroup):
+    """The subcommands; those of LAZY_COMMANDS stand in the help by a stub with the same name."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Replace the stub of the command that is asked for by the command itself, if it can be imported."""
+        name = args[0]
+        if name in LAZY_COMMANDS:
+            try:
+                module = importlib.import_module(LAZY_COMMANDS[name])
+            except ModuleNotFoundError as error:
+                if (error.name or "").partition(".")[0] == "bifrost":
+                    raise
+            else:
+                single = typer.Typer(add_completion=False, rich_markup_mode=None)
+                single.command(name)(getattr(module, name))
+                self.add_command(typer.main.get_command(single), name)
+        return super().resolve_command(ctx, args)
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        from importlib.metadata import version
+
+        typer.echo(f"bifrost {version('bifrost-kafka')}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    cls=_Commands,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command("run")(run)
+
+
+@app.command("demo", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _demo_stub() -> None:
+    """Show two tenants on one real Kafka, live; everything it needs is started by it."""
+    typer.echo("error: bifrost demo needs more packages: pip install 'bifrost-kafka[embedded]'", err=True)
+    raise typer.Exit(1)
+
+
+@app.callback()
+def bifrost(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A gateway that speaks the Kafka wire protocol: many isolated tenants on one real Apache Kafka."""
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    app(prog_name="bifrost")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bifrost.cli.main import app
+from bifrost.gateway.errors import StartError
+
+from .conftest import FakeGateway
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    """The exit status, standard output and standard error of `bifrost run`."""
+    result = CliRunner().invoke(app, ["run", *map(str, arguments)])
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.parametrize("status", [0, 1, 7])
+def test_the_gateway_gets_the_configuration_and_gives_the_exit_status(
+    gateway: FakeGateway, config_file: Path, status: int
+) -> None:
+    gateway.ends_with = status
+
+    assert run("--config", config_file)[0] == status
+    assert [config.tenants[0].name for config in gateway.configs] == ["acme"]
+
+
+def test_every_mistake_in_the_configuration_is_a_line_and_the_status_is_two(
+    gateway: FakeGateway, config_file: Path
+) -> None:
+    text = (
+        config_file.read_text().replace("bootstrap_port", "bootstrp_port").replace("acme.password", "nowhere")
+    )
+    config_file.write_text(text)
+
+    status, output, errors = run("-c", config_file)
+
+    assert (status, output, gateway.configs) == (2, "", [])
+    assert [line.removeprefix(f"{config_file}:").split(" ")[0] for line in errors.splitlines()] == [
+        "4:",
+        "6:",
+        "14:",
+    ]
+    assert errors.splitlines()[1] == (
+        f"{config_file}:6: proxy.listener_sets[0].port_range.bootstrp_port: unknown key; "
+        "did you mean bootstrap_port?"
+    )
+
+
+def test_a_missing_configuration_is_one_line(gateway: FakeGateway, tmp_path: Path) -> None:
+    path = tmp_path / "nowhere.yaml"
+
+    assert run("--config", path) == (2, "", f"{path}: no such file\n")
+
+
+def test_the_configuration_has_to_be_named(gateway: FakeGateway) -> None:
+    status, _, errors = run()
+
+    assert status == 2
+    assert "Missing option '--config'" in errors
+
+
+def test_a_gateway_that_cannot_start_says_why_in_one_line(gateway: FakeGateway, config_file: Path) -> None:
+    gateway.ends_with = StartError("port 9092 on 0.0.0.0 is in use: stop its owner or choose another")
+
+    status, output, errors = run("--config", config_file, "--log-level", "error")
+
+    assert (status, output) == (1, "")
+    assert errors == "error: port 9092 on 0.0.0.0 is in use: stop its owner or choose another\n"
+
+
+def test_a_bug_is_not_dressed_up_as_a_start_error(gateway: FakeGateway, config_file: Path) -> None:
+    gateway.ends_with = AssertionError("impossible")
+
+    result = CliRunner().invoke(app, ["run", "--config", str(config_file)])
+
+    assert isinstance(result.exception, AssertionError)
+
+
+def test_logs_are_plain_lines_or_json_on_standard_error(gateway: FakeGateway, config_file: Path) -> None:
+    _, output, plain = run("--config", config_file)
+    _, _, as_json = run("--config", config_file, "--log-format", "json")
+    _, _, quiet = run("--config", config_file, "--log-level", "warning")
+
+    assert output == quiet == ""
+    assert plain.endswith(' info ready tenants=1 detail="one line"\n')
+    event = json.loads(as_json)
+    assert event.pop("timestamp").endswith("Z")
+    assert event == {"event": "ready", "level": "info", "tenants": 1, "detail": "one line"}
+
+
+@pytest.mark.parametrize("option", [("--log-format", "xml"), ("--log-level", "loud")])
+def test_a_wrong_option_is_a_usage_error(
+    gateway: FakeGateway, config_file: Path, option: tuple[str, str]
+) -> None:
+    status, _, errors = run("--config", config_file, *option)
+
+    assert status == 2
+    assert f"'{option[1]}' is not one of" in errors
+
+
+def test_a_running_gateway_carries_neither_rich_nor_a_kafka_client(config_file: Path) -> None:
+    program = """
+import sys
+from types import ModuleType
+fake = sys.modules["bifrost.gateway.gateway"] = ModuleType("gateway")
+def run(config):
+    unwanted = {"rich", "kafka", "jgo", "bifrost.embedded", "bifrost.cli.demo"}
+    print(*unwanted.intersection(sys.modules))
+    return 0
+fake.run = run
+sys.argv = ["bifrost", "run", "--config", sys.argv[1]]
+from bifrost.cli.main import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(config_file)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")
