@@ -19,8 +19,8 @@ HEAD = """# Protocol coverage
 
 Written by `tools/coverage_page.py`; `make test` checks that it is current.
 
-A client is offered, of each API below, the versions that both the gateway and the broker have. *In place*: names are replaced in the
-bytes. *Decoded*: the message goes through filters as well. An API that is not served is not offered, and refused.
+A client is offered, of each API below, the versions that both the gateway and the broker have. *In place*: names
+are replaced in the bytes. *Decoded*: the message goes through filters as well. An API that is not served is not offered, and refused.
 
 | key | API | Kafka's versions | served | request | response | what is translated |
 |---|---|---|---|---|---|---|
