@@ -30,8 +30,7 @@ from bifrost.config.values import (
 
 
 class Section(BaseModel):
-    """What every section of the file has in common: unknown keys are errors, nothing changes, no value is
-    echoed."""
+    """What every section of the file has in common: no unknown keys, no change, no value in an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -108,9 +107,9 @@ class Limits(Section):
     make the gateway reserve memory."""
 
     authentication_timeout_ms: DurationMs = Field(default=10_000, ge=100, le=3_600_000)
-    """Time from accepting a connection to its authentication, in milliseconds; then it is closed. Default 10
-    s, after which Kafka's own clients give up a connection as well
-    (`socket.connection.setup.timeout.ms`)."""
+    """Time from accepting a connection to its authentication, in milliseconds; then it is closed. Default
+    10 s, the time that Kafka's own clients first allow for setting up a connection
+    (`socket.connection.setup.timeout.ms`): whoever needs longer has given up already."""
 
     max_connections: Count = Field(default=10_000, ge=1, le=1_000_000)
     """Most client connections at one time; a further one is closed at once. Default 10,000: with one
@@ -130,7 +129,7 @@ class Limits(Section):
     max_names_per_namespace: Count = Field(default=10_000, ge=100, le=10_000_000)
     """Most names of each kind (topics, groups, ...) that are kept translated for one tenant; above it the
     cache starts anew, so the bound costs time and never correctness. Default 10,000: with names of 50 bytes
-    some 3 MB."""
+    some 3 MB for each kind and direction."""
 
     metadata_refresh_ms: DurationMs = Field(default=30_000, ge=1000, le=3_600_000)
     """Time between two looks at the physical cluster's brokers, in milliseconds. Default 30 s: a new broker

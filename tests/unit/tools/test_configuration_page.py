@@ -1,0 +1,93 @@
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from bifrost.config.explain import section_at
+from bifrost.config.load import load
+from bifrost.config.model import Config, Limits
+from configuration_page import PAGE, ROOT, main, page
+
+EXAMPLES = ROOT / "examples"
+
+
+def sections(
+    model: type[BaseModel] = Config, path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, type[BaseModel]]]:
+    yield ".".join(path), model
+    for field in model.model_fields:
+        held = section_at(model, (field,))
+        if held:
+            yield from sections(held, (*path, field))
+
+
+def load_example(name: str, folder: Path) -> Config:
+    """Load an example with a password in every file it names."""
+    text = (EXAMPLES / name).read_text().replace("/run/secrets/globex", "secrets/globex")
+    (folder / "secrets").mkdir()
+    for password_file in re.findall(r'password_file: "(.*)"', text):
+        (folder / password_file).write_text("x")
+    (folder / name).write_text(text)
+    return load(folder / name)
+
+
+def test_the_committed_page_is_what_the_tool_writes() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python tools/configuration_page.py"
+    assert main(["--check"]) == 0
+
+
+def test_a_page_that_is_not_current_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(EXAMPLES, tmp_path / "examples")
+    monkeypatch.setattr("configuration_page.ROOT", tmp_path)
+    monkeypatch.setattr("configuration_page.PAGE", tmp_path / "configuration.md")
+
+    assert main(["--check"]) == 1
+    assert "configuration.md is not current" in capsys.readouterr().out
+    assert main([]) == 0
+    assert main(["--check"]) == 0
+
+
+def test_every_setting_has_meaning_and_default() -> None:
+    found = re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", page(), re.MULTILINE | re.DOTALL)
+    parts = {heading.replace("[]", ""): body for heading, body in found}
+
+    for path, model in sections():
+        body = parts[path or "The file"]
+        for name, field in model.model_fields.items():
+            entry = re.search(rf"^\*\*`{name}`\*\* \((.*)\)  \n(.+)$", body, re.MULTILINE)
+            assert entry, f"{path}.{name}"
+            kind, text = entry.groups()
+            assert len(text) > 20
+            assert name == "password" or re.search(
+                "Required" if field.is_required() else "[Dd]efault", text
+            ), name
+            if isinstance(field.default, int) and not isinstance(field.default, bool):
+                assert re.search(r"\bto\b", kind), name
+
+
+def test_the_page_shows_the_file_that_users_write(tmp_path: Path) -> None:
+    shown = page().split("```yaml\n")[1].split("```")[0]
+
+    assert yaml.safe_load(shown) == yaml.safe_load((EXAMPLES / "proxy.yaml").read_text())
+    assert [tenant.name for tenant in load_example("proxy.yaml", tmp_path).tenants] == ["acme", "globex"]
+
+
+def test_the_full_example_has_every_key_and_its_limits_are_the_defaults(tmp_path: Path) -> None:
+    def keys(value: Any) -> Iterator[str]:
+        if isinstance(value, dict):
+            yield from value
+        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from keys(inner)
+
+    config = load_example("every-setting.yaml", tmp_path)
+
+    expected = {name for _, model in sections() for name in model.model_fields} - {"password"}
+    assert set(keys(yaml.safe_load((EXAMPLES / "every-setting.yaml").read_text()))) == expected
+    assert config.proxy.limits == Limits()

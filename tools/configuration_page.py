@@ -1,0 +1,135 @@
+"""Write docs/configuration.md from the model of the configuration and the documentation under its fields.
+
+`--check` exits 1 when the committed page is not what this writes.
+"""
+
+import ast
+import inspect
+import re
+import sys
+from pathlib import Path
+
+from pydantic.fields import FieldInfo
+
+from bifrost.config import model
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "configuration.md"
+
+HEAD = """# Configuration
+
+Written by `tools/configuration_page.py` from `src/bifrost/config/model.py`; a test checks that it is current.
+
+    bifrost run --config proxy.yaml
+
+The gateway reads one YAML file when it starts. Everything that is wrong with it is reported at once, each as
+`file:line: what and how to mend it`, and the exit status is 2:
+
+    proxy.yaml:14: tenants[0].alowed_topics: unknown key; did you mean allowed_topics?
+    proxy.yaml:17: tenants[0].auth.credentials[0].password_file: password file secrets/acme.password: no such file; \
+a relative path starts at the folder of this file
+
+* A key that is not below is an error, and so are a key given twice and a key without a value.
+* A **size** is a whole number of bytes or a number with `B`, `KiB`, `MiB` or `GiB`; a **duration** a whole number of
+  milliseconds or a number with `ms`, `s`, `min` or `h`. Numbers, texts and truth values are not turned into each other.
+* Anchors, aliases and merge keys (`<<`) work; tags do not. The file is UTF-8 and at most 1 MiB.
+* Passwords stand in files of their own and are never printed.
+
+[examples/proxy.yaml](../examples/proxy.yaml) is the file below;
+[examples/every-setting.yaml](../examples/every-setting.yaml) has every key.
+
+```yaml
+"""
+
+KINDS = {
+    "AdvertisedHost": "host",
+    "Count": "whole number",
+    "DurationMs": "duration",
+    "Flag": "`true` or `false`",
+    "Host": "host",
+    "Name": "text",
+    "Port": "port, 1 to 65535",
+    "SizeBytes": "size",
+    "Text": "text",
+    "Username": "text",
+    "tuple[BrokerAddress, ...]": "list of `host:port`",
+    "tuple[TopicName, ...] | None": "list of texts",
+}
+"""What the types of the model are to a reader; a type that is not here is a section or stops the tool."""
+
+
+def page() -> str:
+    """Return the page."""
+    example = (ROOT / "examples" / "proxy.yaml").read_text(encoding="utf-8")
+    without_comments = "".join(line for line in example.splitlines(True) if not line.startswith("#"))
+    classes = {
+        node.name: node for node in ast.parse(inspect.getsource(model)).body if isinstance(node, ast.ClassDef)
+    }
+    sections = _sections("Config", "", classes)
+    return HEAD + without_comments + "```\n\n" + "\n\n".join(sections) + "\n"
+
+
+def _sections(name: str, path: str, classes: dict[str, ast.ClassDef]) -> list[str]:
+    """Return a section of the page for this class and for each that its fields hold, in the order of the file."""
+    node = classes[name]
+    lines = [f"## {path or 'The file'}", "", _flat(ast.get_docstring(node) or "", keep_paragraphs=True)]
+    inner = []
+    for field, annotation, text in _fields(node):
+        info: FieldInfo = getattr(model, name).model_fields[field]
+        held = next((part for part in re.findall(r"\w+", annotation) if part in classes), None)
+        if held:
+            here = f"{path}.{field}".removeprefix(".")
+            below = here + ("[]" if annotation.startswith("tuple") else "")
+            inner += _sections(held, below, classes)
+            kind = "list of sections" if below.endswith("[]") else "section"
+            kind = f"{kind}, [{below}](#{re.sub('[^a-z_]', '', below)})"
+        elif field == "password":
+            kind = "not a key"
+        else:
+            kind = KINDS[annotation]
+        lines += ["", f"**`{field}`** ({kind}{_bounds(info)})  ", _flat(text)]
+    return ["\n".join(lines), *inner]
+
+
+def _fields(node: ast.ClassDef) -> list[tuple[str, str, str]]:
+    """Return (name, annotation, documentation) of every field."""
+    found = []
+    for statement, after in zip(node.body, [*node.body[1:], None], strict=True):
+        if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
+            continue
+        name = statement.target.id
+        match after:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                found.append((name, ast.unparse(statement.annotation), text))
+            case _:
+                raise SystemExit(f"error: {node.name}.{name} has no documentation under it")
+    return found
+
+
+def _bounds(info: FieldInfo) -> str:
+    """Return `, 100 to 100,000` for a field that has bounds of its own."""
+    low = next((bound.ge for bound in info.metadata if hasattr(bound, "ge")), None)
+    high = next((bound.le for bound in info.metadata if hasattr(bound, "le")), None)
+    return "" if low is None or high == 65535 else f", {low:,} to {high:,}"
+
+
+def _flat(text: str, *, keep_paragraphs: bool = False) -> str:
+    """Return text with a line for each paragraph."""
+    paragraphs = text.split("\n\n") if keep_paragraphs else [text]
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the tool; return its exit code."""
+    fresh = page()
+    if arguments == ["--check"]:
+        is_current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == fresh
+        if not is_current:
+            print(f"{PAGE.relative_to(ROOT)} is not current: run python tools/configuration_page.py")
+        return 0 if is_current else 1
+    PAGE.write_text(fresh, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
