@@ -1,0 +1,113 @@
+"""The one gateway of a test session, before the one embedded Kafka; a pytest plugin (see `kafka/*/conftest.py`)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from support.clients import Endpoint
+from support.gateway_process import HOST, GatewayProcess
+from support.raw_client import RawClient
+from support.raw_operations import await_coordinator, create_topic, delete_topic
+
+StartGateway = Callable[..., GatewayProcess]
+FreshTopic = Callable[..., bytes]
+
+THIRD_PARTY_WARNINGS = (
+    # kafka-python reads its schemas so on every Python.
+    "ignore:(read|open)_text is deprecated:DeprecationWarning",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave to other projects the warnings that are about their code."""
+    for line in THIRD_PARTY_WARNINGS:
+        config.addinivalue_line("filterwarnings", line)
+
+
+@pytest.fixture(scope="session")
+def broker(kafka: EmbeddedKafka) -> Endpoint:
+    """The embedded Kafka itself, which sees physical names."""
+    return Endpoint(HOST, kafka.broker_port(1))
+
+
+@pytest.fixture(scope="session")
+def gateway(
+    kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GatewayProcess]:
+    """A gateway with the tenants acme (a list of topics), globex (dynamic) and initech (dynamic, may delete)."""
+    with RawClient(broker) as client:
+        # The first group and the first transaction create internal topics; no test should wait for that.
+        await_coordinator(client, "warm-up")
+        await_coordinator(client, "warm-up", key_type=1)
+    with GatewayProcess(tmp_path_factory.mktemp("gateway"), kafka.bootstrap) as process:
+        yield process
+
+
+@pytest.fixture
+def start_gateway(kafka: EmbeddedKafka, tmp_path: Path) -> Iterator[StartGateway]:
+    """Start a gateway of one's own, with other limits: `start_gateway(limits={...})`. It is stopped afterwards."""
+    started: list[GatewayProcess] = []
+
+    def start(**options: object) -> GatewayProcess:
+        directory = tmp_path / f"gateway-{len(started)}"
+        directory.mkdir()
+        process = GatewayProcess(directory, kafka.bootstrap, **options)  # type: ignore[arg-type]
+        process.start()
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.stop()
+
+
+@pytest.fixture(scope="session")
+def acme(gateway: GatewayProcess) -> Endpoint:
+    return gateway.endpoint("acme")
+
+
+@pytest.fixture(scope="session")
+def globex(gateway: GatewayProcess) -> Endpoint:
+    return gateway.endpoint("globex")
+
+
+@pytest.fixture(scope="session")
+def initech(gateway: GatewayProcess) -> Endpoint:
+    return gateway.endpoint("initech")
+
+
+@pytest.fixture
+def direct(broker: Endpoint) -> Iterator[RawClient]:
+    """A raw client at the broker itself."""
+    with RawClient(broker) as client:
+        yield client
+
+
+@pytest.fixture
+def fresh_topic(direct: RawClient) -> FreshTopic:
+    """Make a tenant's topic anew, directly on the broker: `fresh_topic("acme", "orders", partitions=2)`.
+
+    Tenants with a list have few topics, and what an earlier test left in them is none of this one's business.
+    """
+
+    def make(tenant: str, topic: str, partitions: int = 1) -> bytes:
+        physical = f"__vt_{tenant}_{topic}"
+        delete_topic(direct, physical)
+        return create_topic(direct, physical, partitions)
+
+    return make
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def unique(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """Make a name that no other test has: `unique("group")`."""
+    number = next(_numbers)
+    return lambda kind: f"{kind}-{number}"

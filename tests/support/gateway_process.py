@@ -1,0 +1,225 @@
+"""A gateway as a process of its own, as a user runs it: `bifrost run --config proxy.yaml`, for the tests.
+
+Its configuration and password files are written into a directory of the caller; its ports are free ones. Stopping it is
+a test of its own: SIGTERM must end it with status 0, and nothing in its log may be a bug of ours.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+
+from bifrost.embedded.child import Child
+from support.clients import Endpoint
+
+HOST = "127.0.0.1"
+START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 15.0
+PORT_ATTEMPTS = 5
+"""A port that was free can be taken before the gateway binds it."""
+
+
+@dataclass(frozen=True)
+class TenantSpec:
+    """One tenant of the generated configuration; its only user has its name and the password `<name>-pw`."""
+
+    name: str
+    allowed_topics: tuple[str, ...] | None = None
+    allow_topic_deletion: bool = False
+
+    @property
+    def password(self) -> str:
+        return f"{self.name}-pw"
+
+    def section(self) -> dict[str, Any]:
+        """Return the tenant's section of proxy.yaml."""
+        credential = {"username": self.name, "password_file": f"secrets/{self.name}.password"}
+        section: dict[str, Any] = {"name": self.name, "auth": {"credentials": [credential]}}
+        if self.allowed_topics is not None:
+            section["allowed_topics"] = list(self.allowed_topics)
+        if self.allow_topic_deletion:
+            section["allow_topic_deletion"] = True
+        return section
+
+
+ACME = TenantSpec("acme", allowed_topics=("orders", "billing", "events", "audit.log"))
+GLOBEX = TenantSpec("globex")
+INITECH = TenantSpec("initech", allow_topic_deletion=True)
+
+
+class GatewayProcess:
+    """A running gateway, as a context manager."""
+
+    def __init__(
+        self,
+        directory: Path,
+        upstream: str,
+        *,
+        tenants: Sequence[TenantSpec] = (ACME, GLOBEX, INITECH),
+        limits: Mapping[str, int] | None = None,
+        brokers: int = 1,
+    ) -> None:
+        """Describe a gateway; nothing is started yet.
+
+        Args:
+            directory: an empty one, for the configuration, the password files and the log.
+            upstream: the broker's bootstrap address, several separated by commas.
+            tenants: as above.
+            limits: the section `proxy.limits`.
+            brokers: how many the cluster has, with node IDs from 1.
+        """
+        self.directory = directory
+        self._upstream = upstream.split(",")
+        self._tenants = {tenant.name: tenant for tenant in tenants}
+        self._limits = dict(limits or {})
+        self._brokers = brokers
+        self._child: Child | None = None
+        self.bootstrap_port = 0
+        self.log_file = directory / "gateway.log"
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.stop()
+        elif self._child is not None:
+            self._child.stop()
+
+    # -- addresses
+
+    def broker_port(self, node_id: int) -> int:
+        """Return the port that stands for a broker."""
+        return self.bootstrap_port + node_id
+
+    def endpoint(self, tenant: str) -> Endpoint:
+        """Return how a tenant connects."""
+        return Endpoint(HOST, self.bootstrap_port, tenant, self._tenants[tenant].password)
+
+    def broker_endpoint(self, tenant: str, node_id: int = 1) -> Endpoint:
+        """Return how a tenant connects to the port of one broker."""
+        return Endpoint(HOST, self.broker_port(node_id), tenant, self._tenants[tenant].password)
+
+    @property
+    def pid(self) -> int:
+        assert self._child is not None
+        return self._child.pid
+
+    # -- life
+
+    def start(self) -> None:
+        """Start it and wait until it says that it is ready."""
+        for _ in range(PORT_ATTEMPTS):
+            self.bootstrap_port = free_ports(1 + self._brokers)
+            self._write_configuration()
+            command = [sys.executable, "-m", "bifrost.cli.main", "run", "--log-format", "json"]
+            self._child = Child([*command, "--config", self.directory / "proxy.yaml"], log_file=self.log_file)
+            if self._await_ready():
+                return
+            assert "is in use" in self.log(), f"the gateway did not start:\n{self.log()}"
+            self.log_file.unlink()
+        raise AssertionError("no free ports for the gateway")
+
+    def stop(self) -> None:
+        """Stop it by SIGTERM, and check that it ends in order and had no bug."""
+        assert self._child is not None
+        status = self._child.exit_status()
+        assert status is None, f"the gateway ended by itself with status {status}:\n{self.log()}"
+        self._child.terminate()
+        ended = self._child.wait(STOP_TIMEOUT_S)
+        status = self._child.exit_status()
+        self._child.stop()
+        assert ended, f"the gateway did not end within {STOP_TIMEOUT_S} s of SIGTERM:\n{self.log()}"
+        assert status == 0, f"the gateway ended with status {status}:\n{self.log()}"
+        events = self.events()
+        assert events[-1]["event"] == "stopped"
+        bugs = [event for event in events if event["event"] == "internal_error" or event["level"] == "error"]
+        assert bugs == []
+
+    def _await_ready(self) -> bool:
+        assert self._child is not None
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while self._child.exit_status() is None:
+            if any(event["event"] == "ready" for event in self.events()):
+                return True
+            assert time.monotonic() < deadline, f"the gateway is not ready:\n{self.log()}"
+            time.sleep(0.02)
+        return False
+
+    def _write_configuration(self) -> None:
+        port_range = {
+            "bind_host": HOST,
+            "advertised_host": HOST,
+            "bootstrap_port": self.bootstrap_port,
+            "broker_port_range": {"start": self.broker_port(1), "end": self.broker_port(self._brokers)},
+            "broker_id_base": 1,
+        }
+        configuration = {
+            "proxy": {
+                "listener_sets": [{"name": "plaintext", "port_range": port_range}],
+                "limits": self._limits,
+            },
+            "upstream": {"bootstrap": self._upstream},
+            "tenants": [tenant.section() for tenant in self._tenants.values()],
+        }
+        self.directory.joinpath("proxy.yaml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
+        secrets = self.directory / "secrets"
+        secrets.mkdir(exist_ok=True)
+        for tenant in self._tenants.values():
+            secrets.joinpath(f"{tenant.name}.password").write_text(tenant.password + "\n", encoding="utf-8")
+
+    # -- the log
+
+    def log(self) -> str:
+        """Return all it has logged so far."""
+        return self.log_file.read_text(encoding="utf-8", errors="replace")
+
+    def events(self, since: int = 0) -> list[dict[str, Any]]:
+        """Return the events logged so far, from the `since`-th on."""
+        # The last line may still be being written.
+        whole, _, _ = self.log().rpartition("\n")
+        lines = [line for line in whole.splitlines() if line.startswith("{")]
+        return [json.loads(line) for line in lines[since:]]
+
+    def mark(self) -> int:
+        """Return how many events there are; `await_event(since=...)` starts there."""
+        return len(self.events())
+
+    def await_event(self, since: int, *, timeout_s: float = 10.0, **fields: object) -> dict[str, Any]:
+        """Wait for an event with these fields, and return it."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            events = self.events(since)
+            for event in events:
+                if fields.items() <= event.items():
+                    return event
+            assert time.monotonic() < deadline, f"no event with {fields}, but {events}"
+            time.sleep(0.02)
+
+
+def free_ports(count: int) -> int:
+    """Return the first of `count` ports in a row that nobody listens on."""
+    for _ in range(100):
+        with socket.create_server((HOST, 0)) as first:
+            port: int = first.getsockname()[1]
+            if port + count > 65_536 or not all(_is_free(port + more) for more in range(1, count)):
+                continue
+        return port
+    raise AssertionError(f"no {count} free ports in a row")
+
+
+def _is_free(port: int) -> bool:
+    try:
+        with socket.create_server((HOST, port)):
+            return True
+    except OSError:
+        return False
