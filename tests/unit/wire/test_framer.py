@@ -1,0 +1,253 @@
+"""The framer: whole frames out of any pieces, large ones without copying, and bad lengths."""
+
+import gc
+import random
+
+import pytest
+
+from bifrost.wire.engine import Framer
+from bifrost.wire.errors import FrameTooLarge
+
+MIB = 1 << 20
+CHUNK, DIRECT, OWN = 65536, 32768, 8192
+
+
+def framed(*bodies: bytes) -> bytes:
+    return b"".join(len(body).to_bytes(4, "big") + body for body in bodies)
+
+
+def body(size: int, seed: int = 0) -> bytes:
+    return random.Random(size * 31 + seed).randbytes(size)
+
+
+def feed(framer: Framer, data: bytes, pieces: list[int] | None = None) -> list[bytes]:
+    """Give `data` to the framer, at most `pieces` bytes at a time in turn; copy the frames."""
+    frames, position, turn = [], 0, 0
+    while position < len(data):
+        buffer = framer.get_buffer(-1)
+        assert len(buffer) > 0
+        assert not buffer.readonly
+        size = min(len(buffer), len(data) - position)
+        if pieces:
+            size = min(size, pieces[turn % len(pieces)])
+            turn += 1
+        buffer[:size] = data[position : position + size]
+        position += size
+        frames += [bytes(frame) for frame in framer.buffer_updated(size)]
+    return frames
+
+
+class TestWholeFrames:
+    def test_a_frame_leaves_without_its_length(self):
+        framer = Framer(MIB)
+
+        assert feed(framer, framed(b"hello")) == [b"hello"]
+        assert framer.buffered == 0
+
+    def test_pipelined_frames_leave_together(self):
+        framer = Framer(MIB)
+        data = framed(b"one", b"two", b"three")
+        framer.get_buffer(-1)[: len(data)] = data
+
+        assert framer.buffer_updated(len(data)) == [b"one", b"two", b"three"]
+
+    def test_split_at_every_position(self):
+        frames = [b"a", body(9), body(300), b"bb"]
+        data = framed(*frames)
+
+        for cut in range(1, len(data)):
+            framer = Framer(MIB)
+            assert feed(framer, data[:cut]) + feed(framer, data[cut:]) == frames
+            assert framer.buffered == 0
+
+    def test_byte_by_byte(self):
+        framer = Framer(MIB)
+        frames = [b"a", body(9), body(40)]
+
+        assert feed(framer, framed(*frames), [1]) == frames
+
+    @pytest.mark.parametrize("pieces", [[1, 65536], [3, 70_000], [65_535], [16_000, 7], [40_000, 1, 1, 1]])
+    def test_frames_of_every_size_in_pieces_of_every_size(self, pieces):
+        sizes = [
+            1,
+            4,
+            OWN - 1,
+            OWN,
+            OWN + 1,
+            20_000,
+            DIRECT - 1,
+            DIRECT,
+            DIRECT + 1,
+            CHUNK - 5,
+            CHUNK - 4,
+            CHUNK,
+            1,
+        ]
+        frames = [body(size) for size in sizes * 2]
+        framer = Framer(MIB)
+
+        assert feed(framer, framed(*frames), pieces) == frames
+        assert framer.buffered == 0
+
+    def test_small_frames_are_read_only_views_and_larger_ones_their_own_bytes(self):
+        framer = Framer(MIB)
+        data = framed(body(OWN - 1), body(OWN))
+        framer.get_buffer(-1)[: len(data)] = data
+        small, large = framer.buffer_updated(len(data))
+
+        assert isinstance(small, memoryview)
+        assert small.readonly
+        assert type(large) is bytes
+
+    def test_views_outlive_everything(self):
+        framer = Framer(MIB)
+        kept = []
+        for turn in range(200):
+            data = framed(body(1000, turn), body(30, turn)) + framed(body(2000, turn))[: turn * 10]
+            data += framed(body(2000, turn))[turn * 10 :]
+            position = 0
+            while position < len(data):
+                buffer = framer.get_buffer(-1)
+                size = min(len(buffer), len(data) - position, 1500)
+                buffer[:size] = data[position : position + size]
+                position += size
+                kept += framer.buffer_updated(size)
+        del framer
+        gc.collect()
+
+        expected = [
+            frame for turn in range(200) for frame in (body(1000, turn), body(30, turn), body(2000, turn))
+        ]
+        assert [bytes(frame) for frame in kept] == expected
+
+    def test_nothing_received_is_nothing_found(self):
+        framer = Framer(MIB)
+
+        assert framer.buffer_updated(0) == []
+        framer.get_buffer(-1)
+        assert framer.buffer_updated(0) == []
+        assert framer.buffered == 0
+
+
+class TestLargeFrames:
+    def test_a_large_frame_is_received_into_its_own_memory(self):
+        framer = Framer(MIB)
+        frame = body(MIB)
+        assert feed(framer, framed(frame)[:100]) == []
+        assert framer.buffered == 100
+
+        rest = framer.get_buffer(-1)
+        assert len(rest) == MIB - 96
+        rest[:] = frame[96:]
+        [whole] = framer.buffer_updated(MIB - 96)
+        assert type(whole) is bytes
+        assert whole == frame
+        assert framer.buffered == 0
+
+    def test_a_frame_behind_small_ones_moves_into_its_own_memory(self):
+        framer = Framer(MIB)
+        frames = [b"small", body(100_000), b"next"]
+
+        assert feed(framer, framed(*frames), [50_000]) == frames
+
+    def test_its_announced_length_costs_no_memory(self):
+        psutil = pytest.importorskip("psutil")
+        before = psutil.Process().memory_info().rss
+        framers = [Framer(100 * MIB) for _ in range(20)]
+        for framer in framers:
+            feed(framer, (100 * MIB).to_bytes(4, "big") + b"x" * 1000)
+
+        assert all(framer.buffered == 1004 for framer in framers)
+        assert psutil.Process().memory_info().rss - before < 20 * MIB
+
+    def test_an_idle_framer_holds_no_buffer(self):
+        psutil = pytest.importorskip("psutil")
+        before = psutil.Process().memory_info().rss
+        framers = [Framer(MIB) for _ in range(2000)]
+        for framer in framers:
+            assert feed(framer, framed(b"hello")) == [b"hello"]
+
+        assert psutil.Process().memory_info().rss - before < 8 * MIB
+
+
+class TestBadLengths:
+    @pytest.mark.parametrize("length", [0, -1, -(2**31), MIB + 1, 2**31 - 1])
+    def test_a_bad_length_is_told(self, length):
+        framer = Framer(MIB)
+
+        with pytest.raises(FrameTooLarge) as caught:
+            feed(framer, length.to_bytes(4, "big", signed=True))
+        assert (caught.value.size, caught.value.limit, caught.value.offset) == (length, MIB, 0)
+        assert framer.failed is caught.value
+        with pytest.raises(FrameTooLarge):
+            framer.buffer_updated(0)
+
+    def test_frames_before_it_are_not_lost(self):
+        framer = Framer(MIB)
+        data = framed(b"one", body(10_000)) + bytes(4) + b"rest"
+
+        assert feed(framer, data) == [b"one", body(10_000)]
+        assert isinstance(framer.failed, FrameTooLarge)
+        assert framer.failed.offset == 7 + 10_004
+        with pytest.raises(FrameTooLarge):
+            framer.buffer_updated(0)
+        assert len(framer.get_buffer(-1)) > 0
+        with pytest.raises(FrameTooLarge):
+            framer.buffer_updated(10)
+
+    def test_after_a_large_frame_as_well(self):
+        framer = Framer(MIB)
+
+        assert feed(framer, framed(body(100_000))) == [body(100_000)]
+        with pytest.raises(FrameTooLarge) as caught:
+            feed(framer, b"\xff\xff\xff\xff")
+        assert caught.value.offset == 100_004
+
+    def test_the_limit_may_be_raised(self):
+        framer = Framer(10)
+        assert feed(framer, framed(body(10))) == [body(10)]
+
+        framer.max_frame_bytes = 20
+        assert feed(framer, framed(body(20))) == [body(20)]
+        with pytest.raises(FrameTooLarge):
+            feed(framer, framed(body(21)))
+
+    def test_more_bytes_than_there_was_room_for_are_our_bug(self):
+        framer = Framer(MIB)
+        with pytest.raises(ValueError, match="more bytes than there was room for"):
+            framer.buffer_updated(1)
+        room = len(framer.get_buffer(-1))
+        for size in (room + 1, -1, 2**62):
+            with pytest.raises(ValueError, match="more bytes than there was room for"):
+                framer.buffer_updated(size)
+
+        feed(framer, (50_000).to_bytes(4, "big"))
+        with pytest.raises(ValueError, match="more bytes than there was room for"):
+            framer.buffer_updated(len(framer.get_buffer(-1)) + 1)
+
+
+class TestFirstBytes:
+    def test_they_are_the_first_16(self):
+        framer = Framer(MIB)
+        assert framer.first_bytes == b""
+
+        data = framed(b"0123456789", b"abc")
+        feed(framer, data, [1, 2, 3])
+        assert framer.first_bytes == data[:16]
+
+    def test_they_tell_http_and_tls(self):
+        framer = Framer(MIB)
+        with pytest.raises(FrameTooLarge):
+            feed(framer, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert framer.first_bytes == b"GET / HTTP/1.1\r\n"
+
+        framer = Framer(MIB)
+        with pytest.raises(FrameTooLarge):
+            feed(framer, b"\x16\x03\x01\x02")
+        assert framer.first_bytes == b"\x16\x03\x01\x02"
+
+    def test_a_large_first_frame_does_not_hide_them(self):
+        framer = Framer(MIB)
+        data = framed(body(50_000))
+        feed(framer, data, [7])
+        assert framer.first_bytes[:7] == data[:7]
