@@ -17,6 +17,8 @@ from bifrost.tenancy.names import (
     VirtualTransactionalId,
 )
 
+cheap = settings(max_examples=max(200, settings().max_examples))
+
 LEGAL = re.compile(rb"[a-zA-Z0-9._-]{1,249}")
 
 # Few characters, so that names and prefixes meet often.
@@ -45,6 +47,7 @@ def neighbours(draw: st.DrawFn) -> tuple[TenantNames, TenantNames]:
     return TenantNames(one, draw(lists)), TenantNames(other, draw(lists))
 
 
+@cheap
 @given(namespaces, wire_names)
 @example(TenantNames("a"), b"")
 @example(TenantNames("a"), b"/")
@@ -53,6 +56,7 @@ def test_every_topic_comes_back(names: TenantNames, name: bytes) -> None:
     assert names.virtual_topic(names.physical_topic(VirtualTopic(name))) == name
 
 
+@cheap
 @given(namespaces, wire_names, wire_names)
 def test_two_topics_never_become_one(names: TenantNames, one: bytes, other: bytes) -> None:
     physical = [names.physical_topic(VirtualTopic(name)) for name in (one, other)]
@@ -60,6 +64,7 @@ def test_two_topics_never_become_one(names: TenantNames, one: bytes, other: byte
     assert (physical[0] == physical[1]) == (one == other)
 
 
+@cheap
 @given(namespaces, wire_names, st.booleans())
 def test_only_what_the_mapping_gives_has_a_virtual_name(
     names: TenantNames, tail: bytes, is_prefixed: bool
@@ -71,6 +76,7 @@ def test_only_what_the_mapping_gives_has_a_virtual_name(
     assert virtual is None or names.physical_topic(virtual) == physical
 
 
+@cheap
 @given(namespaces, wire_names)
 def test_groups_and_transactional_ids_come_back_and_only_they(names: TenantNames, name: bytes) -> None:
     assert names.virtual_group(names.physical_group(VirtualGroup(name))) == name
@@ -84,6 +90,7 @@ def test_groups_and_transactional_ids_come_back_and_only_they(names: TenantNames
     assert transactional_id is None or names.physical_transactional_id(transactional_id) == name
 
 
+@cheap
 @given(namespaces, wire_names)
 def test_what_is_not_allowed_can_never_exist_on_a_broker(names: TenantNames, name: bytes) -> None:
     physical = names.physical_topic(VirtualTopic(name))
@@ -95,7 +102,7 @@ def test_what_is_not_allowed_can_never_exist_on_a_broker(names: TenantNames, nam
         assert LEGAL.fullmatch(physical)
 
 
-@settings(max_examples=300)
+@cheap
 @given(neighbours(), wire_names, wire_names)
 def test_tenants_that_the_configuration_accepts_never_meet(
     pair: tuple[TenantNames, TenantNames], name: bytes, other_name: bytes
@@ -118,7 +125,7 @@ def test_tenants_that_the_configuration_accepts_never_meet(
     assert other.virtual_transactional_id(PhysicalTransactionalId(mine[2])) is None
 
 
-@settings(max_examples=300)
+@cheap
 @given(neighbours(), legal_topics, legal_topics)
 def test_their_topics_do_not_collide_in_kafkas_eyes_either(
     pair: tuple[TenantNames, TenantNames], name: str, other_name: str
@@ -131,6 +138,7 @@ def test_their_topics_do_not_collide_in_kafkas_eyes_either(
     assert mine != theirs
 
 
+@cheap
 @given(namespaces, st.lists(st.one_of(wire_names, st.sampled_from([b" ", b"'", b", "])), max_size=6))
 def test_an_error_text_about_ones_own_topics_holds_no_prefix(names: TenantNames, parts: list[bytes]) -> None:
     virtual = [part.replace(names.prefix, b"") for part in parts]

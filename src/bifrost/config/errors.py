@@ -26,7 +26,9 @@ class Problem:
 
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{where}: {self.text}"
+        line = f"{where}: {self.text}"
+        # A path or a value may hold anything; it begins no line and steers no terminal.
+        return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
 
 
 class ConfigError(ValueError):
