@@ -15,7 +15,6 @@ PASSWORD = "correct-horse-battery"
 
 # What YAML gives a meaning to, and what breaks it.
 FRAGMENTS = st.sampled_from(
-    # fmt: off
     [
         "~",
         "[]",
@@ -48,7 +47,6 @@ FRAGMENTS = st.sampled_from(
         "\x85",
         "\0",
     ]
-    # fmt: on
 )
 EDITS = st.lists(
     st.tuples(st.integers(0, len(EXAMPLE)), st.integers(0, 30), FRAGMENTS | st.text(max_size=5)),
