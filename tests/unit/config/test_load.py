@@ -408,7 +408,8 @@ def test_a_file_that_cannot_be_read_is_one_line(folder: Path) -> None:
     ):
         with pytest.raises(ConfigError) as caught:
             load(path)
-        assert str(caught.value) == f"{path}: {reason}"
+        shown = path.replace("\0", "\\x00")
+        assert str(caught.value) == f"{shown}: {reason}"
 
 
 def test_a_file_beyond_the_limit_is_not_parsed(folder: Path) -> None:
