@@ -62,6 +62,10 @@ unit: $(VENV)/.dev
 kafka: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/kafka
 
+# A new seed each time, unless BIFROST_ORACLE_SEED names one; a failure tells its seed.
+oracle: $(VENV)/.dev
+	BIFROST_ORACLE_SEED=$${BIFROST_ORACLE_SEED-random} BIFROST_ORACLE_MESSAGES=$${BIFROST_ORACLE_MESSAGES-100} $(BIN)/python -m pytest tests/golden
+
 schemas: $(VENV)/.dev
 	$(BIN)/python tools/compile_schemas.py
 

@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-
 import pytest
 
 from golden.oracle import OracleRun, run_oracle

@@ -7,12 +7,13 @@ A process can hold one Kafka release, and a Java VM uses SIGSEGV for itself: so 
     out   {"combinations": [[api_key or name, kind, version], ...]}     what brokers of this release serve
     in    [[name, version], ...]                                        what to make messages of
     out   {"name", "version", "index", "json", "body", "records",       per message; bodies and records in base64
-           "renamed", "unknown"}
+           "renamed", "unknown", "schema"}
     out   {"end": number of messages}
 
 Every message goes random JSON -> `*JsonConverter.read` -> a message of Kafka's -> `write` -> body, and back to JSON
 by `*JsonConverter.write`. `renamed` is the body with other names, `unknown` the body with unknown tagged fields added
-somewhere (null where the version has no tagged fields).
+somewhere (null where the version has no tagged fields); `schema`, with the first message of a combination, is what
+Kafka's `SCHEMAS` say of it (schema_text.py).
 """
 
 import json
@@ -25,11 +26,11 @@ from contextlib import suppress
 from typing import Any
 
 from bifrost.embedded import jars
-from bifrost.wire.schema import Field, FieldType, MessageSchema, all_schemas, message_schema
-from java_vm import java_class, start_java
-
+from bifrost.wire.schema import Field, FieldType, MessageSchema, message_schema
 from golden.kafka_json import json_name, with_other_names
 from golden.random_messages import MessageMaker, mood_of
+from golden.schema_text import java_schema_text
+from java_vm import java_class, start_java
 
 MESSAGES = "org.apache.kafka.common.message"
 DATA_NAMES = {
@@ -113,6 +114,7 @@ class Serializer:
                 self._read(converter, with_other_names(node, schema.fields, version), version), version
             ),
             "unknown": None,
+            "schema": java_schema_text(message.SCHEMAS[version]) if index == 0 else None,
         }
         if schema.is_flexible(version):
             self._add_unknown_fields(message, schema.fields, version, chance)

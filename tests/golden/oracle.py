@@ -21,12 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from bifrost.wire import engine
-from bifrost.wire.errors import WireError
-from bifrost.wire.message import Message, message_class
+from bifrost.wire.message import message_class
 from bifrost.wire.programs import compile_layout, compile_program
 from bifrost.wire.schema import MessageSchema, all_schemas, message_schema, request_schema, response_schema
-
 from golden.kafka_json import name_slots, names_on_wire, other_name, records_in, to_kafka_json
+from golden.schema_text import schema_text
 
 RELEASES = ("4.3.1", "3.9.1")
 """Newest first."""
@@ -127,7 +126,7 @@ class KafkaSerializer:
     def __init__(self, release: str, seed: str) -> None:
         path = os.pathsep.join([str(TESTS), str(TESTS.parent / "tools")])
         self._release = release
-        self._errors = tempfile.TemporaryFile("w+")
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by __exit__
         self._process = subprocess.Popen(
             [sys.executable, "-m", "golden.kafka_serializer", release, seed, str(MESSAGES)],
             stdin=subprocess.PIPE,
@@ -182,7 +181,9 @@ class KafkaSerializer:
 def check_sample(sample: dict[str, Any], run: OracleRun) -> None:
     """Compare one message; what differs goes to the run's failures."""
     run.counts["messages"] += 1
+    message = Sample(sample)
     checks = {
+        "schema": check_schema,
         "decode": check_decode,
         "encode": check_encode,
         "rewrite": check_rewrite,
@@ -192,8 +193,8 @@ def check_sample(sample: dict[str, Any], run: OracleRun) -> None:
     for name, check in checks.items():
         lines = run.failures.setdefault(name, [])
         try:
-            problem = check(Sample(sample), run.counts)
-        except (WireError, ValueError, TypeError) as error:
+            problem = check(message, run.counts)
+        except Exception as error:  # whatever it is, it belongs to this message
             problem = f"{type(error).__name__}: {error}"
         if problem is not None and len(lines) < MOST_FAILURES:
             where = f"{sample['name']} v{sample['version']} message {sample['index']}"
@@ -207,6 +208,7 @@ class Sample:
         self.version: int = sample["version"]
         self.schema = message_schema(sample["name"])
         self.layout = compile_layout(sample["name"], self.version)
+        self.java_schema: str | None = sample["schema"]
         self.json: dict[str, Any] = json.loads(sample["json"])
         self.records = [None if text is None else b64decode(text) for text in sample["records"]]
         self.body = b64decode(sample["body"])
@@ -223,6 +225,15 @@ class Sample:
         return engine.decode(self.layout, self.body if body is None else body, 0)
 
 
+def check_schema(sample: Sample, counts: Counter[str]) -> str | None:
+    """Compare what our table says of a message with what Kafka's own classes say."""
+    if sample.java_schema is None:
+        return None
+    counts["schemas"] += 1
+    ours = schema_text(sample.schema, sample.version)
+    return None if ours == sample.java_schema else f"is {excerpt(ours, sample.java_schema)}"
+
+
 def check_decode(sample: Sample, counts: Counter[str]) -> str | None:
     """Compare a decoded message with Kafka's JSON."""
     message = sample.decode()
@@ -234,7 +245,10 @@ def check_decode(sample: Sample, counts: Counter[str]) -> str | None:
         return f"decoded {excerpt(ours, theirs)}"
     if records_in(message) != sample.records:
         return "decoded other records"
-    if engine.decode(sample.layout, memoryview(HEAD + sample.body), len(HEAD)) != message and "NaN" not in ours:
+    if (
+        engine.decode(sample.layout, memoryview(HEAD + sample.body), len(HEAD)) != message
+        and "NaN" not in ours
+    ):
         return "decoded otherwise from a memoryview"
     return None
 
@@ -316,9 +330,7 @@ def frame_of(body: bytes) -> bytes:
 
 def excerpt(ours: str, theirs: str) -> str:
     """Show two texts from shortly before they part."""
-    part = len(os.path.commonprefix([ours, theirs]))
+    part = next((i for i, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), -1)
+    part = min(len(ours), len(theirs)) if part < 0 else part
     start = max(0, part - 60)
     return f"…{ours[start : part + 60]}…, in Kafka …{theirs[start : part + 60]}… (from character {part})"
-
-
-__all__ = ["MESSAGES", "NOT_IN_TABLE", "Message", "OracleRun", "combinations_of_table", "run_oracle"]

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from bifrost.wire.schema import Field, FieldType, MessageSchema
-
 from golden.kafka_json import json_name
 
 INTEGERS = {

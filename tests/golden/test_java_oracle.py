@@ -18,6 +18,11 @@ def test_only_what_a_release_really_has_is_left_out(oracle: OracleRun):
     assert not combinations_of_table() & NOT_IN_TABLE.keys()
 
 
+def test_the_table_says_what_kafkas_own_schemas_say(oracle: OracleRun):
+    assert oracle.failures["schema"] == []
+    assert oracle.counts["schemas"] == len(oracle.covered)
+
+
 def test_decode_gives_kafkas_json(oracle: OracleRun):
     assert oracle.failures["decode"] == []
     assert oracle.counts["messages"] == len(oracle.covered) * MESSAGES
