@@ -9,7 +9,8 @@ from pathlib import Path
 from bifrost.filters.build import build_plans
 from bifrost.filters.plan import Direction, Plan
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import Entity, entities_of, served_versions
+from bifrost.wire.entities import REFUSED, entities_of, served_versions
+from bifrost.wire.entity import Entity
 from bifrost.wire.schema import VersionRange, message_schema, request_schema
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "protocol-coverage.md"
@@ -20,7 +21,8 @@ HEAD = """# Protocol coverage
 Written by `tools/coverage_page.py`; `make test` checks that it is current.
 
 A client is offered, of each API below, the versions that both the gateway and the broker have. *In place*: names
-are replaced in the bytes. *Decoded*: the message goes through filters as well. An API that is not served is not offered, and refused.
+are replaced in the bytes. *Decoded*: the message goes through filters as well. An API that is not served is not
+offered, and refused.
 
 | key | API | Kafka's versions | served | request | response | what is translated |
 |---|---|---|---|---|---|---|
@@ -30,7 +32,7 @@ are replaced in the bytes. *Decoded*: the message goes through filters as well. 
 def page() -> str:
     """Return the page."""
     plans = build_plans()
-    served, refused = [], []
+    served, answered_no, refused = [], [], []
     for api_key in sorted(ApiKey):
         try:
             known = request_schema(api_key).versions
@@ -42,6 +44,9 @@ def page() -> str:
             continue
         plan = plans.plan_for(api_key, versions.high)
         assert plan is not None
+        if api_key in REFUSED:
+            answered_no.append(f"{_name(api_key)} ({int(api_key)})")
+            continue
         treatment = (
             ("the gateway's own", "the gateway's own")
             if api_key in OWN
@@ -49,7 +54,15 @@ def page() -> str:
         )
         cells = (int(api_key), _name(api_key), _range(known), _range(versions), *treatment, _entities(plan))
         served.append("| " + " | ".join(map(str, cells)) + " |")
-    return HEAD + "\n".join(served) + "\n\n## Not served\n\n" + _wrapped(refused) + "\n"
+    return (
+        HEAD
+        + "\n".join(served)
+        + "\n\n## Offered and always answered no\n\n"
+        + _wrapped(answered_no)
+        + "\n\n## Not served\n\n"
+        + _wrapped(refused)
+        + "\n"
+    )
 
 
 def _name(api_key: ApiKey) -> str:

@@ -9,17 +9,17 @@ from bifrost.filters.filter import Exchange, ResponseFilter
 
 # Bits of Kafka's AclOperation codes.
 _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = (1 << code for code in range(3, 9))
-_DESCRIBE_CONFIGS, _IDEMPOTENT_WRITE = 1 << 10, 1 << 12
+_DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = 1 << 10, 1 << 11, 1 << 12
 
 NOT_REQUESTED = -(2**31)
 """Kafka's "nobody asked"."""
 
-_TOPIC_OPERATIONS = _READ | _WRITE | _CREATE | _ALTER | _DESCRIBE | _DESCRIBE_CONFIGS
+_TOPIC_OPERATIONS = _READ | _WRITE | _CREATE | _ALTER | _DESCRIBE | _DESCRIBE_CONFIGS | _ALTER_CONFIGS
 _CLUSTER_OPERATIONS = _CREATE | _DESCRIBE | _IDEMPOTENT_WRITE
 
 
 class AuthorizedOperationsFilter(ResponseFilter):
-    """Metadata v8+ and DescribeCluster: keeps the operations that are the tenant's too."""
+    """Metadata v8+, DescribeCluster, DescribeTopicPartitions: keeps the operations that are the tenant's too."""
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
         """Intersect what the broker allows the gateway with what the gateway allows the tenant."""
@@ -28,9 +28,10 @@ class AuthorizedOperationsFilter(ResponseFilter):
             if exchange.scope.namespace.allow_topic_deletion:
                 allowed |= _DELETE
             topic.topic_authorized_operations = _intersect(topic.topic_authorized_operations, allowed)
-        response.cluster_authorized_operations = _intersect(
-            response.cluster_authorized_operations, _CLUSTER_OPERATIONS
-        )
+        if hasattr(response, "cluster_authorized_operations"):
+            response.cluster_authorized_operations = _intersect(
+                response.cluster_authorized_operations, _CLUSTER_OPERATIONS
+            )
 
 
 def _intersect(granted: int, allowed: int) -> int:

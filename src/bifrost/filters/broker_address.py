@@ -6,11 +6,12 @@ Metadata, FindCoordinator, DescribeCluster, and the leader hints of Produce and 
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange, ResponseFilter
 from bifrost.tenancy.brokers import BrokerPorts
-from bifrost.wire.entities import Entity, entities_of
+from bifrost.wire.entities import entities_of
+from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.schema import Field, message_schema
 
@@ -46,6 +47,8 @@ def _places_of(message: str, version: int) -> tuple[_Place, ...]:
 
 class BrokerAddressFilter(ResponseFilter):
     """Replaces host and port by node ID; a broker that has no port in the listener's range is left out."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.BROKER_HOST})
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
         """Give every broker the address at which a client of this listener reaches it."""

@@ -3,18 +3,35 @@
 from bifrost.filters.authorized_operations import AuthorizedOperationsFilter
 from bifrost.filters.broker_address import BrokerAddressFilter
 from bifrost.filters.cluster_id import RequestClusterIdFilter, ResponseClusterIdFilter
+from bifrost.filters.config_resources import (
+    ListConfigResourcesFilter,
+    alter_configs_filter,
+    describe_configs_filter,
+    incremental_alter_configs_filter,
+)
 from bifrost.filters.consumer_protocol import DescribeGroupsFilter, JoinGroupFilter, SyncGroupFilter
-from bifrost.filters.describe_configs import DescribeConfigsFilter
 from bifrost.filters.fetch import FetchFilter
 from bifrost.filters.filter import Filter
 from bifrost.filters.find_coordinator import FindCoordinatorFilter
+from bifrost.filters.group_description import GroupDescriptionFilter
+from bifrost.filters.log_dirs import LogDirsFilter
 from bifrost.filters.metadata import MetadataFilter
 from bifrost.filters.plan import Plans
+from bifrost.filters.refused import REFUSED, RefusedFilter
 from bifrost.filters.topic_creation import TopicCreationFilter
 from bifrost.filters.topic_deletion import TopicDeletionFilter
+from bifrost.filters.topic_partitions import TopicPartitionsFilter
 from bifrost.wire.api_keys import ApiKey
 
-_DECODED = frozenset({"CreateTopicsRequest", "CreateTopicsResponse", "DeleteTopicsRequest"})
+_DECODED = frozenset(
+    {
+        "CreateTopicsRequest",
+        "CreateTopicsResponse",
+        "DeleteTopicsRequest",
+        "DescribeTopicPartitionsRequest",
+        "DescribeTopicPartitionsResponse",
+    }
+)
 """Messages whose names the engine could replace, but which a filter must see every time."""
 
 
@@ -34,6 +51,17 @@ def build_plans() -> Plans:
         ApiKey.DESCRIBE_GROUPS: (DescribeGroupsFilter(),),
         ApiKey.CREATE_TOPICS: (TopicCreationFilter(),),
         ApiKey.DELETE_TOPICS: (TopicDeletionFilter(),),
-        ApiKey.DESCRIBE_CONFIGS: (DescribeConfigsFilter(),),
+        ApiKey.DESCRIBE_CONFIGS: (describe_configs_filter(),),
+        ApiKey.ALTER_CONFIGS: (alter_configs_filter(),),
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: (incremental_alter_configs_filter(),),
+        ApiKey.LIST_CONFIG_RESOURCES: (ListConfigResourcesFilter(),),
+        ApiKey.DESCRIBE_LOG_DIRS: (LogDirsFilter(),),
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS: (TopicPartitionsFilter(), authorized_operations),
+        ApiKey.SHARE_GROUP_DESCRIBE: (GroupDescriptionFilter(),),
+        ApiKey.STREAMS_GROUP_DESCRIBE: (GroupDescriptionFilter(),),
+        ApiKey.SHARE_FETCH: (broker_address,),
+        ApiKey.SHARE_ACKNOWLEDGE: (broker_address,),
     }
+    for api_key, answer in REFUSED.items():
+        filters[api_key] = (RefusedFilter(answer),)
     return Plans(filters, decoded=_DECODED)

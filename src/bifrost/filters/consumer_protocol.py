@@ -11,12 +11,13 @@ what a member of the tenant's own group put there.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from bifrost.filters import namespace as translation
 from bifrost.filters.filter import Exchange
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire import engine
+from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.message import Message
@@ -53,6 +54,8 @@ def translate(payload: bytes, schema: str, direction: Direction, namespace: Name
 class JoinGroupFilter:
     """Subscriptions of the members, on the way in and, for the leader, on the way out."""
 
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.SUBSCRIPTION})
+
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
         """Translate the subscription of every protocol the member offers."""
         if not request.group_id:
@@ -81,6 +84,8 @@ class SyncGroupFilter:
     Before v5 the request does not say its protocol type; then what parses as an assignment is one.
     """
 
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.ASSIGNMENT})
+
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
         """Translate the assignments the leader made."""
         exchange.notes["protocol_type"] = request.protocol_type
@@ -101,6 +106,10 @@ class SyncGroupFilter:
 
 class DescribeGroupsFilter:
     """Subscriptions and assignments as an admin sees them, and where the members are."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset(
+        {Entity.SUBSCRIPTION, Entity.ASSIGNMENT, Entity.CLIENT_HOST}
+    )
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
         """Let the request go on as it is."""

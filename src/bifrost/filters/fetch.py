@@ -4,9 +4,10 @@ Sessions live in the broker under a number alone: whoever sends the number and t
 holds. The gateway therefore remembers whose each session is (session/fetch_sessions.py); here is what it answers.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange, RequestFilter
+from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import FetchResponse
@@ -24,10 +25,15 @@ def session_not_found() -> Message:
 class FetchFilter(RequestFilter):
     """Answers followers as Kafka answers whoever lacks CLUSTER_ACTION, topic by topic."""
 
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.FOLLOWER})
+
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
         """Refuse a replica's fetch; forget a session that is another's when it is only named to be closed."""
         if exchange.notes.get("foreign_fetch_session"):
             request.session_id = NO_SESSION
+        for topic in request.topics:
+            for partition in topic.partitions:
+                partition.replica_directory_id = bytes(16)  # KIP-853: a follower's own
         if request.replica_id < 0 and request.replica_state.replica_id < 0:
             return None
         response = FetchResponse(session_id=NO_SESSION)

@@ -6,10 +6,11 @@ back the namespace translates first. So a filter only ever sees virtual names.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.tenancy.namespace import Namespace
+from bifrost.wire.entity import Entity
 from bifrost.wire.message import Message
 
 
@@ -35,6 +36,9 @@ class Exchange:
 class Filter(Protocol):
     """One concern about one or a few APIs."""
 
+    ENTITIES: ClassVar[frozenset[Entity]]
+    """The kinds of field it takes care of, of those that the engine cannot replace in place."""
+
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
         """Change the request in place, or return the response to give without asking the broker."""
 
@@ -45,12 +49,16 @@ class Filter(Protocol):
 class RequestFilter:
     """A filter that has nothing to do on the way back."""
 
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
+
     def on_response(self, exchange: Exchange, response: Any) -> None:
         """Leave the response as it is."""
 
 
 class ResponseFilter:
     """A filter that has nothing to do on the way to the broker."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
         """Let the request go on as it is."""

@@ -1,9 +1,9 @@
 """FindCoordinator: the key is a group or a transactional ID, as `key_type` says (KIP-699 made it a list)."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange
-from bifrost.wire.entities import Entity
+from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import FindCoordinatorResponse
@@ -16,6 +16,8 @@ _BATCH_VERSION = 4
 
 class FindCoordinatorFilter:
     """Translates the keys by their type, both ways."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.COORDINATOR_KEY})
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
         """Name the physical group or transactional ID; any other kind of key is answered INVALID_REQUEST."""

@@ -10,7 +10,8 @@ from functools import cache
 from typing import Any
 
 from bifrost.tenancy.namespace import Namespace
-from bifrost.wire.entities import Entity, entities_of
+from bifrost.wire.entities import entities_of
+from bifrost.wire.entity import Entity
 from bifrost.wire.message import Message
 from bifrost.wire.schema import Field, FieldType, message_schema
 
@@ -23,6 +24,7 @@ class _Step:
     entity: Entity | None
     is_array: bool
     is_text: bool
+    is_nullable: bool
     inner: tuple["_Step", ...]
 
 
@@ -40,7 +42,11 @@ def _steps_of(message: str, version: int) -> tuple[_Step, ...]:
             inner = steps(field.fields, path + ".")
             if inner or (entity is not None and entity.is_in_place):
                 is_text = field.type is FieldType.STRING
-                found.append(_Step(field.name, None if inner else entity, field.is_array, is_text, inner))
+                is_nullable = version in field.nullable
+                step = _Step(
+                    field.name, None if inner else entity, field.is_array, is_text, is_nullable, inner
+                )
+                found.append(step)
         # Names before IDs: an answer that carries both teaches whose ID it is.
         return tuple(sorted(found, key=lambda step: step.entity == Entity.TOPIC_ID))
 
@@ -94,7 +100,7 @@ def _physical_value(namespace: Namespace, step: _Step, value: Any) -> Any:
 def to_virtual(namespace: Namespace, response: Message, version: int) -> bool:
     """Replace every physical name in a response by its virtual one, in place, and drop what is not the tenant's.
 
-    What is dropped is the smallest array element around a foreign name.
+    What is dropped is the smallest array element, or nullable struct, around a foreign name.
 
     Returns:
         False when a topic ID must be looked up first (`namespace.unresolved`); the response must then be decoded anew.
@@ -121,7 +127,9 @@ def _response_struct(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]
             setattr(struct, step.attribute, kept)
         elif step.inner:
             if not _response_struct(namespace, value, step.inner):
-                return False
+                if not step.is_nullable:
+                    return False
+                setattr(struct, step.attribute, None)
         elif step.is_array:
             translated = (_virtual_value(namespace, step, one) for one in value)
             setattr(struct, step.attribute, [one for one in translated if one is not None])

@@ -15,7 +15,8 @@ from typing import cast
 
 from bifrost.filters.filter import Filter
 from bifrost.wire.engine import Layout, Program, peek
-from bifrost.wire.entities import engine_slots, entities_of, served_versions
+from bifrost.wire.entities import REFUSED, engine_slots, entities_of, served_versions
+from bifrost.wire.entity import Entity
 from bifrost.wire.programs import compile_layout, compile_peek, compile_program
 from bifrost.wire.schema import MessageSchema, request_schema, response_schema
 
@@ -46,10 +47,15 @@ class Plan:
     request: Direction
     response: Direction
     filters: tuple[Filter, ...]
+    is_refused: bool
+    """Whether the filters answer every request; then nothing of it is translated, and nothing goes to the broker."""
     request_peek: "PeekFields | None" = None
     """Reads the fields in `PEEKED_FIELDS` from a request without decoding it."""
     response_peek: "PeekFields | None" = None
 
+
+_LEADER_HINTS = "NodeEndpoints."
+"""An array that is empty unless a partition has moved (KIP-951); tagged in Produce and Fetch, not in the share APIs."""
 
 PeekFields = Callable[[bytes | memoryview, int], tuple[int, ...]]
 """Reads the fields of one message from (frame, offset of the body)."""
@@ -88,6 +94,9 @@ class Plans:
 
     def _make(self, api_key: int, api_version: int) -> Plan:
         request, response = request_schema(api_key), response_schema(api_key)
+        filters = self._filters.get(api_key, ())
+        if api_key not in REFUSED:
+            _check_coverage(filters, request.name, response.name, api_version)
         return Plan(
             api_key=api_key,
             api_version=api_version,
@@ -95,23 +104,40 @@ class Plans:
             response=self._direction(
                 response, api_version, response.response_header_version(api_version) >= 1
             ),
-            filters=self._filters.get(api_key, ()),
+            filters=filters,
+            is_refused=api_key in REFUSED,
             request_peek=_peek_fields(request, api_version),
             response_peek=_peek_fields(response, api_version),
         )
 
     def _direction(self, schema: MessageSchema, version: int, is_flexible_header: bool) -> Direction:
         program = None
-        if schema.name not in self._decoded and not _needs_decoding(schema, version):
+        if (
+            schema.api_key not in REFUSED
+            and schema.name not in self._decoded
+            and not _needs_decoding(schema, version)
+        ):
             program = compile_program(schema.name, version, engine_slots(schema.name, version))
         return Direction(schema.name, version, is_flexible_header, program)
+
+
+def _check_coverage(filters: tuple[Filter, ...], request: str, response: str, version: int) -> None:
+    """Fail closed: an entity that is not replaced in place must be some filter's concern."""
+    handled = frozenset[Entity]().union(*(one.ENTITIES for one in filters))
+    for message in (request, response):
+        for path, entity in entities_of(message, version).items():
+            assert entity.is_in_place or entity in handled, (
+                f"{message}.{path}: no filter handles {entity.name}"
+            )
 
 
 def _needs_decoding(schema: MessageSchema, version: int) -> bool:
     """Whether a field that is always there cannot be done in place. Tagged ones are rarely there: the engine says
     so."""
     return any(
-        not entity.is_in_place and not _is_tagged(schema, path, version)
+        not entity.is_in_place
+        and not path.startswith(_LEADER_HINTS)
+        and not _is_tagged(schema, path, version)
         for path, entity in entities_of(schema.name, version).items()
     )
 

@@ -1,10 +1,11 @@
 """CreateTopics: what a tenant may not create is answered here, the rest goes to the broker, and one answer comes
 back."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange
 from bifrost.tenancy.namespace import Namespace
+from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import CreateTopicsResponse
@@ -12,6 +13,8 @@ from bifrost.wire.messages import CreateTopicsResponse
 
 class TopicCreationFilter:
     """Refuses names outside the allow-list and names that do not fit once they carry the tenant's prefix."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
         """Keep back what is refused; answer at once when nothing is left."""

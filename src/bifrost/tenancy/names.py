@@ -73,6 +73,11 @@ class TenantNames:
         """Whether any topic name is the tenant's own."""
         return self._allowed is None
 
+    @property
+    def allowed_topics(self) -> frozenset[bytes] | None:
+        """The topics that exist for the tenant, None when any name does."""
+        return self._allowed
+
     def is_allowed(self, topic: VirtualTopic) -> bool:
         """Whether the topic exists for the tenant, or may: nothing is said about the broker having it."""
         if self._allowed is not None:

@@ -22,7 +22,7 @@ from bifrost.tenancy.names import (
 )
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID, TopicIds
 from bifrost.wire.engine import Names
-from bifrost.wire.entities import Entity
+from bifrost.wire.entity import Entity
 
 MAX_TOPIC_NAME_LENGTH = 249
 """Topic.MAX_NAME_LENGTH: room for a log segment's suffix in a file name."""

@@ -98,7 +98,12 @@ class Layout:
     ) -> None: ...
 
 def rewrite(
-    program: Program, frame: bytes | memoryview, start: int, names: Names, head: bytes | None = None
+    program: Program,
+    frame: bytes | memoryview,
+    start: int,
+    names: Names,
+    head: bytes | None = None,
+    allow_trailing: bool = False,
 ) -> list[bytes | memoryview] | None:
     """Copy a frame with its names replaced.
 
@@ -109,6 +114,7 @@ def rewrite(
             leave as memoryviews that keep it alive; of anything else nothing is kept.
         start: where the body begins, in bytes.
         head: the header to send instead of frame[:start].
+        allow_trailing: whether bytes may be left over; they are not copied.
     Returns:
         The pieces of the new frame, its 4-byte length included; or None if it has to be decoded: it has an
         unknown tagged field, one with a slot in it, something under SLOT_DECODE, or `names` knows no

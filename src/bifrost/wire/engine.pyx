@@ -302,7 +302,8 @@ cdef inline Level* push(Level* level, Level* stack, Reader* r, int again, int ta
     return level
 
 
-def rewrite(Program program not None, frame, Py_ssize_t start, Names names not None, bytes head=None):
+def rewrite(Program program not None, frame, Py_ssize_t start, Names names not None, bytes head=None,
+            bint allow_trailing=False):
     """Copy a frame, its names replaced; None if that cannot be done in place."""
     cdef Reader r
     cdef Output out
@@ -320,9 +321,9 @@ def rewrite(Program program not None, frame, Py_ssize_t start, Names names not N
             out.copied = start
         if not walk(program, &r, &out, names):
             return None
-        if r.pos != r.end:
+        if r.pos != r.end and not allow_trailing:
             fail(&r, "frame goes on behind its body")
-        copy_run(&r, &out, r.end)
+        copy_run(&r, &out, r.pos)
         cut(&out)
         size = out.sent - 4
         if size > 0x7FFFFFFF:

@@ -10,11 +10,12 @@ Source: Kafka's message definitions (`common/message/*.json`), read field by fie
 """
 
 from collections.abc import Iterator
-from enum import IntEnum
 from functools import cache
 
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.classification import CLASSIFICATION
 from bifrost.wire.engine import SLOT_DECODE
+from bifrost.wire.entity import Entity
 from bifrost.wire.schema import (
     Field,
     FieldType,
@@ -24,40 +25,6 @@ from bifrost.wire.schema import (
     request_schema,
     response_schema,
 )
-
-
-class Entity(IntEnum):
-    """The meaning of a field. Values up to ERROR_TEXT are the engine's slots: it replaces them in place."""
-
-    NEUTRAL = 0
-    """Means the same on both sides: client text, states, mechanisms, the tenant's own data."""
-    TOPIC_NAME = 1
-    GROUP_ID = 2
-    TRANSACTIONAL_ID = 3
-    TOPIC_ID = 4
-    ERROR_TEXT = 5
-    """Free text made by the broker; it may quote physical names."""
-    BROKER_HOST = 16
-    """A broker's address; its node ID and port are fields beside it."""
-    CLUSTER_ID = 17
-    COORDINATOR_KEY = 18
-    """FindCoordinator: a group or a transactional ID, as `key_type` says."""
-    SUBSCRIPTION = 19
-    """JoinGroup metadata: ConsumerProtocolSubscription when the protocol type is `consumer`."""
-    ASSIGNMENT = 20
-    """SyncGroup assignment: ConsumerProtocolAssignment when the protocol type is `consumer`."""
-    RESOURCE_NAME = 21
-    """Configs: a topic, a group or a broker, as `resource_type` says."""
-    CLIENT_HOST = 22
-    """The address the broker saw a group member at: the gateway's, not the client's."""
-    FOLLOWER = 23
-    """Marks a request as another broker's; only brokers may replicate."""
-
-    @property
-    def is_in_place(self) -> bool:
-        """Whether the engine can replace it without decoding the message."""
-        return self <= Entity.ERROR_TEXT
-
 
 _KAFKA_ENTITY_TYPES = {
     "topicName": Entity.TOPIC_NAME,
@@ -98,181 +65,43 @@ SERVED: dict[ApiKey, int | None] = {
     ApiKey.DELETE_GROUPS: None,
     ApiKey.OFFSET_DELETE: None,
     ApiKey.DESCRIBE_CLUSTER: None,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: None,
+    ApiKey.SHARE_GROUP_HEARTBEAT: None,
+    ApiKey.SHARE_GROUP_DESCRIBE: None,
+    ApiKey.SHARE_FETCH: None,
+    ApiKey.SHARE_ACKNOWLEDGE: None,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: None,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: None,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: None,
+    ApiKey.STREAMS_GROUP_DESCRIBE: None,
+    ApiKey.DESCRIBE_TRANSACTIONS: None,
+    ApiKey.DESCRIBE_PRODUCERS: None,
+    ApiKey.ALTER_CONFIGS: None,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: None,
+    ApiKey.LIST_CONFIG_RESOURCES: None,
+    ApiKey.DESCRIBE_LOG_DIRS: None,
 }
 """The APIs offered to clients, each with the newest version offered, or None for the newest the table knows."""
 
-_N = Entity.NEUTRAL
-_GROUP_MEMBER = {"MemberId": _N, "GroupInstanceId": _N}
-
-CLASSIFICATION: dict[str, dict[str, Entity]] = {
-    "RequestHeader": {"ClientId": _N},
-    "ConsumerProtocolSubscription": {
-        "Topics": Entity.TOPIC_NAME,
-        # The assignor's own: it is written and read by members of the same group, in virtual names.
-        "UserData": _N,
-        "RackId": _N,
-    },
-    "ConsumerProtocolAssignment": {"UserData": _N},
-    "ProduceRequest": {"TopicData.PartitionData.Records": _N, "TopicData.TopicId": Entity.TOPIC_ID},
-    "ProduceResponse": {
-        "Responses.TopicId": Entity.TOPIC_ID,
-        "Responses.PartitionResponses.RecordErrors.BatchIndexErrorMessage": Entity.ERROR_TEXT,
-        "Responses.PartitionResponses.ErrorMessage": Entity.ERROR_TEXT,
-        "NodeEndpoints.Host": Entity.BROKER_HOST,
-        "NodeEndpoints.Rack": _N,
-    },
-    "FetchRequest": {
-        "ClusterId": Entity.CLUSTER_ID,
-        "ReplicaState": Entity.FOLLOWER,
-        "Topics.TopicId": Entity.TOPIC_ID,
-        "Topics.Partitions.ReplicaDirectoryId": Entity.FOLLOWER,
-        "ForgottenTopicsData.TopicId": Entity.TOPIC_ID,
-        "RackId": _N,
-    },
-    "FetchResponse": {
-        "Responses.TopicId": Entity.TOPIC_ID,
-        "Responses.Partitions.Records": _N,
-        "NodeEndpoints.Host": Entity.BROKER_HOST,
-        "NodeEndpoints.Rack": _N,
-    },
-    "ListOffsetsRequest": {},
-    "ListOffsetsResponse": {},
-    "MetadataRequest": {"Topics.TopicId": Entity.TOPIC_ID},
-    "MetadataResponse": {
-        "Brokers.Host": Entity.BROKER_HOST,
-        "Brokers.Rack": _N,
-        "ClusterId": Entity.CLUSTER_ID,
-        "Topics.TopicId": Entity.TOPIC_ID,
-    },
-    "OffsetCommitRequest": {
-        **_GROUP_MEMBER,
-        "Topics.TopicId": Entity.TOPIC_ID,
-        "Topics.Partitions.CommittedMetadata": _N,
-    },
-    "OffsetCommitResponse": {"Topics.TopicId": Entity.TOPIC_ID},
-    "OffsetFetchRequest": {"Groups.MemberId": _N, "Groups.Topics.TopicId": Entity.TOPIC_ID},
-    "OffsetFetchResponse": {
-        "Topics.Partitions.Metadata": _N,
-        "Groups.Topics.TopicId": Entity.TOPIC_ID,
-        "Groups.Topics.Partitions.Metadata": _N,
-    },
-    "FindCoordinatorRequest": {"Key": Entity.COORDINATOR_KEY, "CoordinatorKeys": Entity.COORDINATOR_KEY},
-    "FindCoordinatorResponse": {
-        "ErrorMessage": Entity.ERROR_TEXT,
-        "Host": Entity.BROKER_HOST,
-        "Coordinators.Key": Entity.COORDINATOR_KEY,
-        "Coordinators.Host": Entity.BROKER_HOST,
-        "Coordinators.ErrorMessage": Entity.ERROR_TEXT,
-    },
-    "JoinGroupRequest": {
-        **_GROUP_MEMBER,
-        "ProtocolType": _N,
-        "Protocols.Name": _N,
-        "Protocols.Metadata": Entity.SUBSCRIPTION,
-        "Reason": _N,
-    },
-    "JoinGroupResponse": {
-        "ProtocolType": _N,
-        "ProtocolName": _N,
-        "Leader": _N,
-        "MemberId": _N,
-        "Members.MemberId": _N,
-        "Members.GroupInstanceId": _N,
-        "Members.Metadata": Entity.SUBSCRIPTION,
-    },
-    "HeartbeatRequest": _GROUP_MEMBER,
-    "HeartbeatResponse": {},
-    "LeaveGroupRequest": {
-        "MemberId": _N,
-        "Members.MemberId": _N,
-        "Members.GroupInstanceId": _N,
-        "Members.Reason": _N,
-    },
-    "LeaveGroupResponse": {"Members.MemberId": _N, "Members.GroupInstanceId": _N},
-    "SyncGroupRequest": {
-        **_GROUP_MEMBER,
-        "ProtocolType": _N,
-        "ProtocolName": _N,
-        "Assignments.MemberId": _N,
-        "Assignments.Assignment": Entity.ASSIGNMENT,
-    },
-    "SyncGroupResponse": {"ProtocolType": _N, "ProtocolName": _N, "Assignment": Entity.ASSIGNMENT},
-    "DescribeGroupsRequest": {},
-    "DescribeGroupsResponse": {
-        "Groups.GroupState": _N,
-        "Groups.ProtocolType": _N,
-        "Groups.ProtocolData": _N,
-        "Groups.Members.MemberId": _N,
-        "Groups.Members.GroupInstanceId": _N,
-        "Groups.Members.ClientId": _N,
-        "Groups.Members.ClientHost": Entity.CLIENT_HOST,
-        "Groups.Members.MemberMetadata": Entity.SUBSCRIPTION,
-        "Groups.Members.MemberAssignment": Entity.ASSIGNMENT,
-        "Groups.ErrorMessage": Entity.ERROR_TEXT,
-    },
-    "ListGroupsRequest": {"StatesFilter": _N, "TypesFilter": _N},
-    "ListGroupsResponse": {"Groups.ProtocolType": _N, "Groups.GroupState": _N, "Groups.GroupType": _N},
-    "SaslHandshakeRequest": {"Mechanism": _N},
-    "SaslHandshakeResponse": {"Mechanisms": _N},
-    "ApiVersionsRequest": {"ClientSoftwareName": _N, "ClientSoftwareVersion": _N},
-    "ApiVersionsResponse": {"SupportedFeatures.Name": _N, "FinalizedFeatures.Name": _N},
-    "CreateTopicsRequest": {"Topics.Configs.Name": _N, "Topics.Configs.Value": _N},
-    "CreateTopicsResponse": {
-        "Topics.TopicId": Entity.TOPIC_ID,
-        "Topics.ErrorMessage": Entity.ERROR_TEXT,
-        "Topics.Configs.Name": _N,
-        "Topics.Configs.Value": _N,
-    },
-    "DeleteTopicsRequest": {"Topics.TopicId": Entity.TOPIC_ID},
-    "DeleteTopicsResponse": {
-        "Responses.TopicId": Entity.TOPIC_ID,
-        "Responses.ErrorMessage": Entity.ERROR_TEXT,
-    },
-    "DeleteRecordsRequest": {},
-    "DeleteRecordsResponse": {},
-    "InitProducerIdRequest": {},
-    "InitProducerIdResponse": {},
-    "OffsetForLeaderEpochRequest": {},
-    "OffsetForLeaderEpochResponse": {},
-    "AddPartitionsToTxnRequest": {},
-    "AddPartitionsToTxnResponse": {},
-    "AddOffsetsToTxnRequest": {},
-    "AddOffsetsToTxnResponse": {},
-    "EndTxnRequest": {},
-    "EndTxnResponse": {},
-    "TxnOffsetCommitRequest": {**_GROUP_MEMBER, "Topics.Partitions.CommittedMetadata": _N},
-    "TxnOffsetCommitResponse": {},
-    "DescribeConfigsRequest": {
-        "Resources.ResourceName": Entity.RESOURCE_NAME,
-        "Resources.ConfigurationKeys": _N,
-    },
-    "DescribeConfigsResponse": {
-        "Results.ErrorMessage": Entity.ERROR_TEXT,
-        "Results.ResourceName": Entity.RESOURCE_NAME,
-        # Neutral for topics and groups; the configs of brokers are never asked for on a tenant's behalf.
-        "Results.Configs.Name": _N,
-        "Results.Configs.Value": _N,
-        "Results.Configs.Synonyms.Name": _N,
-        "Results.Configs.Synonyms.Value": _N,
-        "Results.Configs.Documentation": _N,
-    },
-    "SaslAuthenticateRequest": {"AuthBytes": _N},
-    "SaslAuthenticateResponse": {"ErrorMessage": _N, "AuthBytes": _N},
-    "CreatePartitionsRequest": {},
-    "CreatePartitionsResponse": {"Results.ErrorMessage": Entity.ERROR_TEXT},
-    "DeleteGroupsRequest": {},
-    "DeleteGroupsResponse": {},
-    "OffsetDeleteRequest": {},
-    "OffsetDeleteResponse": {},
-    "DescribeClusterRequest": {},
-    "DescribeClusterResponse": {
-        "ErrorMessage": Entity.ERROR_TEXT,
-        "ClusterId": Entity.CLUSTER_ID,
-        "Brokers.Host": Entity.BROKER_HOST,
-        "Brokers.Rack": _N,
-    },
-}
-"""Message name -> dotted field path -> meaning, for the fields whose meaning Kafka's definitions do not give."""
+REFUSED: frozenset[ApiKey] = frozenset(
+    {
+        ApiKey.ELECT_LEADERS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.DESCRIBE_CLIENT_QUOTAS,
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        ApiKey.DESCRIBE_ACLS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN,
+    }
+)
+"""The APIs offered to clients and always answered no by the gateway itself; see filters/refused.py."""
 
 
 def walk_fields(fields: tuple[Field, ...], version: int, prefix: str = "") -> Iterator[tuple[str, Field]]:
@@ -316,6 +145,8 @@ def served_versions(api_key: int) -> VersionRange | None:
 
     The newest version the schema marks unstable is included: brokers offer it only when told to.
     """
+    if api_key in REFUSED:
+        return request_schema(api_key).versions
     if api_key not in SERVED:
         return None
     request, response = request_schema(api_key), response_schema(api_key)

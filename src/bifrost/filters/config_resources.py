@@ -1,0 +1,121 @@
+"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: a resource name means a topic, a group or a broker, as its
+type says.
+
+A tenant reads and changes the configs of its own topics and groups. A broker's would tell addresses and other people's
+affairs, and are refused as Kafka refuses who has no such right on the cluster.
+"""
+
+from typing import Any, ClassVar
+
+from bifrost.filters.filter import Exchange, ResponseFilter
+from bifrost.wire.entity import Entity
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from bifrost.wire.messages import (
+    AlterConfigsResponse,
+    DescribeConfigsResponse,
+    IncrementalAlterConfigsResponse,
+)
+
+# Kafka's ConfigResource.Type codes.
+_TOPIC, _GROUP = 2, 32
+_CLUSTER_TYPES = frozenset({4, 8, 16})
+"""BROKER, BROKER_LOGGER, CLIENT_METRICS."""
+
+_ENTITIES = {_TOPIC: Entity.TOPIC_NAME, _GROUP: Entity.GROUP_ID}
+
+
+class ConfigResourcesFilter:
+    """Translates resource names by their type, and refuses the types that belong to the cluster."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.RESOURCE_NAME})
+
+    def __init__(self, response: type[Message], result: type[Any], results: str) -> None:
+        """Serve one of the APIs.
+
+        Args:
+            response: its response.
+            result: the struct that answers for one resource.
+            results: the response's field that holds them.
+        """
+        self._response = response
+        self._result = result
+        self._results = results
+
+    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+        """Keep back what is refused; answer at once when nothing is left."""
+        refused, accepted = [], []
+        for resource in request.resources:
+            entity = _ENTITIES.get(resource.resource_type)
+            if entity is None:
+                refused.append(self._refusal(resource))
+                continue
+            name = exchange.scope.namespace.physical(entity, resource.resource_name.encode())
+            assert name is not None
+            resource.resource_name = name.decode()
+            accepted.append(resource)
+        if refused and not accepted:
+            return self._response(**{self._results: refused})
+        request.resources = accepted
+        exchange.notes["config_resources"] = refused
+        return None
+
+    def on_response(self, exchange: Exchange, response: Any) -> None:
+        """Name the resources as the tenant does, and add what was kept back."""
+        namespace = exchange.scope.namespace
+        results = getattr(response, self._results)
+        for result in results:
+            name = namespace.virtual(_ENTITIES[result.resource_type], result.resource_name.encode())
+            assert name is not None, "the broker answers what it was asked"
+            result.resource_name = name.decode()
+            invalid = result.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+            if invalid and result.resource_type == _TOPIC and namespace.hides(result.resource_name):
+                # The broker checks the form of the name that stands for "does not exist" (see metadata.py).
+                result.error_code, result.error_message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
+        results.extend(exchange.notes["config_resources"])
+
+    def _refusal(self, resource: Any) -> Any:
+        known = resource.resource_type in _CLUSTER_TYPES
+        error_code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED if known else ErrorCode.INVALID_REQUEST
+        return self._result(
+            error_code=error_code,
+            error_message=error_code.message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+
+
+def describe_configs_filter() -> ConfigResourcesFilter:
+    """Return the filter of DescribeConfigs."""
+    response = DescribeConfigsResponse
+    return ConfigResourcesFilter(response, response.DescribeConfigsResult, "results")
+
+
+def alter_configs_filter() -> ConfigResourcesFilter:
+    """Return the filter of AlterConfigs."""
+    response = AlterConfigsResponse
+    return ConfigResourcesFilter(response, response.AlterConfigsResourceResponse, "responses")
+
+
+def incremental_alter_configs_filter() -> ConfigResourcesFilter:
+    """Return the filter of IncrementalAlterConfigs (KIP-339)."""
+    response = IncrementalAlterConfigsResponse
+    return ConfigResourcesFilter(response, response.AlterConfigsResourceResponse, "responses")
+
+
+class ListConfigResourcesFilter(ResponseFilter):
+    """ListConfigResources (KIP-1142): the tenant's own topics and groups; nothing of the cluster."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.RESOURCE_NAME})
+
+    def on_response(self, exchange: Exchange, response: Any) -> None:
+        """Keep what is the tenant's, under its own name."""
+        namespace = exchange.scope.namespace
+        kept = []
+        for resource in response.config_resources:
+            entity = _ENTITIES.get(resource.resource_type)
+            name = None if entity is None else namespace.virtual(entity, resource.resource_name.encode())
+            if name is not None:
+                resource.resource_name = name.decode()
+                kept.append(resource)
+        response.config_resources = kept

@@ -1,0 +1,22 @@
+"""ConsumerGroupDescribe, ShareGroupDescribe, StreamsGroupDescribe: where the members are.
+
+The broker saw every member at the gateway's address; the tenant is shown the gateway as it knows it. All else in these
+answers is the namespace's work.
+"""
+
+from typing import Any, ClassVar
+
+from bifrost.filters.filter import Exchange, ResponseFilter
+from bifrost.wire.entity import Entity
+
+
+class GroupDescriptionFilter(ResponseFilter):
+    """Replaces the members' addresses."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.CLIENT_HOST})
+
+    def on_response(self, exchange: Exchange, response: Any) -> None:
+        """Show the listener's host, in the form a broker uses."""
+        for group in response.groups:
+            for member in group.members:
+                member.client_host = f"/{exchange.scope.ports.advertised_host}"

@@ -1,0 +1,123 @@
+"""APIs that are offered and always answered no: cluster operations, and what only an operator administers.
+
+A client learns more from "you may not" than from "there is no such API", and it is what a broker tells a client without
+rights on the cluster. Nothing of such a request ever reaches a broker, so none of its fields needs a meaning.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from bifrost.filters.filter import Exchange, RequestFilter
+from bifrost.wire import messages
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+
+_Answer = Callable[[Any], Message]
+
+_DENIED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+_NO_TOKENS = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
+_NO_AUTHORIZER = ErrorCode.SECURITY_DISABLED
+_DENIED_FIELDS: dict[str, Any] = {"error_code": _DENIED, "error_message": _DENIED.message}
+_NO_AUTHORIZER_FIELDS: dict[str, Any] = {
+    "error_code": _NO_AUTHORIZER,
+    "error_message": "No Authorizer is configured.",
+}
+
+
+def _denied(response: type[Message]) -> _Answer:
+    return lambda _request: response(**_DENIED_FIELDS)
+
+
+def _without_tokens(response: type[Message]) -> _Answer:
+    return lambda _request: response(error_code=_NO_TOKENS)
+
+
+def _elect_leaders(request: Any) -> Message:
+    response = messages.ElectLeadersResponse
+    results = [
+        response.ReplicaElectionResult(
+            topic=topic.topic,
+            partition_result=[
+                response.PartitionResult(partition_id=partition, **_DENIED_FIELDS)
+                for partition in topic.partitions
+            ],
+        )
+        for topic in request.topic_partitions or ()
+    ]
+    # v0 has no error code of its own: there the partitions carry it.
+    return response(error_code=_DENIED, replica_election_results=results)
+
+
+def _alter_client_quotas(request: Any) -> Message:
+    response = messages.AlterClientQuotasResponse
+    entries = [
+        response.EntryData(
+            entity=[
+                response.EntityData(entity_type=part.entity_type, entity_name=part.entity_name)
+                for part in entry.entity
+            ],
+            **_DENIED_FIELDS,
+        )
+        for entry in request.entries
+    ]
+    return response(entries=entries)
+
+
+def _alter_scram_credentials(request: Any) -> Message:
+    response = messages.AlterUserScramCredentialsResponse
+    users = {one.name: None for one in [*request.deletions, *request.upsertions]}
+    results = [response.AlterUserScramCredentialsResult(user=user, **_DENIED_FIELDS) for user in users]
+    return response(results=results)
+
+
+def _describe_client_quotas(_request: Any) -> Message:
+    return messages.DescribeClientQuotasResponse(entries=None, **_DENIED_FIELDS)
+
+
+def _create_acls(request: Any) -> Message:
+    result = messages.CreateAclsResponse.AclCreationResult
+    return messages.CreateAclsResponse(results=[result(**_NO_AUTHORIZER_FIELDS) for _ in request.creations])
+
+
+def _delete_acls(request: Any) -> Message:
+    result = messages.DeleteAclsResponse.DeleteAclsFilterResult
+    return messages.DeleteAclsResponse(
+        filter_results=[result(**_NO_AUTHORIZER_FIELDS) for _ in request.filters]
+    )
+
+
+def _describe_acls(_request: Any) -> Message:
+    return messages.DescribeAclsResponse(**_NO_AUTHORIZER_FIELDS)
+
+
+REFUSED: dict[ApiKey, _Answer] = {
+    ApiKey.ELECT_LEADERS: _elect_leaders,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _denied(messages.AlterPartitionReassignmentsResponse),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: _denied(messages.ListPartitionReassignmentsResponse),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: _describe_client_quotas,
+    ApiKey.ALTER_CLIENT_QUOTAS: _alter_client_quotas,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _denied(messages.DescribeUserScramCredentialsResponse),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _alter_scram_credentials,
+    # As a broker answers that has no authorizer, and none of its listeners takes delegation tokens.
+    ApiKey.DESCRIBE_ACLS: _describe_acls,
+    ApiKey.CREATE_ACLS: _create_acls,
+    ApiKey.DELETE_ACLS: _delete_acls,
+    ApiKey.CREATE_DELEGATION_TOKEN: _without_tokens(messages.CreateDelegationTokenResponse),
+    ApiKey.RENEW_DELEGATION_TOKEN: _without_tokens(messages.RenewDelegationTokenResponse),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: _without_tokens(messages.ExpireDelegationTokenResponse),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: _without_tokens(messages.DescribeDelegationTokenResponse),
+}
+"""Every API that is refused so, and how its answer says it. The same keys as `entities.REFUSED`."""
+
+
+class RefusedFilter(RequestFilter):
+    """Answers one API with no."""
+
+    def __init__(self, answer: _Answer) -> None:
+        """Refuse by `answer`."""
+        self._answer = answer
+
+    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+        """Answer; nothing goes on."""
+        return self._answer(request)

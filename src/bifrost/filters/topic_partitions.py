@@ -1,0 +1,65 @@
+"""DescribeTopicPartitions (KIP-966): topics by page, in the order of their names, from a cursor on.
+
+"All topics" means all of the tenant's. Its physical names share a prefix, so they stand together in the broker's
+order: the broker is asked to begin there, and the page ends where the next name is not the tenant's. A tenant with an
+allow-list is asked for by name instead, since a topic that is hidden from it must not take up room on the page, nor
+stand in a cursor.
+"""
+
+from typing import Any, ClassVar
+
+from bifrost.filters.filter import Exchange
+from bifrost.tenancy.names import VirtualTopic
+from bifrost.tenancy.namespace import Namespace
+from bifrost.wire.entity import Entity
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from bifrost.wire.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+
+_LOWEST_NAME = "-"
+"""No legal topic name sorts before it."""
+
+
+class TopicPartitionsFilter:
+    """Keeps "all" and the cursor within the namespace."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
+
+    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+        """Say which topics "all" means."""
+        namespace = exchange.scope.namespace
+        exchange.notes["all_topics"] = not request.topics
+        if request.topics:
+            return None
+        if namespace.names.allowed_topics is None:
+            if request.cursor is None:
+                request.cursor = DescribeTopicPartitionsRequest.Cursor(
+                    topic_name=_LOWEST_NAME, partition_index=0
+                )
+            return None
+        first = "" if request.cursor is None else request.cursor.topic_name
+        listed = sorted(name.decode() for name in namespace.names.allowed_topics)
+        request.topics = [
+            DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in listed if name >= first
+        ]
+        if request.cursor is not None and not _exists(namespace, first):
+            request.cursor = None
+        return None if request.topics else _empty_page()
+
+    def on_response(self, exchange: Exchange, response: Any) -> None:
+        """Leave out what is only allowed and does not exist, and call hidden topics unknown."""
+        namespace = exchange.scope.namespace
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        for topic in response.topics:
+            if topic.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION and namespace.hides(topic.name or ""):
+                topic.error_code = unknown
+        if exchange.notes["all_topics"]:
+            response.topics = [topic for topic in response.topics if topic.error_code != unknown]
+
+
+def _exists(namespace: Namespace, topic: str) -> bool:
+    return namespace.names.is_allowed(VirtualTopic(topic.encode()))
+
+
+def _empty_page() -> Message:
+    return DescribeTopicPartitionsResponse()
