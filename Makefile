@@ -69,5 +69,9 @@ oracle: $(VENV)/.dev
 schemas: $(VENV)/.dev
 	$(BIN)/python tools/compile_schemas.py
 
+# make bench QUICK=1: half a minute; CHECK=1: status 1 when a limit is missed; ONLY=bulk|small|clients|memory: a part.
+bench: $(VENV)/.dev
+	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(CHECK),--check) $(if $(ONLY),--only $(ONLY))
+
 clean:
 	rm -rf $(VENV) build src/*.egg-info src/bifrost/wire/engine.c src/bifrost/wire/*.so

@@ -1,0 +1,59 @@
+"""A raw client: frames out of memory into a blocking socket, and answers into one buffer that is used again."""
+
+import socket
+from typing import Any
+
+from bench.frames import read_response, request_frame
+from bifrost.wire.message import Message
+from bifrost.wire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
+
+TIMEOUT_S = 30.0
+RECEIVE_BUFFER_BYTES = 16 * 1024 * 1024
+
+
+class RawClient:
+    """One connection."""
+
+    def __init__(self, port: int, credentials: tuple[str, str] | None) -> None:
+        """Connect to 127.0.0.1, and authenticate by SASL/PLAIN if there are credentials."""
+        self._socket = socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._length = bytearray(4)
+        self.send = self._socket.sendall
+        if credentials is not None:
+            self.request(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+            token = f"\0{credentials[0]}\0{credentials[1]}".encode()
+            answer = self.request(SaslAuthenticateRequest(auth_bytes=token), 2)
+            assert answer.error_code == 0, answer
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    def request(self, message: Message, version: int) -> Any:
+        """Send one request and return its decoded response."""
+        self.send(request_frame(message, version, 1))
+        assert message.SCHEMA.api_key is not None
+        return read_response(message.SCHEMA.api_key, version, bytes(self.receive(bytearray(1024 * 1024))))
+
+    def receive(self, buffer: bytearray) -> memoryview:
+        """Receive one frame into `buffer`, which grows if it must; return it without its length."""
+        self._receive_exactly(memoryview(self._length))
+        size = int.from_bytes(self._length, "big")
+        if size > len(buffer):
+            buffer.extend(bytes(size - len(buffer)))
+        view = memoryview(buffer)[:size]
+        self._receive_exactly(view)
+        return view
+
+    def receive_known(self, view: memoryview) -> None:
+        """Receive a frame of known size, its length included, in one system call as a rule."""
+        if self._socket.recv_into(view, 0, socket.MSG_WAITALL) != len(view):
+            raise ConnectionError("the connection ended, or an answer has another size")
+
+    def _receive_exactly(self, view: memoryview) -> None:
+        while view:
+            received = self._socket.recv_into(view, 0, socket.MSG_WAITALL)
+            if not received:
+                raise ConnectionError("the connection was closed")
+            view = view[received:]
