@@ -52,7 +52,7 @@ class TenantNames:
         template: how its physical names are built.
     """
 
-    __slots__ = ("_allowed", "_denied_prefix", "prefix", "tenant")
+    __slots__ = ("_allowed", "_denied_prefix", "_mark", "prefix", "tenant")
 
     tenant: str
     prefix: bytes
@@ -62,8 +62,10 @@ class TenantNames:
         self, tenant: str, allowed_topics: Iterable[str] | None = None, template: NameTemplate | None = None
     ) -> None:
         self.tenant = tenant
-        self.prefix = (template or NameTemplate()).prefix(tenant).encode()
+        template = template or NameTemplate()
+        self.prefix = template.prefix(tenant).encode()
         self._denied_prefix = self.prefix + _DENIED_MARK
+        self._mark = template.text.partition("{tenant}")[0].encode()
         self._allowed = (
             None if allowed_topics is None else frozenset(topic.encode() for topic in allowed_topics)
         )
@@ -138,6 +140,8 @@ class TenantNames:
         virtual ones.
 
         Every occurrence goes, wherever it stands: a name may be quoted, in a list or have a partition behind
-        it.
+        it. A text in which some other tenant's prefix may then still stand is dropped as a whole.
         """
-        return text.replace(self._denied_prefix, b"").replace(self.prefix, b"")
+        own = text.replace(self._denied_prefix, b"").replace(self.prefix, b"")
+        # Rather no text than one that may name another tenant's.
+        return b"" if self._mark and self._mark in own else own
