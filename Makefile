@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 FOR ?=
+FRAMES ?= 10000000
+ASAN_FRAMES ?= 500000
+SEED ?= 1
 
 .PHONY: demo test lint types contracts unit kafka oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
 .DEFAULT_GOAL := help
@@ -11,7 +14,8 @@ help:
 	@echo "make demo [FOR=15s]  two tenants on one real Kafka, live"
 	@echo "make test            lint, types, contracts, tests against real brokers"
 	@echo "make schemas         write the schema table anew from Kafka's own definitions"
-	@echo "make fuzz            ten million mutated frames through the engine"
+	@echo "make fuzz            ten million mutated frames through the engine (FRAMES=, SEED=)"
+	@echo "make fuzz-asan       fewer, with the engine built under AddressSanitizer"
 	@echo "make bench           CPU and memory beside a direct connection, in one run"
 
 check-machine:
@@ -21,7 +25,7 @@ check-machine:
 	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || { echo "error: $(PYTHON) has no headers (Python.h): install them, e.g. apt install python3-dev"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "error: $(PYTHON) cannot make a virtual environment: e.g. apt install python3-venv"; exit 1; }
 
-SOURCES := pyproject.toml setup.py constraints.txt $(wildcard src/bifrost/wire/*.pyx)
+SOURCES := pyproject.toml setup.py constraints.txt $(wildcard src/bifrost/wire/*.pyx src/bifrost/wire/*.pxi)
 
 $(VENV)/bin/python: | check-machine
 	$(PYTHON) -m venv $(VENV)
@@ -65,6 +69,18 @@ kafka: $(VENV)/.dev
 # A new seed each time, unless BIFROST_ORACLE_SEED names one; a failure tells its seed.
 oracle: $(VENV)/.dev
 	BIFROST_ORACLE_SEED=$${BIFROST_ORACLE_SEED-random} BIFROST_ORACLE_MESSAGES=$${BIFROST_ORACLE_MESSAGES-100} $(BIN)/python -m pytest tests/golden
+
+fuzz: $(VENV)/.dev
+	$(BIN)/python tools/fuzz_engine.py --frames $(FRAMES) --seed $(SEED)
+
+# The engine under AddressSanitizer, in a copy; without pymalloc, so that a byte read beyond an object is seen.
+ASAN := build/asan
+fuzz-asan: $(VENV)/.dev
+	rm -rf $(ASAN) && mkdir -p $(ASAN) && cp -R src setup.py pyproject.toml $(ASAN)
+	rm -f $(ASAN)/src/bifrost/wire/*.so $(ASAN)/src/bifrost/wire/*.c
+	cd $(ASAN) && BIFROST_SANITIZE=1 $(abspath $(BIN))/python setup.py -q build_ext --inplace
+	LD_PRELOAD=$$($${CC:-gcc} -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+		PYTHONPATH=$(ASAN)/src $(BIN)/python tools/fuzz_engine.py --frames $(ASAN_FRAMES) --seed $(SEED)
 
 schemas: $(VENV)/.dev
 	$(BIN)/python tools/compile_schemas.py

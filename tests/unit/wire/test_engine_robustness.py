@@ -1,9 +1,13 @@
 """Whatever comes in, the engine answers, or raises MalformedFrame: never anything else, never beyond the frame."""
 
+import gc
+import tracemalloc
+from contextlib import suppress
+
 import pytest
 
-from bifrost.wire.engine import Names, decode, encode_body, rewrite
-from bifrost.wire.errors import MalformedFrame
+from bifrost.wire.engine import Framer, Names, decode, encode_body, rewrite
+from bifrost.wire.errors import EncodeError, MalformedFrame
 from bifrost.wire.message import Message
 from bifrost.wire.messages import (
     ApiVersionsResponse,
@@ -191,3 +195,40 @@ def test_what_lies_behind_a_window_is_not_read():
     for end in range(len(whole)):
         with pytest.raises(MalformedFrame):
             decode(layout, memoryview(whole)[:end], 0)
+
+
+def test_nothing_is_leaked():
+    message, version, slots = _messages()[4]
+    layout, program = (
+        compile_layout("FetchResponse", version),
+        compile_program("FetchResponse", version, slots),
+    )
+    frame = encode_body(layout, message)
+    names = [Names(longer), Names(lambda slot, name: None), Names(lambda slot, name: name * 2)]
+
+    def use_everything() -> None:
+        for end in range(0, len(frame) + 1, 3):
+            for using in names:
+                with suppress(ValueError):
+                    rewrite(program, frame[:end] + frame[end:] * (end % 2), 0, using)
+            with suppress(MalformedFrame):
+                decode(layout, frame[:end], 0)
+        with suppress(EncodeError):
+            encode_body(layout, FetchResponse(responses=[*message.responses * 40, None]))
+        framer = Framer(1 << 20)
+        for size in (10, 10_000, 40_000, 100_000):
+            framer.get_buffer(-1)[:4] = size.to_bytes(4, "big")
+            framer.buffer_updated(4)
+
+    for _ in range(3):
+        use_everything()
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(30):
+        use_everything()
+    gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+
+    assert grown < 20_000
