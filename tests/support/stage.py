@@ -1,0 +1,148 @@
+"""The stage for the Playbook: tenants on one physical cluster, as a gateway shares them, without any I/O.
+
+acme and globex have allow-lists and both call a topic `orders`; initech has a dynamic namespace. The clock stands still
+until a test moves it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bifrost.config.secrets import Secret
+from bifrost.filters.api_versions import OfferedVersions, offered_versions
+from bifrost.filters.build import build_plans
+from bifrost.filters.filter import Exchange, Scope
+from bifrost.session.client_session import ClientSession, Route, SharedState
+from bifrost.session.fetch_sessions import FetchSessions
+from bifrost.session.sasl_server import Account
+from bifrost.tenancy.brokers import BrokerPorts
+from bifrost.tenancy.names import TenantNames
+from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.topic_ids import TopicIds
+from bifrost.wire.message import Message
+from bifrost.wire.schema import all_schemas
+from support import messages
+from support.playbook import Playbook, client_sends, to_client
+
+PORTS = BrokerPorts(advertised_host="proxy.example.com", start=9093, end=9095, broker_id_base=1)
+PHYSICAL_CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+PLANS = build_plans()
+"""Shared by all tests: what plans remember depends on nothing but the schemas."""
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """The settings of one tenant."""
+
+    allowed_topics: tuple[str, ...] | None = None
+    allow_topic_deletion: bool = False
+
+
+TENANTS: Mapping[str, Tenant] = {
+    "acme": Tenant(("orders", "billing", "events", "audit.log")),
+    "globex": Tenant(("orders", "users")),
+    "initech": Tenant(),
+}
+
+
+def broker_versions(**ranges: tuple[int, int]) -> Any:
+    """Give what a broker answers to ApiVersions: all that the schema table knows, save for `ranges` by API."""
+    keys = []
+    for schema in all_schemas():
+        if schema.kind != "request":
+            continue
+        low, high = ranges.get(
+            schema.name.removesuffix("Request"), (schema.versions.low, schema.versions.high)
+        )
+        keys.append({"api_key": schema.api_key, "min_version": low, "max_version": high})
+    feature = {"name": "transaction.version", "max_version_level": 2, "min_version_level": 1}
+    return messages.build(
+        "ApiVersionsResponse",
+        {
+            "api_keys": keys,
+            "supported_features": [{"name": "transaction.version", "min_version": 1, "max_version": 2}],
+            "finalized_features_epoch": 7,
+            "finalized_features": [feature],
+        },
+    )
+
+
+class Stage:
+    """What the sessions of one gateway share, and what a test may turn."""
+
+    def __init__(
+        self,
+        tenants: Mapping[str, Tenant] = TENANTS,
+        *,
+        max_in_flight_requests: int = 100,
+        max_names: int = 10_000,
+        versions: OfferedVersions | None = None,
+    ) -> None:
+        """Set the stage; every tenant has a user of its own name with the password `<tenant>-password`."""
+        self.now_ms = 1_000_000
+        self.topic_ids = TopicIds(b"0123456789abcdef")
+        self.fetch_sessions = FetchSessions()
+        self.namespaces = {
+            name: Namespace(
+                TenantNames(name, tenant.allowed_topics),
+                self.topic_ids,
+                allow_topic_deletion=tenant.allow_topic_deletion,
+                max_names=max_names,
+                now_ms=lambda: self.now_ms,
+            )
+            for name, tenant in tenants.items()
+        }
+        self.versions = offered_versions(broker_versions()) if versions is None else versions
+        accounts = {name: Account(name, name, Secret(f"{name}-password".encode())) for name in tenants}
+        self.shared = SharedState(
+            plans=PLANS,
+            accounts=accounts,
+            namespaces=self.namespaces,
+            fetch_sessions=self.fetch_sessions,
+            max_in_flight_requests=max_in_flight_requests,
+        )
+
+    def session(self, node_id: int = 1) -> ClientSession:
+        """Open a connection to a broker's port, not authenticated yet."""
+        return ClientSession(self.shared, Route(node_id, self.versions, PORTS))
+
+    def play(self, tenant: str | None = "acme", node_id: int = 1) -> Playbook:
+        """Open a connection and authenticate it; not, if there is no tenant."""
+        book = Playbook(self.session(node_id), self.topic_ids, self.now_ms)
+        return book if tenant is None else authenticated(book, tenant)
+
+    def exchange(self, api_version: int, tenant: str = "acme", api_key: int = 0) -> Exchange:
+        """Give what a filter is given with a message."""
+        return Exchange(api_key, api_version, Scope(self.namespaces[tenant], PORTS))
+
+    def topic(self, physical: str) -> bytes:
+        """Let the cluster have a topic whose ID the gateway knows; return the ID."""
+        topic_id = messages.topic_id(physical)
+        self.topic_ids.learn(topic_id, physical.encode())
+        return topic_id
+
+
+def plain_token(user: str, password: str | None = None, authorization_id: str = "") -> bytes:
+    """Give a SASL/PLAIN token; the password is the user's unless another is given."""
+    return f"{authorization_id}\0{user}\0{password or user + '-password'}".encode()
+
+
+def handshake(mechanism: str = "PLAIN") -> Message:
+    """Ask for a SASL mechanism."""
+    return messages.build("SaslHandshakeRequest", {"mechanism": mechanism})
+
+
+def authenticate(token: bytes) -> Message:
+    """Hand over a SASL token."""
+    return messages.build("SaslAuthenticateRequest", {"auth_bytes": token})
+
+
+def authenticated(book: Playbook, tenant: str) -> Playbook:
+    """Authenticate as the user of a tenant, as clients do today."""
+    return (
+        book
+        >> client_sends(handshake(), 1)
+        << to_client(messages.build("SaslHandshakeResponse", {"mechanisms": ["PLAIN"]}))
+        >> client_sends(authenticate(plain_token(tenant)), 2)
+        << to_client(messages.build("SaslAuthenticateResponse", {}))
+    )

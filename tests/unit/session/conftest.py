@@ -1,0 +1,22 @@
+"""Which messages the session decoded: those that it did not were rewritten in place."""
+
+from typing import Any
+
+import pytest
+
+from bifrost.session import client_session
+from bifrost.wire.engine import Layout, decode
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the messages that were decoded so far."""
+    names: list[str] = []
+
+    def spy(layout: Layout, frame: bytes, start: int) -> Any:
+        message = decode(layout, frame, start)
+        names.append(message.SCHEMA.name)
+        return message
+
+    monkeypatch.setattr(client_session, "decode", spy)
+    return names

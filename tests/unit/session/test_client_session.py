@@ -1,0 +1,316 @@
+"""Requests to the broker and answers back, in place or decoded, and what is refused."""
+
+import pytest
+
+from bifrost.filters.api_versions import offered_versions
+from bifrost.session.close_reason import CloseReason
+from bifrost.wire.error_codes import ErrorCode
+from support import messages
+from support.messages import metadata, metadata_of, produce, produced
+from support.playbook import (
+    broker_answers,
+    client_sends,
+    client_sends_frame,
+    ends,
+    no_answer,
+    request_frame,
+    to_broker,
+    to_client,
+)
+from support.stage import Stage, broker_versions
+
+HEADER_TAGS = b"\x02\x00\x01x\x63\x02yz"
+"""Two tagged fields, numbers 0 and 99, as no header has any."""
+
+
+def list_offsets(topic: str):
+    partitions = [{"partition_index": 0, "timestamp": -1}]
+    return messages.ListOffsetsRequest(topics=[{"name": topic, "partitions": partitions}])
+
+
+def listed_offsets(topic: str):
+    partitions = [{"partition_index": 0, "offset": 3}]
+    return messages.ListOffsetsResponse(topics=[{"name": topic, "partitions": partitions}])
+
+
+def heartbeat(group_id: str):
+    return messages.HeartbeatRequest(group_id=group_id, generation_id=3, member_id="m")
+
+
+# -- in place and decoded
+
+
+def test_names_are_replaced_in_place_both_ways(stage: Stage, decoded: list[str]) -> None:
+    book = stage.play()
+    decoded.clear()
+
+    book >> client_sends(produce("orders", "billing"), 12)
+
+    assert (
+        book
+        << to_broker(produce("__vt_acme_orders", "__vt_acme_billing"))
+        >> broker_answers(produced("__vt_acme_orders", "__vt_acme_billing"))
+        << to_client(produced("orders", "billing"))
+    )
+    assert decoded == []
+
+
+def test_large_records_pass_untouched(stage: Stage, decoded: list[str]) -> None:
+    records = bytes(range(256)) * 300
+    book = stage.play()
+    decoded.clear()
+
+    book >> client_sends(produce("orders", records=records), 9)
+
+    assert book << to_broker(produce("__vt_acme_orders", records=records))
+    assert decoded == []
+
+
+def test_a_message_without_names_passes_in_place(stage: Stage, decoded: list[str]) -> None:
+    response = messages.InitProducerIdResponse(producer_id=7, producer_epoch=0)
+    book = stage.play()
+    decoded.clear()
+
+    book >> client_sends(messages.InitProducerIdRequest(transactional_id=None))
+
+    assert (
+        book
+        << to_broker(messages.InitProducerIdRequest(transactional_id=None))
+        >> broker_answers(response)
+        << to_client(response)
+    )
+    assert decoded == []
+
+
+def test_what_filters_see_is_decoded(stage: Stage, decoded: list[str]) -> None:
+    book = stage.play()
+    decoded.clear()
+
+    book >> client_sends(metadata("orders")) << to_broker(metadata("__vt_acme_orders"))
+
+    assert (
+        book
+        >> broker_answers(metadata_of("__vt_acme_orders"))
+        << to_client(metadata_of("orders", tenant="acme"))
+    )
+    assert decoded == ["MetadataResponse"]
+
+
+def test_the_same_name_is_another_topic_for_another_tenant(stage: Stage) -> None:
+    assert (
+        stage.play("acme")
+        >> client_sends(list_offsets("orders"))
+        << to_broker(list_offsets("__vt_acme_orders"))
+    )
+    assert (
+        stage.play("globex")
+        >> client_sends(list_offsets("orders"))
+        << to_broker(list_offsets("__vt_globex_orders"))
+    )
+
+
+def test_a_topic_outside_the_list_is_asked_for_where_it_cannot_be(stage: Stage) -> None:
+    unknown = {"partition_index": 0, "error_code": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert (
+        stage.play("acme")
+        >> client_sends(list_offsets("users"))
+        << to_broker(list_offsets("__vt_acme_/users"))
+        >> broker_answers(
+            messages.ListOffsetsResponse(topics=[{"name": "__vt_acme_/users", "partitions": [unknown]}])
+        )
+        << to_client(messages.ListOffsetsResponse(topics=[{"name": "users", "partitions": [unknown]}]))
+    )
+
+
+def test_a_physical_name_from_a_client_is_only_a_strange_virtual_one(stage: Stage) -> None:
+    assert (
+        stage.play("initech")
+        >> client_sends(list_offsets("__vt_globex_orders"))
+        << to_broker(list_offsets("__vt_initech___vt_globex_orders"))
+        >> client_sends(heartbeat("__vt_globex_group"))
+        << to_broker(heartbeat("__vt_initech___vt_globex_group"))
+    )
+
+
+def test_unknown_tagged_fields_are_not_sent_on(stage: Stage, decoded: list[str]) -> None:
+    frame = request_frame(heartbeat("g"), 4, 9)
+    assert frame[-1] == 0
+    tagged = frame[:-1] + b"\x01\x63\x02yz"
+    book = stage.play()
+    decoded.clear()
+
+    book >> client_sends_frame(tagged)
+
+    assert book << to_broker(heartbeat("__vt_acme_g"))
+    assert decoded == ["HeartbeatRequest"]
+
+
+@pytest.mark.parametrize("message", [heartbeat("g"), metadata("orders")])
+def test_tagged_fields_of_a_header_are_not_sent_on(stage: Stage, message) -> None:
+    # `read_request` of the Playbook asserts that there are none.
+    book = stage.play() >> client_sends(message, header_tags=HEADER_TAGS)
+
+    assert book.said.to_broker
+    book.said.to_broker.clear()
+
+
+def test_tagged_fields_of_a_response_header_are_not_sent_on(stage: Stage) -> None:
+    assert (
+        stage.play()
+        >> client_sends(heartbeat("g"))
+        << to_broker(heartbeat("__vt_acme_g"))
+        >> broker_answers(messages.HeartbeatResponse(), header_tags=HEADER_TAGS)
+        << to_client(messages.HeartbeatResponse())
+        >> client_sends(metadata("orders"))
+        << to_broker(metadata("__vt_acme_orders"))
+        >> broker_answers(metadata_of("__vt_acme_orders"), header_tags=HEADER_TAGS)
+        << to_client(metadata_of("orders", tenant="acme"))
+    )
+
+
+@pytest.mark.parametrize("client_id", [None, b"", "kafkä".encode(), b"x" * 300])
+@pytest.mark.parametrize("version", [0, 4])
+def test_any_client_id_is_sent_on_as_it_is(stage: Stage, client_id: bytes | None, version: int) -> None:
+    assert (
+        stage.play()
+        >> client_sends(heartbeat("g"), version, client_id=client_id)
+        << to_broker(heartbeat("__vt_acme_g"), client_id=client_id)
+    )
+
+
+def test_a_foreign_name_in_an_answer_is_left_out(stage: Stage, decoded: list[str]) -> None:
+    own, foreign = {"group_id": "__vt_acme_g"}, {"group_id": "__vt_globex_g"}
+    book = (
+        stage.play() >> client_sends(messages.ListGroupsRequest()) << to_broker(messages.ListGroupsRequest())
+    )
+    decoded.clear()
+
+    book >> broker_answers(messages.ListGroupsResponse(groups=[foreign, own, foreign, {"group_id": "plain"}]))
+
+    assert book << to_client(messages.ListGroupsResponse(groups=[{"group_id": "g"}]))
+    assert decoded == ["ListGroupsResponse"]
+
+
+def test_only_own_groups_leave_the_list_in_place(stage: Stage, decoded: list[str]) -> None:
+    groups = [{"group_id": "__vt_acme_g"}, {"group_id": "__vt_acme_"}]
+    book = (
+        stage.play() >> client_sends(messages.ListGroupsRequest()) << to_broker(messages.ListGroupsRequest())
+    )
+    decoded.clear()
+
+    book >> broker_answers(messages.ListGroupsResponse(groups=groups))
+
+    assert book << to_client(messages.ListGroupsResponse(groups=[{"group_id": "g"}, {"group_id": ""}]))
+    assert decoded == []
+
+
+def test_an_error_text_is_told_in_virtual_names(stage: Stage) -> None:
+    error = ErrorCode.INVALID_RECORD
+    partition = {
+        "error_code": error,
+        "error_message": "One or more records of __vt_acme_orders-0 are invalid",
+    }
+    virtual = {"error_code": error, "error_message": "One or more records of orders-0 are invalid"}
+    answer, expected = (
+        messages.ProduceResponse(responses=[{"name": name, "partition_responses": [one]}])
+        for name, one in (("__vt_acme_orders", partition), ("orders", virtual))
+    )
+    assert (
+        stage.play()
+        >> client_sends(produce("orders"), 9)
+        << to_broker(produce("__vt_acme_orders"))
+        >> broker_answers(answer)
+        << to_client(expected)
+    )
+
+
+# -- acks=0
+
+
+def test_a_produce_without_acks_leaves_nothing_behind(stage: Stage) -> None:
+    book = stage.play()
+
+    (
+        book
+        >> client_sends(produce("orders", acks=0), 9)
+        << to_broker(produce("__vt_acme_orders", acks=0))
+        << no_answer()
+    )
+
+    assert book
+    assert book.session.in_flight == 0
+
+
+@pytest.mark.parametrize("version", [3, 8, 9, 12])
+def test_a_produce_without_acks_is_recognised_behind_a_transactional_id(stage: Stage, version: int) -> None:
+    request = produce("orders", acks=0, transactional_id="t")
+    book = stage.play() >> client_sends(request, version)
+
+    book << to_broker(produce("__vt_acme_orders", acks=0, transactional_id="__vt_acme_t")) << no_answer()
+
+    assert book
+    assert book.session.in_flight == 0
+
+
+def test_answers_keep_to_their_requests_around_a_produce_without_acks(stage: Stage) -> None:
+    assert (
+        stage.play()
+        >> client_sends(heartbeat("g"))
+        << to_broker(heartbeat("__vt_acme_g"))
+        >> client_sends(produce("orders", acks=0), 9)
+        << to_broker(produce("__vt_acme_orders", acks=0))
+        << no_answer()
+        >> client_sends(list_offsets("orders"))
+        << to_broker(list_offsets("__vt_acme_orders"))
+        >> broker_answers(messages.HeartbeatResponse())
+        << to_client(messages.HeartbeatResponse())
+        >> broker_answers(listed_offsets("__vt_acme_orders"))
+        << to_client(listed_offsets("orders"))
+    )
+
+
+# -- what is not served
+
+
+def test_an_api_without_a_place_for_an_error_is_refused_by_closing(stage: Stage) -> None:
+    request = messages.WriteTxnMarkersRequest()
+    assert stage.play() >> client_sends(request, 1) << ends(CloseReason.UNSUPPORTED, "WRITE_TXN_MARKERS v1")
+
+
+def test_what_brokers_ask_each_other_is_refused_with_an_error_code(stage: Stage) -> None:
+    assert (
+        stage.play()
+        >> client_sends(messages.AddPartitionsToTxnRequest(), 4)
+        << to_client(messages.AddPartitionsToTxnResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
+        >> client_sends(messages.AddPartitionsToTxnRequest(), 5)
+        << to_client(messages.AddPartitionsToTxnResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
+    )
+
+
+def test_a_refusal_waits_for_the_answers_before_it(stage: Stage) -> None:
+    assert (
+        stage.play()
+        >> client_sends(heartbeat("g"))
+        << to_broker(heartbeat("__vt_acme_g"))
+        >> client_sends(messages.AddPartitionsToTxnRequest(), 4)
+        >> broker_answers(messages.HeartbeatResponse())
+        << to_client(messages.HeartbeatResponse())
+        << to_client(messages.AddPartitionsToTxnResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
+    )
+
+
+def test_a_version_that_the_broker_lacks_is_not_sent_to_it() -> None:
+    stage = Stage(versions=offered_versions(broker_versions(Heartbeat=(0, 2), DeleteTopics=(1, 3))))
+    assert (
+        stage.play()
+        >> client_sends(heartbeat("g"), 2)
+        << to_broker(heartbeat("__vt_acme_g"))
+        >> client_sends(messages.DeleteTopicsRequest(), 4)
+        << ends(CloseReason.UNSUPPORTED, "DELETE_TOPICS v4")
+    )
+
+
+@pytest.mark.parametrize("version", [-1, 99, 32767])
+def test_a_version_that_nobody_knows_ends_the_connection(stage: Stage, version: int) -> None:
+    frame = b"\0\x0c" + version.to_bytes(2, "big", signed=True) + bytes(4) + b"\xff\xff"
+    assert stage.play() >> client_sends_frame(frame) << ends(CloseReason.UNSUPPORTED, f"HEARTBEAT v{version}")

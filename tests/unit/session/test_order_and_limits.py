@@ -1,0 +1,120 @@
+"""Answers leave in the order of their requests, and requests wait when too many have no answer."""
+
+from bifrost.session.close_reason import CloseReason
+from support import messages
+from support.playbook import (
+    broker_answers,
+    client_sends,
+    client_sends_frame,
+    ends,
+    holds,
+    to_broker,
+    to_client,
+)
+from support.stage import Stage
+
+API_VERSIONS = messages.ApiVersionsRequest()
+
+
+def list_offsets(topic: str):
+    partitions = [{"partition_index": 0, "timestamp": -1}]
+    return messages.ListOffsetsRequest(topics=[{"name": topic, "partitions": partitions}])
+
+
+def listed_offsets(topic: str):
+    partitions = [{"partition_index": 0, "offset": 3}]
+    return messages.ListOffsetsResponse(topics=[{"name": topic, "partitions": partitions}])
+
+
+def heartbeat(group_id: str):
+    return messages.HeartbeatRequest(group_id=group_id, generation_id=3, member_id="m")
+
+
+def test_the_gateways_own_answer_waits_for_those_before_it(stage: Stage) -> None:
+    versions = stage.versions.response()
+    assert (
+        stage.play()
+        >> client_sends(heartbeat("g"))
+        << to_broker(heartbeat("__vt_acme_g"))
+        >> client_sends(API_VERSIONS)
+        >> client_sends(list_offsets("orders"))
+        << to_broker(list_offsets("__vt_acme_orders"))
+        >> client_sends(API_VERSIONS)
+        >> client_sends(API_VERSIONS)
+        >> broker_answers(messages.HeartbeatResponse())
+        << to_client(messages.HeartbeatResponse())
+        << to_client(versions)
+        >> broker_answers(listed_offsets("__vt_acme_orders"))
+        << to_client(listed_offsets("orders"))
+        << to_client(versions)
+        << to_client(versions)
+    )
+
+
+def test_many_requests_are_answered_in_their_order(stage: Stage) -> None:
+    book = stage.play()
+    for number in range(20):
+        book >> client_sends(heartbeat(f"g{number}")) << to_broker(heartbeat(f"__vt_acme_g{number}"))
+    assert book.session.in_flight == 20
+
+    for number in range(20):
+        answer = messages.HeartbeatResponse(throttle_time_ms=number)
+        book >> broker_answers(answer) << to_client(answer)
+
+    assert book
+    assert book.session.in_flight == 0
+
+
+# -- limits
+
+
+def test_reading_stops_at_the_most_requests_in_flight_and_goes_on_below() -> None:
+    book = Stage(max_in_flight_requests=2).play()
+    book >> client_sends(heartbeat("a")) << to_broker(heartbeat("__vt_acme_a")) << holds()
+
+    book >> client_sends(heartbeat("b")) << to_broker(heartbeat("__vt_acme_b")) << holds(requests=True)
+
+    assert (
+        book
+        >> client_sends(heartbeat("c"))
+        << holds(requests=True)
+        >> client_sends(heartbeat("d"))
+        >> broker_answers(messages.HeartbeatResponse())
+        << to_client(messages.HeartbeatResponse())
+        << to_broker(heartbeat("__vt_acme_c"))
+        << holds(requests=True)
+        >> broker_answers(messages.HeartbeatResponse())
+        << to_client(messages.HeartbeatResponse())
+        << to_broker(heartbeat("__vt_acme_d"))
+        << holds(requests=True)
+        >> broker_answers(messages.HeartbeatResponse())
+        << to_client(messages.HeartbeatResponse())
+        << holds()
+    )
+
+
+def test_own_answers_that_wait_count_as_in_flight() -> None:
+    stage = Stage(max_in_flight_requests=2)
+    book = stage.play() >> client_sends(heartbeat("a")) << to_broker(heartbeat("__vt_acme_a"))
+
+    book >> client_sends(API_VERSIONS) << holds(requests=True)
+
+    assert (
+        book
+        >> client_sends(API_VERSIONS)
+        >> broker_answers(messages.HeartbeatResponse())
+        << to_client(messages.HeartbeatResponse())
+        << to_client(stage.versions.response())
+        << to_client(stage.versions.response())
+        << holds()
+    )
+
+
+def test_a_held_request_that_is_refused_ends_the_connection_when_its_turn_comes() -> None:
+    book = Stage(max_in_flight_requests=1).play()
+    book >> client_sends(heartbeat("a")) << to_broker(heartbeat("__vt_acme_a"))
+    book >> client_sends_frame(b"\x03\xe7\0\0" + bytes(4) + b"\xff\xff")
+
+    book >> broker_answers(messages.HeartbeatResponse())
+
+    assert book << to_client(messages.HeartbeatResponse()) << ends(CloseReason.UNSUPPORTED, "API key 999")
