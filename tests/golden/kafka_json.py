@@ -8,11 +8,12 @@ Source: JsonConverterGenerator of Kafka's message generator, with serializeRecor
 
 from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from bifrost.wire.entities import walk_fields
 from bifrost.wire.message import Message, Struct
-from bifrost.wire.schema import Field, FieldType, MessageSchema
+from bifrost.wire.schema import Field, FieldType, message_schema
 
 SLOTS = {FieldType.STRING: 1, FieldType.UUID: 4}
 """The engine's slot that the oracle gives to every string and to every UUID."""
@@ -66,9 +67,10 @@ def is_default(field: Field, value: Any) -> bool:
     return bool(value == [] if field.is_array else value == type(value)())
 
 
-def name_slots(schema: MessageSchema, version: int) -> dict[str, int]:
+@cache
+def name_slots(message: str, version: int) -> dict[str, int]:
     """Give slots to all strings and UUIDs that a message has at a version."""
-    fields = walk_fields(schema.fields, version)
+    fields = walk_fields(message_schema(message).fields, version)
     return {path: SLOTS[field.type] for path, field in fields if field.type in SLOTS}
 
 

@@ -29,7 +29,7 @@ EDGE_LENGTHS = (126, 127, 128, 16382, 16383, 16384)
 """Around which a varint of length + 1 takes a byte more."""
 LONGEST_STRING = 0x7FFF
 LETTERS = ("abcXYZ019._-", "äöüß", "заказы", "注文", "😀🛰", '"\\/\n\t\0')
-MOST_VALUES = 1500
+MOST_VALUES = 600
 """Values of one message, roughly: arrays of structs stay short once they are used up."""
 MOST_LONG_VALUES = 3
 
