@@ -13,8 +13,8 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the messages that were decoded so far."""
     names: list[str] = []
 
-    def spy(layout: Layout, frame: bytes, start: int) -> Any:
-        message = decode(layout, frame, start)
+    def spy(layout: Layout, *arguments: Any, **options: Any) -> Any:
+        message = decode(layout, *arguments, **options)
         names.append(message.SCHEMA.name)
         return message
 

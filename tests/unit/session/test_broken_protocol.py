@@ -41,17 +41,26 @@ def test_a_request_cut_short_anywhere_is_malformed_or_waits_for_nothing(stage: S
         assert stage.play() >> client_sends_frame(frame[:size]) << ends(CloseReason.MALFORMED), size
 
 
-def test_a_request_with_something_behind_it_is_malformed(stage: Stage) -> None:
-    assert stage.play() >> client_sends(heartbeat("g"), body_tail=b"x") << ends(CloseReason.MALFORMED)
-    assert (
-        stage.play()
-        >> client_sends(messages.FindCoordinatorRequest(key="g"), 3, body_tail=b"x")
-        << ends(CloseReason.MALFORMED)
-    )
+@pytest.mark.parametrize("version", [0, 4])
+def test_what_stands_behind_a_request_is_not_sent_on(stage: Stage, version: int) -> None:
+    book = stage.play() >> client_sends(heartbeat("g"), version, body_tail=b"junk")
+
+    assert book << to_broker(heartbeat("__vt_acme_g"))
+
+
+@pytest.mark.parametrize("version", [0, 3, 6])
+def test_what_stands_behind_a_decoded_request_is_not_sent_on(stage: Stage, version: int) -> None:
+    fields = {"key": "g"} if version < 4 else {"coordinator_keys": ["g"]}
+    physical = {"key": "__vt_acme_g"} if version < 4 else {"coordinator_keys": ["__vt_acme_g"]}
+
+    book = stage.play() >> client_sends(messages.FindCoordinatorRequest(**fields), version, body_tail=b"junk")
+
+    assert book << to_broker(messages.FindCoordinatorRequest(**physical))
 
 
 def test_a_malformed_request_goes_nowhere_and_leaves_the_tenant_as_it_was(stage: Stage) -> None:
-    stage.play() >> client_sends(heartbeat("g"), body_tail=b"x") << ends(CloseReason.MALFORMED)
+    frame = request_frame(heartbeat("g"), 4, 1)
+    stage.play() >> client_sends_frame(frame[:-1]) << ends(CloseReason.MALFORMED)
 
     book = stage.play() >> client_sends(heartbeat("g"))
 

@@ -1,0 +1,367 @@
+"""Topic IDs in requests and answers: own, foreign, absent, and those of which the cluster must be asked first."""
+
+import pytest
+
+from bifrost.session.close_reason import CloseReason
+from bifrost.tenancy.topic_ids import ABSENT_FOR_MS
+from bifrost.wire.error_codes import ErrorCode
+from support import messages
+from support.messages import fetch, fetched, metadata, metadata_of, produce_by_id, produced, topic_id
+from support.playbook import (
+    Playbook,
+    broker_answers,
+    client_sends,
+    ends,
+    holds,
+    learns,
+    looks_up,
+    no_answer,
+    to_broker,
+    to_client,
+)
+from support.stage import Stage, Tenant
+
+OWN = topic_id("__vt_acme_orders")
+FOREIGN = topic_id("__vt_globex_orders")
+ABSENT = topic_id("absent")
+UNKNOWN_ID = ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def heartbeat(group_id: str):
+    return messages.HeartbeatRequest(group_id=group_id, member_id="m")
+
+
+def offsets_of_all_topics(group_id: str):
+    return messages.OffsetFetchRequest(groups=[{"group_id": group_id, "topics": None}])
+
+
+def offsets(group_id: str, *topic_ids: bytes):
+    topics = [
+        {"topic_id": one, "partitions": [{"partition_index": 0, "committed_offset": 7}]} for one in topic_ids
+    ]
+    return messages.OffsetFetchResponse(groups=[{"group_id": group_id, "topics": topics}])
+
+
+def test_an_own_id_passes_in_place(stage: Stage, decoded: list[str]) -> None:
+    own = stage.topic("__vt_acme_orders")
+    book = stage.play()
+    decoded.clear()
+
+    book >> client_sends(fetch(own)) << to_broker(fetch(own)) >> broker_answers(fetched(own))
+
+    assert book << to_client(fetched(own))
+    assert decoded == []
+
+
+def test_a_foreign_id_reaches_the_broker_as_one_that_does_not_exist(stage: Stage) -> None:
+    foreign = stage.topic("__vt_globex_orders")
+    masked = stage.topic_ids.masked(foreign)
+    assert masked != foreign
+    assert (
+        stage.play("acme")
+        >> client_sends(fetch(foreign))
+        << to_broker(fetch(masked))
+        >> broker_answers(fetched(masked, error_code=UNKNOWN_ID, records=b""))
+        << to_client(fetched(foreign, error_code=UNKNOWN_ID, records=b""))
+    )
+
+
+@pytest.mark.parametrize("physical", ["orders", "__consumer_offsets", "__vt_acme_users", "__vt_acm"])
+def test_what_is_not_in_the_namespace_is_foreign_by_its_id_too(stage: Stage, physical: str) -> None:
+    foreign = stage.topic(physical)
+
+    book = stage.play("acme") >> client_sends(fetch(foreign))
+
+    assert book << to_broker(fetch(stage.topic_ids.masked(foreign)))
+
+
+def test_the_zero_id_is_left_to_the_broker(stage: Stage) -> None:
+    zero = bytes(16)
+    assert (
+        stage.play()
+        >> client_sends(fetch(zero))
+        << to_broker(fetch(zero))
+        >> broker_answers(fetched(zero, error_code=UNKNOWN_ID, records=b""))
+        << to_client(fetched(zero, error_code=UNKNOWN_ID, records=b""))
+    )
+
+
+def test_an_id_nobody_has_seen_is_looked_up_and_found_to_be_own(stage: Stage) -> None:
+    assert (
+        stage.play()
+        >> client_sends(fetch(OWN))
+        << looks_up({OWN})
+        << holds(requests=True)
+        >> learns({OWN: "__vt_acme_orders"})
+        << to_broker(fetch(OWN))
+        << holds()
+        >> broker_answers(fetched(OWN))
+        << to_client(fetched(OWN))
+    )
+
+
+def test_foreign_and_absent_are_answered_the_same_in_every_byte(stage: Stage) -> None:
+    answers = []
+    for one, owner in ((FOREIGN, "__vt_globex_orders"), (ABSENT, None)):
+        masked = stage.topic_ids.masked(one)
+        book = (
+            stage.play("acme")
+            >> client_sends(fetch(one))
+            << looks_up({one})
+            >> learns({one: owner})
+            << to_broker(fetch(masked))
+            >> broker_answers(fetched(masked, error_code=UNKNOWN_ID, records=b""))
+        )
+        answers.append(book.said.to_client.popleft())
+
+    assert answers[0].replace(FOREIGN, ABSENT) == answers[1]
+
+
+def test_all_ids_of_a_request_are_looked_up_at_once(stage: Stage) -> None:
+    known = stage.topic("__vt_acme_billing")
+    masked, absent = stage.topic_ids.masked(FOREIGN), stage.topic_ids.masked(ABSENT)
+    forgotten = {"topic_id": ABSENT, "partitions": [0]}
+    assert (
+        stage.play()
+        >> client_sends(fetch(OWN, known, FOREIGN, forgotten_topics_data=[forgotten]))
+        << looks_up({OWN, FOREIGN, ABSENT})
+        >> learns({OWN: "__vt_acme_orders", FOREIGN: "__vt_globex_orders", ABSENT: None})
+        << to_broker(
+            fetch(OWN, known, masked, forgotten_topics_data=[{"topic_id": absent, "partitions": [0]}])
+        )
+    )
+
+
+def test_requests_behind_a_look_up_wait_and_keep_their_order(stage: Stage) -> None:
+    assert (
+        stage.play()
+        >> client_sends(heartbeat("a"))
+        << to_broker(heartbeat("__vt_acme_a"))
+        >> client_sends(fetch(OWN))
+        << looks_up({OWN})
+        >> client_sends(heartbeat("b"))
+        << looks_up({OWN})
+        >> client_sends(fetch(FOREIGN))
+        << looks_up({OWN})
+        >> client_sends(heartbeat("c"))
+        << looks_up({OWN})
+        >> broker_answers(messages.HeartbeatResponse(throttle_time_ms=1))
+        << to_client(messages.HeartbeatResponse(throttle_time_ms=1))
+        << looks_up({OWN})
+        >> learns({OWN: "__vt_acme_orders"})
+        << to_broker(fetch(OWN))
+        << to_broker(heartbeat("__vt_acme_b"))
+        << looks_up({FOREIGN})
+        << holds(requests=True)
+        >> learns({FOREIGN: "__vt_globex_orders"})
+        << to_broker(fetch(stage.topic_ids.masked(FOREIGN)))
+        << to_broker(heartbeat("__vt_acme_c"))
+        << holds()
+    )
+
+
+def test_a_look_up_for_one_session_is_not_anothers(stage: Stage) -> None:
+    first, second = stage.play(), stage.play()
+    first >> client_sends(fetch(OWN)) << looks_up({OWN})
+
+    second >> client_sends(heartbeat("g")) << to_broker(heartbeat("__vt_acme_g")) << holds()
+
+    assert second
+    assert first >> learns({OWN: "__vt_acme_orders"}) << to_broker(fetch(OWN))
+
+
+def test_an_absent_id_is_not_looked_up_again_for_a_while(stage: Stage) -> None:
+    masked = stage.topic_ids.masked(ABSENT)
+    book = stage.play() >> client_sends(fetch(ABSENT)) << looks_up({ABSENT})
+    book >> learns({ABSENT: None}) << to_broker(fetch(masked))
+    stage.now_ms += ABSENT_FOR_MS - 1
+
+    book >> client_sends(fetch(ABSENT)) << to_broker(fetch(masked))
+
+    stage.now_ms += 1
+    assert book >> client_sends(fetch(ABSENT)) << looks_up({ABSENT})
+
+
+def test_an_id_that_was_absent_is_used_as_soon_as_it_is_known(stage: Stage) -> None:
+    book = stage.play() >> client_sends(fetch(OWN)) << looks_up({OWN})
+    book >> learns({OWN: None}) << to_broker(fetch(stage.topic_ids.masked(OWN)))
+    stage.topic_ids.learn(OWN, b"__vt_acme_orders")
+
+    book >> client_sends(fetch(OWN))
+
+    assert book << to_broker(fetch(OWN))
+
+
+def test_an_answer_about_an_id_that_was_absent_when_asked_is_understood_afterwards(stage: Stage) -> None:
+    masked = stage.topic_ids.masked(OWN)
+    book = stage.play() >> client_sends(fetch(OWN)) << looks_up({OWN})
+    book >> learns({OWN: None}) << to_broker(fetch(masked))
+    stage.topic_ids.learn(OWN, b"__vt_acme_orders")
+    stage.now_ms += 10 * ABSENT_FOR_MS
+
+    book >> broker_answers(fetched(masked, error_code=UNKNOWN_ID, records=b""))
+
+    assert book << to_client(fetched(OWN, error_code=UNKNOWN_ID, records=b""))
+
+
+def test_an_answer_that_outlives_the_memory_of_absence_is_looked_up_and_understood(stage: Stage) -> None:
+    masked = stage.topic_ids.masked(ABSENT)
+    book = stage.play() >> client_sends(fetch(ABSENT)) << looks_up({ABSENT})
+    book >> learns({ABSENT: None}) << to_broker(fetch(masked))
+    stage.now_ms += ABSENT_FOR_MS
+    book.now_ms = stage.now_ms
+
+    book >> broker_answers(fetched(masked, error_code=UNKNOWN_ID, records=b""))
+
+    assert (
+        book
+        << looks_up({masked})
+        << holds(requests=True, responses=True)
+        >> learns({masked: None})
+        << to_client(fetched(ABSENT, error_code=UNKNOWN_ID, records=b""))
+    )
+
+
+def test_an_answer_with_ids_nobody_has_seen_waits_and_so_do_those_behind_it(stage: Stage) -> None:
+    assert (
+        stage.play()
+        >> client_sends(offsets_of_all_topics("g"), 10)
+        << to_broker(offsets_of_all_topics("__vt_acme_g"))
+        >> client_sends(heartbeat("g"))
+        << to_broker(heartbeat("__vt_acme_g"))
+        >> broker_answers(offsets("__vt_acme_g", OWN, FOREIGN))
+        << looks_up({OWN, FOREIGN})
+        << holds(requests=True, responses=True)
+        >> broker_answers(messages.HeartbeatResponse())
+        << looks_up({OWN, FOREIGN})
+        >> client_sends(heartbeat("g"))
+        << looks_up({OWN, FOREIGN})
+        >> learns({OWN: "__vt_acme_orders", FOREIGN: "__vt_globex_orders"})
+        << to_client(offsets("g", OWN))
+        << to_client(messages.HeartbeatResponse())
+        << to_broker(heartbeat("__vt_acme_g"))
+        << holds()
+    )
+
+
+def test_a_request_and_an_answer_can_both_wait(stage: Stage) -> None:
+    other = topic_id("__vt_acme_billing")
+    assert (
+        stage.play()
+        >> client_sends(offsets_of_all_topics("g"), 10)
+        << to_broker(offsets_of_all_topics("__vt_acme_g"))
+        >> client_sends(fetch(other))
+        << looks_up({other})
+        >> broker_answers(offsets("__vt_acme_g", OWN))
+        << looks_up({OWN, other})
+        >> learns({OWN: "__vt_acme_orders", other: "__vt_acme_billing"})
+        << to_client(offsets("g", OWN))
+        << to_broker(fetch(other))
+    )
+
+
+def test_a_foreign_id_in_an_answer_is_left_out(stage: Stage) -> None:
+    own, foreign = stage.topic("__vt_acme_orders"), stage.topic("__vt_globex_orders")
+    assert (
+        stage.play()
+        >> client_sends(offsets_of_all_topics("g"), 10)
+        << to_broker(offsets_of_all_topics("__vt_acme_g"))
+        >> broker_answers(offsets("__vt_acme_g", foreign, own))
+        << to_client(offsets("g", own))
+    )
+
+
+def test_a_produce_without_acks_waits_for_a_look_up_too(stage: Stage) -> None:
+    assert (
+        stage.play()
+        >> client_sends(produce_by_id(OWN, acks=0), 13)
+        << looks_up({OWN})
+        >> learns({OWN: "__vt_acme_orders"})
+        << to_broker(produce_by_id(OWN, acks=0))
+        << no_answer()
+    )
+
+
+def test_a_foreign_id_in_a_produce_is_masked_both_ways(stage: Stage) -> None:
+    foreign = stage.topic("__vt_globex_orders")
+    masked = stage.topic_ids.masked(foreign)
+    assert (
+        stage.play()
+        >> client_sends(produce_by_id(foreign), 13)
+        << to_broker(produce_by_id(masked))
+        >> broker_answers(produced(masked, error_code=UNKNOWN_ID))
+        << to_client(produced(foreign, error_code=UNKNOWN_ID))
+    )
+
+
+def test_metadata_teaches_the_ids_of_own_topics(stage: Stage) -> None:
+    book = stage.play() >> client_sends(metadata("orders")) << to_broker(metadata("__vt_acme_orders"))
+    book >> broker_answers(metadata_of("__vt_acme_orders")) << to_client(metadata_of("orders", tenant="acme"))
+
+    book >> client_sends(fetch(OWN))
+
+    assert book << to_broker(fetch(OWN))
+
+
+def test_foreign_topics_in_metadata_teach_nothing(stage: Stage) -> None:
+    book = stage.play() >> client_sends(messages.MetadataRequest(topics=None))
+    book << to_broker(messages.MetadataRequest(topics=None))
+
+    book >> broker_answers(metadata_of("__vt_globex_orders", "__vt_acme_orders", "secret"))
+
+    assert book << to_client(metadata_of("orders", tenant="acme"))
+    assert stage.topic_ids.name_of(FOREIGN) is None
+
+
+@pytest.mark.parametrize("version", [12, 13])
+def test_metadata_by_a_foreign_id_is_asked_masked(stage: Stage, version: int) -> None:
+    foreign = stage.topic("__vt_globex_orders")
+    masked = stage.topic_ids.masked(foreign)
+    ask, answer = (
+        lambda one: messages.MetadataRequest(topics=[{"topic_id": one, "name": None}]),
+        lambda one: messages.MetadataResponse(
+            topics=[{"topic_id": one, "name": None, "error_code": UNKNOWN_ID}]
+        ),
+    )
+    assert (
+        stage.play()
+        >> client_sends(ask(foreign), version)
+        << to_broker(ask(masked))
+        >> broker_answers(answer(masked))
+        << to_client(answer(foreign))
+    )
+
+
+def test_another_tenants_own_id_stays_foreign_however_it_is_asked_for(stage: Stage) -> None:
+    globex = stage.topic("__vt_globex_orders")
+    book: Playbook = stage.play("globex") >> client_sends(fetch(globex)) << to_broker(fetch(globex))
+
+    assert book
+    assert (
+        stage.play("acme") >> client_sends(fetch(globex)) << to_broker(fetch(stage.topic_ids.masked(globex)))
+    )
+    assert stage.play("globex") >> client_sends(fetch(globex)) << to_broker(fetch(globex))
+
+
+def test_a_malformed_request_behind_a_look_up_ends_the_connection_in_its_turn(stage: Stage) -> None:
+    book = stage.play() >> client_sends(fetch(OWN)) << looks_up({OWN})
+    book >> client_sends(messages.WriteTxnMarkersRequest(), 1) << looks_up({OWN})
+
+    book >> learns({OWN: "__vt_acme_orders"})
+
+    assert book << to_broker(fetch(OWN)) << ends(CloseReason.UNSUPPORTED)
+
+
+def test_the_memory_of_names_is_bounded_and_forgetting_changes_nothing() -> None:
+    stage = Stage({"acme": Tenant()}, max_names=3)
+    book = stage.play()
+    for number in range(10):
+        book >> client_sends(heartbeat(f"g{number}")) << to_broker(heartbeat(f"__vt_acme_g{number}"))
+        book >> client_sends(metadata(f"t{number}")) << to_broker(metadata(f"__vt_acme_t{number}"))
+        book.said.lines.clear()
+
+    tables = [table for table in stage.namespaces["acme"].to_physical.tables if table is not None]
+
+    assert book
+    assert all(len(table) <= 3 for table in tables)
+    assert any(table for table in tables)
