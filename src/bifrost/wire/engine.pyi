@@ -189,7 +189,11 @@ class Framer:
         """Bytes held of an unfinished frame, its length included."""
 
     def get_buffer(self, sizehint: int = -1) -> memoryview:
-        """Return writable memory to receive into, never empty; the hint is ignored."""
+        """Return writable memory to receive into, never empty; the hint is ignored.
+
+        Hold it until `buffer_updated`: memory that nobody holds and nothing was received into may go to another
+        framer's next call.
+        """
 
     def buffer_updated(self, size: int) -> list[bytes | memoryview]:
         """Take note that `size` bytes were received into the last buffer; return the frames whole now.

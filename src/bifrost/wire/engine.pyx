@@ -45,7 +45,7 @@ from cpython.list cimport PyList_GET_SIZE, PyList_New, PyList_SET_ITEM
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.memoryview cimport PyMemoryView_FromObject
 from cpython.object cimport PyObject, PyObject_GetAttr, PyObject_SetAttr
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF, _Py_REFCNT
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memmove
@@ -74,7 +74,7 @@ cpdef enum Flag:
     IGNORABLE = 32   # Layout: a value that this version cannot carry is left out without error
 
 cdef enum:
-    MAX_DEPTH = 16         # arrays and tagged fields within each other; Kafka's deepest has 5
+    MAX_DEPTH = 16         # a program, arrays and tagged fields within each other; Kafka's deepest has 6
     MAX_STRING = 0x7FFF    # bytes; Kafka refuses longer ones in compact form as well
     SLICE = 4096           # bytes: longer runs are cheaper to slice than to copy
     LOCAL = 4096           # bytes of output that need no memory of their own
@@ -105,8 +105,9 @@ cdef class Names:
 
     cdef object replacement(self, int slot, bytes name):
         cdef PyObject* known
-        cdef object table = self.tables[slot] if slot < PyList_GET_SIZE(self.tables) else None
-        cdef object value = None
+        cdef object table = None, value
+        if self.tables is not None and slot < PyList_GET_SIZE(self.tables):
+            table = self.tables[slot]
         if table is not None:
             known = PyDict_GetItemWithError(<dict?>table, name)
             if known != NULL:
@@ -130,6 +131,9 @@ cdef class Program:
 
     def __cinit__(self, ops, tags=()):
         cdef Py_ssize_t i, n = len(ops), m = len(tags)
+        cdef set kinds = {SKIP, STRING, BYTES, UUID, ARRAY, STRUCT, TAGS, END}
+        if isinstance(self, Peek):
+            kinds = {SKIP, STRING, BYTES, END, BOOL, INT8, INT16, UINT16, INT32, UINT32, INT64}
         self.ops = <Op*>PyMem_RawMalloc(n * sizeof(Op) + 1)
         self.tags = <Tag*>PyMem_RawMalloc(m * sizeof(Tag) + 1)
         if self.ops == NULL or self.tags == NULL:
@@ -138,7 +142,7 @@ cdef class Program:
             target = a if kind in (ARRAY, STRUCT) else 0
             if not (0 <= target < n and 0 <= a and 0 <= b < 65536 and (slot < 8 or slot == SLOT_DECODE)):
                 raise ValueError(f"op {i} is out of range: {(kind, flags, slot, a, b)}")
-            if kind == TAGS and a + b > m or kind == ARRAY and b == 0:
+            if kind not in kinds or kind == TAGS and a + b > m or kind == ARRAY and b == 0:
                 raise ValueError(f"op {i} is out of range: {(kind, flags, slot, a, b)}")
             self.ops[i] = Op(kind, flags, slot, a, b)
         if n == 0 or self.ops[n - 1].kind != END:
@@ -217,7 +221,7 @@ cdef inline int enter_tag(Program program, Reader* r, Level* level) except -2:
 cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
     """Rewrite the body. 1: done; 0: this frame has to be decoded."""
     cdef Level stack[MAX_DEPTH]
-    cdef Level* level = stack - 1
+    cdef Level* level = stack    # the program itself; arrays and tagged fields lie above
     cdef Op* op
     cdef Py_ssize_t at
     cdef int64_t n
@@ -261,7 +265,7 @@ cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
                     continue
             i = op.a
         elif kind == END:
-            if level < stack:
+            if level == stack:
                 return 1
             level.left -= 1
             if level.tags < 0:

@@ -37,6 +37,8 @@ cdef class Chunk:
             PyMem_RawFree(self.data)
 
 
+cdef PyObject* idle = NULL    # the framer that last took a chunk and received nothing into it; not owned
+
 cdef class Framer:
     """Splits the stream of one direction of one connection; has the shape of asyncio's BufferedProtocol."""
     cdef public Py_ssize_t max_frame_bytes
@@ -52,6 +54,11 @@ cdef class Framer:
         self.max_frame_bytes = max_frame_bytes
         self.first_bytes = b""
 
+    def __dealloc__(self):
+        global idle
+        if idle == <PyObject*>self:
+            idle = NULL
+
     @property
     def buffered(self):
         """Bytes received that belong to an unfinished frame."""
@@ -64,8 +71,7 @@ cdef class Framer:
             return window(self.frame, PyBytes_AS_STRING(self.frame) + self.at, PyBytes_GET_SIZE(self.frame) - self.at,
                           False)
         if self.chunk is None:
-            self.chunk = Chunk()
-            self.lo = self.hi = 0
+            self.take_chunk()
         elif self.hi > CHUNK - CHUNK // 4:
             # The unfinished frame moves; frames given out keep the old chunk as it is.
             fuller, self.chunk = self.chunk, Chunk()
@@ -76,6 +82,7 @@ cdef class Framer:
 
     def buffer_updated(self, Py_ssize_t size):
         """Take note that `size` bytes were received; return the frames that are whole now."""
+        global idle
         cdef list frames
         if self.failed is not None:
             raise self.failed
@@ -83,8 +90,10 @@ cdef class Framer:
             raise ValueError("more bytes than there was room for")
         if self.frame is not None:
             return self.take_frame(size)
-        if self.chunk is None:
+        if size == 0:
             return []
+        if idle == <PyObject*>self:
+            idle = NULL
         if PyBytes_GET_SIZE(self.first_bytes) < FIRST_BYTES:
             self.first_bytes += self.chunk.data[self.hi:self.hi + min(size, FIRST_BYTES - len(self.first_bytes))]
         self.hi += size
@@ -95,6 +104,24 @@ cdef class Framer:
         if self.failed is not None and not frames:
             raise self.failed
         return frames
+
+    cdef int take_chunk(self) except -1:
+        """Have a chunk to receive into.
+
+        A transport that finds nothing to read after all never tells us, as after every large frame. Ten thousand
+        connections would each keep an empty chunk: so the next framer takes it, unless its window is still held.
+        """
+        global idle
+        cdef Framer other
+        if idle != NULL:
+            other = <Framer>idle
+            if other.chunk is not None and _Py_REFCNT(<PyObject*>other.chunk) == 1:
+                self.chunk, other.chunk = other.chunk, None
+        if self.chunk is None:
+            self.chunk = Chunk()
+        self.lo = self.hi = 0
+        idle = <PyObject*>self
+        return 0
 
     cdef Py_ssize_t room(self):
         if self.frame is not None:

@@ -6,6 +6,7 @@ from bifrost.wire.engine import (
     Flag,
     Kind,
     Names,
+    Peek,
     Program,
     rewrite,
 )
@@ -182,11 +183,21 @@ class TestProgramsThatPointOutside:
             [(Kind.SKIP, 0, 0, -1, 0), END],
             [(Kind.STRING, 0, 8, 0, 0), END],
             [(Kind.TAGS, 0, 0, 0, 1), END],
+            [(Kind.INT32, 0, 0, 0, 0), END],
+            [(Kind.RECORDS, 0, 0, 0, 0), END],
+            [(99, 0, 0, 0, 0), END],
         ],
     )
     def test_ops_are_refused(self, ops):
         with pytest.raises(ValueError, match=r"out of range|closes with END"):
             Program(ops)
+
+    @pytest.mark.parametrize(
+        "kind", [Kind.ARRAY, Kind.TAGS, Kind.STRUCT, Kind.UUID, Kind.RECORDS, Kind.FLOAT64]
+    )
+    def test_peeks_are_refused(self, kind):
+        with pytest.raises(ValueError, match="out of range"):
+            Peek([(kind, 0, 0, 0, 1), END])
 
     def test_tags_are_refused(self):
         with pytest.raises(ValueError, match="tag 3 has no ops"):

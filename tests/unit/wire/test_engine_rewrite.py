@@ -197,9 +197,10 @@ class TestNames:
 
         for _ in range(2):
             assert rewrite(self.program, self.frame, len(HEAD), using) is not None
-        using.tables = []
-        assert rewrite(self.program, self.frame, len(HEAD), using) is not None
-        assert asked == [b"orders", b"refunds"] * 3
+        for tables in ([], [None], None):
+            using.tables = tables
+            assert rewrite(self.program, self.frame, len(HEAD), using) is not None
+        assert asked == [b"orders", b"refunds"] * 5
 
     def test_a_denied_name_gives_none(self):
         assert rewrite(self.program, self.frame, len(HEAD), names(table={b"orders": b"o"})) is None

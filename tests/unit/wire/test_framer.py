@@ -2,6 +2,9 @@
 
 import gc
 import random
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -35,6 +38,18 @@ def feed(framer: Framer, data: bytes, pieces: list[int] | None = None) -> list[b
         position += size
         frames += [bytes(frame) for frame in framer.buffer_updated(size)]
     return frames
+
+
+@contextmanager
+def traced() -> Iterator[Callable[[], int]]:
+    """Give a function that tells by how many bytes Python's memory has grown."""
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    try:
+        yield lambda: tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
 
 
 class TestWholeFrames:
@@ -160,14 +175,62 @@ class TestLargeFrames:
         assert all(framer.buffered == 1004 for framer in framers)
         assert psutil.Process().memory_info().rss - before < 20 * MIB
 
-    def test_an_idle_framer_holds_no_buffer(self):
-        psutil = pytest.importorskip("psutil")
-        before = psutil.Process().memory_info().rss
-        framers = [Framer(MIB) for _ in range(2000)]
-        for framer in framers:
-            assert feed(framer, framed(b"hello")) == [b"hello"]
 
-        assert psutil.Process().memory_info().rss - before < 8 * MIB
+class TestIdleFramers:
+    """Ten thousand connections may be open, most of them silent."""
+
+    def test_they_hold_no_buffer(self):
+        with traced() as grown:
+            framers = [Framer(MIB) for _ in range(1000)]
+            for framer in framers:
+                assert feed(framer, framed(b"hello")) == [b"hello"]
+            assert grown() < MIB
+
+    def test_not_even_after_a_read_that_found_nothing(self):
+        """Having filled a buffer to its end, a transport tries once more, and does not say that it got nothing."""
+        with traced() as grown:
+            framers = [Framer(MIB) for _ in range(1000)]
+            for framer in framers:
+                assert len(feed(framer, framed(body(40_000)))) == 1
+                framer.get_buffer(-1)
+            assert grown() < MIB
+        for number, framer in enumerate(framers):
+            assert feed(framer, framed(body(50, number))) == [body(50, number)]
+
+    def test_a_buffer_that_is_held_belongs_to_its_framer(self):
+        first, second = Framer(MIB), Framer(MIB)
+        one, two = framed(b"one"), framed(b"two")
+        of_first = first.get_buffer(-1)
+        of_second = second.get_buffer(-1)
+        of_first[: len(one)] = one
+        of_second[: len(two)] = two
+
+        assert second.buffer_updated(len(two)) == [b"two"]
+        assert first.buffer_updated(len(one)) == [b"one"]
+
+    def test_a_buffer_that_went_to_another_framer_takes_no_more_bytes(self):
+        first, second = Framer(MIB), Framer(MIB)
+        first.get_buffer(-1)
+        assert feed(second, framed(b"two")) == [b"two"]
+
+        with pytest.raises(ValueError, match="more bytes than there was room for"):
+            first.buffer_updated(1)
+        assert feed(first, framed(b"one")) == [b"one"]
+
+    def test_an_unfinished_frame_is_never_given_away(self):
+        first, second = Framer(MIB), Framer(MIB)
+        frame = framed(body(500))
+        for cut in range(1, len(frame)):
+            assert feed(first, frame[:cut]) == []
+            first.get_buffer(-1)
+            assert feed(second, framed(bytes(2000))) == [bytes(2000)]
+            assert feed(first, frame[cut:]) == [body(500)]
+
+    def test_a_framer_that_is_gone_is_forgotten(self):
+        for _ in range(100):
+            Framer(MIB).get_buffer(-1)
+            gc.collect(0)
+            assert feed(Framer(MIB), framed(b"x")) == [b"x"]
 
 
 class TestBadLengths:
