@@ -31,7 +31,7 @@ from golden.schema_text import schema_text
 RELEASES = ("4.3.1", "3.9.1")
 """Newest first."""
 SEED = os.environ.get("BIFROST_ORACLE_SEED", "bifrost")
-MESSAGES = int(os.environ.get("BIFROST_ORACLE_MESSAGES", "6"))
+MESSAGES = int(os.environ.get("BIFROST_ORACLE_MESSAGES", "8"))
 MOST_FAILURES = 10
 """Differences of one kind that are told; more would be the same again."""
 HEAD = b"any header"

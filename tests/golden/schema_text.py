@@ -61,7 +61,8 @@ def java_schema_text(java_type: Any) -> str:
 def _java_field_text(field: Any) -> str:
     if str(field.type.getClass().getSimpleName()) != "TaggedFields":
         return f"{field.name}:{java_schema_text(field.type)}"
-    tags = [
-        f"{entry.getKey()}={_java_field_text(entry.getValue())}" for entry in field.type.fields().entrySet()
-    ]
+    # Kafka 3.9 has no accessor for it.
+    known = field.type.getClass().getDeclaredField("fields")
+    known.setAccessible(True)
+    tags = [f"{e.getKey()}={_java_field_text(e.getValue())}" for e in known.get(field.type).entrySet()]
     return f"<{','.join(tags)}>"
