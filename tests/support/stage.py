@@ -6,6 +6,7 @@ until a test moves it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from bifrost.config.secrets import Secret
@@ -80,8 +81,9 @@ class Stage:
     ) -> None:
         """Set the stage; every tenant has a user of its own name with the password `<tenant>-password`."""
         self.now_ms = 1_000_000
-        self.topic_ids = TopicIds(b"0123456789abcdef")
+        self.topic_ids = TopicIds()
         self.fetch_sessions = FetchSessions()
+        self._masks = (b"mask" + number.to_bytes(12, "big") for number in count(1))
         self.namespaces = {
             name: Namespace(
                 TenantNames(name, tenant.allowed_topics),
@@ -89,6 +91,7 @@ class Stage:
                 allow_topic_deletion=tenant.allow_topic_deletion,
                 max_names=max_names,
                 now_ms=lambda: self.now_ms,
+                new_id=lambda: next(self._masks),
             )
             for name, tenant in tenants.items()
         }
@@ -114,6 +117,10 @@ class Stage:
     def exchange(self, api_version: int, tenant: str = "acme", api_key: int = 0) -> Exchange:
         """Give what a filter is given with a message."""
         return Exchange(api_key, api_version, Scope(self.namespaces[tenant], PORTS))
+
+    def masked(self, topic_id: bytes, tenant: str = "acme") -> bytes:
+        """Give what stands, on the broker side, for an ID that the tenant may not use."""
+        return self.namespaces[tenant].masked_ids.mask(topic_id)
 
     def topic(self, physical: str) -> bytes:
         """Let the cluster have a topic whose ID the gateway knows; return the ID."""

@@ -4,6 +4,7 @@ The gateway answers itself, from what it asked the broker: before authentication
 (KIP-584): clients learn from `transaction.version` and `group.version` which protocol they may speak.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,12 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import ApiVersionsResponse
 from bifrost.wire.schema import VersionRange
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+"""ApiVersionsRequest.SOFTWARE_NAME_VERSION_PATTERN."""
+
+_FEATURES_FROM_0 = 4
+"""Clients before ApiVersions v4 cannot read a feature whose lowest version is 0 (KAFKA-17011)."""
 
 _GATEWAY_OWN = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.API_VERSIONS})
 """Served by the gateway itself, whether or not the broker's listener offers them."""
@@ -31,21 +38,42 @@ class OfferedVersions:
         versions = self.ranges.get(api_key)
         return versions is not None and api_version in versions
 
-    def response(self, error_code: ErrorCode = ErrorCode.NONE) -> Message:
+    def response(self, api_version: int) -> Message:
         """Return the answer to an ApiVersions request."""
         broker = self.broker_response
+        features = [
+            feature
+            for feature in broker.supported_features
+            if feature.min_version > 0 or api_version >= _FEATURES_FROM_0
+        ]
+        return self._response(
+            supported_features=features,
+            finalized_features_epoch=broker.finalized_features_epoch,
+            finalized_features=broker.finalized_features,
+        )
+
+    def unsupported_version_response(self) -> Message:
+        """Return the answer to a version that is not known: in v0, with the versions that are (KIP-511)."""
+        return self._response(error_code=ErrorCode.UNSUPPORTED_VERSION)
+
+    def _response(self, **fields: Any) -> Message:
         return ApiVersionsResponse(
-            error_code=error_code,
             api_keys=[
                 ApiVersionsResponse.ApiVersion(
                     api_key=api_key, min_version=versions.low, max_version=versions.high
                 )
                 for api_key, versions in sorted(self.ranges.items())
             ],
-            supported_features=broker.supported_features,
-            finalized_features_epoch=broker.finalized_features_epoch,
-            finalized_features=broker.finalized_features,
+            **fields,
         )
+
+
+def is_valid(request: Any) -> bool:
+    """Whether a client's name and version are as KIP-511 wants them; a broker refuses the request otherwise."""
+    return bool(
+        _SOFTWARE.fullmatch(request.client_software_name)
+        and _SOFTWARE.fullmatch(request.client_software_version)
+    )
 
 
 def offered_versions(broker_response: Any) -> OfferedVersions:

@@ -29,6 +29,9 @@ CONSUMER = "consumer"
 SUBSCRIPTION = "ConsumerProtocolSubscription"
 ASSIGNMENT = "ConsumerProtocolAssignment"
 
+_NULLABLE_PROTOCOL_NAME = 7
+"""JoinGroup version from which "no protocol" is null, not empty."""
+
 Direction = Callable[[Namespace, Message, int], object]
 
 
@@ -60,7 +63,11 @@ class JoinGroupFilter:
         """Translate the subscription of every protocol the member offers."""
         if not request.group_id:
             # Prefixed it would be a group like any other; GroupCoordinator refuses the empty one.
-            return JoinGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID, member_id=request.member_id)
+            return JoinGroupResponse(
+                error_code=ErrorCode.INVALID_GROUP_ID,
+                protocol_name=None if exchange.api_version >= _NULLABLE_PROTOCOL_NAME else "",
+                member_id=request.member_id,
+            )
         exchange.notes["protocol_type"] = request.protocol_type
         if request.protocol_type == CONSUMER:
             for protocol in request.protocols:

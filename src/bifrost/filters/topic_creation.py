@@ -38,6 +38,9 @@ class TopicCreationFilter:
 
 def _refusal(namespace: Namespace, name: str) -> Any:
     """Return the result for a topic that is not created, or None when the broker decides."""
+    if not name:
+        text = "Topic name is invalid: the empty string is not allowed"
+        return _result(name, ErrorCode.INVALID_TOPIC_EXCEPTION, text)
     if name in (".", ".."):
         # Illegal by itself (Topic.validate), legal behind a prefix.
         return _result(name, ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name cannot be '{name}'")

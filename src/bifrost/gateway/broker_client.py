@@ -7,7 +7,9 @@ import asyncio
 from typing import Any
 
 from bifrost.gateway.errors import BrokerError
+from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import decode, encode
+from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.errors import WireError
 from bifrost.wire.headers import REQUEST_PREFIX, response_body_offset
 from bifrost.wire.message import Message
@@ -15,6 +17,8 @@ from bifrost.wire.programs import compile_layout
 from bifrost.wire.schema import response_schema
 
 CLIENT_ID = b"bifrost"
+_UNSUPPORTED_VERSION = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
+
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 """More than the metadata of a million partitions; a length above it means that this is no Kafka."""
 
@@ -73,5 +77,7 @@ class BrokerClient:
         if int.from_bytes(frame[:4], "big") != self._correlation_id:
             raise WireError("an answer to another request", 0)
         schema = response_schema(api_key)
+        if api_key == ApiKey.API_VERSIONS and frame[4:6] == _UNSUPPORTED_VERSION:
+            version = 0  # KIP-511: whatever was asked
         offset, _ = response_body_offset(frame, schema.response_header_version(version) >= 1)
         return decode(compile_layout(schema.name, version), frame, offset)

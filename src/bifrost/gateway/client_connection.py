@@ -134,7 +134,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Read from a side only while what it sends has somewhere to go."""
         session, broker = self._session, self._broker_side
         if self._transport is not None:
-            is_blocked = self._task is not None or session.is_holding
+            # A client that does not read its answers is not read either, as by a broker.
+            is_blocked = self._is_write_paused or self._task is not None or session.is_holding
             _set_reading(self._transport, not is_blocked and (broker is None or not broker.is_write_paused))
         if broker is not None and broker.transport is not None:
             _set_reading(broker.transport, not self._is_write_paused and not session.is_holding_responses)

@@ -169,9 +169,9 @@ def _metadata_by_id(topic_ids: Iterable[bytes], version: int) -> Message:
 
 
 async def _ask_versions(client: BrokerClient) -> Any:
-    """Ask for the versions a broker has, as clients do: newest first, then what the oldest broker understands."""
+    """Ask for the versions a broker has, as clients do: newest first, down to what the oldest broker understands."""
     request = ApiVersionsRequest(client_software_name="bifrost", client_software_version="0")
-    for version in (3, 0):
+    for version in (4, 3, 0):
         response = await client.request(request, version)
         if response.error_code == ErrorCode.NONE:
             return response

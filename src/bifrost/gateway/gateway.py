@@ -47,7 +47,7 @@ class Gateway:
     def __init__(self, config: Config) -> None:
         """Build what the configuration describes; no I/O yet."""
         self.limits = config.proxy.limits
-        topic_ids = TopicIds(os.urandom(16))
+        topic_ids = TopicIds()
         self.cluster = Cluster(config, topic_ids, now_ms)
         namespaces = {
             tenant.name: Namespace(
@@ -56,6 +56,7 @@ class Gateway:
                 allow_topic_deletion=tenant.allow_topic_deletion,
                 max_names=self.limits.max_names_per_namespace,
                 now_ms=now_ms,
+                new_id=lambda: os.urandom(16),
             )
             for tenant in config.tenants
         }

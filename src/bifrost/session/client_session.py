@@ -21,7 +21,7 @@ from enum import Enum, auto
 from typing import Any
 
 from bifrost.filters import namespace as translation
-from bifrost.filters.api_versions import OfferedVersions
+from bifrost.filters.api_versions import OfferedVersions, is_valid
 from bifrost.filters.fetch import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, session_not_found
 from bifrost.filters.filter import Exchange, Scope
 from bifrost.filters.plan import Plan, Plans
@@ -32,12 +32,13 @@ from bifrost.session.refusal import build_refusal
 from bifrost.session.sasl_server import MECHANISMS, Account, AuthenticationFailed, authenticate_plain
 from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.topic_ids import MAX_LOOK_UP
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import decode, encode, rewrite
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
-from bifrost.wire.messages import SaslAuthenticateResponse, SaslHandshakeResponse
+from bifrost.wire.messages import ApiVersionsResponse, SaslAuthenticateResponse, SaslHandshakeResponse
 
 
 class SessionEnded(Exception):
@@ -167,7 +168,7 @@ class ClientSession:
         header = headers.read_request_header(frame)
         match header.api_key:
             case ApiKey.API_VERSIONS:
-                self._answer_api_versions(header)
+                self._answer_api_versions(header, frame)
             case ApiKey.SASL_HANDSHAKE:
                 self._answer_handshake(header, frame)
             case ApiKey.SASL_AUTHENTICATE if self._state is _State.HANDSHAKEN:
@@ -176,17 +177,20 @@ class ClientSession:
                 name = _api_name(header.api_key)
                 raise SessionEnded(CloseReason.NOT_AUTHENTICATED, f"{name} before SASL authentication")
 
-    def _answer_api_versions(self, header: headers.RequestHeader) -> None:
-        plan = self._plan_of(header)
-        if plan is None:
+    def _answer_api_versions(self, header: headers.RequestHeader, frame: bytes | memoryview) -> None:
+        if self._plan_of(header) is None:
             # KIP-511: whatever the version, v0 with the supported versions is understood.
             plan = self._shared.plans.plan_for(ApiKey.API_VERSIONS, 0)
             assert plan is not None
+            self._answer(header.correlation_id, plan, self._route.offered.unsupported_version_response())
+            return
+        plan, request = self._decode_own(header, frame)
+        if header.api_version >= _NAMED_SOFTWARE and not is_valid(request):
             self._answer(
-                header.correlation_id, plan, self._route.offered.response(ErrorCode.UNSUPPORTED_VERSION)
+                header.correlation_id, plan, ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
             )
         else:
-            self._answer(header.correlation_id, plan, self._route.offered.response())
+            self._answer(header.correlation_id, plan, self._route.offered.response(header.api_version))
 
     def _answer_handshake(self, header: headers.RequestHeader, frame: bytes | memoryview) -> None:
         plan, request = self._decode_own(header, frame)
@@ -259,7 +263,7 @@ class ClientSession:
         header = headers.read_request_header(frame)
         plan = self._plan_of(header)
         if plan is None or header.api_key in _OWN_APIS:
-            self._answer_own(header, plan)
+            self._answer_own(header, plan, frame)
             return
         offset, head = headers.request_body_offset(
             frame, header.client_id_length, plan.request.is_flexible_header
@@ -301,7 +305,7 @@ class ClientSession:
         if not plan.is_refused and not translation.knows_topic_ids(
             self._namespace, request, plan.api_version
         ):
-            self.lookup |= self._namespace.take_unresolved()
+            self._look_up()
             self._held_requests.appendleft(bytes(frame))
             return None
         if plan.api_key == ApiKey.FETCH:
@@ -315,15 +319,24 @@ class ClientSession:
         translation.to_physical(self._namespace, request, plan.api_version)
         return [encode(plan.request.layout, request, head or bytes(frame[:offset]))]
 
+    def _look_up(self) -> None:
+        unresolved = self._namespace.take_unresolved()
+        if len(unresolved) > MAX_LOOK_UP:
+            detail = f"one message names {len(unresolved)} unknown topic IDs, more than {MAX_LOOK_UP}"
+            raise SessionEnded(CloseReason.TOO_MANY_TOPIC_IDS, detail)
+        self.lookup |= unresolved
+
     def _owns_session(self, session_id: int) -> bool:
         if session_id == NO_SESSION:
             return True
         return self._shared.fetch_sessions.is_owned(self._route.node_id, session_id, self._namespace.tenant)
 
-    def _answer_own(self, header: headers.RequestHeader, plan: Plan | None) -> None:
+    def _answer_own(
+        self, header: headers.RequestHeader, plan: Plan | None, frame: bytes | memoryview
+    ) -> None:
         """Answer what never goes to the broker once the client is authenticated."""
         if header.api_key == ApiKey.API_VERSIONS:
-            self._answer_api_versions(header)
+            self._answer_api_versions(header, frame)
         elif plan is not None:
             response_class = (
                 SaslHandshakeResponse if header.api_key == ApiKey.SASL_HANDSHAKE else SaslAuthenticateResponse
@@ -377,7 +390,7 @@ class ClientSession:
         except translation.ForeignEntity as error:
             raise SessionEnded(CloseReason.BROKER_MISBEHAVED, str(error)) from None
         if not is_complete:
-            self.lookup |= self._namespace.take_unresolved()
+            self._look_up()
             self._held_responses.appendleft(bytes(frame))
             return None
         exchange = awaited.exchange or Exchange(plan.api_key, plan.api_version, self._scope)
@@ -385,6 +398,9 @@ class ClientSession:
             one.on_response(exchange, response)
         return [encode(plan.response.layout, response, head or bytes(frame[:offset]))]
 
+
+_NAMED_SOFTWARE = 3
+"""ApiVersions version from which clients say what they are (KIP-511)."""
 
 _OWN_APIS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 

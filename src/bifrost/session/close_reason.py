@@ -24,5 +24,7 @@ class CloseReason(StrEnum):
     BROKER_MISBEHAVED = "broker_misbehaved"
     """The broker's answer could not be read, or was not for the tenant to see."""
     INTERNAL_ERROR = "internal_error"
+    TOO_MANY_TOPIC_IDS = "too_many_topic_ids"
+    """One message named more topic IDs that nobody knows than are looked up at once."""
     TOO_MANY_CONNECTIONS = "too_many_connections"
     SHUTDOWN = "shutdown"

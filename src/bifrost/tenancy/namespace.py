@@ -1,7 +1,7 @@
 """One tenant's namespace as the engine and the filters use it: what each name is on the other side.
 
 Nothing here refuses. A name that a tenant may not use is given a form that cannot exist on the broker (see names.py for
-topics, `TopicIds.masked` for IDs), so that the broker itself answers, in its own words, that there is no such
+topics, `MaskedIds` for IDs), so that the broker itself answers, in its own words, that there is no such
 thing; the answer for a foreign thing and for a thing that does not exist are then the same in every byte. What the
 broker says about somebody else's things has no virtual form, and whoever sees None drops it.
 """
@@ -20,12 +20,19 @@ from bifrost.tenancy.names import (
     VirtualTopic,
     VirtualTransactionalId,
 )
-from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID, TopicIds
+from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID, MaskedIds, TopicIds
 from bifrost.wire.engine import Names
 from bifrost.wire.entity import Entity
+from bifrost.wire.errors import MalformedFrame
 
 MAX_TOPIC_NAME_LENGTH = 249
 """Topic.MAX_NAME_LENGTH: room for a log segment's suffix in a file name."""
+
+MAX_REMEMBERED_BYTES = 512
+"""Longer names are translated anew each time: no topic has one, and many of them would take memory without bound."""
+
+MAX_STRING_BYTES = 0x7FFF
+"""The longest string of the protocol."""
 
 _LEGAL_TOPIC = re.compile(rf"(?!\.{{1,2}}$)[a-zA-Z0-9._-]{{1,{MAX_TOPIC_NAME_LENGTH}}}")
 """What Topic.validate accepts."""
@@ -42,6 +49,7 @@ class Namespace:
         allow_topic_deletion: bool,
         max_names: int,
         now_ms: Callable[[], int],
+        new_id: Callable[[], bytes],
     ) -> None:
         """Make the namespace of one tenant.
 
@@ -51,6 +59,7 @@ class Namespace:
             allow_topic_deletion: whether this tenant may delete topics.
             max_names: names remembered per kind and direction; beyond it that memory starts anew.
             now_ms: a monotonic clock, in milliseconds.
+            new_id: makes 16 random bytes.
         """
         self.names = names
         self.tenant = names.tenant
@@ -58,6 +67,7 @@ class Namespace:
         self.allow_topic_deletion = allow_topic_deletion
         self._max_names = max_names
         self._now_ms = now_ms
+        self.masked_ids = MaskedIds(new_id)
         self.unresolved: set[bytes] = set()
         """Topic IDs met in the message at hand of which the broker must be asked; see `take_unresolved`."""
         self.to_physical = Names(self._missing_physical)
@@ -155,31 +165,32 @@ class Namespace:
             return topic_id
         topic = self.topic_ids.name_of(topic_id)
         if topic is not None:
-            return topic_id if self.owns(topic) else self.topic_ids.masked(topic_id)
+            return topic_id if self.owns(topic) else self.masked_ids.mask(topic_id)
         if self.topic_ids.is_absent(topic_id, self._now_ms()):
-            return self.topic_ids.masked(topic_id)
+            return self.masked_ids.mask(topic_id)
         self.unresolved.add(topic_id)
         return None
 
     def _own_or_unmasked(self, topic_id: bytes) -> bytes | None:
-        """An ID in an answer is the tenant's own, or one it sent that went out masked."""
+        """An ID in an answer is the tenant's own, or one it sent that went out masked; any other is dropped."""
         if topic_id == ZERO_TOPIC_ID:
             return topic_id
         topic = self.topic_ids.name_of(topic_id)
         if topic is not None:
             return topic_id if self.owns(topic) else None
-        unmasked = self.topic_ids.masked(topic_id)
-        now_ms = self._now_ms()
-        was_sent = self.topic_ids.name_of(unmasked) is not None or self.topic_ids.is_absent(unmasked, now_ms)
-        if was_sent or self.topic_ids.is_absent(topic_id, now_ms):
-            return unmasked
-        self.unresolved.add(topic_id)
-        return None
+        original = self.masked_ids.original(topic_id)
+        if original is None and not self.topic_ids.is_absent(topic_id, self._now_ms()):
+            self.unresolved.add(topic_id)
+        return original
 
     def _remember(self, direction: Names, slot: int, value: bytes, found: bytes | None) -> bytes | None:
+        if found is None:
+            return None
+        if len(found) > MAX_STRING_BYTES:
+            raise MalformedFrame(f"a name of {len(value)} bytes has no room for the tenant's prefix", 0)
         # What was masked because it is absent today may exist tomorrow: only what is certain is kept.
         certain = slot != Entity.TOPIC_ID or found == value
-        if found is not None and certain:
+        if certain and len(found) <= MAX_REMEMBERED_BYTES:
             table = direction.tables[slot]
             assert table is not None
             if len(table) >= self._max_names:

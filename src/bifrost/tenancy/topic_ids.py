@@ -5,6 +5,7 @@ Metadata request by ID that the gateway makes itself. An ID never changes its ow
 "there is no such topic", which is forgotten after a while: a topic may have been created through another gateway.
 """
 
+from collections.abc import Callable
 from typing import NewType
 
 TopicId = NewType("TopicId", bytes)
@@ -16,6 +17,13 @@ ZERO_TOPIC_ID = TopicId(bytes(16))
 MAX_TOPIC_IDS = 65_536
 """Bound of the index, about 15 MiB at the worst; a gateway with more topics asks again for those it forgot."""
 
+MAX_LOOK_UP = 16_384
+"""Most unknown IDs that one message may name: well below the index's bound, so that a look-up is still remembered
+when the message is tried again. A client that fetches so many new topics at once can do so in several requests."""
+
+MAX_MASKED_IDS = 16_384
+"""Bound for one tenant, 4 MiB; an answer about an ID that is forgotten here is left out."""
+
 ABSENT_FOR_MS = 5_000
 """How long "no such ID" is believed: longer than metadata takes to reach a broker, shorter than a person waits."""
 
@@ -23,10 +31,8 @@ ABSENT_FOR_MS = 5_000
 class TopicIds:
     """A bounded index from topic ID to physical topic name."""
 
-    def __init__(self, mask_key: bytes) -> None:
-        """Start empty. `mask_key`: 16 random bytes, kept from clients for the life of the process."""
-        assert len(mask_key) == 16
-        self._mask = int.from_bytes(mask_key, "big")
+    def __init__(self) -> None:
+        """Start empty."""
         self._names: dict[bytes, bytes] = {}
         self._absent_until_ms: dict[bytes, int] = {}
 
@@ -54,9 +60,30 @@ class TopicIds:
         until_ms = self._absent_until_ms.get(topic_id)
         return until_ms is not None and now_ms < until_ms
 
-    def masked(self, topic_id: bytes) -> bytes:
-        """Return an ID that exists nowhere, in place of one that must not be named; masking it again gives it back.
 
-        A foreign ID reaches the broker masked, so the broker itself answers as for an ID that does not exist.
-        """
-        return (int.from_bytes(topic_id, "big") ^ self._mask).to_bytes(16, "big")
+class MaskedIds:
+    """What stands, on the broker side, for topic IDs that one tenant named and may not use.
+
+    Each is replaced by an ID that no topic has, so the broker itself answers as for an ID that does not exist; its
+    answer is given back under the ID that was sent. The replacements are random: one tells nothing of another.
+    """
+
+    def __init__(self, new_id: Callable[[], bytes]) -> None:
+        """Start empty. `new_id` makes 16 random bytes."""
+        self._new_id = new_id
+        self._masks: dict[bytes, bytes] = {}
+        self._originals: dict[bytes, bytes] = {}
+
+    def mask(self, topic_id: bytes) -> bytes:
+        """Return what stands for an ID, the same every time while it is remembered."""
+        mask = self._masks.get(topic_id)
+        if mask is None:
+            if len(self._masks) >= MAX_MASKED_IDS:
+                del self._originals[self._masks.pop(next(iter(self._masks)))]
+            mask = self._masks[topic_id] = self._new_id()
+            self._originals[mask] = topic_id
+        return mask
+
+    def original(self, mask: bytes) -> bytes | None:
+        """Return the ID that a mask stands for, None when it is no mask."""
+        return self._originals.get(mask)

@@ -55,7 +55,7 @@ def test_an_own_id_passes_in_place(stage: Stage, decoded: list[str]) -> None:
 
 def test_a_foreign_id_reaches_the_broker_as_one_that_does_not_exist(stage: Stage) -> None:
     foreign = stage.topic("__vt_globex_orders")
-    masked = stage.topic_ids.masked(foreign)
+    masked = stage.masked(foreign)
     assert masked != foreign
     assert (
         stage.play("acme")
@@ -72,7 +72,7 @@ def test_what_is_not_in_the_namespace_is_foreign_by_its_id_too(stage: Stage, phy
 
     book = stage.play("acme") >> client_sends(fetch(foreign))
 
-    assert book << to_broker(fetch(stage.topic_ids.masked(foreign)))
+    assert book << to_broker(fetch(stage.masked(foreign)))
 
 
 def test_the_zero_id_is_left_to_the_broker(stage: Stage) -> None:
@@ -103,7 +103,7 @@ def test_an_id_nobody_has_seen_is_looked_up_and_found_to_be_own(stage: Stage) ->
 def test_foreign_and_absent_are_answered_the_same_in_every_byte(stage: Stage) -> None:
     answers = []
     for one, owner in ((FOREIGN, "__vt_globex_orders"), (ABSENT, None)):
-        masked = stage.topic_ids.masked(one)
+        masked = stage.masked(one)
         book = (
             stage.play("acme")
             >> client_sends(fetch(one))
@@ -119,7 +119,7 @@ def test_foreign_and_absent_are_answered_the_same_in_every_byte(stage: Stage) ->
 
 def test_all_ids_of_a_request_are_looked_up_at_once(stage: Stage) -> None:
     known = stage.topic("__vt_acme_billing")
-    masked, absent = stage.topic_ids.masked(FOREIGN), stage.topic_ids.masked(ABSENT)
+    masked, absent = stage.masked(FOREIGN), stage.masked(ABSENT)
     forgotten = {"topic_id": ABSENT, "partitions": [0]}
     assert (
         stage.play()
@@ -154,7 +154,7 @@ def test_requests_behind_a_look_up_wait_and_keep_their_order(stage: Stage) -> No
         << looks_up({FOREIGN})
         << holds(requests=True)
         >> learns({FOREIGN: "__vt_globex_orders"})
-        << to_broker(fetch(stage.topic_ids.masked(FOREIGN)))
+        << to_broker(fetch(stage.masked(FOREIGN)))
         << to_broker(heartbeat("__vt_acme_c"))
         << holds()
     )
@@ -171,7 +171,7 @@ def test_a_look_up_for_one_session_is_not_anothers(stage: Stage) -> None:
 
 
 def test_an_absent_id_is_not_looked_up_again_for_a_while(stage: Stage) -> None:
-    masked = stage.topic_ids.masked(ABSENT)
+    masked = stage.masked(ABSENT)
     book = stage.play() >> client_sends(fetch(ABSENT)) << looks_up({ABSENT})
     book >> learns({ABSENT: None}) << to_broker(fetch(masked))
     stage.now_ms += ABSENT_FOR_MS - 1
@@ -184,7 +184,7 @@ def test_an_absent_id_is_not_looked_up_again_for_a_while(stage: Stage) -> None:
 
 def test_an_id_that_was_absent_is_used_as_soon_as_it_is_known(stage: Stage) -> None:
     book = stage.play() >> client_sends(fetch(OWN)) << looks_up({OWN})
-    book >> learns({OWN: None}) << to_broker(fetch(stage.topic_ids.masked(OWN)))
+    book >> learns({OWN: None}) << to_broker(fetch(stage.masked(OWN)))
     stage.topic_ids.learn(OWN, b"__vt_acme_orders")
 
     book >> client_sends(fetch(OWN))
@@ -193,7 +193,7 @@ def test_an_id_that_was_absent_is_used_as_soon_as_it_is_known(stage: Stage) -> N
 
 
 def test_an_answer_about_an_id_that_was_absent_when_asked_is_understood_afterwards(stage: Stage) -> None:
-    masked = stage.topic_ids.masked(OWN)
+    masked = stage.masked(OWN)
     book = stage.play() >> client_sends(fetch(OWN)) << looks_up({OWN})
     book >> learns({OWN: None}) << to_broker(fetch(masked))
     stage.topic_ids.learn(OWN, b"__vt_acme_orders")
@@ -205,7 +205,7 @@ def test_an_answer_about_an_id_that_was_absent_when_asked_is_understood_afterwar
 
 
 def test_an_answer_that_outlives_the_memory_of_absence_is_looked_up_and_understood(stage: Stage) -> None:
-    masked = stage.topic_ids.masked(ABSENT)
+    masked = stage.masked(ABSENT)
     book = stage.play() >> client_sends(fetch(ABSENT)) << looks_up({ABSENT})
     book >> learns({ABSENT: None}) << to_broker(fetch(masked))
     stage.now_ms += ABSENT_FOR_MS
@@ -284,7 +284,7 @@ def test_a_produce_without_acks_waits_for_a_look_up_too(stage: Stage) -> None:
 
 def test_a_foreign_id_in_a_produce_is_masked_both_ways(stage: Stage) -> None:
     foreign = stage.topic("__vt_globex_orders")
-    masked = stage.topic_ids.masked(foreign)
+    masked = stage.masked(foreign)
     assert (
         stage.play()
         >> client_sends(produce_by_id(foreign), 13)
@@ -316,7 +316,7 @@ def test_foreign_topics_in_metadata_teach_nothing(stage: Stage) -> None:
 @pytest.mark.parametrize("version", [12, 13])
 def test_metadata_by_a_foreign_id_is_asked_masked(stage: Stage, version: int) -> None:
     foreign = stage.topic("__vt_globex_orders")
-    masked = stage.topic_ids.masked(foreign)
+    masked = stage.masked(foreign)
     ask, answer = (
         lambda one: messages.MetadataRequest(topics=[{"topic_id": one, "name": None}]),
         lambda one: messages.MetadataResponse(
@@ -338,7 +338,7 @@ def test_another_tenants_own_id_stays_foreign_however_it_is_asked_for(stage: Sta
 
     assert book
     assert (
-        stage.play("acme") >> client_sends(fetch(globex)) << to_broker(fetch(stage.topic_ids.masked(globex)))
+        stage.play("acme") >> client_sends(fetch(globex)) << to_broker(fetch(stage.masked(globex)))
     )
     assert stage.play("globex") >> client_sends(fetch(globex)) << to_broker(fetch(globex))
 
