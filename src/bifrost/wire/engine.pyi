@@ -191,8 +191,8 @@ class Framer:
     def get_buffer(self, sizehint: int = -1) -> memoryview:
         """Return writable memory to receive into, never empty; the hint is ignored.
 
-        Hold it until `buffer_updated`: memory that nobody holds and nothing was received into may go to another
-        framer's next call.
+        Hold it until `buffer_updated`: memory that nobody holds and nothing was received into may go to the
+        next framer that asks.
         """
 
     def buffer_updated(self, size: int) -> list[bytes | memoryview]:

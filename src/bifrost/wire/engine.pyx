@@ -7,31 +7,31 @@ count times its smallest element too; whatever does not parse raises MalformedFr
 
 A `Program` (for `rewrite`) is flat, so that walking it takes no recursion. An op is (kind, flags, slot, a, b):
 
-    SKIP                    a bytes: neighbouring fields of fixed size are one op
-    STRING, BYTES, UUID     slot: 0 neutral, 1..7 looked up in Names.tables[slot], SLOT_DECODE
-    ARRAY a, b              loop over the ops up to its END; a: op behind that END, b: smallest element in bytes
-                            (flag FIXED: b is the size of every element, all are skipped at once, no loop)
-    STRUCT a                nullable: int8 marker; if null, go on at op a
-    TAGS a, b               tagged fields: the entries a .. a+b-1 of `tags`, which are (tag, op) and op = -1 if a
-                            slot lies within; their ops stand behind the program's own END, each closed by END
-    END                     of a loop's element, a tagged field, the program
+    SKIP a                 a bytes: neighbouring fields of fixed size are one op
+    STRING, BYTES, UUID    slot: 0 neutral, 1..7 looked up in Names.tables[slot], or SLOT_DECODE
+    ARRAY a, b             loop over the ops up to END; a: the op behind that END, b: smallest element in bytes
+                           (flag FIXED: b is the size of every element, all are skipped at once, no END)
+    STRUCT a               a nullable one: an int8 marker; if it says null, go on at op a
+    TAGS a, b              tagged fields: b entries of `tags` from the a-th on, each (tag, first op), or (tag, -1)
+                           if a slot lies within; their ops stand behind the program's own END, each up to END
+    END                    of a loop's element, of a tagged field, of the program
 
-    ProduceRequest v9, TransactionalId and Name with slots:      0  STRING  COMPACT|NULLABLE, slot 3
-                                                                 1  SKIP    6            Acks, TimeoutMs
-                                                                 2  ARRAY   COMPACT, a=11, b=3
-                                                                 3    STRING  COMPACT, slot 1
-                                                                 4    ARRAY   COMPACT, a=9, b=6
-                                                                 5      SKIP    4        Index
-                                                                 6      BYTES   COMPACT|NULLABLE   Records
-                                                                 7      TAGS    0, 0
-                                                                 8      END
-                                                                 9    TAGS    0, 0
-                                                                10    END
-                                                                11  TAGS    0, 0
-                                                                12  END
+    ProduceRequest v9:    0  STRING  COMPACT NULLABLE slot 3    TransactionalId
+                          1  SKIP    a=6                        Acks, TimeoutMs
+                          2  ARRAY   COMPACT a=11 b=3           TopicData
+                          3    STRING  COMPACT slot 1             Name
+                          4    ARRAY   COMPACT a=9 b=6            PartitionData
+                          5      SKIP    a=4                        Index
+                          6      BYTES   COMPACT NULLABLE           Records
+                          7      TAGS
+                          8      END
+                          9    TAGS
+                         10    END
+                         11  TAGS
+                         12  END
 
-A `Layout` (for `decode` and `encode`) is a message class and its fields, (name, kind, flags, tag, default, layout
-of the struct, smallest size in bytes), those absent at this version too; depth is the schema's, so it may recurse.
+A `Layout` (for `decode` and `encode`) is a message class and its fields, those absent at this version too. How
+deep structs nest is up to the schema, not to the frame, so these two may recurse.
 A `Peek` is a program of SKIP, STRING, BYTES and number ops; the numbers are the answer.
 
 Source: the Kafka protocol guide; KIP-482 (flexible versions); Kafka's MessageDataGenerator.
@@ -286,7 +286,8 @@ cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
         elif kind == UUID:
             need(r, 16)
             r.pos += 16
-            if op.slot and memcmp(r.data + r.pos - 16, ZERO_UUID, 16) and not substitute(op, r, out, names, r.pos - 16, 16):
+            at = r.pos - 16
+            if op.slot and memcmp(r.data + at, ZERO_UUID, 16) and not substitute(op, r, out, names, at, 16):
                 return 0
         else:
             if not read_marker(r, op.flags):

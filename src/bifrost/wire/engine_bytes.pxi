@@ -218,7 +218,11 @@ cdef inline void write_size(uint8_t* p, Py_ssize_t size) noexcept:
     p[0], p[1], p[2], p[3] = size >> 24 & 0xFF, size >> 16 & 0xFF, size >> 8 & 0xFF, size & 0xFF
 
 cdef inline int varint_size(uint32_t value) noexcept:
-    return 1 if value < 1 << 7 else 2 if value < 1 << 14 else 3 if value < 1 << 21 else 4 if value < 1 << 28 else 5
+    cdef int size = 1
+    while value >= 0x80:
+        value >>= 7
+        size += 1
+    return size
 
 cdef inline void write_varint(uint8_t* p, uint32_t value) noexcept:
     while value >= 0x80:

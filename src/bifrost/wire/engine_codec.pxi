@@ -194,14 +194,18 @@ cdef int refuse(Layout layout, Field* field, str problem) except -1:
 
 cdef int encode_struct(Layout layout, object struct, Output* out) except -1:
     cdef Field* field
+    cdef object value
     cdef int i
     if not isinstance(struct, layout.cls):
         raise EncodeError(f"{layout.name} cannot be written from {type(struct).__name__}")
     for i in range(layout.count - layout.tagged):
         field = &layout.fields[i]
+        if not field.flags & PRESENT and field.flags & IGNORABLE:
+            continue
+        value = PyObject_GetAttr(struct, <object>field.name)
         if field.flags & PRESENT:
-            encode_field(layout, field, PyObject_GetAttr(struct, <object>field.name), out)
-        elif not field.flags & IGNORABLE and not is_default(field, PyObject_GetAttr(struct, <object>field.name)):
+            encode_field(layout, field, value, out)
+        elif not is_default(field, value):
             refuse(layout, field, "has a value, but this version has no such field")
     if layout.flexible:
         encode_tags(layout, struct, out)
@@ -302,7 +306,10 @@ cdef int encode_bytes(Layout layout, Field* field, int flags, object value, Outp
         return put_null(layout, field, flags if field.kind != UUID else 0, out, 4)
     if not isinstance(value, (bytes, bytearray, memoryview)):
         refuse(layout, field, f"is bytes, not {type(value).__name__}")
-    PyObject_GetBuffer(value, &view, PyBUF_SIMPLE)
+    try:
+        PyObject_GetBuffer(value, &view, PyBUF_SIMPLE)
+    except BufferError:
+        refuse(layout, field, "is not one piece of memory")
     try:
         if view.len > 0x7FFFFFFE or field.kind == UUID and view.len != 16:
             refuse(layout, field, f"cannot be {view.len} bytes")
@@ -316,11 +323,14 @@ cdef int encode_number(Layout layout, Field* field, object value, Output* out) e
     cdef int kind = field.kind, bits = 8 * number_size(kind), overflow = 0
     cdef long long number
     cdef uint64_t raw
-    cdef double real
+    cdef double real = 0
     if kind == FLOAT64:
         if not isinstance(value, (float, int)):
             refuse(layout, field, f"is a number, not {type(value).__name__}")
-        real = value
+        try:
+            real = value
+        except OverflowError:
+            refuse(layout, field, "is out of range")
         memcpy(&raw, &real, 8)
         return put_be(out, raw, 8)
     if not isinstance(value, bool if kind == BOOL else int):

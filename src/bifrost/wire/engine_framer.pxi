@@ -1,8 +1,8 @@
 """The framer: it splits a connection's byte stream into frames. Part of engine.pyx.
 
-Bytes are received into a chunk that a connection holds only while it has an unfinished frame there; an idle one
-holds none. An unfinished frame of more than DIRECT bytes gets memory of its own, which is not initialised: what
-its announced length costs is address space, until the bytes arrive.
+Bytes are received into a chunk that a connection holds only while it has an unfinished frame there; an idle
+one holds none. An unfinished frame of more than DIRECT bytes gets memory of its own, which is not initialised:
+what its announced length costs is address space, until the bytes arrive.
 
     get_buffer ──▶ chunk  [ given out ... lo | unfinished frame .. hi |  window for the transport  ]
                └─▶ frame  [ received ........ at                     |  window for the transport  ]
@@ -50,7 +50,7 @@ cdef class Framer:
     cdef Py_ssize_t at
     cdef int64_t passed
 
-    def __init__(self, Py_ssize_t max_frame_bytes):
+    def __cinit__(self, Py_ssize_t max_frame_bytes):
         self.max_frame_bytes = max_frame_bytes
         self.first_bytes = b""
 
@@ -68,8 +68,7 @@ cdef class Framer:
         """Return writable memory to receive into, never empty."""
         cdef Chunk fuller
         if self.frame is not None:
-            return window(self.frame, PyBytes_AS_STRING(self.frame) + self.at, PyBytes_GET_SIZE(self.frame) - self.at,
-                          False)
+            return window(self.frame, PyBytes_AS_STRING(self.frame) + self.at, self.room(), False)
         if self.chunk is None:
             self.take_chunk()
         elif self.hi > CHUNK - CHUNK // 4:
@@ -78,12 +77,13 @@ cdef class Framer:
             memcpy(self.chunk.data, fuller.data + self.lo, self.hi - self.lo)
             self.hi -= self.lo
             self.lo = 0
-        return window(self.chunk, self.chunk.data + self.hi, CHUNK - self.hi, False)
+        return window(self.chunk, self.chunk.data + self.hi, self.room(), False)
 
     def buffer_updated(self, Py_ssize_t size):
         """Take note that `size` bytes were received; return the frames that are whole now."""
         global idle
         cdef list frames
+        cdef Py_ssize_t end
         if self.failed is not None:
             raise self.failed
         if size < 0 or size > self.room():
@@ -95,7 +95,8 @@ cdef class Framer:
         if idle == <PyObject*>self:
             idle = NULL
         if PyBytes_GET_SIZE(self.first_bytes) < FIRST_BYTES:
-            self.first_bytes += self.chunk.data[self.hi:self.hi + min(size, FIRST_BYTES - len(self.first_bytes))]
+            end = self.hi + min(size, FIRST_BYTES - PyBytes_GET_SIZE(self.first_bytes))
+            self.first_bytes += self.chunk.data[self.hi:end]
         self.hi += size
         frames = self.split()
         if self.lo == self.hi:
@@ -108,8 +109,9 @@ cdef class Framer:
     cdef int take_chunk(self) except -1:
         """Have a chunk to receive into.
 
-        A transport that finds nothing to read after all never tells us, as after every large frame. Ten thousand
-        connections would each keep an empty chunk: so the next framer takes it, unless its window is still held.
+        A transport that asks for a buffer, as after every large frame, and then finds nothing to read never tells
+        us. Ten thousand connections would each keep an empty chunk: so the next framer takes it, unless the window
+        on it is still held.
         """
         global idle
         cdef Framer other

@@ -270,6 +270,16 @@ class TestEncode:
         assert problem in str(caught.value)
         assert type(message).__name__ in str(caught.value) or "cannot be written from" in str(caught.value)
 
+    def test_a_float_is_a_number_that_fits(self):
+        quotas = AlterClientQuotasRequest
+        for value, problem in (("1", "is a number, not str"), (10**400, "value is out of range")):
+            with pytest.raises(EncodeError, match=problem):
+                body(quotas(entries=[quotas.EntryData(ops=[quotas.OpData(value=value)])]), 0)
+
+    def test_bytes_are_one_piece_of_memory(self):
+        with pytest.raises(EncodeError, match="auth_bytes is not one piece of memory"):
+            body(SaslAuthenticateRequest(auth_bytes=memoryview(b"abcd")[::2]), 0)
+
     def test_ports_are_unsigned(self):
         for port in (-1, 65536, 2**64):
             request = AddRaftVoterRequest(listeners=[AddRaftVoterRequest.Listener(port=port)])
