@@ -169,7 +169,11 @@ def test_an_unknown_version_of_a_handshake_ends_the_connection(stage: Stage, mes
 @pytest.mark.parametrize("version", list(served_versions(ApiKey.API_VERSIONS) or ()))
 @pytest.mark.parametrize("tenant", [None, "acme"])
 def test_api_versions_are_told_to_anybody_at_any_time(stage: Stage, version: int, tenant: str | None) -> None:
-    assert stage.play(tenant) >> client_sends(API_VERSIONS, version) << to_client(stage.versions.response())
+    assert (
+        stage.play(tenant)
+        >> client_sends(API_VERSIONS, version)
+        << to_client(stage.versions.response(version))
+    )
 
 
 @pytest.mark.parametrize("tenant", [None, "acme"])
@@ -183,8 +187,7 @@ def test_an_unknown_version_of_api_versions_is_answered_in_the_oldest(
 
     book >> client_sends_frame(bytes(frame))
 
-    answer = stage.versions.response(ErrorCode.UNSUPPORTED_VERSION)
-    assert book << to_client(answer, version=0)
+    assert book << to_client(stage.versions.unsupported_version_response(), version=0)
 
 
 def test_sasl_after_authentication_is_out_of_order(stage: Stage) -> None:

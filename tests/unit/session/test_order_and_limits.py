@@ -13,7 +13,7 @@ from support.playbook import (
 )
 from support.stage import Stage
 
-API_VERSIONS = messages.ApiVersionsRequest()
+API_VERSIONS = messages.ApiVersionsRequest(client_software_name="tests", client_software_version="1")
 
 
 def list_offsets(topic: str):
@@ -31,7 +31,7 @@ def heartbeat(group_id: str):
 
 
 def test_the_gateways_own_answer_waits_for_those_before_it(stage: Stage) -> None:
-    versions = stage.versions.response()
+    versions = stage.versions.response(4)
     assert (
         stage.play()
         >> client_sends(heartbeat("g"))
@@ -104,8 +104,8 @@ def test_own_answers_that_wait_count_as_in_flight() -> None:
         >> client_sends(API_VERSIONS)
         >> broker_answers(messages.HeartbeatResponse())
         << to_client(messages.HeartbeatResponse())
-        << to_client(stage.versions.response())
-        << to_client(stage.versions.response())
+        << to_client(stage.versions.response(4))
+        << to_client(stage.versions.response(4))
         << holds()
     )
 

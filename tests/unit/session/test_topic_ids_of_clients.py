@@ -3,7 +3,7 @@
 import pytest
 
 from bifrost.session.close_reason import CloseReason
-from bifrost.tenancy.topic_ids import ABSENT_FOR_MS
+from bifrost.tenancy.topic_ids import ABSENT_FOR_MS, MAX_LOOK_UP
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import fetch, fetched, metadata, metadata_of, produce_by_id, produced, topic_id
@@ -204,22 +204,47 @@ def test_an_answer_about_an_id_that_was_absent_when_asked_is_understood_afterwar
     assert book << to_client(fetched(OWN, error_code=UNKNOWN_ID, records=b""))
 
 
-def test_an_answer_that_outlives_the_memory_of_absence_is_looked_up_and_understood(stage: Stage) -> None:
+def test_an_answer_that_outlives_the_memory_of_absence_is_understood(stage: Stage) -> None:
     masked = stage.masked(ABSENT)
     book = stage.play() >> client_sends(fetch(ABSENT)) << looks_up({ABSENT})
     book >> learns({ABSENT: None}) << to_broker(fetch(masked))
     stage.now_ms += ABSENT_FOR_MS
-    book.now_ms = stage.now_ms
 
     book >> broker_answers(fetched(masked, error_code=UNKNOWN_ID, records=b""))
 
+    assert book << to_client(fetched(ABSENT, error_code=UNKNOWN_ID, records=b""))
+
+
+def test_an_id_in_an_answer_that_nobody_sent_and_the_cluster_does_not_know_is_left_out(stage: Stage) -> None:
+    own = stage.topic("__vt_acme_orders")
     assert (
-        book
-        << looks_up({masked})
-        << holds(requests=True, responses=True)
-        >> learns({masked: None})
-        << to_client(fetched(ABSENT, error_code=UNKNOWN_ID, records=b""))
+        stage.play()
+        >> client_sends(offsets_of_all_topics("g"), 10)
+        << to_broker(offsets_of_all_topics("__vt_acme_g"))
+        >> broker_answers(offsets("__vt_acme_g", ABSENT, own))
+        << looks_up({ABSENT})
+        >> learns({ABSENT: None})
+        << to_client(offsets("g", own))
     )
+
+
+def test_what_stands_for_a_foreign_id_means_nothing_to_another_tenant(stage: Stage) -> None:
+    foreign = stage.topic("__vt_globex_users")
+    masked = stage.masked(foreign, "acme")
+
+    book = stage.play("initech") >> client_sends(fetch(masked)) << looks_up({masked})
+
+    # A mask that leaks is an unknown ID like any other, to its own tenant too.
+    assert book >> learns({masked: None}) << to_broker(fetch(stage.masked(masked, "initech")))
+    assert stage.play("acme") >> client_sends(fetch(masked)) << to_broker(fetch(stage.masked(masked, "acme")))
+
+
+def test_a_message_that_names_too_many_unknown_ids_ends_the_connection(stage: Stage) -> None:
+    ids = [number.to_bytes(16, "big") for number in range(1, MAX_LOOK_UP + 2)]
+
+    book = stage.play() >> client_sends(fetch(*ids))
+
+    assert book << ends(CloseReason.TOO_MANY_TOPIC_IDS, f"{MAX_LOOK_UP + 1} unknown topic IDs")
 
 
 def test_an_answer_with_ids_nobody_has_seen_waits_and_so_do_those_behind_it(stage: Stage) -> None:
@@ -337,9 +362,7 @@ def test_another_tenants_own_id_stays_foreign_however_it_is_asked_for(stage: Sta
     book: Playbook = stage.play("globex") >> client_sends(fetch(globex)) << to_broker(fetch(globex))
 
     assert book
-    assert (
-        stage.play("acme") >> client_sends(fetch(globex)) << to_broker(fetch(stage.masked(globex)))
-    )
+    assert stage.play("acme") >> client_sends(fetch(globex)) << to_broker(fetch(stage.masked(globex)))
     assert stage.play("globex") >> client_sends(fetch(globex)) << to_broker(fetch(globex))
 
 
