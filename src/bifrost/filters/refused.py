@@ -45,7 +45,6 @@ def _elect_leaders(request: Any) -> Message:
         )
         for topic in request.topic_partitions or ()
     ]
-    # v0 has no error code of its own: there the partitions carry it.
     return response(error_code=_DENIED, replica_election_results=results)
 
 
@@ -111,6 +110,10 @@ REFUSED: dict[ApiKey, _Answer] = {
 """Every API that is refused so, and how its answer says it. The same keys as `entities.REFUSED`."""
 
 
+_WITHOUT_ERROR_CODE = frozenset({(ApiKey.ELECT_LEADERS, 0)})
+"""Versions whose response has no error code of its own: there the partitions carry it."""
+
+
 class RefusedFilter(RequestFilter):
     """Answers one API with no."""
 
@@ -120,4 +123,7 @@ class RefusedFilter(RequestFilter):
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
         """Answer; nothing goes on."""
-        return self._answer(request)
+        answer = self._answer(request)
+        if (exchange.api_key, exchange.api_version) in _WITHOUT_ERROR_CODE:
+            setattr(answer, "error_code", ErrorCode.NONE)  # noqa: B010
+        return answer
