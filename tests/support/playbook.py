@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bifrost.session.client_session import ClientSession, SessionEnded
-from bifrost.session.close_reason import CloseReason
+from bifrost.session.client_session import ClientSession
+from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.engine import decode, encode
 from bifrost.wire.entities import served_versions

@@ -12,8 +12,8 @@ import structlog
 from bifrost.gateway.broker_connection import BrokerConnection, set_up_socket
 from bifrost.gateway.cluster import Broker
 from bifrost.gateway.errors import BrokerError
-from bifrost.session.client_session import ClientSession, Route, SessionEnded
-from bifrost.session.close_reason import CloseReason
+from bifrost.session.client_session import ClientSession, Route
+from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.stranger import recognise_stranger
 from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.wire.engine import Framer

@@ -1,12 +1,7 @@
 """One client connection, without its socket: frames in, frames out, to both sides.
 
-      UNAUTHENTICATED ──SaslHandshake v1──▶ HANDSHAKEN ──SaslAuthenticate──▶ AUTHENTICATED
-             │                                                                    ▲
-             └──────────SaslHandshake v0──▶ RAW_TOKEN ──a token without header────┘
-
-Until it is authenticated a client gets answers to ApiVersions, SaslHandshake and SaslAuthenticate only, all made
-here; then its requests go to the one broker that its connection stands for, rewritten, and that broker's answers
-come back.
+Until it is authenticated a client only gets answers that the gateway makes itself (authentication.py); then its
+requests go to the one broker that its connection stands for, rewritten, and that broker's answers come back.
 
 The shell (gateway/client_connection.py) feeds frames in, then writes what stands in `to_client` and `to_broker`.
 Nothing here does I/O. When a topic ID must be looked up, `lookup` names it: the shell asks the broker and calls
@@ -17,19 +12,19 @@ so no more can come than it had read.
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Any
 
 from bifrost.filters import namespace as translation
-from bifrost.filters.api_versions import OfferedVersions, is_valid
+from bifrost.filters.api_versions import OfferedVersions
 from bifrost.filters.fetch import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, session_not_found
 from bifrost.filters.filter import Exchange, Scope
 from bifrost.filters.plan import Plan, Plans
-from bifrost.session.close_reason import CloseReason
+from bifrost.session.authentication import Authentication, answer_api_versions, api_name, encode_answer
+from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.in_flight import Awaited, Buffer, InFlight
 from bifrost.session.refusal import build_refusal
-from bifrost.session.sasl_server import MECHANISMS, Account, AuthenticationFailed, authenticate_plain
+from bifrost.session.sasl_server import Account
 from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import MAX_LOOK_UP
@@ -38,16 +33,11 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import decode, encode, rewrite
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
-from bifrost.wire.messages import ApiVersionsResponse, SaslAuthenticateResponse, SaslHandshakeResponse
+from bifrost.wire.messages import SaslAuthenticateResponse, SaslHandshakeResponse
 
-
-class SessionEnded(Exception):
-    """The connection is to be closed, after what stands in `to_client` is written."""
-
-    def __init__(self, reason: CloseReason, detail: str) -> None:
-        super().__init__(f"{reason}: {detail}")
-        self.reason = reason
-        self.detail = detail
+MAX_TRIES = 3
+"""Times a message is tried again after a look-up. One is enough, unless so many IDs are asked for at once by
+everybody that those of this message are forgotten in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +60,6 @@ class Route:
     ports: BrokerPorts
 
 
-class _State(Enum):
-    UNAUTHENTICATED = auto()
-    HANDSHAKEN = auto()
-    RAW_TOKEN = auto()
-    AUTHENTICATED = auto()
-
-
 class ClientSession:
     """The protocol state of one client connection and of the broker connection behind it."""
 
@@ -84,11 +67,12 @@ class ClientSession:
         """Start unauthenticated, towards the broker that `route` names."""
         self._shared = shared
         self._route = route
-        self._state = _State.UNAUTHENTICATED
+        self._authentication = Authentication(shared.plans, shared.accounts, route.offered)
         self._plans: dict[tuple[int, int], Plan] = {}
         self._in_flight = InFlight()
         self._held_requests: deque[bytes] = deque()
         self._held_responses: deque[bytes] = deque()
+        self._tries = 0
         self.account: Account | None = None
         self.to_client: list[Buffer] = []
         self.to_broker: list[Buffer] = []
@@ -100,7 +84,7 @@ class ClientSession:
     @property
     def is_authenticated(self) -> bool:
         """Whether the client has said who it is."""
-        return self._state is _State.AUTHENTICATED
+        return self.account is not None
 
     @property
     def is_holding(self) -> bool:
@@ -124,7 +108,7 @@ class ClientSession:
             SessionEnded: the connection is to be closed.
             WireError: the client broke the protocol.
         """
-        if self._state is not _State.AUTHENTICATED:
+        if self.account is None:
             self._before_authentication(frame)
         elif self.is_holding:
             self._held_requests.append(bytes(frame))
@@ -154,91 +138,21 @@ class ClientSession:
         self.lookup = frozenset()
         while self._held_responses and not self.lookup:
             self._response(self._held_responses.popleft())
+            self._count_tries()
         if not self.lookup:
             self._release_requests()
 
     # -- before authentication
 
     def _before_authentication(self, frame: bytes | memoryview) -> None:
-        if self._state is _State.RAW_TOKEN:
-            account = self._authenticate(bytes(frame), lambda _error: None)
-            self.to_client.append(bytes(4))  # PLAIN has no challenge: an empty token
-            self._let_in(account)
-            return
-        header = headers.read_request_header(frame)
-        match header.api_key:
-            case ApiKey.API_VERSIONS:
-                self._answer_api_versions(header, frame)
-            case ApiKey.SASL_HANDSHAKE:
-                self._answer_handshake(header, frame)
-            case ApiKey.SASL_AUTHENTICATE if self._state is _State.HANDSHAKEN:
-                self._answer_authenticate(header, frame)
-            case _:
-                name = _api_name(header.api_key)
-                raise SessionEnded(CloseReason.NOT_AUTHENTICATED, f"{name} before SASL authentication")
-
-    def _answer_api_versions(self, header: headers.RequestHeader, frame: bytes | memoryview) -> None:
-        if self._plan_of(header) is None:
-            # KIP-511: whatever the version, v0 with the supported versions is understood.
-            plan = self._shared.plans.plan_for(ApiKey.API_VERSIONS, 0)
-            assert plan is not None
-            self._answer(header.correlation_id, plan, self._route.offered.unsupported_version_response())
-            return
-        plan, request = self._decode_own(header, frame)
-        if header.api_version >= _NAMED_SOFTWARE and not is_valid(request):
-            self._answer(
-                header.correlation_id, plan, ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-            )
-        else:
-            self._answer(header.correlation_id, plan, self._route.offered.response(header.api_version))
-
-    def _answer_handshake(self, header: headers.RequestHeader, frame: bytes | memoryview) -> None:
-        plan, request = self._decode_own(header, frame)
-        if request.mechanism not in MECHANISMS:
-            error = ErrorCode.UNSUPPORTED_SASL_MECHANISM
-            response = SaslHandshakeResponse(error_code=error, mechanisms=list(MECHANISMS))
-            self._answer(header.correlation_id, plan, response)
-            offered = ", ".join(MECHANISMS)
-            raise SessionEnded(
-                CloseReason.AUTHENTICATION_FAILED, f"the client wants another SASL mechanism than {offered}"
-            )
-        self._answer(header.correlation_id, plan, SaslHandshakeResponse(mechanisms=list(MECHANISMS)))
-        self._state = _State.RAW_TOKEN if header.api_version == 0 else _State.HANDSHAKEN
-
-    def _answer_authenticate(self, header: headers.RequestHeader, frame: bytes | memoryview) -> None:
-        plan, request = self._decode_own(header, frame)
-
-        def refuse(message: str) -> None:
-            error = ErrorCode.SASL_AUTHENTICATION_FAILED
-            response = SaslAuthenticateResponse(error_code=error, error_message=message)
-            self._answer(header.correlation_id, plan, response)
-
-        account = self._authenticate(request.auth_bytes, refuse)
-        self._answer(header.correlation_id, plan, SaslAuthenticateResponse())
-        self._let_in(account)
-
-    def _authenticate(self, token: bytes, refuse: Any) -> Account:
         try:
-            return authenticate_plain(token, self._shared.accounts)
-        except AuthenticationFailed as failure:
-            refuse(str(failure))
-            raise SessionEnded(CloseReason.AUTHENTICATION_FAILED, "wrong user name or password") from None
-
-    def _let_in(self, account: Account) -> None:
-        self.account = account
-        self._namespace = self._shared.namespaces[account.tenant]
-        self._scope = Scope(self._namespace, self._route.ports)
-        self._state = _State.AUTHENTICATED
-
-    def _decode_own(self, header: headers.RequestHeader, frame: bytes | memoryview) -> tuple[Plan, Any]:
-        """Decode a request that the gateway itself answers."""
-        plan = self._plan_of(header)
-        if plan is None:
-            name = _api_name(header.api_key)
-            raise SessionEnded(CloseReason.UNSUPPORTED, f"{name} v{header.api_version} is not known")
-        flexible = plan.request.is_flexible_header
-        offset, _ = headers.request_body_offset(frame, header.client_id_length, flexible)
-        return plan, decode(plan.request.layout, frame, offset, allow_trailing=True)
+            account = self._authentication.receive(frame)
+        finally:
+            self.to_client += self._authentication.take_answers()
+        if account is not None:
+            self.account = account
+            self._namespace = self._shared.namespaces[account.tenant]
+            self._scope = Scope(self._namespace, self._route.ports)
 
     # -- client to broker
 
@@ -249,6 +163,14 @@ class ClientSession:
     def _release_requests(self) -> None:
         while self._held_requests and not self.lookup and not self._is_full:
             self._request(self._held_requests.popleft())
+            self._count_tries()
+
+    def _count_tries(self) -> None:
+        """Called after a held message was tried again: it went on, or it needs another look-up."""
+        self._tries = self._tries + 1 if self.lookup else 0
+        if self._tries > MAX_TRIES:
+            detail = f"one message still names unknown topic IDs after {MAX_TRIES} look-ups"
+            raise SessionEnded(CloseReason.TOO_MANY_TOPIC_IDS, detail)
 
     def _plan_of(self, header: headers.RequestHeader) -> Plan | None:
         key = (header.api_key, header.api_version)
@@ -336,7 +258,8 @@ class ClientSession:
     ) -> None:
         """Answer what never goes to the broker once the client is authenticated."""
         if header.api_key == ApiKey.API_VERSIONS:
-            self._answer_api_versions(header, frame)
+            plans, offered = self._shared.plans, self._route.offered
+            self.to_client += self._in_flight.answer(answer_api_versions(plans, offered, header, frame))
         elif plan is not None:
             response_class = (
                 SaslHandshakeResponse if header.api_key == ApiKey.SASL_HANDSHAKE else SaslAuthenticateResponse
@@ -345,14 +268,13 @@ class ClientSession:
         else:
             refusal = build_refusal(header.api_key, header.api_version, header.correlation_id)
             if refusal is None:
-                name = _api_name(header.api_key)
+                name = api_name(header.api_key)
                 raise SessionEnded(CloseReason.UNSUPPORTED, f"{name} v{header.api_version} is not served")
             self.to_client += self._in_flight.answer(refusal)
 
     def _answer(self, correlation_id: int, plan: Plan, response: Message) -> None:
         """Give the gateway's own answer, after those to the requests before it."""
-        head = headers.response_header(correlation_id, plan.response.is_flexible_header)
-        self.to_client += self._in_flight.answer(encode(plan.response.layout, response, head))
+        self.to_client += self._in_flight.answer(encode_answer(correlation_id, plan, response))
 
     # -- broker to client
 
@@ -399,14 +321,4 @@ class ClientSession:
         return [encode(plan.response.layout, response, head or bytes(frame[:offset]))]
 
 
-_NAMED_SOFTWARE = 3
-"""ApiVersions version from which clients say what they are (KIP-511)."""
-
 _OWN_APIS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
-
-
-def _api_name(api_key: int) -> str:
-    try:
-        return ApiKey(api_key).name
-    except ValueError:
-        return f"API key {api_key}"

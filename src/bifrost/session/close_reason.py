@@ -28,3 +28,12 @@ class CloseReason(StrEnum):
     """One message named more topic IDs that nobody knows than are looked up at once."""
     TOO_MANY_CONNECTIONS = "too_many_connections"
     SHUTDOWN = "shutdown"
+
+
+class SessionEnded(Exception):
+    """The connection is to be closed, after what stands in `to_client` is written."""
+
+    def __init__(self, reason: CloseReason, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail

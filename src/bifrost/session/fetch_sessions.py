@@ -4,6 +4,8 @@ A broker gives out session IDs, and serves whoever names one with its next epoch
 an ID was given out, per broker, and lets nobody else use it.
 """
 
+from bifrost.tenancy.bounded_map import BoundedMap
+
 MAX_FETCH_SESSIONS = 65_536
 """Bound for all brokers together. A broker keeps 1,000 by default (max.incremental.fetch.session.cache.slots); a
 session that is forgotten here costs its client one full fetch."""
@@ -14,18 +16,13 @@ class FetchSessions:
 
     def __init__(self, limit: int = MAX_FETCH_SESSIONS) -> None:
         """Start empty; beyond `limit` the session learnt first is forgotten."""
-        self._limit = limit
-        self._owners: dict[tuple[int, int], str] = {}
+        self._owners: BoundedMap[tuple[int, int], str] = BoundedMap(limit)
 
     def claim(self, node_id: int, session_id: int, tenant: str) -> None:
         """Remember that broker `node_id` gave `session_id` to `tenant`, now."""
         key = (node_id, session_id)
-        if self._owners.get(key) == tenant:
-            return
-        self._owners.pop(key, None)
-        if len(self._owners) >= self._limit:
-            del self._owners[next(iter(self._owners))]
-        self._owners[key] = tenant
+        if self._owners.get(key) != tenant:
+            self._owners.put(key, tenant)
 
     def is_owned(self, node_id: int, session_id: int, tenant: str) -> bool:
         """Whether the session was given to `tenant`."""

@@ -8,6 +8,8 @@ Metadata request by ID that the gateway makes itself. An ID never changes its ow
 from collections.abc import Callable
 from typing import NewType
 
+from bifrost.tenancy.bounded_map import BoundedMap
+
 TopicId = NewType("TopicId", bytes)
 """16 bytes."""
 
@@ -33,23 +35,19 @@ class TopicIds:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._names: dict[bytes, bytes] = {}
-        self._absent_until_ms: dict[bytes, int] = {}
+        self._names: BoundedMap[bytes, bytes] = BoundedMap(MAX_TOPIC_IDS)
+        self._absent_until_ms: BoundedMap[bytes, int] = BoundedMap(MAX_TOPIC_IDS)
 
     def learn(self, topic_id: bytes, physical_topic: bytes) -> None:
         """Remember that the broker gave `topic_id` to `physical_topic`."""
         if topic_id == ZERO_TOPIC_ID:
             return
-        if len(self._names) >= MAX_TOPIC_IDS:
-            del self._names[next(iter(self._names))]
-        self._names[topic_id] = physical_topic
-        self._absent_until_ms.pop(topic_id, None)
+        self._names.put(topic_id, physical_topic)
+        self._absent_until_ms.discard(topic_id)
 
     def learn_absent(self, topic_id: bytes, now_ms: int) -> None:
         """Remember for a while that the broker knows no such ID."""
-        if len(self._absent_until_ms) >= MAX_TOPIC_IDS:
-            del self._absent_until_ms[next(iter(self._absent_until_ms))]
-        self._absent_until_ms[topic_id] = now_ms + ABSENT_FOR_MS
+        self._absent_until_ms.put(topic_id, now_ms + ABSENT_FOR_MS)
 
     def name_of(self, topic_id: bytes) -> bytes | None:
         """Return the physical topic's name, or None when the ID was not learnt."""
@@ -71,16 +69,17 @@ class MaskedIds:
     def __init__(self, new_id: Callable[[], bytes]) -> None:
         """Start empty. `new_id` makes 16 random bytes."""
         self._new_id = new_id
-        self._masks: dict[bytes, bytes] = {}
+        self._masks: BoundedMap[bytes, bytes] = BoundedMap(MAX_MASKED_IDS)
         self._originals: dict[bytes, bytes] = {}
 
     def mask(self, topic_id: bytes) -> bytes:
         """Return what stands for an ID, the same every time while it is remembered."""
         mask = self._masks.get(topic_id)
         if mask is None:
-            if len(self._masks) >= MAX_MASKED_IDS:
-                del self._originals[self._masks.pop(next(iter(self._masks)))]
-            mask = self._masks[topic_id] = self._new_id()
+            mask = self._new_id()
+            forgotten = self._masks.put(topic_id, mask)
+            if forgotten is not None:
+                del self._originals[forgotten[1]]
             self._originals[mask] = topic_id
         return mask
 

@@ -1,0 +1,39 @@
+"""A map that forgets what was put in first when it is full: how everything that clients can make grow is bounded."""
+
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class BoundedMap(Generic[K, V]):
+    """A dictionary of at most `limit` entries; every operation takes constant time.
+
+    (A plain dict would do but for its oldest entry: to find it, `next(iter(d))` walks over all that were deleted.)
+    """
+
+    __slots__ = ("_entries", "_limit")
+
+    def __init__(self, limit: int) -> None:
+        """Start empty."""
+        assert limit > 0
+        self._entries: OrderedDict[K, V] = OrderedDict()
+        self._limit = limit
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: K) -> V | None:
+        """Return the value, None when there is none or it was forgotten."""
+        return self._entries.get(key)
+
+    def put(self, key: K, value: V) -> tuple[K, V] | None:
+        """Set a value, which makes its entry the newest; return the entry that was forgotten for it, if one was."""
+        self._entries[key] = value
+        self._entries.move_to_end(key)
+        return self._entries.popitem(last=False) if len(self._entries) > self._limit else None
+
+    def discard(self, key: K) -> None:
+        """Forget an entry, if it is there."""
+        self._entries.pop(key, None)
