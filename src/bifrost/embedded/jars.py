@@ -201,7 +201,8 @@ def _download(jar: LockedJar, cache: Path, repository: str, cancelled: threading
 
 
 def _failed(jar: LockedJar, repository: str, reason: str) -> str:
-    return f"cannot download {jar.coordinate} from {repository}: {reason} (mirror: {REPOSITORY_VARIABLE})"
+    remedy = f"set {REPOSITORY_VARIABLE} to a mirror if that is not to be reached"
+    return f"cannot download {jar.coordinate} from {repository}: {reason}; {remedy}"
 
 
 def _download_once(jar: LockedJar, cache: Path, url: str, cancelled: threading.Event) -> None:

@@ -9,6 +9,7 @@ production: nothing is secured.
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import struct
 import tempfile
@@ -132,6 +133,11 @@ class EmbeddedKafka:
     def pids(self) -> list[int]:
         """The process IDs of the brokers that were started and not stopped."""
         return [node.child.pid for node in self._nodes if node.child is not None]
+
+    @property
+    def is_running(self) -> bool:
+        """Whether every broker that was started and not stopped is still alive."""
+        return all(node.child.exit_status() is None for node in self._nodes if node.child is not None)
 
     @property
     def log_file(self) -> Path:
@@ -267,7 +273,7 @@ class EmbeddedKafka:
         first = self._nodes[0]
         if not (first.log_dir / "meta.properties").exists():
             tool = ["kafka.tools.StorageTool", "format", "-t", random_id(), "-c", str(first.properties_file)]
-            child = Child(self._java(tool), log_file=first.directory / "format.log")
+            child = Child(self._java(tool), log_file=first.directory / "format.log", env=self._environment())
             if not child.wait(START_TIMEOUT_S) or child.exit_status() != 0:
                 child.stop()
                 raise KafkaError(f"Kafka {self.version} could not format its storage:\n{tail(child.log())}")
@@ -291,14 +297,16 @@ class EmbeddedKafka:
             f"{logger}defaultLogLevel=warn",
             f"{logger}showDateTime=true",
             f"{logger}dateTimeFormat=HH:mm:ss.SSS",
-            "-cp",
-            self._class_path,
             *main,
         ]
 
     def _launch(self, node: _Node) -> Child:
         command = self._java(["kafka.Kafka", str(node.properties_file)])
-        return Child(command, log_file=self.broker_log_file(node.node_id))
+        return Child(command, log_file=self.broker_log_file(node.node_id), env=self._environment())
+
+    def _environment(self) -> dict[str, str]:
+        # Not an argument: fifty paths would make every listing of processes unreadable.
+        return {**os.environ, "CLASSPATH": self._class_path}
 
     def _await_ready(self, nodes: Sequence[_Node], timeout_s: float) -> None:
         """Wait until each of `nodes` answers a Metadata request with every running broker."""

@@ -1,5 +1,7 @@
 """Which filters see which API, and in which order: the one place that knows them all."""
 
+from typing import Any
+
 from bifrost.filters.authorized_operations import AuthorizedOperationsFilter
 from bifrost.filters.broker_address import BrokerAddressFilter
 from bifrost.filters.cluster_id import RequestClusterIdFilter, ResponseClusterIdFilter
@@ -14,6 +16,8 @@ from bifrost.filters.fetch import FetchFilter
 from bifrost.filters.filter import Filter
 from bifrost.filters.find_coordinator import FindCoordinatorFilter
 from bifrost.filters.group_description import GroupDescriptionFilter
+from bifrost.filters.group_heartbeat import ConsumerRegexFilter, EmptyGroupFilter, StreamsRegexFilter
+from bifrost.filters.list_transactions import ListTransactionsFilter
 from bifrost.filters.log_dirs import LogDirsFilter
 from bifrost.filters.metadata import MetadataFilter
 from bifrost.filters.plan import Plans
@@ -21,7 +25,9 @@ from bifrost.filters.refused import REFUSED, RefusedFilter
 from bifrost.filters.topic_creation import TopicCreationFilter
 from bifrost.filters.topic_deletion import TopicDeletionFilter
 from bifrost.filters.topic_partitions import TopicPartitionsFilter
+from bifrost.wire import messages
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
 
 _DECODED = frozenset(
     {
@@ -40,6 +46,11 @@ def build_plans() -> Plans:
     broker_address = BrokerAddressFilter()
     cluster_id = ResponseClusterIdFilter()
     authorized_operations = AuthorizedOperationsFilter()
+    no_group = ErrorCode.INVALID_GROUP_ID
+    no_group_id: dict[str, Any] = {
+        "error_code": ErrorCode.INVALID_REQUEST,
+        "error_message": "GroupId can't be empty.",
+    }
     filters: dict[int, tuple[Filter, ...]] = {
         ApiKey.PRODUCE: (broker_address,),
         ApiKey.FETCH: (FetchFilter(), RequestClusterIdFilter(), broker_address),
@@ -47,7 +58,10 @@ def build_plans() -> Plans:
         ApiKey.DESCRIBE_CLUSTER: (cluster_id, authorized_operations, broker_address),
         ApiKey.FIND_COORDINATOR: (FindCoordinatorFilter(), broker_address),
         ApiKey.JOIN_GROUP: (JoinGroupFilter(),),
-        ApiKey.SYNC_GROUP: (SyncGroupFilter(),),
+        ApiKey.SYNC_GROUP: (
+            EmptyGroupFilter(messages.SyncGroupResponse, error_code=no_group),
+            SyncGroupFilter(),
+        ),
         ApiKey.DESCRIBE_GROUPS: (DescribeGroupsFilter(),),
         ApiKey.CREATE_TOPICS: (TopicCreationFilter(),),
         ApiKey.DELETE_TOPICS: (TopicDeletionFilter(),),
@@ -57,6 +71,21 @@ def build_plans() -> Plans:
         ApiKey.LIST_CONFIG_RESOURCES: (ListConfigResourcesFilter(),),
         ApiKey.DESCRIBE_LOG_DIRS: (LogDirsFilter(),),
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: (TopicPartitionsFilter(), authorized_operations),
+        ApiKey.LIST_TRANSACTIONS: (ListTransactionsFilter(),),
+        ApiKey.HEARTBEAT: (EmptyGroupFilter(messages.HeartbeatResponse, error_code=no_group),),
+        ApiKey.LEAVE_GROUP: (EmptyGroupFilter(messages.LeaveGroupResponse, error_code=no_group),),
+        ApiKey.CONSUMER_GROUP_HEARTBEAT: (
+            EmptyGroupFilter(messages.ConsumerGroupHeartbeatResponse, **no_group_id),
+            ConsumerRegexFilter(),
+        ),
+        ApiKey.SHARE_GROUP_HEARTBEAT: (
+            EmptyGroupFilter(messages.ShareGroupHeartbeatResponse, **no_group_id),
+        ),
+        ApiKey.STREAMS_GROUP_HEARTBEAT: (
+            EmptyGroupFilter(messages.StreamsGroupHeartbeatResponse, **no_group_id),
+            StreamsRegexFilter(),
+        ),
+        ApiKey.CONSUMER_GROUP_DESCRIBE: (GroupDescriptionFilter(),),
         ApiKey.SHARE_GROUP_DESCRIBE: (GroupDescriptionFilter(),),
         ApiKey.STREAMS_GROUP_DESCRIBE: (GroupDescriptionFilter(),),
         ApiKey.SHARE_FETCH: (broker_address,),

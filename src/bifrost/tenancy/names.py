@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from typing import NewType
 
 from bifrost.config.name_template import NameTemplate
+from bifrost.tenancy.topic_regex import confine, original
 
 VirtualTopic = NewType("VirtualTopic", bytes)
 """A topic as the tenant calls it, in UTF-8."""
@@ -134,6 +135,18 @@ class TenantNames:
         if not transactional_id.startswith(self.prefix):
             return None
         return VirtualTransactionalId(transactional_id[len(self.prefix) :])
+
+    def confined_regex(self, regex: str) -> str:
+        """Return the pattern with which the broker finds what the tenant's pattern finds, within the namespace only.
+
+        Raises:
+            InvalidRegex: the pattern does not parse, or cannot be confined.
+        """
+        return confine(regex, self.prefix.decode())
+
+    def original_regex(self, physical_regex: str) -> str | None:
+        """Return the pattern as the tenant wrote it, None when it is not the tenant's."""
+        return original(physical_regex, self.prefix.decode())
 
     def virtual_text(self, text: bytes) -> bytes:
         """Return an error text of the broker without the tenant's prefixes, so that its names read as

@@ -21,6 +21,7 @@ from bifrost.tenancy.names import (
     VirtualTransactionalId,
 )
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID, MaskedIds, TopicIds
+from bifrost.tenancy.topic_regex import InvalidRegex
 from bifrost.wire.engine import Names
 from bifrost.wire.entity import Entity
 from bifrost.wire.errors import MalformedFrame
@@ -33,6 +34,9 @@ MAX_REMEMBERED_BYTES = 512
 
 MAX_STRING_BYTES = 0x7FFF
 """The longest string of the protocol."""
+
+MAX_REGEXES = 256
+"""Patterns remembered for a tenant: they may be long, and clients with one send it with every heartbeat (KIP-848)."""
 
 _LEGAL_TOPIC = re.compile(rf"(?!\.{{1,2}}$)[a-zA-Z0-9._-]{{1,{MAX_TOPIC_NAME_LENGTH}}}")
 """What Topic.validate accepts."""
@@ -75,11 +79,14 @@ class Namespace:
         for direction in (self.to_physical, self.to_virtual):
             for entity in (Entity.TOPIC_NAME, Entity.GROUP_ID, Entity.TRANSACTIONAL_ID, Entity.TOPIC_ID):
                 direction.tables[entity] = {}
+        self.to_physical.tables[Entity.TOPIC_REGEX] = {}
 
     def physical(self, entity: int, value: bytes) -> bytes | None:
         """Return what the broker calls `value`; None for an ID that must be looked up, or a name nobody may send."""
         table = self.to_physical.tables[entity]
         known = None if table is None else table.get(value)
+        if known is None and entity == Entity.GROUP_ID and not value:
+            return self.names.physical_group(VirtualGroup(value))
         return self._missing_physical(entity, value) if known is None else known
 
     def virtual(self, entity: int, value: bytes) -> bytes | None:
@@ -131,7 +138,8 @@ class Namespace:
             case Entity.TOPIC_NAME:
                 found: bytes | None = self.names.physical_topic(VirtualTopic(value))
             case Entity.GROUP_ID:
-                found = self.names.physical_group(VirtualGroup(value))
+                # The empty one must not pass unseen: where members join, a filter refuses it.
+                found = self.names.physical_group(VirtualGroup(value)) if value else None
             case Entity.TRANSACTIONAL_ID:
                 # Kafka refuses the empty one wherever it comes; prefixed it would be an ID like any other.
                 found = value and self.names.physical_transactional_id(VirtualTransactionalId(value))
@@ -139,6 +147,8 @@ class Namespace:
                 found = self._own_or_masked(value)
             case Entity.ERROR_TEXT:
                 return value
+            case Entity.TOPIC_REGEX:
+                found = self._confined(value)
             case _:
                 raise AssertionError(f"slot {slot} is never looked up")
         return self._remember(self.to_physical, slot, value, found)
@@ -156,9 +166,19 @@ class Namespace:
                 found = self._own_or_unmasked(value)
             case Entity.ERROR_TEXT:
                 return self.names.virtual_text(value)
+            case Entity.TOPIC_REGEX:
+                regex = self.names.original_regex(value.decode()) if value else ""
+                return None if regex is None else regex.encode()
             case _:
                 raise AssertionError(f"slot {slot} is never looked up")
         return self._remember(self.to_virtual, slot, value, found)
+
+    def _confined(self, regex: bytes) -> bytes | None:
+        """None when the pattern cannot be confined; the filters then say so. The empty one means "no pattern"."""
+        try:
+            return regex and self.names.confined_regex(regex.decode()).encode()
+        except InvalidRegex:
+            return None
 
     def _own_or_masked(self, topic_id: bytes) -> bytes | None:
         if topic_id == ZERO_TOPIC_ID:
@@ -193,7 +213,7 @@ class Namespace:
         if certain and len(found) <= MAX_REMEMBERED_BYTES:
             table = direction.tables[slot]
             assert table is not None
-            if len(table) >= self._max_names:
+            if len(table) >= (MAX_REGEXES if slot == Entity.TOPIC_REGEX else self._max_names):
                 table.clear()
             table[value] = found
         return found

@@ -1,0 +1,31 @@
+"""ListTransactions v2 (KIP-1152): the broker matches a pattern with the transactional IDs of everybody.
+
+Confined to the namespace like the pattern of a subscription; a pattern that cannot be is answered as one that does not
+compile.
+"""
+
+from typing import Any, ClassVar
+
+from bifrost.filters.filter import Exchange, RequestFilter
+from bifrost.tenancy.topic_regex import InvalidRegex
+from bifrost.wire.entity import Entity
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from bifrost.wire.messages import ListTransactionsResponse
+
+
+class ListTransactionsFilter(RequestFilter):
+    """Confines the pattern; which transactions are the tenant's is the namespace's work."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.TRANSACTIONAL_ID_REGEX})
+
+    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+        """Translate the pattern, or refuse it."""
+        if not request.transactional_id_pattern:
+            return None  # Null and empty both mean "no pattern".
+        names = exchange.scope.namespace.names
+        try:
+            request.transactional_id_pattern = names.confined_regex(request.transactional_id_pattern)
+        except InvalidRegex:
+            return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+        return None
