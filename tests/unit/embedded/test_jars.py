@@ -104,7 +104,7 @@ def test_missing_jar_names_repository_and_remedy(app_jar: Path) -> None:
     app_jar.unlink()
 
     with pytest.raises(
-        JarError, match=r"org\.example:app:1\.0 from file:.*\(mirror: BIFROST_MAVEN_REPOSITORY\)"
+        JarError, match=r"org\.example:app:1\.0 from file:.*; set BIFROST_MAVEN_REPOSITORY to a mirror"
     ):
         jars.resolve(COORDINATES)
 
