@@ -60,8 +60,15 @@ class Transcript:
 
     def fail(self, problem: str) -> None:
         """Fail the test with what led here."""
-        raise AssertionError("\n".join([*self.lines, f"!! {problem}"]))
+        raise AssertionError("\n".join(map(_shortened, [*self.lines, f"!! {problem}"])))
 
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}..."
+
+
+MAX_LINE = 1000
+"""Characters of a line of a transcript that are shown."""
 
 Step = Callable[["Playbook"], str]
 """Plays or checks something, and returns its line of the transcript."""

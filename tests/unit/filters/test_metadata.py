@@ -1,0 +1,155 @@
+import pytest
+
+from bifrost.wire.error_codes import ErrorCode
+from support import messages
+from support.messages import metadata, metadata_of, topic_id
+from support.playbook import broker_answers, client_sends, to_broker, to_client
+from support.stage import Stage
+
+ALL_VERSIONS = range(14)
+INVALID, UNKNOWN = ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def failed(name: str, error_code: ErrorCode):
+    return messages.MetadataResponse(topics=[{"name": name, "error_code": error_code}])
+
+
+def all_topics(version: int):
+    # Before v1 an empty list means all.
+    return messages.MetadataRequest(topics=[] if version == 0 else None)
+
+
+@pytest.mark.parametrize("version", ALL_VERSIONS)
+def test_an_own_topic_is_described(stage: Stage, version: int) -> None:
+    assert (
+        stage.play()
+        >> client_sends(metadata("orders"), version)
+        << to_broker(metadata("__vt_acme_orders"))
+        >> broker_answers(metadata_of("__vt_acme_orders"))
+        << to_client(metadata_of("orders", tenant="acme"))
+    )
+
+
+@pytest.mark.parametrize("version", ALL_VERSIONS)
+def test_a_hidden_topic_does_not_exist(stage: Stage, version: int) -> None:
+    assert (
+        stage.play("acme")
+        >> client_sends(metadata("users"), version)
+        << to_broker(metadata("__vt_acme_/users"))
+        >> broker_answers(failed("__vt_acme_/users", INVALID))
+        << to_client(failed("users", UNKNOWN))
+    )
+
+
+def test_a_hidden_and_an_unknown_topic_are_answered_the_same_in_every_byte(stage: Stage) -> None:
+    # users exists, for globex; nosuch exists nowhere.
+    answers = []
+    for name in ("users", "nosuch"):
+        book = stage.play("acme") >> client_sends(metadata(name)) << to_broker(metadata(f"__vt_acme_/{name}"))
+        book >> broker_answers(failed(f"__vt_acme_/{name}", INVALID))
+        answers.append(book.said.to_client.popleft())
+
+    assert answers[0].replace(b"\x06users", b"\x07nosuch") == answers[1]
+
+
+@pytest.mark.parametrize("version", ALL_VERSIONS)
+def test_an_own_topic_that_the_broker_lacks_is_answered_as_a_hidden_one(stage: Stage, version: int) -> None:
+    assert (
+        stage.play()
+        >> client_sends(metadata("events"), version)
+        << to_broker(metadata("__vt_acme_events"))
+        >> broker_answers(failed("__vt_acme_events", UNKNOWN))
+        << to_client(failed("events", UNKNOWN))
+    )
+
+
+@pytest.mark.parametrize("version", [0, 4, 13])
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "/orders", ".", "..", "x" * 250, "ä"])
+def test_a_name_that_no_topic_can_have_is_invalid(stage: Stage, version: int, name: str) -> None:
+    assert (
+        stage.play()
+        >> client_sends(metadata(name), version)
+        << to_broker(metadata(f"__vt_acme_/{name}"))
+        >> broker_answers(failed(f"__vt_acme_/{name}", INVALID))
+        << to_client(failed(name, INVALID))
+    )
+
+
+@pytest.mark.parametrize("version", ALL_VERSIONS)
+def test_all_topics_are_all_of_the_tenant(stage: Stage, version: int) -> None:
+    on_the_broker = [
+        "__consumer_offsets",
+        "__vt_acme_orders",
+        "__vt_acme_users",  # under its prefix, but not in its list
+        "__vt_globex_orders",
+        "__vt_initech_x",
+        "orders",
+        "__vt_acme_audit.log",
+    ]
+    assert (
+        stage.play("acme")
+        >> client_sends(all_topics(version), version)
+        << to_broker(all_topics(version))
+        >> broker_answers(metadata_of(*on_the_broker))
+        << to_client(metadata_of("orders", "audit.log", tenant="acme"))
+    )
+
+
+@pytest.mark.parametrize("version", [1, 13])
+def test_no_topics_are_no_topics(stage: Stage, version: int) -> None:
+    assert stage.play() >> client_sends(metadata(), version) << to_broker(metadata())
+
+
+@pytest.mark.parametrize("version", [10, 11, 12, 13])
+def test_an_own_topic_is_described_by_its_id(stage: Stage, version: int) -> None:
+    own = stage.topic("__vt_acme_orders")
+    asked = messages.MetadataRequest(topics=[{"topic_id": own, "name": None}])
+    assert (
+        stage.play()
+        >> client_sends(asked, version)
+        << to_broker(asked)
+        >> broker_answers(metadata_of("__vt_acme_orders"))
+        << to_client(metadata_of("orders", tenant="acme"))
+    )
+
+
+def test_a_dynamic_namespace_has_every_topic_under_its_prefix(stage: Stage) -> None:
+    assert (
+        stage.play("initech")
+        >> client_sends(all_topics(13))
+        << to_broker(all_topics(13))
+        >> broker_answers(metadata_of("__vt_initech_a", "__vt_initech__b", "__vt_initech_", "__vt_initec_c"))
+        << to_client(metadata_of("a", "_b", tenant="initech"))
+    )
+
+
+def test_the_operations_of_a_tenant_are_told_where_it_asks(stage: Stage) -> None:
+    everything = 0b1_1111_1111_1000
+    asked, physical = (
+        messages.MetadataRequest(topics=[{"name": name}], include_topic_authorized_operations=True)
+        for name in ("orders", "__vt_acme_orders")
+    )
+    answer = metadata_of("__vt_acme_orders")
+    answer.topics[0].topic_authorized_operations = everything
+    expected = metadata_of("orders", tenant="acme")
+    expected.topics[0].topic_authorized_operations = everything & ~(1 << 6 | 1 << 9 | 1 << 12)
+
+    book = stage.play() >> client_sends(asked) << to_broker(physical) >> broker_answers(answer)
+
+    assert book << to_client(expected)
+
+
+def test_an_error_of_the_whole_answer_passes(stage: Stage) -> None:
+    error = messages.MetadataResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
+    book = stage.play() >> client_sends(metadata("orders")) << to_broker(metadata("__vt_acme_orders"))
+
+    assert book >> broker_answers(error) << to_client(error)
+
+
+def test_topics_are_known_by_their_ids_from_then_on(stage: Stage) -> None:
+    book = stage.play() >> client_sends(all_topics(13)) << to_broker(all_topics(13))
+
+    book >> broker_answers(metadata_of("__vt_acme_orders")) << to_client(metadata_of("orders", tenant="acme"))
+
+    assert book
+    assert stage.topic_ids.name_of(topic_id("__vt_acme_orders")) == b"__vt_acme_orders"

@@ -1,0 +1,108 @@
+import pytest
+
+from bifrost.wire.error_codes import ErrorCode
+from support import messages
+from support.messages import topic_id
+from support.playbook import broker_answers, client_sends, learns, looks_up, to_broker, to_client
+from support.stage import Stage, Tenant
+
+VERSIONS = range(1, 7)
+DENIED, UNKNOWN = ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+UNKNOWN_ID = ErrorCode.UNKNOWN_TOPIC_ID
+
+
+@pytest.fixture
+def allowed() -> Stage:
+    """acme may delete its topics, globex may not."""
+    return Stage(
+        {"acme": Tenant(("orders", "billing"), allow_topic_deletion=True), "globex": Tenant(("users",))}
+    )
+
+
+def delete(*names: str, version: int):
+    if version < 6:
+        return messages.DeleteTopicsRequest(topic_names=list(names), timeout_ms=1000)
+    return messages.DeleteTopicsRequest(topics=[{"name": name} for name in names], timeout_ms=1000)
+
+
+def delete_by_id(*topic_ids: bytes):
+    topics = [{"name": None, "topic_id": one} for one in topic_ids]
+    return messages.DeleteTopicsRequest(topics=topics, timeout_ms=1000)
+
+
+def result(name: str | None, error_code: ErrorCode = ErrorCode.NONE, topic_id: bytes = bytes(16)):
+    text = None if error_code == ErrorCode.NONE else error_code.message
+    return {"name": name, "topic_id": topic_id, "error_code": error_code, "error_message": text}
+
+
+def results(*responses):
+    return messages.DeleteTopicsResponse(responses=list(responses))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_topics_are_not_deleted_unless_the_operator_allows_it(stage: Stage, version: int) -> None:
+    book = stage.play() >> client_sends(delete("orders", "billing", version=version), version)
+
+    assert book << to_client(results(result("orders", DENIED), result("billing", DENIED)))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_hidden_topic_does_not_exist_rather_than_being_denied(stage: Stage, version: int) -> None:
+    book = stage.play() >> client_sends(delete("users", "nosuch", "orders", version=version), version)
+
+    assert book << to_client(
+        results(result("users", UNKNOWN), result("nosuch", UNKNOWN), result("orders", DENIED))
+    )
+
+
+def test_an_id_is_refused_by_whose_it_is(stage: Stage) -> None:
+    own, foreign = stage.topic("__vt_acme_orders"), stage.topic("__vt_globex_orders")
+    absent = topic_id("absent")
+
+    book = stage.play() >> client_sends(delete_by_id(own, foreign, absent)) << looks_up({absent})
+
+    assert (
+        book
+        >> learns({absent: None})
+        << to_client(
+            results(
+                result("orders", DENIED, own),
+                result(None, UNKNOWN_ID, foreign),
+                result(None, UNKNOWN_ID, absent),
+            )
+        )
+    )
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_where_it_is_allowed_own_topics_are_deleted(allowed: Stage, version: int) -> None:
+    assert (
+        allowed.play()
+        >> client_sends(delete("orders", "users", version=version), version)
+        << to_broker(delete("__vt_acme_orders", "__vt_acme_/users", version=version))
+        >> broker_answers(results(result("__vt_acme_orders"), result("__vt_acme_/users", UNKNOWN)))
+        << to_client(results(result("orders"), result("users", UNKNOWN)))
+    )
+
+
+def test_own_topics_are_deleted_by_id_and_foreign_ones_do_not_exist(allowed: Stage) -> None:
+    own, foreign = allowed.topic("__vt_acme_orders"), allowed.topic("__vt_globex_users")
+    masked = allowed.masked(foreign)
+    assert (
+        allowed.play()
+        >> client_sends(delete_by_id(own, foreign))
+        << to_broker(delete_by_id(own, masked))
+        >> broker_answers(results(result("__vt_acme_orders", topic_id=own), result(None, UNKNOWN_ID, masked)))
+        << to_client(results(result("orders", topic_id=own), result(None, UNKNOWN_ID, foreign)))
+    )
+
+
+def test_what_one_tenant_may_another_may_not(allowed: Stage) -> None:
+    book = allowed.play("globex") >> client_sends(delete("users", version=6))
+
+    assert book << to_client(results(result("users", DENIED)))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_topics_are_answered_with_none(stage: Stage, version: int) -> None:
+    assert stage.play() >> client_sends(delete(version=version), version) << to_client(results())
