@@ -12,7 +12,7 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from support.clients import Endpoint
 from support.gateway_process import HOST, GatewayProcess
 from support.raw_client import RawClient
-from support.raw_operations import await_coordinator, create_topic, delete_topic
+from support.raw_operations import create_topic, delete_topic, warm_up
 
 StartGateway = Callable[..., GatewayProcess]
 FreshTopic = Callable[..., bytes]
@@ -41,9 +41,7 @@ def gateway(
 ) -> Iterator[GatewayProcess]:
     """A gateway with the tenants acme (a list of topics), globex (dynamic) and initech (dynamic, may delete)."""
     with RawClient(broker) as client:
-        # The first group and the first transaction create internal topics; no test should wait for that.
-        await_coordinator(client, "warm-up")
-        await_coordinator(client, "warm-up", key_type=1)
+        warm_up(client)
     with GatewayProcess(tmp_path_factory.mktemp("gateway"), kafka.bootstrap) as process:
         yield process
 

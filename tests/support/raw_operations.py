@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
 from bifrost.wire.messages import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
+    DescribeConfigsRequest,
     FetchRequest,
     FindCoordinatorRequest,
+    InitProducerIdRequest,
+    ListOffsetsRequest,
     MetadataRequest,
+    OffsetFetchRequest,
     ProduceRequest,
 )
 from support.raw_client import RawClient
@@ -22,6 +27,7 @@ from support.record_batches import build_batch
 WAIT_S = 20.0
 PRODUCE_BY_NAME, FETCH_BY_NAME = 12, 12
 """The last versions that name topics; later ones have IDs (KIP-516)."""
+LIST_OFFSETS = 7
 
 
 def metadata_of(client: RawClient, *names: str) -> list[Any]:
@@ -39,24 +45,70 @@ def topic_id_of(client: RawClient, name: str) -> bytes:
     return bytes(topic.topic_id)
 
 
-def create_topic(client: RawClient, name: str, partitions: int = 1) -> bytes:
+def create_topic(
+    client: RawClient, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+) -> bytes:
     """Create a topic, wait until its partitions have leaders, and return its ID."""
-    topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+    topic = CreateTopicsRequest.CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=1,
+        configs=[
+            CreateTopicsRequest.CreatableTopicConfig(name=key, value=value)
+            for key, value in (configs or {}).items()
+        ],
+    )
     response = client.request(CreateTopicsRequest(topics=[topic]), client.newest(ApiKey.CREATE_TOPICS))
     assert response.topics[0].error_code == ErrorCode.NONE, response
     return await_topic(client, name, partitions)
 
 
 def await_topic(client: RawClient, name: str, partitions: int = 1) -> bytes:
-    """Wait until a topic has so many partitions, each with a leader, and return its ID."""
+    """Wait until a topic has so many partitions, each with a leader that serves it, and return its ID."""
     deadline = time.monotonic() + WAIT_S
     while True:
         (topic,) = metadata_of(client, name)
         ready = [one for one in topic.partitions if one.error_code == ErrorCode.NONE and one.leader_id >= 0]
-        if len(ready) == partitions:
+        if len(ready) == partitions and _is_served(client, name, partitions):
             return bytes(topic.topic_id)
         assert time.monotonic() < deadline, topic
         time.sleep(0.02)
+
+
+def await_offset(client: RawClient, topic: str, offset: int, *, isolation_level: int = 0) -> None:
+    """Wait until the first partition of a topic ends at `offset`, for readers of an isolation level."""
+    wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=-1)
+    named = ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[wanted])
+    request = ListOffsetsRequest(replica_id=-1, isolation_level=isolation_level, topics=[named])
+    deadline = time.monotonic() + WAIT_S
+    while (answer := client.request(request, LIST_OFFSETS).topics[0].partitions[0]).offset != offset:
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.01)
+
+
+def await_config(client: RawClient, kind: int, name: str, config: str, expected: str) -> None:
+    """Wait until a changed config is in force: the broker applies it after it has answered."""
+    resource = DescribeConfigsRequest.DescribeConfigsResource(
+        resource_type=kind, resource_name=name, configuration_keys=[config]
+    )
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        (result,) = client.request(DescribeConfigsRequest(resources=[resource]), 4).results
+        if [one.value for one in result.configs] == [expected]:
+            return
+        assert time.monotonic() < deadline, result
+        time.sleep(0.01)
+
+
+def _is_served(client: RawClient, name: str, partitions: int) -> bool:
+    """Whether the leader has the partitions' logs: it is named before it does."""
+    wanted = [
+        ListOffsetsRequest.ListOffsetsPartition(partition_index=partition, timestamp=-1)
+        for partition in range(partitions)
+    ]
+    named = ListOffsetsRequest.ListOffsetsTopic(name=name, partitions=wanted)
+    response = client.request(ListOffsetsRequest(replica_id=-1, topics=[named]), LIST_OFFSETS)
+    return all(one.error_code == ErrorCode.NONE for one in response.topics[0].partitions)
 
 
 def delete_topic(client: RawClient, name: str) -> None:
@@ -66,6 +118,11 @@ def delete_topic(client: RawClient, name: str) -> None:
     response = client.request(request, client.newest(ApiKey.DELETE_TOPICS))
     accepted = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assert response.responses[0].error_code in accepted, response
+    await_no_topic(client, name)
+
+
+def await_no_topic(client: RawClient, name: str) -> None:
+    """Wait until a topic that was deleted is gone."""
     deadline = time.monotonic() + WAIT_S
     while metadata_of(client, name)[0].error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         assert time.monotonic() < deadline
@@ -123,12 +180,30 @@ def records_of(client: RawClient, topic: str, partition: int = 0) -> bytes:
     return bytes(answered.records or b"")
 
 
-def await_coordinator(client: RawClient, key: str, key_type: int = 0) -> None:
-    """Wait until a group (0) or a transactional ID (1) has a coordinator: its topic is created by asking."""
+def warm_up(client: RawClient) -> None:
+    """Wait until a new cluster has what the first groups and transactions create, so that no test does.
+
+    Consecutive keys fall into consecutive partitions of the internal topics (by Java's hash code), of which
+    the embedded Kafka has four.
+    """
+    for number in range(4):
+        key = f"warm-up-{number}"
+        group = OffsetFetchRequest.OffsetFetchRequestGroup(group_id=key, topics=None)
+        _await(client, FindCoordinatorRequest(key_type=0, coordinator_keys=[key]), 4)
+        _await(client, FindCoordinatorRequest(key_type=1, coordinator_keys=[key]), 4)
+        _await(client, OffsetFetchRequest(groups=[group]), 8)
+        _await(client, InitProducerIdRequest(transactional_id=key, transaction_timeout_ms=1000), 4)
+
+
+def _await(client: RawClient, message: Message, version: int) -> None:
+    """Send a request until its answer has no error; its error code is on top, or in its only list."""
     deadline = time.monotonic() + WAIT_S
     while True:
-        response = client.request(FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key]), 4)
-        if response.coordinators[0].error_code == ErrorCode.NONE:
+        response = client.request(message, version)
+        (holder,) = (
+            getattr(response, "coordinators", None) or getattr(response, "groups", None) or (response,)
+        )
+        if holder.error_code == ErrorCode.NONE:
             return
         assert time.monotonic() < deadline, response
-        time.sleep(0.05)
+        time.sleep(0.02)

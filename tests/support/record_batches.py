@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from struct import Struct
 
-TIMESTAMP_MS = 1_700_000_000_000
-"""Create time of the first record of a batch; each further one is a millisecond later."""
+TIMESTAMP_MS = (int(time.time()) - 60) * 1000
+"""Create time of the first record of every batch of a session; each further one is a millisecond later.
+
+Not a date of long ago: a broker looks for what is past its retention soon after its start.
+"""
 
 
 def build_batch(
@@ -33,3 +39,44 @@ def build_batch(
     for offset, value in enumerate(values):
         builder.append(offset, timestamp=TIMESTAMP_MS + offset, key=None, value=value, headers=[])
     return bytes(builder.build())
+
+
+_HEADER = Struct(">qiibIhiqqqhii")
+_CONTROL = 0x20
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One record batch (v2); what Kafka makes up is told apart from what the producer sent."""
+
+    base_offset: int
+    length: int
+    partition_leader_epoch: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp_ms: int
+    max_timestamp_ms: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+    payload: bytes
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it is a transaction's end, written by the broker."""
+        return bool(self.attributes & _CONTROL)
+
+
+def read_batches(records: bytes) -> Iterator[Batch]:
+    """Yield the batches of a Fetch response, whose last one may be cut."""
+    start = 0
+    while start + _HEADER.size <= len(records):
+        base_offset, length, epoch, magic, *rest = _HEADER.unpack_from(records, start)
+        end = start + 12 + length
+        if end > len(records):
+            return
+        assert magic == 2
+        yield Batch(base_offset, length, epoch, *rest, records[start + _HEADER.size : end])
+        start = end

@@ -1,0 +1,152 @@
+"""Every API at every version: what a client is told through the gateway is what the broker tells it directly.
+
+Each scenario is played twice, against the broker and as a tenant, with the same names, and all answers are compared
+field by field, with the records byte by byte. Where the two may differ is written down here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import admin_scenarios as admin
+import data_scenarios as data
+import group_scenarios as group
+import pytest
+import share_scenarios as share
+import transaction_scenarios as transaction
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.entities import SERVED
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import MetadataRequest
+from bifrost.wire.schema import request_schema
+from support.clients import Endpoint
+from support.gateway_process import GatewayProcess
+from support.raw_client import RawClient
+from support.worlds import CLOSED, ConnectionClosedError, World, differences
+
+Scenario = Callable[[World, int], None]
+
+SCENARIOS: dict[ApiKey, tuple[Scenario, ...]] = {
+    ApiKey.PRODUCE: (data.produce, data.produce_rejected_records, data.produce_with_acks_0),
+    ApiKey.FETCH: (data.fetch, transaction.fetch_of_transactions),
+    ApiKey.LIST_OFFSETS: (data.list_offsets,),
+    ApiKey.METADATA: (data.metadata, data.metadata_that_creates),
+    ApiKey.OFFSET_COMMIT: (group.offset_commit,),
+    ApiKey.OFFSET_FETCH: (group.offset_fetch,),
+    ApiKey.FIND_COORDINATOR: (group.find_coordinator,),
+    ApiKey.JOIN_GROUP: (group.join_group,),
+    ApiKey.HEARTBEAT: (group.heartbeat,),
+    ApiKey.LEAVE_GROUP: (group.leave_group,),
+    ApiKey.SYNC_GROUP: (group.sync_group,),
+    ApiKey.DESCRIBE_GROUPS: (group.describe_groups,),
+    ApiKey.LIST_GROUPS: (group.list_groups,),
+    ApiKey.API_VERSIONS: (admin.api_versions,),
+    ApiKey.CREATE_TOPICS: (admin.create_topics,),
+    ApiKey.DELETE_TOPICS: (admin.delete_topics,),
+    ApiKey.DELETE_RECORDS: (admin.delete_records,),
+    ApiKey.INIT_PRODUCER_ID: (transaction.init_producer_id,),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (data.offset_for_leader_epoch,),
+    ApiKey.ADD_PARTITIONS_TO_TXN: (transaction.add_partitions_to_txn,),
+    ApiKey.ADD_OFFSETS_TO_TXN: (transaction.add_offsets_to_txn,),
+    ApiKey.END_TXN: (transaction.end_txn,),
+    ApiKey.TXN_OFFSET_COMMIT: (transaction.txn_offset_commit,),
+    ApiKey.DESCRIBE_CONFIGS: (admin.describe_configs,),
+    ApiKey.CREATE_PARTITIONS: (admin.create_partitions,),
+    ApiKey.DELETE_GROUPS: (group.delete_groups,),
+    ApiKey.OFFSET_DELETE: (group.offset_delete,),
+    ApiKey.DESCRIBE_CLUSTER: (admin.describe_cluster,),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (admin.describe_topic_partitions,),
+    ApiKey.SHARE_GROUP_HEARTBEAT: (share.share_group_heartbeat,),
+    ApiKey.SHARE_GROUP_DESCRIBE: (share.share_group_describe,),
+    ApiKey.SHARE_FETCH: (share.share_fetch,),
+    ApiKey.SHARE_ACKNOWLEDGE: (share.share_acknowledge,),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (share.describe_share_group_offsets,),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: (share.alter_share_group_offsets,),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: (share.delete_share_group_offsets,),
+    ApiKey.STREAMS_GROUP_DESCRIBE: (share.streams_group_describe,),
+    ApiKey.DESCRIBE_TRANSACTIONS: (transaction.describe_transactions,),
+    ApiKey.DESCRIBE_PRODUCERS: (transaction.describe_producers,),
+    ApiKey.ALTER_CONFIGS: (admin.alter_configs,),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: (admin.incremental_alter_configs,),
+    ApiKey.LIST_CONFIG_RESOURCES: (admin.list_config_resources,),
+    ApiKey.DESCRIBE_LOG_DIRS: (admin.describe_log_dirs,),
+}
+
+GATEWAY_ONLY = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
+"""A broker's listener without SASL has none of these; tenancy/test_authentication.py has them."""
+
+BROKERS_ONLY = {(ApiKey.ADD_PARTITIONS_TO_TXN, 4), (ApiKey.ADD_PARTITIONS_TO_TXN, 5)}
+"""Sent by brokers to each other, and not offered to clients."""
+
+PRESENTED_ONLY = {(ApiKey.PRODUCE, version) for version in range(3)}
+"""A broker lists these for old librdkafka's sake and closes the connection when they come (KAFKA-18659)."""
+
+
+def cases() -> Iterator[tuple[ApiKey, int, Scenario]]:
+    """Yield every version that the schemas have of every API, with each of the API's scenarios."""
+    for api_key, scenarios in SCENARIOS.items():
+        for version in request_schema(api_key).versions:
+            for scenario in scenarios:
+                yield api_key, version, scenario
+
+
+@pytest.fixture(scope="module")
+def worlds(kafka: EmbeddedKafka, broker: Endpoint, gateway: GatewayProcess) -> Iterator[tuple[World, World]]:
+    """The broker, and the cluster of tenant initech."""
+    through = gateway.broker_endpoint("initech")
+    with RawClient.authenticated(through) as client:
+        cluster_id = client.request(MetadataRequest(topics=[]), 5).cluster_id
+    assert cluster_id != kafka.cluster_id
+    direct = World(broker, advertised_port=broker.port, cluster_id=kafka.cluster_id)
+    tenant = World(through, advertised_port=through.port, cluster_id=cluster_id)
+    yield direct, tenant
+    direct.close()
+    tenant.close()
+
+
+@pytest.mark.parametrize(
+    ("api_key", "version", "scenario"),
+    [pytest.param(*case, id=f"{case[0].name}-v{case[1]}-{case[2].__name__}") for case in cases()],
+)
+def test_same_answers_through_the_gateway(
+    worlds: tuple[World, World], api_key: ApiKey, version: int, scenario: Scenario
+) -> None:
+    direct, tenant = worlds
+    if (api_key, version) in BROKERS_ONLY:
+        assert direct.offers(api_key, version)
+        assert not tenant.offers(api_key, version)
+        return
+
+    is_offered = direct.offers(api_key, version)
+    assert tenant.offers(api_key, version) == is_offered
+    answers = [_play(world, scenario, version) for world in worlds]
+
+    if not is_offered:
+        # A broker closes the connection, and the scenario ends; the gateway says why, where there is room.
+        assert CLOSED in answers[0]
+        assert _is_refused(answers[1])
+        return
+    assert differences(*answers) == []
+    assert (answers[0] == [CLOSED]) == ((api_key, version) in PRESENTED_ONLY)
+    assert answers[0] != []
+
+
+def _is_refused(answers: list[Any]) -> bool:
+    refused = {"error_code": ErrorCode.UNSUPPORTED_VERSION}
+    return answers[-1] == CLOSED or refused.items() <= answers[-1].items()
+
+
+def _play(world: World, scenario: Scenario, version: int) -> list[Any]:
+    world.forget()
+    try:
+        scenario(world, version)
+    except ConnectionClosedError:
+        assert world.answers[-1] == CLOSED
+    return world.comparable()
+
+
+def test_every_served_api_has_a_scenario() -> None:
+    assert set(SCENARIOS) | GATEWAY_ONLY == set(SERVED)
