@@ -8,50 +8,60 @@ tenant's prefix followed by a non-empty virtual name that R matches. For R = `^o
 
 Nothing of the tenant's text is copied: R is parsed as RE2/J parses it, what is not understood is refused, and P is
 printed anew from escaped characters and a few constructs, each closed, so no parenthesis, `\Q` or flag of R reaches
-beyond its group. Captures and laziness, which no match depends on, are left out. The group's name holds R in
-hexadecimal and costs the broker nothing; `original` reads it back for ConsumerGroupDescribe.
+beyond its group. The group's name holds R in hexadecimal and costs the broker nothing; `original` reads it back for
+ConsumerGroupDescribe.
 
-Where the name begins, R sees the start of the text and P sees the prefix. Each part of R is therefore translated twice:
-`some`, what it matches at the start of the name with one character or more, and `later`, what it matches further on.
-`^` is nothing at the start and can't match later; `\b` looks at the character before, which at the start is the
-prefix's last, so there it is `\B` when that is a word character. What may be empty gives an alternative for each case:
-`.*\borders` becomes `.+\borders|\Borders`.
+Where the name begins, R sees the start of a text and P sees the prefix. So each part of R is translated twice, for
+the start of the name and for behind it (`regex_parts`): `^` is nothing at the start and never matches behind it; `\b`
+looks at the character before, which at the start is the prefix's last, so there it becomes `\B` where that is a word
+character. What may be empty gives both: `.*\borders` becomes `.+\borders|\Borders`.
 
-RE2/J has no limit of its own: `((a{1000}){1000}){1000}` takes a broker's heap, and `(?i)` before U+1C80 never returns
-(RE2/J 1.8 on Java 17), in the thread that serves all groups. Hence the limits below, and ASCII only under `(?i)`.
+RE2/J has no limits of its own: `((a{1000}){1000}){1000}` takes the broker's heap, and `(?i)` before a U+1C80 never
+returns (RE2/J 1.8, Java 17), in the thread that serves all groups. Hence limits here, and only ASCII under `(?i)`.
 
-Which regexes (read in the classes of Kafka 4.3.1; all full matches, `com.google.re2j.Matcher.matches`):
+Which regexes there are, as read in the classes of Kafka 4.3.1; all are full matches (`Matcher.matches` of RE2/J):
 
-* ConsumerGroupHeartbeat v1+ SubscribedTopicRegex: null is "unchanged" and empty is "none", not for this module.
-* ListTransactions v2 TransactionalIdPattern (KIP-1152), over transactional IDs: null and empty mean "all", so the
-  caller confines `(?s).*` instead.
-* StreamsGroupHeartbeat SourceTopicRegex: never evaluated, a broker refuses any; confined, it still is refused.
+* ConsumerGroupHeartbeat v1+ SubscribedTopicRegex. Null is "unchanged" and empty is "none": neither is for `confine`.
+* ListTransactions v2 TransactionalIdPattern (KIP-1152), over transactional IDs. Null and empty mean "all": confine
+  `(?s).*` instead.
+* StreamsGroupHeartbeat SourceTopicRegex is never evaluated: a broker refuses any. Confined, it is refused all the same.
 
-Kafka answers a bad regex with INVALID_REGULAR_EXPRESSION and repeats it in the error text; so should who catches
-`InvalidRegex`. Source: google/re2j 1.8, Parser, Simplify, Compiler and Machine.
+Kafka answers an invalid regex with INVALID_REGULAR_EXPRESSION and the parser's words. Source: google/re2j 1.8, Parser.
 """
 
 import re
-from dataclasses import dataclass, replace
 from functools import reduce
+
+from bifrost.tenancy.regex_parts import (
+    ALWAYS,
+    ATOM,
+    NEVER,
+    NEWLINE,
+    OTHER,
+    WORD,
+    InvalidRegex,
+    Part,
+    Piece,
+    Start,
+    alternative,
+    atom,
+    character,
+    unfolded,
+)
+
+__all__ = ["InvalidRegex", "confine", "original"]
 
 MAX_REGEX_BYTES = 4096
 """Longest regex of a tenant, in bytes of UTF-8: its copy in the group's name has twice as many."""
-MAX_CONFINED_LENGTH = 16_384
-"""Longest translation, in characters: with the group's name and the prefix it stays under the 32,767 of a string."""
-MAX_PROGRAM = 4000
-"""RE2/J instructions, counted from above: a name costs the broker instructions times characters (10 ms for the
-longest, warm), and from 18,000 on its matcher overflows the stack [measured, Java 17]."""
 MAX_NESTING = 50
 """Groups in groups: the parser here and RE2/J's compiler recurse; nobody nests that deep by hand."""
 MAX_REPEAT = 1000
 """The largest count in `{n,m}` that RE2/J takes."""
+UNICODE_CLASS_COST = 50
+"""What `\\pL` costs, in instructions: it is one with hundreds of ranges; `\\pL|` 1,000 times compiles for 5 s."""
 
-_UNICODE_CLASS_COST = 50
-"""A Unicode class is one instruction of hundreds of ranges: 1,000 of them in an alternation compile for 5 s."""
 _MARK = "(?P<bifrost_"
 _MAX_ASCII, _MAX_RUNE = 0x7F, 0x10FFFF
-
 _REPETITION = re.compile(r"(?:[*+?]|\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\})\??")
 _FLAGS = re.compile(r"\(\?([imsU]*)(?:-([imsU]+))?([:)])")
 _NAMED = re.compile(r"\(\?P?<([A-Za-z0-9_]+)>")
@@ -65,81 +75,41 @@ _PERL_CLASS = re.compile(r"\\[dDsSwW]")
 _POSIX_CLASS = re.compile(
     r"\[:\^?(?:alnum|alpha|ascii|blank|cntrl|digit|graph|lower|print|punct|space|upper|word|xdigit):\]"
 )
-_UNICODE_CLASS = re.compile(r"\\([pP])(?:\{(\^?)(\w+)\}|(\w))")
-# Of the scripts only these have ASCII characters, which is all that a topic name is made of.
-_UNICODE_NAMES = frozenset(
-    [
-        "Any",
-        "Common",
-        "Latin",
-        "C",
-        "Cc",
-        "Cf",
-        "Co",
-        "Cs",
-        "L",
-        "Ll",
-        "Lm",
-        "Lo",
-        "Lt",
-        "Lu",
-        "M",
-        "Mc",
-        "Me",
-        "Mn",
-        "N",
-        "Nd",
-        "Nl",
-        "No",
-        "P",
-        "Pc",
-        "Pd",
-        "Pe",
-        "Pf",
-        "Pi",
-        "Po",
-        "Ps",
-        "S",
-        "Sc",
-        "Sk",
-        "Sm",
-        "So",
-        "Z",
-        "Zl",
-        "Zp",
-        "Zs",
-    ]
+# Every general category that RE2/J knows; of the scripts those with ASCII characters, which is all a topic's name has.
+_UNICODE_CLASS = re.compile(
+    r"\\([pP])(?:\{(\^)?(Any|Common|Latin|C[cfos]?|L[lmotu]?|M[cen]?|N[dlo]?|P[cdefios]?|S[ckmo]?|Z[lps]?)\}"
+    r"|([CLMNPSZ]))"
 )
 
 
 def confine(regex: str, prefix: str) -> str:
-    """Return the physical regex that matches `prefix + name` for the non-empty names that `regex` matches, and
-    nothing else.
+    """Return the regex that matches `prefix + name` for the non-empty names that `regex` matches, and nothing else.
 
     Args:
-        regex: what the tenant sent, in RE2/J's syntax; may match nothing, then so does the result.
+        regex: what the tenant sent, in RE2/J's syntax. If it matches no name, neither does the result.
         prefix: what every physical name of the tenant begins with, not empty.
     Returns:
-        Printable ASCII, under 32,767 characters with any prefix of a topic; equal for equal arguments.
+        Printable ASCII, under 32,767 characters (a Kafka string) with any prefix of a topic.
     Raises:
-        InvalidRegex: RE2/J would refuse `regex`, or it is beyond a limit of this module.
+        InvalidRegex: RE2/J would refuse `regex`, or it is beyond a limit.
     """
-    assert prefix
+    assert prefix, "an empty prefix confines nothing"
     try:
         encoded = regex.encode()
     except UnicodeEncodeError as error:
-        raise InvalidRegex("a surrogate is no character", error.start) from error
+        raise InvalidRegex("a lone surrogate is no character", error.start) from error
     if len(encoded) > MAX_REGEX_BYTES:
-        raise InvalidRegex(f"the regular expression is longer than {MAX_REGEX_BYTES} bytes")
-    part = _Parser(regex, prefix).parse()
-    return f"{_head(prefix)}{encoded.hex()}>{_unfolded(part.some).text})"
+        raise InvalidRegex(f"longer than {MAX_REGEX_BYTES} bytes")
+    part = _Parser(regex, Start(prefix)).parse()
+    return f"{_head(prefix)}{encoded.hex()}>{unfolded(part.some).text})"
 
 
 def original(physical_regex: str, prefix: str) -> str | None:
-    """Return the regex of which `confine` made `physical_regex`, None when it was not made with this prefix."""
+    """Return the regex of which `confine` made `physical_regex`; None when it was not made with this prefix."""
     head = _head(prefix)
-    code = physical_regex[len(head) :].partition(">")[0]
-    if not physical_regex.startswith(head) or not re.fullmatch("(?:[0-9a-f]{2})*", code):
+    code, end, _ = physical_regex.removeprefix(head).partition(">")
+    is_confined = physical_regex.startswith(head) and physical_regex.endswith(")") and end
+    if not is_confined or re.fullmatch("(?:[0-9a-f]{2})*", code) is None:
         return None
     try:
         return bytes.fromhex(code).decode()
@@ -148,126 +118,87 @@ def original(physical_regex: str, prefix: str) -> str | None:
 
 
 def _head(prefix: str) -> str:
-    return "".join(_character(ord(char)) for char in prefix) + _MARK
+    return "".join(character(ord(char)) for char in prefix) + _MARK
 
 
 class _Parser:
     """A reader of RE2/J's syntax that translates as it reads."""
 
-    def __init__(self, text: str, prefix: str) -> None:
+    def __init__(self, text: str, start: Start) -> None:
         self._text = text
         self._at = 0
+        self._start = start
         self._flags: frozenset[str] = frozenset()
         self._depth = 0
         self._names: set[str] = set()
-        # RE2/J's word characters are ASCII.
-        after_word = re.search("[0-9A-Za-z_]$", prefix) is not None
-        word, other = (r"\B", r"\b") if after_word else (r"\b", r"\B")
-        self._gates = {
-            0: _NEVER,
-            _ALWAYS: _EMPTY,
-            _WORD: _Piece(word),
-            _OTHER | _NEWLINE: _Piece(other),
-            _NEWLINE: _Piece("(?m:$)"),
-            _WORD | _NEWLINE: _Piece(f"(?:{word}|(?m:$))", cost=3),
-        }
 
-    def parse(self) -> _Part:
+    def parse(self) -> Part:
         part = self._alternation()
         if self._at < len(self._text):
             raise InvalidRegex("unbalanced )", self._at)
         return part
 
-    def _gated(self, kinds: int, piece: _Piece) -> _Piece:
-        """Let `piece` match at the start only before these kinds of character."""
-        return _both(replace(self._gates[kinds], fold=piece.fold), piece)
-
-    def _joined(self, rest: _Part, first: _Part) -> _Part:
-        zero = first.zero & rest.zero
-        later = _both(first.later, rest.later)
-        plain = first.plain and (not first.zero or rest.plain)
-        if plain and not zero:
-            return _Part(zero, later, later, plain)
-        some = _either(_both(first.some, rest.later), self._gated(first.zero, rest.some))
-        return _Part(zero, some, later, plain)
-
-    def _repeated(self, part: _Part, low: int, high: int | None) -> _Part:
-        if high == 0:
-            return _NOTHING
-        zero = part.zero if low else _ALWAYS
-        later = _times(part.later, low, high)
-        if part.plain and not part.zero:
-            return _Part(zero, _times(part.later, max(low, 1), high), later, plain=True)
-        # The first turn that matches a character is the first of all, or, where a turn may match nothing at the
-        # start, any of the `low` that must be; later turns are no longer at the start.
-        more = None if high is None else high - 1
-        least = 0 if part.zero == _ALWAYS else max(low - 1, 0)
-        some = _both(part.some, _times(part.later, least, more))
-        if least and part.zero:
-            fewer = _both(part.some, _times(part.later, 0, None if more is None else more - 1))
-            some = _either(some, self._gated(part.zero, fewer))
-        return _Part(zero, some, later, part.plain)
-
-    def _alternation(self) -> _Part:
-        branches: list[_Part] = []
-        items: list[_Part] = []
+    def _alternation(self) -> Part:
+        branches: list[Part] = []
+        items: list[Part] = []
         is_repeated = False
         while self._at < len(self._text) and self._text[self._at] != ")":
             start = self._at
             if self._text[start] == "|":
                 self._at += 1
-                branches.append(reduce(self._joined, reversed(items), _NOTHING))
+                branches.append(self._start.sequence(items))
                 items, is_repeated = [], False
             elif repetition := _REPETITION.match(self._text, start):
                 self._at = repetition.end()
                 low, high = _counts(repetition)
                 if is_repeated or not items:
                     raise InvalidRegex("nested repetition" if items else "nothing to repeat", start)
-                items[-1], is_repeated = self._repeated(items[-1], low, high), True
+                items[-1], is_repeated = self._start.repeated(items[-1], low, high), True
             else:
                 items += self._items()
-                is_repeated = False
-        branches.append(reduce(self._joined, reversed(items), _NOTHING))
-        return reduce(_alternative, branches)
+                # A brace that opens no repetition is a character, which yet RE2/J lets nobody repeat.
+                is_repeated = self._text[start] == "{"
+        branches.append(self._start.sequence(items))
+        return reduce(alternative, branches)
 
-    def _items(self) -> list[_Part]:
-        """Read what follows up to a place where a repetition may stand; a `\\Q..\\E` or flags may be no item."""
+    def _items(self) -> list[Part]:
+        """Read up to the next place where a repetition may stand; flags are no item, `\\Q..\\E` is many or none."""
         start = self._at
         char = self._text[start]
         if char == "(":
             return self._group()
         if char == "[":
-            return [_atom(self._class())]
+            return [atom(self._class())]
         if char == "\\":
             return self._escape()
         self._at += 1
         match char:
             case "^":
-                later = self._piece("(?m:^)") if "m" in self._flags else _NEVER
-                return [_Part(_ALWAYS, _NEVER, later)]
+                later = self._piece("(?m:^)") if "m" in self._flags else NEVER
+                return [Part(ALWAYS, NEVER, later)]
             case "$" if "m" in self._flags:
-                return [_Part(_NEWLINE, _NEVER, self._piece("(?m:$)"))]
+                return [Part(NEWLINE, NEVER, self._piece("(?m:$)"))]
             case "$":
-                return [_Part(0, _NEVER, self._piece("$"))]
+                return [Part(0, NEVER, self._piece("$"))]
             case ".":
-                return [_atom(self._piece("(?s:.)" if "s" in self._flags else "."))]
+                return [atom(self._piece("(?s:.)" if "s" in self._flags else "."))]
             case _:
                 return [self._literal(ord(char), start)]
 
-    def _piece(self, text: str, cost: int = 1) -> _Piece:
-        return _Piece(text, _ATOM, cost, fold="i" in self._flags)
+    def _piece(self, text: str, cost: int = 1) -> Piece:
+        return Piece(text, ATOM, cost, fold="i" in self._flags)
 
-    def _literal(self, code: int, start: int) -> _Part:
+    def _literal(self, code: int, start: int) -> Part:
         self._require_foldable(code, code, start)
-        return _atom(self._piece(_character(code)))
+        return atom(self._piece(character(code)))
 
     def _require_foldable(self, low: int, high: int, start: int) -> None:
         # RE2/J walks the case variants of each, in a circle that for some of them is not one.
         is_everything = low <= ord("A") and high == _MAX_RUNE
         if "i" in self._flags and high > _MAX_ASCII and not is_everything:
-            raise InvalidRegex("(?i) is for ASCII only", start)
+            raise InvalidRegex("not ASCII under (?i)", start)
 
-    def _group(self) -> list[_Part]:
+    def _group(self) -> list[Part]:
         start = self._at
         outer = self._flags
         if flags := _FLAGS.match(self._text, start):
@@ -278,11 +209,11 @@ class _Parser:
                 return []
         elif named := _NAMED.match(self._text, start):
             if named[1] in self._names:
-                raise InvalidRegex("the name of a group stands twice", start)
+                raise InvalidRegex("two groups of one name", start)
             self._names.add(named[1])
             self._at = named.end()
         elif self._text.startswith("(?", start):
-            raise InvalidRegex("not RE2 syntax: a group (?", start)
+            raise InvalidRegex("no such group in RE2", start)
         else:
             self._at += 1
         self._depth += 1
@@ -296,10 +227,10 @@ class _Parser:
         self._flags = outer
         return [part]
 
-    def _escape(self) -> list[_Part]:
+    def _escape(self) -> list[Part]:
         start = self._at
         if text := self._class_escape():
-            return [_atom(self._piece(text, _cost(text)))]
+            return [atom(self._piece(text, 1 + _cost(text)))]
         code = self._text[start + 1 : start + 2]
         if code not in ("A", "z", "b", "B", "Q"):
             return [self._literal(self._escaped_character(), start)]
@@ -310,10 +241,10 @@ class _Parser:
             self._at = end + 2 if end >= 0 else len(self._text)
             return [self._literal(ord(char), start) for char in quoted]
         if code == "A":
-            return [_Part(_ALWAYS, _NEVER, _NEVER)]
+            return [Part(ALWAYS, NEVER, NEVER)]
         # At the start nothing stands before: a boundary is where a word character follows. \z can't be there.
-        zero = {"z": 0, "b": _WORD, "B": _OTHER | _NEWLINE}[code]
-        return [_Part(zero, _NEVER, self._piece(f"\\{code}"))]
+        zero = {"z": 0, "b": WORD, "B": OTHER | NEWLINE}[code]
+        return [Part(zero, NEVER, self._piece(f"\\{code}"))]
 
     def _class_escape(self) -> str | None:
         """Read a `\\d` or `\\pN` if one stands here, as well inside as outside of brackets."""
@@ -323,11 +254,12 @@ class _Parser:
         if not self._text.startswith((r"\p", r"\P"), self._at):
             return None
         unicode_class = _UNICODE_CLASS.match(self._text, self._at)
-        if unicode_class is None or (unicode_class[3] or unicode_class[4]) not in _UNICODE_NAMES:
+        if unicode_class is None:
             raise InvalidRegex("not a Unicode category", self._at)
         self._at = unicode_class.end()
-        is_negated = (unicode_class[1] == "P") != bool(unicode_class[2])
-        return f"\\{'P' if is_negated else 'p'}{{{unicode_class[3] or unicode_class[4]}}}"
+        letter, caret, name, initial = unicode_class.groups()
+        is_negated = (letter == "P") != bool(caret)
+        return f"\\{'P' if is_negated else 'p'}{{{name or initial}}}"
 
     def _escaped_character(self) -> int:
         start = self._at
@@ -345,7 +277,7 @@ class _Parser:
             raise InvalidRegex("not a Unicode character", start)
         return code
 
-    def _class(self) -> _Piece:
+    def _class(self) -> Piece:
         start = self._at
         self._at += 1
         opening = "["
@@ -358,7 +290,7 @@ class _Parser:
                 raise InvalidRegex("unclosed [", start)
             items[self._class_item(start)] = None
         self._at += 1
-        return self._piece(f"{opening}{''.join(items)}]", sum(map(_cost, items)) or 1)
+        return self._piece(f"{opening}{''.join(items)}]", 1 + sum(map(_cost, items)))
 
     def _class_item(self, start: int) -> str:
         at = self._at
@@ -379,7 +311,7 @@ class _Parser:
             raise InvalidRegex("a range from high to low", at)
         self._require_foldable(low, high, at)
         ends = (low,) if low == high else (low, high)
-        return "-".join(_character(code, plain="_") for code in ends)
+        return "-".join(character(code, plain="_") for code in ends)
 
     def _class_character(self, start: int) -> int:
         if self._at >= len(self._text):
@@ -391,7 +323,7 @@ class _Parser:
 
 
 def _cost(text: str) -> int:
-    return _UNICODE_CLASS_COST if text.startswith((r"\p", r"\P")) else 1
+    return UNICODE_CLASS_COST if text.startswith((r"\p", r"\P")) else 0
 
 
 def _counts(repetition: re.Match[str]) -> tuple[int, int | None]:
