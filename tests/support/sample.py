@@ -21,7 +21,7 @@ _NUMBERS: dict[str, Any] = {
     "SessionId": 0,  # none, which is nobody's
     "ResourceType": 2,  # a topic
 }
-_TEXTS = {"ProtocolType": "consumer", "TransactionalIdPattern": ""}
+_TEXTS = {"ProtocolType": "consumer"}
 _LENGTHLESS = frozenset({FieldType.STRING, FieldType.BYTES, FieldType.UUID, FieldType.RECORDS})
 
 

@@ -177,7 +177,7 @@ class Namespace:
         """None when the pattern cannot be confined; the filters then say so. The empty one means "no pattern"."""
         try:
             return regex and self.names.confined_regex(regex.decode()).encode()
-        except InvalidRegex:
+        except (InvalidRegex, UnicodeDecodeError):
             return None
 
     def _own_or_masked(self, topic_id: bytes) -> bytes | None:

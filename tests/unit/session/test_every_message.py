@@ -4,19 +4,29 @@ The messages are filled by what their fields mean, so a new API or version is co
 """
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from bifrost.session.client_session import _OWN_APIS
+from bifrost.session.close_reason import SessionEnded
+from bifrost.tenancy.topic_regex import confine
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED, SERVED, entities_of, served_versions
 from bifrost.wire.entity import Entity
+from bifrost.wire.errors import WireError
 from bifrost.wire.message import Struct
 from bifrost.wire.schema import Field, FieldType, request_schema, response_schema
 from support.messages import consumer_payload
-from support.playbook import Playbook, client_sends, read_request, response_frame, split_frames
+from support.playbook import (
+    Playbook,
+    client_sends,
+    read_request,
+    request_frame,
+    response_frame,
+    split_frames,
+)
 from support.sample import sample
 from support.stage import PHYSICAL_CLUSTER_ID, Stage
 
@@ -29,12 +39,8 @@ ANSWERED_HERE = {
     # Topics are not deleted unless it is allowed, so no request reaches the broker.
     ApiKey.DELETE_TOPICS
 }
-FORWARDED = [
-    pytest.param(key, version, id=f"{key.name}-v{version}")
-    for key in SERVED
-    if key not in _OWN_APIS and key not in ANSWERED_HERE
-    for version in served_versions(key) or ()
-]
+FORWARDED = [key for key in SERVED if key not in _OWN_APIS and key not in ANSWERED_HERE]
+by_api = pytest.mark.parametrize("api_key", FORWARDED, ids=lambda key: key.name)
 
 
 def payload(kind: str, topic: str) -> bytes:
@@ -52,6 +58,8 @@ _VIRTUAL: dict[Entity, Callable[[str], Any]] = {
     Entity.COORDINATOR_KEY: lambda prefix: f"{prefix}a-group",
     Entity.TRANSACTIONAL_ID: lambda prefix: f"{prefix}a-transaction",
     Entity.ERROR_TEXT: lambda prefix: f"No topic '{prefix}orders', nor {prefix}a-group",
+    Entity.TOPIC_REGEX: lambda prefix: confine("orders.*", prefix) if prefix else "orders.*",
+    Entity.TRANSACTIONAL_ID_REGEX: lambda prefix: confine("a-.*", prefix) if prefix else "a-.*",
     Entity.SUBSCRIPTION: lambda prefix: payload("Subscription", f"{prefix}orders"),
     Entity.ASSIGNMENT: lambda prefix: payload("Assignment", f"{prefix}orders"),
 }
@@ -113,80 +121,122 @@ def names_in(struct: Any, message: str, version: int, prefix: str = "") -> list[
     return found
 
 
+def versions(api_key: ApiKey) -> Iterator[int]:
+    yield from served_versions(api_key) or ()
+
+
 def started(stage: Stage, api_key: int, version: int) -> tuple[Playbook, Any]:
     """Send the filled request of acme; give what the broker got."""
     stage.topic_ids.learn(OWN_ID, b"__vt_acme_orders")
     stage.topic_ids.learn(FOREIGN_ID, b"__vt_globex_orders")
     book = stage.play("acme")
     book >> client_sends(request_of(api_key, version, prefix="", own_id=OWN_ID), version)
-    assert len(book.said.to_broker) == 1, "one request, one request"
+    assert len(book.said.to_broker) == 1, f"v{version}: one request, one request"
     asked, request, _ = read_request(book.said.to_broker.popleft())
     assert (asked.api_key, asked.api_version) == (api_key, version)
     return book, request
 
 
-@pytest.mark.parametrize(("api_key", "version"), FORWARDED)
-def test_every_name_in_a_request_is_physical_at_the_broker(
-    stage: Stage, api_key: ApiKey, version: int
-) -> None:
-    _book, request = started(stage, api_key, version)
-
-    name = request_schema(api_key).name
-    expected = request_of(api_key, version, prefix="__vt_acme_", own_id=OWN_ID)
-    assert [pair for pair in names_in(request, name, version) if pair[0] != "ClusterId"] == [
-        pair for pair in names_in(expected, name, version) if pair[0] != "ClusterId"
-    ]
-
-
-@pytest.mark.parametrize(("api_key", "version"), FORWARDED)
-def test_nothing_physical_is_in_an_answer(stage: Stage, api_key: ApiKey, version: int) -> None:
+def answered(stage: Stage, api_key: int, version: int, **options: Any) -> tuple[Any, list[bytes]]:
+    """Let the broker answer acme's request with every field filled; give the answer and what acme got."""
     book, _request = started(stage, api_key, version)
-    schema = response_schema(api_key)
-    answer = sample(
-        schema.name, version, lambda entity, field: value(entity, field, prefix="__vt_acme_", own_id=OWN_ID)
-    )
-    correlation_id = book.next_correlation_id() - 1
-
-    book.session.receive_from_broker(response_frame(answer, version, correlation_id))
-
-    (frame,) = split_frames(b"".join(book.session.to_client))
-    assert [secret for secret in SECRETS if secret in frame] == []
-    names = [held for path, held in names_in(answer, schema.name, version) if held == "__vt_acme_orders"]
-    is_without_type = schema.name == "ListConfigResourcesResponse" and version == 0  # and so no topic
-    assert bool(names) <= (b"orders" in frame or is_without_type)
-
-
-@pytest.mark.parametrize(("api_key", "version"), FORWARDED)
-def test_nothing_of_another_tenant_is_in_an_answer(stage: Stage, api_key: ApiKey, version: int) -> None:
-    book, _request = started(stage, api_key, version)
-    schema = response_schema(api_key)
-    answer = sample(
-        schema.name,
-        version,
-        lambda entity, field: value(entity, field, prefix="__vt_globex_", own_id=FOREIGN_ID),
-    )
-    correlation_id = book.next_correlation_id() - 1
-
+    name = response_schema(api_key).name
+    answer = sample(name, version, lambda entity, field: value(entity, field, **options))
+    frame = response_frame(answer, version, book.next_correlation_id() - 1)
     with contextlib.suppress(AssertionError):  # "the broker answers what it was asked": the connection dies
-        book.session.receive_from_broker(response_frame(answer, version, correlation_id))
-
-    frames = split_frames(b"".join(book.session.to_client))
-    for frame in frames:
-        assert [one for one in [*SECRETS, FOREIGN_ID, b"globex"] if one in frame] == []
+        book.session.receive_from_broker(frame)
+    return answer, split_frames(b"".join(book.session.to_client))
 
 
-@pytest.mark.parametrize(
-    ("api_key", "version"),
-    [(key, version) for key in sorted(REFUSED) for version in served_versions(key) or ()],
-)
-def test_what_is_always_refused_never_reaches_the_broker(stage: Stage, api_key: ApiKey, version: int) -> None:
+@by_api
+def test_every_name_in_a_request_is_physical_at_the_broker(stage: Stage, api_key: ApiKey) -> None:
+    for version in versions(api_key):
+        _book, request = started(stage, api_key, version)
+
+        name = request_schema(api_key).name
+        expected = request_of(api_key, version, prefix="__vt_acme_", own_id=OWN_ID)
+        assert [pair for pair in names_in(request, name, version) if pair[0] != "ClusterId"] == [
+            pair for pair in names_in(expected, name, version) if pair[0] != "ClusterId"
+        ], version
+
+
+@by_api
+def test_nothing_physical_is_in_an_answer(stage: Stage, api_key: ApiKey) -> None:
+    for version in versions(api_key):
+        answer, frames = answered(stage, api_key, version, prefix="__vt_acme_", own_id=OWN_ID)
+
+        (frame,) = frames
+        assert [secret for secret in SECRETS if secret in frame] == [], version
+        name = answer.SCHEMA.name
+        has_topics = "__vt_acme_orders" in [held for _path, held in names_in(answer, name, version)]
+        is_without_type = name == "ListConfigResourcesResponse" and version == 0  # and so without topics
+        assert has_topics <= (b"orders" in frame or is_without_type), version
+
+
+@by_api
+def test_nothing_of_another_tenant_is_in_an_answer(stage: Stage, api_key: ApiKey) -> None:
+    for version in versions(api_key):
+        _answer, frames = answered(stage, api_key, version, prefix="__vt_globex_", own_id=FOREIGN_ID)
+
+        for frame in frames:
+            assert [one for one in [*SECRETS, FOREIGN_ID, b"globex"] if one in frame] == [], version
+
+
+@pytest.mark.parametrize("api_key", sorted(REFUSED), ids=lambda key: key.name)
+def test_what_is_always_refused_never_reaches_the_broker(stage: Stage, api_key: ApiKey) -> None:
+    for version in versions(api_key):
+        book = stage.play("acme")
+
+        book >> client_sends(
+            sample(request_schema(api_key).name, version, lambda _entity, field: neutral(field)), version
+        )
+
+        assert (len(book.said.to_broker), len(book.said.to_client)) == (0, 1), version
+        assert book.said.ended is None
+
+
+HOSTILE = [
+    "",
+    "x" * 32_767,
+    "x" * 32_760,
+    "/",
+    "..",
+    "__vt_globex_orders",
+    "ä",
+    "\0",
+    "(",
+    r"\Q",
+    "@not UTF8",
+]
+"""Strings that a client should not send; the last stands for bytes that are none."""
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:12]))
+def test_no_request_whatever_its_strings_is_an_error_of_ours(stage: Stage, text: str) -> None:
     def give(_entity: Entity, field: Field) -> Any:
-        return neutral(field)
+        return {FieldType.STRING: text, FieldType.UUID: FOREIGN_ID}.get(field.type, text.encode())
 
-    book = stage.play("acme")
+    stage.topic_ids.learn(FOREIGN_ID, b"__vt_globex_orders")
+    for api_key in [*SERVED, *REFUSED]:
+        for version in versions(api_key):
+            request = sample(request_schema(api_key).name, version, give)
+            frame = request_frame(request, version, 3).replace(b"@not UTF8", b"\xff\xfe\xc0\x80utf8!")
+            session = stage.play("acme").session
 
-    book >> client_sends(sample(request_schema(api_key).name, version, give), version)
+            # Whatever else is raised has no answer but the end of the connection with a trace.
+            with contextlib.suppress(SessionEnded, WireError):
+                session.receive_from_client(frame)
 
-    assert not book.said.to_broker
-    assert len(book.said.to_client) == 1
-    assert book.said.ended is None
+            for sent in split_frames(b"".join(session.to_broker)):
+                assert_confined(sent.replace(b"\xff\xfe\xc0\x80", b"????"))
+
+
+def assert_confined(frame: bytes) -> None:
+    """Every name that reached the broker is under acme's prefix; the empty transactional ID is nobody's."""
+    asked, request, _client_id = read_request(frame)
+    entities = entities_of(request.SCHEMA.name, asked.api_version)
+    for path, name in names_in(request, request.SCHEMA.name, asked.api_version):
+        if entities[path] in _VIRTUAL and isinstance(name, str) and name:
+            assert name.startswith("__vt_acme_"), path
+        if entities[path] is Entity.TOPIC_ID:
+            assert name != FOREIGN_ID, path
