@@ -1,0 +1,122 @@
+import pytest
+
+from bifrost.tenancy.topic_regex import confine
+from bifrost.wire.error_codes import ErrorCode
+from support import messages
+from support.messages import build
+from support.playbook import broker_answers, client_sends, to_broker, to_client
+from support.stage import Stage
+
+NO_GROUP = {"error_code": ErrorCode.INVALID_GROUP_ID}
+NO_GROUP_ID = {"error_code": ErrorCode.INVALID_REQUEST, "error_message": "GroupId can't be empty."}
+
+
+@pytest.mark.parametrize(
+    ("api", "refusal"),
+    [
+        ("Heartbeat", NO_GROUP),
+        ("SyncGroup", NO_GROUP),
+        ("LeaveGroup", NO_GROUP),
+        ("ConsumerGroupHeartbeat", NO_GROUP_ID),
+        ("ShareGroupHeartbeat", NO_GROUP_ID),
+        ("StreamsGroupHeartbeat", NO_GROUP_ID),
+    ],
+)
+def test_no_member_is_in_a_group_without_a_name(stage: Stage, api: str, refusal: dict[str, object]) -> None:
+    book = stage.play() >> client_sends(build(f"{api}Request", {"group_id": ""}))
+
+    assert book << to_client(build(f"{api}Response", refusal))
+
+
+@pytest.mark.parametrize("api", ["Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat"])
+def test_a_group_with_a_name_is_the_tenants(stage: Stage, api: str) -> None:
+    asked, physical = (
+        build(f"{api}Request", {"group_id": name, "member_id": "m"}) for name in ("g", "__vt_acme_g")
+    )
+
+    assert stage.play() >> client_sends(asked) << to_broker(physical)
+
+
+def subscribe(group_id: str, regex: str | None, *topics: str):
+    names = {"subscribed_topic_names": list(topics)} if topics else {}
+    return messages.ConsumerGroupHeartbeatRequest(
+        group_id=group_id, member_id="m", subscribed_topic_regex=regex, **names
+    )
+
+
+@pytest.mark.parametrize("regex", ["^orders-[0-9]+$", r"(orders-\d+|other)", ".*", "users"])
+def test_a_pattern_is_confined_to_the_namespace(stage: Stage, regex: str) -> None:
+    confined = confine(regex, "__vt_acme_")
+
+    book = stage.play() >> client_sends(subscribe("g", regex))
+
+    assert book << to_broker(subscribe("__vt_acme_g", confined))
+
+
+@pytest.mark.parametrize("regex", [None, ""])
+def test_no_pattern_stays_none(stage: Stage, regex: str | None) -> None:
+    book = stage.play() >> client_sends(subscribe("g", regex, "orders"))
+
+    assert book << to_broker(subscribe("__vt_acme_g", regex, "__vt_acme_orders"))
+
+
+@pytest.mark.parametrize("regex", ["(", "a{1001}", r"\Q" + "x" * 5000, "(?<name>a)(?<name>b)", r"\C"])
+def test_a_pattern_that_cannot_be_confined_is_invalid(stage: Stage, regex: str) -> None:
+    book = stage.play() >> client_sends(subscribe("g", regex))
+    frame = book.said.to_client.popleft()
+
+    assert int(ErrorCode.INVALID_REGULAR_EXPRESSION).to_bytes(2, "big") in frame
+    assert b"is not a valid regular expression" in frame
+
+
+def test_the_assignment_names_own_topics_only(stage: Stage) -> None:
+    own, foreign = stage.topic("__vt_acme_orders"), stage.topic("__vt_globex_orders")
+
+    def assigned(*topic_ids: bytes):
+        partitions = [{"topic_id": one, "partitions": [0]} for one in topic_ids]
+        return messages.ConsumerGroupHeartbeatResponse(
+            member_id="m", assignment={"topic_partitions": partitions}
+        )
+
+    book = stage.play() >> client_sends(subscribe("g", None)) << to_broker(subscribe("__vt_acme_g", None))
+
+    assert book >> broker_answers(assigned(foreign, own)) << to_client(assigned(own))
+
+
+def test_members_are_described_with_the_pattern_they_sent(stage: Stage) -> None:
+    def described(group_id: str, regex: str, host: str):
+        member = {"member_id": "m", "client_host": host, "subscribed_topic_regex": regex}
+        return messages.ConsumerGroupDescribeResponse(groups=[{"group_id": group_id, "members": [member]}])
+
+    asked, physical = (
+        messages.ConsumerGroupDescribeRequest(group_ids=[name]) for name in ("g", "__vt_acme_g")
+    )
+    book = stage.play() >> client_sends(asked) << to_broker(physical)
+
+    book >> broker_answers(described("__vt_acme_g", confine("orders.*", "__vt_acme_"), "/10.0.0.9"))
+
+    assert book << to_client(described("g", "orders.*", "/proxy.example.com"))
+
+
+def streams(regex: str | None, *, group_id: str = "g", topic: str = "orders"):
+    subtopology = {
+        "subtopology_id": "0",
+        "source_topics": [topic],
+        "source_topic_regex": [] if regex is None else [regex],
+    }
+    return messages.StreamsGroupHeartbeatRequest(
+        group_id=group_id, member_id="m", topology={"subtopologies": [subtopology]}
+    )
+
+
+def test_a_topology_names_own_topics(stage: Stage) -> None:
+    expected = streams(None, group_id="__vt_acme_g", topic="__vt_acme_orders")
+
+    assert stage.play() >> client_sends(streams(None)) << to_broker(expected)
+
+
+def test_a_topology_with_a_pattern_that_cannot_be_confined_is_invalid(stage: Stage) -> None:
+    book = stage.play() >> client_sends(streams("("))
+    frame = book.said.to_client.popleft()
+
+    assert int(ErrorCode.STREAMS_INVALID_TOPOLOGY).to_bytes(2, "big") in frame

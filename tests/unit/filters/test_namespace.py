@@ -1,0 +1,149 @@
+"""Decoded messages between virtual and physical names, as the schema says."""
+
+import pytest
+
+from bifrost.filters import namespace as translation
+from bifrost.filters.namespace import ForeignEntity
+from bifrost.wire.errors import MalformedFrame
+from bifrost.wire.schema import message_schema
+from support import messages
+from support.stage import Stage
+
+OWN, FOREIGN, UNKNOWN = b"own topic ID....", b"foreign topic ID", b"unknown topic ID"
+
+
+@pytest.fixture
+def acme(stage: Stage):
+    stage.topic_ids.learn(OWN, b"__vt_acme_orders")
+    stage.topic_ids.learn(FOREIGN, b"__vt_globex_orders")
+    return stage.namespaces["acme"]
+
+
+def test_names_at_every_depth_become_physical(acme) -> None:
+    request = messages.TxnOffsetCommitRequest(
+        transactional_id="t", group_id="g", member_id="m", topics=[{"name": "orders"}, {"name": "users"}]
+    )
+
+    translation.to_physical(acme, request, 3)
+
+    assert request == messages.TxnOffsetCommitRequest(
+        transactional_id="__vt_acme_t",
+        group_id="__vt_acme_g",
+        member_id="m",
+        topics=[{"name": "__vt_acme_orders"}, {"name": "__vt_acme_/users"}],
+    )
+
+
+def test_arrays_of_names_become_physical(acme) -> None:
+    request = messages.DescribeGroupsRequest(groups=["a", "b"])
+
+    translation.to_physical(acme, request, 5)
+
+    assert request.groups == ["__vt_acme_a", "__vt_acme_b"]
+
+
+def test_what_is_null_stays_null(acme) -> None:
+    request = messages.MetadataRequest(topics=None)
+    produce = messages.ProduceRequest(transactional_id=None)
+
+    translation.to_physical(acme, request, 9)
+    translation.to_physical(acme, produce, 9)
+
+    assert request.topics is None
+    assert produce.transactional_id is None
+
+
+def test_a_field_that_the_version_lacks_is_not_looked_at(acme) -> None:
+    request = messages.DeleteTopicsRequest(topics=[{"name": "orders"}], topic_names=["orders"])
+
+    translation.to_physical(acme, request, 5)
+
+    assert (request.topics[0].name, request.topic_names) == ("orders", ["__vt_acme_orders"])
+
+
+def test_a_name_without_room_for_the_prefix_is_malformed(acme) -> None:
+    with pytest.raises(MalformedFrame, match="no room"):
+        translation.to_physical(acme, messages.DescribeGroupsRequest(groups=["g" * 32_767]), 5)
+
+
+def test_ids_of_a_request_must_be_known(acme) -> None:
+    request = messages.DeleteTopicsRequest(
+        topics=[{"name": None, "topic_id": one} for one in (OWN, UNKNOWN, FOREIGN, bytes(16))]
+    )
+
+    assert not translation.knows_topic_ids(acme, request, 6)
+    assert acme.take_unresolved() == {UNKNOWN}
+    assert translation.knows_topic_ids(acme, messages.DeleteTopicsRequest(topics=request.topics[:1]), 6)
+
+
+def test_names_in_a_response_become_virtual_and_foreign_ones_are_dropped(acme) -> None:
+    names = ["__vt_globex_orders", "__vt_acme_orders", "x", "__vt_acme_/users"]
+    response = messages.DeleteTopicsResponse(responses=[{"name": name} for name in names])
+
+    assert translation.to_virtual(acme, response, 4)
+    assert [result.name for result in response.responses] == ["orders", "users"]
+
+
+def test_the_smallest_element_around_a_foreign_name_is_dropped(acme) -> None:
+    def group(group_id: str, *topics: str):
+        return {"group_id": group_id, "topics": [{"name": name} for name in topics]}
+
+    response = messages.OffsetFetchResponse(
+        groups=[
+            group("__vt_acme_a", "__vt_acme_orders", "__vt_globex_orders"),
+            group("__vt_globex_b", "__vt_acme_orders"),
+            group("__vt_acme_c", "x"),
+        ]
+    )
+
+    assert translation.to_virtual(acme, response, 8)
+    assert response == messages.OffsetFetchResponse(groups=[group("a", "orders"), group("c")])
+
+
+def test_a_nullable_struct_around_a_foreign_name_becomes_null(acme) -> None:
+    response = messages.DescribeTopicPartitionsResponse(next_cursor={"topic_name": "__vt_globex_orders"})
+
+    assert translation.to_virtual(acme, response, 0)
+    assert response.next_cursor is None
+
+
+def test_an_answer_that_carries_name_and_id_teaches_whose_it_is(stage: Stage, acme) -> None:
+    response = messages.MetadataResponse(
+        topics=[
+            {"name": "__vt_acme_billing", "topic_id": UNKNOWN},
+            {"name": "__vt_initech_x", "topic_id": b"somebody else's."},
+        ]
+    )
+
+    assert translation.to_virtual(acme, response, 12)
+    assert [(topic.name, topic.topic_id) for topic in response.topics] == [("billing", UNKNOWN)]
+    assert stage.topic_ids.name_of(UNKNOWN) == b"__vt_acme_billing"
+    assert stage.topic_ids.name_of(b"somebody else's.") is None
+
+
+def test_a_response_with_an_unknown_id_is_not_complete(acme) -> None:
+    response = messages.FetchResponse(responses=[{"topic_id": UNKNOWN}, {"topic_id": OWN}])
+
+    assert not translation.to_virtual(acme, response, 13)
+    assert acme.take_unresolved() == {UNKNOWN}
+
+
+def test_a_foreign_name_outside_every_array_cannot_be_left_out(acme, monkeypatch: pytest.MonkeyPatch) -> None:
+    # No response has one today; a request has, and is as good an example.
+    assert not any(field.entity_type for field in message_schema("HeartbeatResponse").fields)
+    response = messages.HeartbeatRequest(group_id="__vt_globex_g")
+
+    with pytest.raises(ForeignEntity, match="HeartbeatRequest v4 is not about acme's"):
+        translation.to_virtual(acme, response, 4)
+
+
+def test_error_texts_become_virtual_and_null_stays_null(acme) -> None:
+    response = messages.CreatePartitionsResponse(
+        results=[
+            {"name": "__vt_acme_orders", "error_message": "Topic '__vt_acme_orders' has 3"},
+            {"name": "__vt_acme_billing", "error_message": None},
+        ]
+    )
+
+    assert translation.to_virtual(acme, response, 3)
+    assert [result.error_message for result in response.results] == ["Topic 'orders' has 3", None]
