@@ -93,7 +93,11 @@ def _request_struct(namespace: Namespace, struct: Any, steps: tuple[_Step, ...])
 def _physical_value(namespace: Namespace, step: _Step, value: Any) -> Any:
     assert step.entity is not None
     found = namespace.physical(step.entity, value.encode() if step.is_text else value)
-    assert found is not None, "every name has a physical form, and the IDs are known"
+    if found is None and step.entity == Entity.TOPIC_ID:
+        # That it is absent was still known to `knows_topic_ids`, and was forgotten since: time goes on.
+        namespace.take_unresolved()
+        return namespace.masked_ids.mask(value)
+    assert found is not None, "every name has a physical form"
     return found.decode() if step.is_text else found
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from bifrost.filters import namespace as translation
 from bifrost.filters.namespace import ForeignEntity
+from bifrost.tenancy.topic_ids import ABSENT_FOR_MS
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.schema import message_schema
 from support import messages
@@ -74,6 +75,18 @@ def test_ids_of_a_request_must_be_known(acme) -> None:
     assert not translation.knows_topic_ids(acme, request, 6)
     assert acme.take_unresolved() == {UNKNOWN}
     assert translation.knows_topic_ids(acme, messages.DeleteTopicsRequest(topics=request.topics[:1]), 6)
+
+
+def test_an_id_whose_absence_is_forgotten_in_the_meantime_is_masked(stage: Stage, acme) -> None:
+    stage.topic_ids.learn_absent(UNKNOWN, stage.now_ms)
+    request = messages.DeleteTopicsRequest(topics=[{"name": None, "topic_id": UNKNOWN}])
+    assert translation.knows_topic_ids(acme, request, 6)
+    stage.now_ms += ABSENT_FOR_MS
+
+    translation.to_physical(acme, request, 6)
+
+    assert request.topics[0].topic_id == stage.masked(UNKNOWN)
+    assert acme.unresolved == set()
 
 
 def test_names_in_a_response_become_virtual_and_foreign_ones_are_dropped(acme) -> None:
