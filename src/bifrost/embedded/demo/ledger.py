@@ -95,6 +95,8 @@ class Ledger:
         with self._lock:
             self._acknowledged.add(order.number)
             self._write(ConsoleLine("sent", str(order)))
+            if order.number in self._read:
+                self._write(ConsoleLine("read", str(order)))
 
     def note_failed(self, what: str) -> None:
         """Count something that should have been sent or read, and say why it was not."""
@@ -114,7 +116,9 @@ class Ledger:
                 self._write(ConsoleLine("crossed", f"{order} of {order.tenant}"))
             else:
                 self._read.add(order.number)
-                self._write(ConsoleLine("read", str(order)))
+                # A consumer can be faster than the acknowledgement; shown in that order it would puzzle.
+                if order.number in self._acknowledged:
+                    self._write(ConsoleLine("read", str(order)))
 
     def counts(self) -> Counts:
         """Return the numbers as they stand."""

@@ -6,6 +6,7 @@ screen and leaves the summary behind on the ordinary one. Text is ASCII, so it s
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -33,7 +34,10 @@ COLOURS = ("cyan", "yellow")
 """Of the tenants, everywhere the same."""
 KIND_STYLES = {"sent": "dim", "read": "bold", "crossed": "bold red", "failed": "bold red"}
 FEW_ROWS = 30
-"""Below so many rows the hints are cut to what fits in a small terminal."""
+"""Below so many rows only FEW_HINTS are shown."""
+FEW_HINTS = 2
+HINT_MARGIN = 15
+"""Columns that a hint's command cannot use: the frame and its padding, 4, and the label, 11."""
 
 
 class _Console:
@@ -58,21 +62,21 @@ def _sees(sight: Sight | None) -> str:
     return f"{topics}, group {', '.join(sight.groups)}" if sight.groups else topics
 
 
-def render(state: DemoState, height: int) -> Layout:
+def render(state: DemoState, width: int, height: int) -> Layout:
     """Return the whole screen.
 
     Args:
         state: what to show.
+        width: of the terminal, in columns.
         height: of the terminal, in rows.
     """
-    hints = _hints(state, is_small=height < FEW_ROWS)
-    broker = _broker(state)
+    hints = state.hints[:FEW_HINTS] if height < FEW_ROWS else state.hints
     layout = Layout()
     layout.split_column(
         Layout(_header(state), size=1),
         Layout(name="consoles", minimum_size=5),
-        Layout(broker, size=_broker_rows(state)),
-        Layout(hints, size=5 if height < FEW_ROWS else 4 + len(state.hints) * 2),
+        Layout(_broker(state), size=_broker_rows(state)),
+        Layout(_hints(state, hints), size=3 + sum(_rows(command, width) for _, command in hints)),
     )
     layout["consoles"].split_row(
         *(
@@ -155,7 +159,12 @@ def _physical(name: str, tenants: Sequence[str]) -> Text:
     return Text.assemble((prefix, "dim"), (virtual, f"bold {colour}"))
 
 
-def _hints(state: DemoState, *, is_small: bool) -> Panel:
+def _rows(command: str, width: int) -> int:
+    """Return how many rows a hint takes: beside it stand what it is, the frame and the space between them."""
+    return len(textwrap.wrap(command, max(width - HINT_MARGIN, 1), break_on_hyphens=False))
+
+
+def _hints(state: DemoState, hints: Sequence[tuple[str, str]]) -> Panel:
     users = Text.assemble(("SASL/PLAIN  ", "dim"))
     for view, colour in zip(state.tenants, COLOURS, strict=True):
         users.append(view.name, style=f"bold {colour}")
@@ -165,7 +174,7 @@ def _hints(state: DemoState, *, is_small: bool) -> Panel:
     # A command that does not fit goes on in the next row; cut short it could not be copied.
     grid.add_column(overflow="fold")
     grid.add_row("connect to", Text.assemble((f"{state.bootstrap}   ", "bold"), users))
-    for what, command in state.hints[:2] if is_small else state.hints:
+    for what, command in hints:
         grid.add_row(what, command)
     return Panel(
         grid,
@@ -224,7 +233,7 @@ class LiveScreen:
     def show(self, state: DemoState) -> None:
         """Show a moment."""
         self._end_status()
-        picture = render(state, self._console.height)
+        picture = render(state, *self._console.size)
         if self._live is None:
             self._live = Live(picture, console=self._console, screen=True, auto_refresh=False)
             self._live.start()

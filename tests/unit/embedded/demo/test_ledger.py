@@ -41,6 +41,7 @@ def test_read_before_its_acknowledgement_is_not_lost() -> None:
     ledger.note_sent(ANVILS)
 
     assert ledger.counts() == Counts(sent=1, read=1)
+    assert [line.kind for line in ledger.console()[0]] == ["sent", "read"]
 
 
 def test_read_twice_counts_once() -> None:

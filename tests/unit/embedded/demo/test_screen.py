@@ -15,7 +15,7 @@ from bifrost.embedded.demo.state import DemoState, Observation
 def drawn(state: DemoState, width: int, height: int, encoding: str = "utf-8") -> list[str]:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
     console = Console(file=stream, width=width, height=height, force_terminal=False, _environ={})
-    console.print(render(state, height), end="")
+    console.print(render(state, width, height), end="")
     stream.seek(0)
     return [line.rstrip() for line in stream.read().splitlines()]
 
