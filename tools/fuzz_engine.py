@@ -30,6 +30,7 @@ from bifrost.wire.errors import FrameTooLarge, MalformedFrame
 from bifrost.wire.message import Message, Struct, message_class
 from bifrost.wire.programs import compile_layout, compile_peek, compile_program
 from bifrost.wire.schema import Field, FieldType, MessageSchema, all_schemas
+from frame_mutations import MUTATIONS, attack_length, pick
 
 BATCH = 100_000
 FRAMES_PER_VERSION = 8
@@ -50,17 +51,6 @@ _INTEGERS = {
     FieldType.INT64: (64, True),
 }
 _TEXTS = ("", "a", "orders", "__vt_acme_orders", "ж", "日本", "\0", "n" * 126, "n" * 127, "n" * 300)
-_NASTY = (
-    *(
-        number.to_bytes(4, "big", signed=True)
-        for number in (0, 1, -1, -2, 0xFFFF, 2**24, 2**31 - 1, -(2**31))
-    ),
-    *(number.to_bytes(2, "big", signed=True) for number in (0, 1, -1, -2, 2**15 - 1, -(2**15))),
-    *(bytes([number]) for number in (0, 1, 2, 0x7F, 0x80, 0xFF)),
-    *(b"\xff" * 4 + bytes([last]) for last in (0x0F, 0x1F, 0x7F, 0xFF)),
-    *(b"\x80" * size + bytes([last]) for size in (1, 4, 5) for last in (0, 1, 0x10)),
-)
-"""Lengths, counts and varints at the edge of what is allowed, and beyond."""
 
 
 class Failure(Exception):
@@ -87,11 +77,6 @@ class Target:
             self.frames.append(frame)
         else:
             self.frames[pick(rng, FRAMES_PER_VERSION)] = frame
-
-
-def pick(rng: random.Random, count: int) -> int:
-    """Draw from 0 to `count` - 1; several times as fast as randrange."""
-    return int(rng.random() * count)
 
 
 def random_struct(
@@ -162,89 +147,6 @@ def _front(schema: MessageSchema, version: int) -> Peek | None:
     return compile_peek(schema.name, version, wanted) if wanted else None
 
 
-# ---- mutations: each changes a bytearray in place ----
-
-
-def flip_bits(rng: random.Random, frame: bytearray, other: bytes) -> None:
-    """Flip one to four bits."""
-    for _ in range(1 + pick(rng, 4)):
-        frame[pick(rng, len(frame))] ^= 1 << pick(rng, 8)
-
-
-def truncate(rng: random.Random, frame: bytearray, other: bytes) -> None:
-    """Cut the end off."""
-    del frame[pick(rng, len(frame)) :]
-
-
-def extend(rng: random.Random, frame: bytearray, other: bytes) -> None:
-    """Put a few bytes behind the end."""
-    frame += rng.randbytes(1 + pick(rng, 8))
-
-
-def splice(rng: random.Random, frame: bytearray, other: bytes) -> None:
-    """Go on as another frame from somewhere on."""
-    frame[pick(rng, len(frame)) :] = other[pick(rng, len(other)) :]
-
-
-def attack_length(rng: random.Random, frame: bytearray, other: bytes) -> None:
-    """Write one to three lengths at the edge of what is allowed."""
-    for _ in range(1 + pick(rng, 3)):
-        nasty = _NASTY[pick(rng, len(_NASTY))]
-        at = pick(rng, len(frame))
-        frame[at : at + len(nasty)] = nasty
-
-
-def insert_length(rng: random.Random, frame: bytearray, other: bytes) -> None:
-    """Push such a length in, in the place of one byte or none."""
-    at = pick(rng, len(frame))
-    frame[at : at + pick(rng, 2)] = _NASTY[pick(rng, len(_NASTY))]
-
-
-def overwrite(rng: random.Random, frame: bytearray, other: bytes) -> None:
-    """Write random bytes over a stretch."""
-    at = pick(rng, len(frame))
-    size = min(1 + pick(rng, 16), len(frame) - at)
-    frame[at : at + size] = rng.randbytes(size)
-
-
-def move(rng: random.Random, frame: bytearray, other: bytes) -> None:
-    """Repeat or drop a stretch."""
-    at, size = pick(rng, len(frame)), 1 + pick(rng, 40)
-    frame[at : at + size * pick(rng, 2)] = frame[at : at + size] * pick(rng, 3)
-
-
-def randomize(rng: random.Random, frame: bytearray, other: bytes) -> None:
-    """Be random from the start."""
-    frame[:] = rng.randbytes(pick(rng, 200))
-
-
-def add_tag(rng: random.Random, frame: bytearray, other: bytes) -> None:
-    """Put an unknown tagged field, or a known one of the wrong size, into the place of a zero; often the last."""
-    at = frame.rfind(b"\0", 0, None if pick(rng, 2) else pick(rng, len(frame)) + 1)
-    if at >= 0:
-        frame[at : at + 1] = bytes((1, (0, 1, 2, 99)[pick(rng, 4)], 2)) + rng.randbytes(2)
-
-
-def keep(rng: random.Random, frame: bytearray, other: bytes) -> None:
-    """Stay valid."""
-
-
-MUTATIONS = (
-    flip_bits,
-    truncate,
-    extend,
-    splice,
-    attack_length,
-    attack_length,
-    insert_length,
-    overwrite,
-    move,
-    add_tag,
-    randomize,
-    keep,
-)
-
-
 # ---- what is done to each frame ----
 
 _SAME = Names(lambda slot, name: name)
@@ -264,6 +166,7 @@ def check(target: Target, frame: bytes, own: bool) -> str:
     given = frame if own else memoryview(frame)
     segments = _or_malformed(rewrite, target.program, given, 0, _SAME)
     renamed = _or_malformed(rewrite, target.program, given, 0, _OTHER, b"head")
+    leading = _or_malformed(rewrite, target.program, given, 0, _SAME, None, True)
     message = _or_malformed(decode, target.layout, given, 0)
     front = _or_malformed(peek, target.peek, given, 0) if target.peek is not None else None
     refused, unreadable = isinstance(segments, MalformedFrame), isinstance(message, MalformedFrame)
@@ -274,6 +177,10 @@ def check(target: Target, frame: bytes, own: bool) -> str:
         raise Failure("rewrite refuses what decode reads")
     if not refused and segments is not None and b"".join(segments)[4:] != frame:
         raise Failure("rewriting with the same names changes the frame")
+    if isinstance(leading, list) and not frame.startswith(b"".join(leading)[4:]):
+        raise Failure("rewriting drops more than what lies behind the body")
+    if not refused and leading != segments:
+        raise Failure("what may lie behind the body makes a difference where nothing does")
     if unreadable:
         if not refused and segments is not None and "UTF-8" not in message.reason:
             raise Failure("decode refuses what rewrite passes")

@@ -172,6 +172,19 @@ class TestSegments:
         assert b"".join(segments) == encode(layout, response, b"CORR\x00")
         assert sum(type(segment) is memoryview for segment in segments) == 4
 
+    @pytest.mark.parametrize("size", [80, 5000])
+    def test_bytes_behind_the_body_are_left_behind_where_they_are_allowed(self, size):
+        message, renamed = produce("orders", records=bytes(size)), produce("o", records=bytes(size))
+        frame = produce_frame(message) + b"\x00\x00\x00"
+        using = names(table={b"orders": b"o"})
+
+        with pytest.raises(MalformedFrame, match="goes on behind its body"):
+            rewrite(self.program, frame, len(HEAD), using)
+        segments = rewrite(self.program, frame, len(HEAD), using, HEAD, True)
+        assert b"".join(segments) == encode(compile_layout("ProduceRequest", 9), renamed, HEAD)
+        with pytest.raises(MalformedFrame, match="ends within a field"):
+            rewrite(self.program, frame[:-10], len(HEAD), using, HEAD, True)
+
 
 class TestNames:
     program = compile_program("ProduceRequest", 9, PRODUCE)
