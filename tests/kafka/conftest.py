@@ -1,4 +1,4 @@
-"""The one embedded Kafka of a test session, and Kafka's own tools."""
+"""The one embedded Kafka of a test session, the one gateway before it, and Kafka's own tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bifrost.embedded.kafka import EmbeddedKafka
+from support import gateway_fixtures
 from support.kafka_cluster import KafkaTools
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give all directories below the one gateway."""
+    config.pluginmanager.register(gateway_fixtures, "gateway fixtures")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

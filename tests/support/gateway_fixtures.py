@@ -1,4 +1,4 @@
-"""The one gateway of a test session, before the one embedded Kafka; a pytest plugin (see `kafka/*/conftest.py`)."""
+"""The one gateway of a test session, before the one embedded Kafka; a pytest plugin (see `kafka/conftest.py`)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from support.raw_operations import create_topic, delete_topic, warm_up
 
 StartGateway = Callable[..., GatewayProcess]
 FreshTopic = Callable[..., bytes]
+Connect = Callable[[str], RawClient]
+UniqueName = Callable[[str], str]
 
 THIRD_PARTY_WARNINGS = (
     # kafka-python reads its schemas so on every Python.
@@ -86,8 +88,8 @@ def direct(broker: Endpoint) -> Iterator[RawClient]:
         yield client
 
 
-@pytest.fixture
-def fresh_topic(direct: RawClient) -> FreshTopic:
+@pytest.fixture(scope="session")
+def fresh_topic(broker: Endpoint) -> FreshTopic:
     """Make a tenant's topic anew, directly on the broker: `fresh_topic("acme", "orders", partitions=2)`.
 
     Tenants with a list have few topics, and what an earlier test left in them is none of this one's business.
@@ -95,8 +97,9 @@ def fresh_topic(direct: RawClient) -> FreshTopic:
 
     def make(tenant: str, topic: str, partitions: int = 1) -> bytes:
         physical = f"__vt_{tenant}_{topic}"
-        delete_topic(direct, physical)
-        return create_topic(direct, physical, partitions)
+        with RawClient(broker) as client:
+            delete_topic(client, physical)
+            return create_topic(client, physical, partitions)
 
     return make
 

@@ -7,6 +7,7 @@ opinions, no retries and no metadata.
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from typing import Any, Self
 
 from bifrost.wire import headers
@@ -45,11 +46,24 @@ class RawClient:
     """One connection."""
 
     def __init__(
-        self, endpoint: Endpoint, *, client_id: str = "raw", timeout_s: float = DEFAULT_TIMEOUT_S
+        self,
+        endpoint: Endpoint,
+        *,
+        client_id: str = "raw",
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        never_receives: Sequence[bytes] = (),
     ) -> None:
-        """Connect, and say nothing yet."""
+        """Connect, and say nothing yet.
+
+        Args:
+            endpoint: where to.
+            client_id: in the header of every request.
+            timeout_s: for every read.
+            never_receives: bytes that must stand in no answer.
+        """
         self.endpoint = endpoint
         self.client_id = client_id
+        self._never_receives = tuple(never_receives)
         self.socket = socket.create_connection((endpoint.host, endpoint.port), timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._correlation_id = 0
@@ -124,6 +138,8 @@ class RawClient:
             raise EOFError("reset") from error
         if len(frame) < size:
             raise EOFError("closed within a response")
+        for forbidden in self._never_receives:
+            assert forbidden not in frame, frame
         return frame
 
     def receive(self, api_key: int, version: int, correlation_id: int) -> Any:
