@@ -73,6 +73,7 @@ def build_plans() -> Plans:
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: (TopicPartitionsFilter(), authorized_operations),
         ApiKey.LIST_TRANSACTIONS: (ListTransactionsFilter(),),
         ApiKey.HEARTBEAT: (EmptyGroupFilter(messages.HeartbeatResponse, error_code=no_group),),
+        ApiKey.OFFSET_DELETE: (EmptyGroupFilter(messages.OffsetDeleteResponse, error_code=no_group),),
         ApiKey.LEAVE_GROUP: (EmptyGroupFilter(messages.LeaveGroupResponse, error_code=no_group),),
         ApiKey.CONSUMER_GROUP_HEARTBEAT: (
             EmptyGroupFilter(messages.ConsumerGroupHeartbeatResponse, **no_group_id),

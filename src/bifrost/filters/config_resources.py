@@ -8,6 +8,7 @@ affairs, and are refused as Kafka refuses who has no such right on the cluster.
 from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange, ResponseFilter
+from bifrost.filters.topic_creation import EMPTY_TOPIC_NAME
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -72,6 +73,8 @@ class ConfigResourcesFilter:
             if invalid and result.resource_type == _TOPIC and namespace.hides(result.resource_name):
                 # The broker checks the form of the name that stands for "does not exist" (see metadata.py).
                 result.error_code, result.error_message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
+            elif invalid and not result.resource_name:
+                result.error_message = EMPTY_TOPIC_NAME
         results.extend(exchange.notes["config_resources"])
 
     def _refusal(self, resource: Any) -> Any:

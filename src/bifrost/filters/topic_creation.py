@@ -10,6 +10,9 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import CreateTopicsResponse
 
+EMPTY_TOPIC_NAME = "Topic name is invalid: the empty string is not allowed"
+"""Topic.validate's words."""
+
 
 class TopicCreationFilter:
     """Refuses names outside the allow-list and names that do not fit once they carry the tenant's prefix."""
@@ -39,8 +42,7 @@ class TopicCreationFilter:
 def _refusal(namespace: Namespace, name: str) -> Any:
     """Return the result for a topic that is not created, or None when the broker decides."""
     if not name:
-        text = "Topic name is invalid: the empty string is not allowed"
-        return _result(name, ErrorCode.INVALID_TOPIC_EXCEPTION, text)
+        return _result(name, ErrorCode.INVALID_TOPIC_EXCEPTION, EMPTY_TOPIC_NAME)
     if name in (".", ".."):
         # Illegal by itself (Topic.validate), legal behind a prefix.
         return _result(name, ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name cannot be '{name}'")
