@@ -35,6 +35,10 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import SaslAuthenticateResponse, SaslHandshakeResponse
 
+MAX_DECODED_REQUEST_BYTES = 8 * 1024 * 1024
+"""Decoded, a request of many tiny structs takes up to 25 times its size in memory. Large requests carry records,
+and those are rewritten in place; admin requests of this size name a hundred thousand topics."""
+
 MAX_TRIES = 3
 """Times a message is tried again after a look-up. One is enough, unless so many IDs are asked for at once by
 everybody that those of this message are forgotten in between."""
@@ -223,6 +227,9 @@ class ClientSession:
         self, plan: Plan, exchange: Exchange, frame: bytes | memoryview, offset: int, head: bytes | None
     ) -> list[Buffer] | None:
         """Take a request through the filters; None when it was answered, or is held for a look-up."""
+        if len(frame) > MAX_DECODED_REQUEST_BYTES:
+            detail = f"{api_name(plan.api_key)} of {len(frame)} bytes; at most {MAX_DECODED_REQUEST_BYTES} are decoded"
+            raise SessionEnded(CloseReason.FRAME_TOO_LARGE, detail)
         request: Any = decode(plan.request.layout, frame, offset, allow_trailing=True)
         if not plan.is_refused and not translation.knows_topic_ids(
             self._namespace, request, plan.api_version
