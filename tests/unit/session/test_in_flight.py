@@ -1,0 +1,44 @@
+from bifrost.session.in_flight import Awaited, InFlight
+from bifrost.wire.api_keys import ApiKey
+from support.stage import PLANS
+
+
+def awaited(correlation_id: int) -> Awaited:
+    return Awaited(correlation_id, PLANS.plan_for(ApiKey.METADATA, 0), None)
+
+
+def test_an_answer_with_nothing_before_it_leaves_at_once() -> None:
+    in_flight = InFlight()
+
+    assert in_flight.answer(b"a") == [b"a"]
+    assert len(in_flight) == 0
+    assert in_flight.next_awaited() is None
+
+
+def test_answers_wait_for_the_requests_before_them_only() -> None:
+    in_flight = InFlight()
+    in_flight.await_broker(awaited(1))
+    assert in_flight.answer(b"a") == []
+    assert in_flight.answer(b"b") == []
+    in_flight.await_broker(awaited(2))
+    assert in_flight.answer(b"c") == []
+    assert len(in_flight) == 5
+
+    assert in_flight.complete() == [b"a", b"b"]
+    assert in_flight.next_awaited() == awaited(2)
+    assert in_flight.complete() == [b"c"]
+
+    assert len(in_flight) == 0
+
+
+def test_requests_are_answered_in_their_order() -> None:
+    in_flight = InFlight()
+    for number in range(3):
+        in_flight.await_broker(awaited(number))
+
+    order = []
+    while (head := in_flight.next_awaited()) is not None:
+        order.append(head.correlation_id)
+        assert in_flight.complete() == []
+
+    assert order == [0, 1, 2]
