@@ -49,20 +49,22 @@ def test_failing_tool_fails_the_test_with_its_output(kafka: EmbeddedKafka, kafka
     assert kafka_tool(tools.TOPICS, *arguments, check=False).returncode == 1
 
 
-def test_listens_on_the_loopback_alone_and_leaves_nothing_behind() -> None:
-    with EmbeddedKafka() as kafka:
-        directory = kafka.log_file.parent.parent
-        process = psutil.Process(kafka.pids[0])
-        listening = {c.laddr.ip for c in process.net_connections() if c.status == psutil.CONN_LISTEN}
-        assert count_brokers(kafka.broker_port(1), kafka.cluster_id) == 1
-        assert count_brokers(kafka.broker_port(1), "another-cluster") == 0
+def test_listens_on_the_loopback_alone(kafka: EmbeddedKafka) -> None:
+    process = psutil.Process(kafka.pids[0])
+
+    listening = {c.laddr.ip for c in process.net_connections() if c.status == psutil.CONN_LISTEN}
 
     assert {address.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
-    assert not process.is_running()
-    assert not directory.exists()
 
 
-def test_port_taken_in_the_meantime_is_chosen_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_port_of_another_cluster_is_not_taken_for_ours(kafka: EmbeddedKafka) -> None:
+    assert count_brokers(kafka.broker_port(1), kafka.cluster_id) == 1
+    assert count_brokers(kafka.broker_port(1), "another-cluster") == 0
+
+
+def test_port_taken_in_the_meantime_is_chosen_anew_and_nothing_is_left_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         free = EmbeddedKafka._choose_ports
         chosen = []
@@ -75,8 +77,13 @@ def test_port_taken_in_the_meantime_is_chosen_anew(monkeypatch: pytest.MonkeyPat
 
         monkeypatch.setattr(EmbeddedKafka, "_choose_ports", choose)
         with EmbeddedKafka() as kafka:
+            process = psutil.Process(kafka.pids[0])
+            directory = kafka.log_file.parent.parent
             assert len(chosen) == 2
             assert kafka.broker_port(1) == chosen[1]
+
+    assert not process.is_running()
+    assert not directory.exists()
 
 
 def test_data_directory_keeps_the_data(tmp_path: Path, kafka_tool: KafkaTools) -> None:
