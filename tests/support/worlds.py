@@ -52,6 +52,7 @@ class World:
         self._client: RawClient | None = None
         self._ids: dict[bytes, str] = {}
         self._numbers: dict[tuple[str, int], str] = {}
+        self._names: dict[str, str] = {}
         self.answers: list[Any] = []
         self.prefix = PREFIX
         """Topics and groups of other names are left out of the comparison."""
@@ -66,6 +67,7 @@ class World:
         self.answers = []
         self.prefix = PREFIX
         self._numbers = {}
+        self._names = {}
         if self._client is not None:
             self._client.close()
             self._client = None
@@ -131,6 +133,10 @@ class World:
         self._ids[topic_id] = name
         return topic_id
 
+    def made_up(self, name: str, stands_for: str) -> None:
+        """Say what a name stands for that Kafka made up for this scenario."""
+        self._names[name] = stands_for
+
     # -- comparison
 
     def comparable(self) -> list[Any]:
@@ -159,7 +165,7 @@ class World:
         if isinstance(value, str):
             if name == "cluster_id":
                 return "CLUSTER" if value == self._cluster_id else value
-            return _MEMBER_ID.sub(r"\g<client>-MEMBER", value)
+            return self._names.get(value) or _MEMBER_ID.sub(r"\g<client>-MEMBER", value)
         if name == "port":
             return "PORT" if value == self._advertised_port else value
         if name in _MADE_UP_NUMBERS and value >= _MADE_UP_NUMBERS[name]:
@@ -182,7 +188,7 @@ def _is_about(item: Any, prefix: str) -> bool:
     """Whether an element of a list is not about another topic or group."""
     if not isinstance(item, dict):
         return True
-    for name in ("topic", "topic_name", "group_id", "group", "resource_name"):
+    for name in ("topic", "topic_name", "group_id", "group", "resource_name", "transactional_id"):
         if isinstance(item.get(name), str) and item[name]:
             return bool(item[name].startswith(prefix))
     is_topic = isinstance(item.get("name"), str) and any("partition" in key for key in item)

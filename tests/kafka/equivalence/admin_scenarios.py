@@ -135,6 +135,7 @@ def describe_configs(world: World, version: int) -> None:
         (TOPIC, DATA),
         (TOPIC, ABSENT),
         (TOPIC, "eq/illegal"),
+        (TOPIC, ""),
         (GROUP, "eq-group"),
     ):
         for keys in (None, ["retention.ms", "no.such.config"]):

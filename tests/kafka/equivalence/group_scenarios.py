@@ -102,6 +102,7 @@ def sync_group(world: World, version: int) -> None:
     assert synced.error_code == ErrorCode.NONE
     joined.member_id = "eq-nobody"
     _sync(world, f"eq-sync-{version}", joined, version)
+    _sync(world, "", joined, version)
 
 
 def heartbeat(world: World, version: int) -> None:
@@ -116,7 +117,7 @@ def heartbeat(world: World, version: int) -> None:
 def leave_group(world: World, version: int) -> None:
     group_id = f"eq-leave-{version}"
     joined = _join(world, group_id)
-    for one, member_id in ((group_id, "eq-nobody"), (group_id, joined.member_id)):
+    for one, member_id in ((group_id, "eq-nobody"), (group_id, joined.member_id), ("", "eq-nobody")):
         if version < 3:
             request = LeaveGroupRequest(group_id=one, member_id=member_id)
         else:
@@ -180,6 +181,7 @@ def offset_delete(world: World, version: int) -> None:
         ("eq-offset-delete", ABSENT),
         ("eq-offset-delete", DATA),
         ("eq-no-such-group", DATA),
+        ("", ABSENT),
     ):
         partition = OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=0)
         named = OffsetDeleteRequest.OffsetDeleteRequestTopic(name=topic, partitions=[partition])

@@ -34,7 +34,7 @@ _ACCEPT = 1
 _WAIT_S = 20.0
 
 
-def _settled(world: World, ask: Callable[[], Any], is_settled: Callable[[Any], bool]) -> Any:
+def settled(world: World, ask: Callable[[], Any], is_settled: Callable[[Any], bool]) -> Any:
     """Ask until the broker has done what it does in the background; only the last answer counts."""
     deadline = time.monotonic() + _WAIT_S
     while not is_settled(answer := ask()):
@@ -73,7 +73,7 @@ def _join(world: World, group_id: str) -> Any:
         assert answer.error_code == ErrorCode.NONE, answer
         return answer.assignment is not None and answer.assignment.topic_partitions != []
 
-    return _settled(world, lambda: _heartbeat(world, group_id, _JOINING), has_partitions)
+    return settled(world, lambda: _heartbeat(world, group_id, _JOINING), has_partitions)
 
 
 def _fetch(world: World, version: int, group_id: str, epoch: int, topic_id: bytes) -> Any:
@@ -108,7 +108,7 @@ def _fetch_all(world: World, version: int, group_id: str, topic_id: bytes) -> in
         partitions = [partition for topic in answer.responses for partition in topic.partitions]
         return any(partition.acquired_records for partition in partitions)
 
-    _settled(world, fetch, has_records)
+    settled(world, fetch, has_records)
     return last + 1
 
 
@@ -119,6 +119,7 @@ def share_group_heartbeat(world: World, version: int) -> None:
     _heartbeat(world, "eq-share-heartbeat", joined.member_epoch)
     _heartbeat(world, "eq-share-heartbeat", 99)
     _heartbeat(world, "eq-share-heartbeat", _LEAVING)
+    _heartbeat(world, "", _JOINING)
 
 
 def share_group_describe(world: World, version: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import admin_scenarios as admin
 import data_scenarios as data
 import group_scenarios as group
+import heartbeat_scenarios as heartbeat
 import pytest
 import share_scenarios as share
 import transaction_scenarios as transaction
@@ -66,7 +67,14 @@ SCENARIOS: dict[ApiKey, tuple[Scenario, ...]] = {
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (share.describe_share_group_offsets,),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: (share.alter_share_group_offsets,),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: (share.delete_share_group_offsets,),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: (
+        heartbeat.consumer_group_heartbeat,
+        heartbeat.consumer_group_heartbeat_by_regex,
+    ),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: (heartbeat.consumer_group_describe,),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: (heartbeat.streams_group_heartbeat,),
     ApiKey.STREAMS_GROUP_DESCRIBE: (share.streams_group_describe,),
+    ApiKey.LIST_TRANSACTIONS: (transaction.list_transactions,),
     ApiKey.DESCRIBE_TRANSACTIONS: (transaction.describe_transactions,),
     ApiKey.DESCRIBE_PRODUCERS: (transaction.describe_producers,),
     ApiKey.ALTER_CONFIGS: (admin.alter_configs,),

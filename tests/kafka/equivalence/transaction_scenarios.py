@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from data_scenarios import ABSENT, DATA, data
+from share_scenarios import settled
 
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
@@ -14,6 +15,7 @@ from bifrost.wire.messages import (
     DescribeTransactionsRequest,
     EndTxnRequest,
     InitProducerIdRequest,
+    ListTransactionsRequest,
     TxnOffsetCommitRequest,
 )
 from support.raw_operations import await_offset, fetch_request, produce_request
@@ -180,6 +182,30 @@ def describe_transactions(world: World, version: int) -> None:
         assert (state.transaction_start_time_ms > 0) == (state.transaction_state == "Ongoing")
         state.transaction_start_time_ms = 0
     _end(world, "eq-described", producer)
+
+
+def list_transactions(world: World, version: int) -> None:
+    world.topic("eq-listed-transaction")
+    world.prefix = f"eq-listed-{version}"
+    ids = [f"{world.prefix}-{number}" for number in range(2)]
+    producers = [_produce_in_transaction(world, one, "eq-listed-transaction") for one in ids]
+    _end(world, ids[1], producers[1])
+    listed = settled(
+        world,
+        lambda: world.ask(ListTransactionsRequest(), version),
+        lambda answer: not any(one.transaction_state == "PrepareCommit" for one in answer.transaction_states),
+    )
+    assert set(ids) <= {state.transactional_id for state in listed.transaction_states}
+    world.ask(ListTransactionsRequest(state_filters=["Ongoing", "NoSuchState"]), version)
+    world.ask(ListTransactionsRequest(producer_id_filters=[producers[0].producer_id]), version)
+    if version >= 1:
+        world.ask(ListTransactionsRequest(duration_filter=3_600_000), version)
+    for pattern in (
+        ("", rf"^{world.prefix}-[0-9]$", f"{world.prefix}-1|x", ".*-0", "eq-(") if version >= 2 else ()
+    ):
+        answer = world.ask(ListTransactionsRequest(transactional_id_pattern=pattern), version)
+        assert (answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION) == (pattern == "eq-(")
+    _end(world, ids[0], producers[0])
 
 
 def describe_producers(world: World, version: int) -> None:
