@@ -1,0 +1,276 @@
+"""What the gateway knows of the physical cluster, asked of brokers that are played by the test."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bifrost.config.model import Limits
+from bifrost.gateway import cluster as module
+from bifrost.gateway.cluster import Cluster
+from bifrost.gateway.errors import BrokerError
+from bifrost.tenancy.topic_ids import TopicIds
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from support import messages
+from support.stage import broker_versions
+
+UNSUPPORTED = messages.ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+ONE, OTHER = b"one topic ID....", b"other topic ID.."
+
+
+class Brokers:
+    """Every broker of a cluster, by address; stands for the class BrokerClient."""
+
+    def __init__(self, *addresses: str) -> None:
+        self.up = set(addresses)
+        self.nodes = dict(enumerate(addresses, start=1))
+        self.versions = broker_versions()
+        self.newest_api_versions = 4
+        self.topics: dict[bytes, str] = {}
+        self.asked: list[tuple[str, int, Any]] = []
+        self.open: list[str] = []
+
+    def __call__(self, host: str, port: int, *, timeout_ms: int) -> "FakeClient":
+        return FakeClient(self, f"{host}:{port}")
+
+    def metadata(self, request: Any) -> Any:
+        brokers = [
+            {"node_id": number, "host": address.partition(":")[0], "port": int(address.partition(":")[2])}
+            for number, address in self.nodes.items()
+        ]
+        known = self.topics if request.topics is None else [one.topic_id for one in request.topics]
+        topics = [
+            {"topic_id": one, "name": self.topics[one]}
+            if one in self.topics
+            else {"topic_id": one, "name": None, "error_code": ErrorCode.UNKNOWN_TOPIC_ID}
+            for one in known
+        ]
+        return messages.MetadataResponse(brokers=brokers, topics=topics)
+
+
+class FakeClient:
+    def __init__(self, brokers: Brokers, address: str) -> None:
+        self.brokers = brokers
+        self.address = address
+        brokers.open.append(address)
+
+    async def request(self, message: Any, version: int) -> Any:
+        if self.address not in self.brokers.up:
+            raise BrokerError(f"{self.address}: connection refused")
+        self.brokers.asked.append((self.address, version, message))
+        if message.SCHEMA.name == "ApiVersionsRequest":
+            return self.brokers.versions if version <= self.brokers.newest_api_versions else UNSUPPORTED
+        return self.brokers.metadata(message)
+
+    async def close(self) -> None:
+        self.brokers.open.remove(self.address)
+
+
+@pytest.fixture
+def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
+    brokers = Brokers("kafka-1:9092", "kafka-2:9092", "kafka-3:9092")
+    monkeypatch.setattr(module, "BrokerClient", brokers)
+    return brokers
+
+
+def played(scenario: Callable[[Cluster, TopicIds], Awaitable[None]], *bootstrap: tuple[str, int]) -> None:
+    """Play a scenario with a cluster that knows nothing but its bootstrap addresses."""
+    config = SimpleNamespace(
+        upstream=SimpleNamespace(bootstrap=bootstrap or (("kafka-1", 9092), ("kafka-2", 9092))),
+        proxy=SimpleNamespace(limits=Limits()),
+    )
+
+    async def run() -> None:
+        topic_ids = TopicIds()
+        cluster = Cluster(config, topic_ids, lambda: 0)  # type: ignore[arg-type]
+        await scenario(cluster, topic_ids)
+        await cluster.close()
+
+    asyncio.run(run())
+
+
+def test_all_brokers_are_discovered_with_what_they_offer(brokers: Brokers) -> None:
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        await cluster.refresh()
+
+        assert cluster.node_ids == {1, 2, 3}
+        third = cluster.broker(3)
+        assert (third.host, third.port, third.offered.offers(ApiKey.METADATA, 9)) == ("kafka-3", 9092, True)
+        assert cluster.broker(4) is None
+        assert cluster.any_broker().node_id in (1, 2, 3)
+
+    played(scenario)
+
+
+def test_one_connection_is_kept_and_closed_at_the_end(brokers: Brokers) -> None:
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        await cluster.refresh()
+        await cluster.refresh()
+        await cluster.learn_topic_ids([ONE])
+
+        assert brokers.open == ["kafka-1:9092"]
+
+    played(scenario)
+    assert brokers.open == []
+
+
+def test_asking_who_is_there_names_no_topic_and_creates_none(brokers: Brokers) -> None:
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        await cluster.refresh()
+
+    played(scenario)
+    (request,) = (one for _, _, one in brokers.asked if one.SCHEMA.name == "MetadataRequest")
+    assert (request.topics, request.allow_auto_topic_creation) == ([], False)
+
+
+def test_the_next_address_is_tried_when_one_is_down(brokers: Brokers) -> None:
+    brokers.up.discard("kafka-1:9092")
+
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        await cluster.refresh()
+
+        # Broker 1 was never reached, so nothing is known of it.
+        assert cluster.node_ids == {2, 3}
+        assert brokers.open == ["kafka-2:9092"]
+
+    played(scenario)
+
+
+def test_a_broker_that_goes_down_keeps_what_was_known_of_it(brokers: Brokers) -> None:
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        await cluster.refresh()
+        brokers.up.discard("kafka-3:9092")
+
+        await cluster.refresh()
+
+        assert cluster.node_ids == {1, 2, 3}
+        assert cluster.broker(3).offered.offers(ApiKey.METADATA, 9)
+
+    played(scenario)
+
+
+def test_brokers_that_leave_the_cluster_are_forgotten_and_new_ones_found(brokers: Brokers) -> None:
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        await cluster.refresh()
+        del brokers.nodes[2]
+        brokers.nodes[7] = "kafka-7:9092"
+        brokers.up.add("kafka-7:9092")
+
+        await cluster.refresh()
+
+        assert cluster.node_ids == {1, 3, 7}
+
+    played(scenario)
+
+
+def test_if_the_bootstrap_brokers_are_gone_those_known_are_asked(brokers: Brokers) -> None:
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        await cluster.refresh()
+        brokers.up = {"kafka-3:9092"}
+
+        await cluster.refresh()
+
+        assert cluster.node_ids == {1, 2, 3}
+
+    played(scenario, ("kafka-1", 9092))
+
+
+def test_if_nobody_answers_every_address_is_named(brokers: Brokers) -> None:
+    brokers.up.clear()
+
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        with pytest.raises(BrokerError) as caught:
+            await cluster.refresh()
+
+        assert str(caught.value) == "kafka-1:9092: connection refused; kafka-2:9092: connection refused"
+        assert brokers.open == []
+
+    played(scenario)
+
+
+def test_discovery_tries_again_until_a_broker_is_there(
+    brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FIRST_RETRY_MS", 1)
+    monkeypatch.setattr(module, "LAST_RETRY_MS", 2)
+    up, brokers.up = brokers.up, set()
+
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        discovering = asyncio.create_task(cluster.discover())
+        await asyncio.sleep(0.01)
+        assert not discovering.done()
+
+        brokers.up = up
+        await discovering
+
+        assert cluster.node_ids == {1, 2, 3}
+
+    played(scenario)
+
+
+def test_topic_ids_are_learnt_or_learnt_to_be_absent(brokers: Brokers) -> None:
+    brokers.topics[ONE] = "__vt_acme_orders"
+
+    async def scenario(cluster: Cluster, ids: TopicIds) -> None:
+        await cluster.learn_topic_ids([ONE, OTHER])
+
+        assert ids.name_of(ONE) == b"__vt_acme_orders"
+        assert (ids.is_absent(ONE, 0), ids.is_absent(OTHER, 0)) == (False, True)
+
+    played(scenario)
+    assert [one.topic_id for one in brokers.asked[-1][2].topics] == [ONE, OTHER]
+
+
+def test_an_old_broker_is_asked_for_all_its_topics(brokers: Brokers) -> None:
+    brokers.versions = broker_versions(Metadata=(0, 11))
+    brokers.topics = {ONE: "__vt_acme_orders", OTHER: "another"}
+
+    async def scenario(cluster: Cluster, ids: TopicIds) -> None:
+        await cluster.learn_topic_ids([ONE, b"absent topic ID."])
+
+        assert (ids.name_of(ONE), ids.name_of(OTHER)) == (b"__vt_acme_orders", b"another")
+        assert ids.is_absent(b"absent topic ID.", 0)
+
+    played(scenario)
+    assert brokers.asked[-1][1:] == (
+        11,
+        messages.MetadataRequest(topics=None, allow_auto_topic_creation=False),
+    )
+
+
+@pytest.mark.parametrize(("newest", "asked"), [(4, [4]), (3, [4, 3]), (2, [4, 3, 0]), (0, [4, 3, 0])])
+def test_versions_are_asked_for_as_clients_do(brokers: Brokers, newest: int, asked: list[int]) -> None:
+    brokers.newest_api_versions = newest
+
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        await cluster.learn_topic_ids([])
+
+    played(scenario)
+    versions = [version for _, version, one in brokers.asked if one.SCHEMA.name == "ApiVersionsRequest"]
+    assert versions == asked
+
+
+def test_a_broker_of_before_kafka_0_10_is_refused(brokers: Brokers) -> None:
+    brokers.versions = broker_versions(Metadata=(0, 0))
+
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        with pytest.raises(BrokerError, match=r"older than Kafka 0\.10"):
+            await cluster.refresh()
+
+    played(scenario)
+
+
+def test_a_connection_that_was_idle_for_too_long_is_made_anew(brokers: Brokers) -> None:
+    async def scenario(cluster: Cluster, ids: TopicIds) -> None:
+        await cluster.refresh()
+        brokers.up.discard("kafka-1:9092")
+
+        await cluster.learn_topic_ids([ONE])
+
+        assert ids.is_absent(ONE, 0)
+        assert brokers.asked[-1][0] == "kafka-2:9092"
+
+    played(scenario)

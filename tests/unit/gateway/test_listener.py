@@ -1,0 +1,94 @@
+"""What a listener says when it cannot listen; that it does listen is in tests/kafka."""
+
+import errno
+import socket
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bifrost.config.model import BrokerPortRange, ListenerSet, PortRange
+from bifrost.gateway.errors import StartError
+from bifrost.gateway.listener import Listener
+
+LISTENER_SET = ListenerSet(
+    name="plaintext",
+    port_range=PortRange(
+        bind_host="192.0.2.9",
+        advertised_host="proxy.example.com",
+        bootstrap_port=9092,
+        broker_port_range=BrokerPortRange(start=9093, end=9095),
+        broker_id_base=1,
+    ),
+)
+
+
+def listener(*node_ids: int) -> Listener:
+    gateway: Any = SimpleNamespace(cluster=SimpleNamespace(node_ids=frozenset(node_ids)))
+    return Listener(LISTENER_SET, gateway)
+
+
+def test_ports_are_those_of_the_configuration() -> None:
+    ports = listener().ports
+
+    assert (ports.advertised_host, ports.port_of(1), ports.port_of(3), ports.port_of(4)) == (
+        "proxy.example.com",
+        9093,
+        9095,
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (
+            errno.EADDRINUSE,
+            "port 9092 on 192.0.2.9 is in use: end whoever listens there, or configure another port",
+        ),
+        (errno.EACCES, "port 9092 on 192.0.2.9 may not be bound by this user: choose one from 1024 on"),
+        (errno.EADDRNOTAVAIL, "192.0.2.9 is not an address of this machine: mend bind_host"),
+        (errno.ENETDOWN, "cannot bind 192.0.2.9:9092: [Errno 100] Network is down"),
+    ],
+)
+def test_a_port_that_cannot_be_bound_says_why_and_how_to_mend_it(
+    monkeypatch: pytest.MonkeyPatch, number: int, expected: str
+) -> None:
+    closed = []
+
+    def bind(_self: socket.socket, address: tuple[str, int]) -> None:
+        assert address == ("192.0.2.9", 9092)
+        raise OSError(number, "Network is down")
+
+    def close(self: socket.socket) -> None:
+        closed.append(self)
+
+    monkeypatch.setattr(socket.socket, "bind", bind)
+    monkeypatch.setattr(socket.socket, "close", close)
+
+    with pytest.raises(StartError) as caught:
+        listener().reserve()
+
+    assert str(caught.value) == f"listener plaintext: {expected}"
+    assert len(closed) == 1
+    socket.SocketType.close(closed[0])
+
+
+def test_a_broker_without_a_port_is_warned_of_once(logged: list[dict[str, Any]]) -> None:
+    one = listener(1, 4, 7)
+
+    one._warn_of_brokers_without_port(frozenset({1, 4, 7}))
+    one._warn_of_brokers_without_port(frozenset({1, 4, 7}))
+    one._warn_of_brokers_without_port(frozenset({1, 4, 7, 9}))
+
+    assert [entry["node_id"] for entry in logged] == [4, 7, 9]
+    assert "widen broker_port_range" in logged[0]["detail"]
+
+
+def test_a_listener_that_never_opened_can_be_closed() -> None:
+    one = listener(1)
+
+    one.close()
+    one.close()
+
+    assert one._servers == {}
