@@ -12,6 +12,7 @@ from bifrost.filters.config_resources import (
     incremental_alter_configs_filter,
 )
 from bifrost.filters.consumer_protocol import DescribeGroupsFilter, JoinGroupFilter, SyncGroupFilter
+from bifrost.filters.describe_producers import DescribeProducersFilter
 from bifrost.filters.fetch import FetchFilter
 from bifrost.filters.filter import Filter
 from bifrost.filters.find_coordinator import FindCoordinatorFilter
@@ -34,6 +35,7 @@ _DECODED = frozenset(
         "CreateTopicsRequest",
         "CreateTopicsResponse",
         "DeleteTopicsRequest",
+        "DescribeProducersResponse",
         "DescribeTopicPartitionsRequest",
         "DescribeTopicPartitionsResponse",
     }
@@ -66,6 +68,7 @@ def build_plans() -> Plans:
         ApiKey.CREATE_TOPICS: (TopicCreationFilter(),),
         ApiKey.DELETE_TOPICS: (TopicDeletionFilter(),),
         ApiKey.DESCRIBE_CONFIGS: (describe_configs_filter(),),
+        ApiKey.DESCRIBE_PRODUCERS: (DescribeProducersFilter(),),
         ApiKey.ALTER_CONFIGS: (alter_configs_filter(),),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: (incremental_alter_configs_filter(),),
         ApiKey.LIST_CONFIG_RESOURCES: (ListConfigResourcesFilter(),),

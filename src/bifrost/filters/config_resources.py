@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange, ResponseFilter
 from bifrost.filters.topic_creation import EMPTY_TOPIC_NAME
+from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -51,9 +52,7 @@ class ConfigResourcesFilter:
             if entity is None:
                 refused.append(self._refusal(resource))
                 continue
-            name = exchange.scope.namespace.physical(entity, resource.resource_name.encode())
-            assert name is not None
-            resource.resource_name = name.decode()
+            resource.resource_name = _physical(exchange.scope.namespace, entity, resource.resource_name)
             accepted.append(resource)
         if refused and not accepted:
             return self._response(**{self._results: refused})
@@ -66,14 +65,10 @@ class ConfigResourcesFilter:
         namespace = exchange.scope.namespace
         results = getattr(response, self._results)
         for result in results:
-            name = namespace.virtual(_ENTITIES[result.resource_type], result.resource_name.encode())
-            assert name is not None, "the broker answers what it was asked"
-            result.resource_name = name.decode()
-            invalid = result.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
-            if invalid and result.resource_type == _TOPIC and namespace.hides(result.resource_name):
-                # The broker checks the form of the name that stands for "does not exist" (see metadata.py).
-                result.error_code, result.error_message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
-            elif invalid and not result.resource_name:
+            result.resource_name = _virtual(namespace, _ENTITIES[result.resource_type], result.resource_name)
+            if result.error_message:
+                result.error_message = namespace.without_absent_prefix(result.error_message)
+            if result.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION and not result.resource_name:
                 result.error_message = EMPTY_TOPIC_NAME
         results.extend(exchange.notes["config_resources"])
 
@@ -86,6 +81,23 @@ class ConfigResourcesFilter:
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
         )
+
+
+def _physical(namespace: Namespace, entity: Entity, name: str) -> str:
+    if entity is Entity.TOPIC_NAME and namespace.hides(name):
+        return namespace.absent_topic(name)  # These APIs check the form of a name as well.
+    found = namespace.physical(entity, name.encode())
+    assert found is not None
+    return found.decode()
+
+
+def _virtual(namespace: Namespace, entity: Entity, name: str) -> str:
+    hidden = namespace.hidden_topic(name)
+    if hidden is not None:
+        return hidden
+    found = namespace.virtual(entity, name.encode())
+    assert found is not None, "the broker answers what it was asked"
+    return found.decode()
 
 
 def describe_configs_filter() -> ConfigResourcesFilter:

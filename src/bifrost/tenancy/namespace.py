@@ -74,6 +74,8 @@ class Namespace:
         self.masked_ids = MaskedIds(new_id)
         self.unresolved: set[bytes] = set()
         """Topic IDs met in the message at hand of which the broker must be asked; see `take_unresolved`."""
+        # Random, so that nobody can have made a topic that begins so.
+        self._absent_prefix = f"{names.prefix.decode()}{new_id()[-8:].hex()}."
         self.to_physical = Names(self._missing_physical)
         self.to_virtual = Names(self._missing_virtual)
         for direction in (self.to_physical, self.to_virtual):
@@ -112,6 +114,22 @@ class Namespace:
         """Whether a topic name is a legal one that does not exist for this tenant, whatever the broker has."""
         is_legal = _LEGAL_TOPIC.fullmatch(topic) is not None
         return is_legal and not self.names.is_allowed(VirtualTopic(topic.encode()))
+
+    def absent_topic(self, topic: str) -> str:
+        """Return a legal physical name that no topic has, to stand for a hidden one where the broker checks the form.
+
+        Not for Metadata, by which a broker creates what does not exist.
+        """
+        return self._absent_prefix + topic
+
+    def hidden_topic(self, physical_topic: str) -> str | None:
+        """Return the hidden topic that `absent_topic` gave this name, None when it is no such name."""
+        is_absent = physical_topic.startswith(self._absent_prefix)
+        return physical_topic[len(self._absent_prefix) :] if is_absent else None
+
+    def without_absent_prefix(self, text: str) -> str:
+        """Return an error text, already in virtual names, with the hidden topics in it as the tenant wrote them."""
+        return text.replace(self._absent_prefix.removeprefix(self.names.prefix.decode()), "")
 
     @property
     def max_topic_name_length(self) -> int:

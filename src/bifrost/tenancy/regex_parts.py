@@ -5,7 +5,7 @@ A `Piece` is text with what must be known to put it together; a `Part` is a pars
 the start of the name and after it, of which `Start` joins larger parts:
 
     ab      at the start:   a, then b's later form;       or, where a may be empty there, b's form at the start
-    a{n,m}  at the start:   a, then a's later form, n-1 to m-1 times; or, where a may be empty there, less often
+    a{n,m}  at the start:   a, then a's later form, n-1 to m-1 times; or, where a may be empty there, 0 to m-1
     a|b     at the start:   either's form at the start
 
 The form at the start always takes a character: the name is never empty. Captures and laziness have no meaning here.
@@ -208,13 +208,12 @@ class Start:
         if _is_run(part):
             return Part(zero, times(part.later, max(low, 1), high), later, plain=True)
         # Before the first turn that takes a character, turns may be used up that take none. Where that is always
-        # possible, any number of turns may follow; else as many as are left, or fewer if the condition holds.
+        # possible, none has to follow; else only if the condition holds.
         more = None if high is None else high - 1
         least = 0 if part.zero == ALWAYS else max(low - 1, 0)
         some = both(part.some, times(part.later, least, more))
-        if least and part.zero:
-            fewer = both(part.some, times(part.later, 0, None if more is None else more - 1))
-            some = either(some, self._gated(part.zero, fewer))
+        if least:
+            some = either(some, self._gated(part.zero, both(part.some, times(part.later, 0, more))))
         return Part(zero, some, later, part.plain)
 
     def _joined(self, first: Part, rest: Part) -> Part:

@@ -22,8 +22,8 @@ returns (RE2/J 1.8, Java 17), in the thread that serves all groups. Hence limits
 Which regexes there are, as read in the classes of Kafka 4.3.1; all are full matches (`Matcher.matches` of RE2/J):
 
 * ConsumerGroupHeartbeat v1+ SubscribedTopicRegex. Null is "unchanged" and empty is "none": neither is for `confine`.
-* ListTransactions v2 TransactionalIdPattern (KIP-1152), over transactional IDs. Null and empty mean "all": confine
-  `(?s).*` instead.
+* ListTransactions v2 TransactionalIdPattern (KIP-1152), over transactional IDs, whatever their characters. Null and
+  empty mean "all"; who wants the broker to leave the others out confines `(?s).*`.
 * StreamsGroupHeartbeat SourceTopicRegex is never evaluated: a broker refuses any. Confined, it is refused all the same.
 
 Kafka answers an invalid regex with INVALID_REGULAR_EXPRESSION and the parser's words. Source: google/re2j 1.8, Parser.
