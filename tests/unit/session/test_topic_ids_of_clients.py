@@ -2,8 +2,10 @@
 
 import pytest
 
+from bifrost.session import client_session
+from bifrost.session.client_session import MAX_TRIES
 from bifrost.session.close_reason import CloseReason
-from bifrost.tenancy.topic_ids import ABSENT_FOR_MS, MAX_LOOK_UP
+from bifrost.tenancy.topic_ids import ABSENT_FOR_MS
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import fetch, fetched, metadata, metadata_of, produce_by_id, produced, topic_id
@@ -19,7 +21,7 @@ from support.playbook import (
     to_broker,
     to_client,
 )
-from support.stage import Stage, Tenant
+from support.stage import Stage
 
 OWN = topic_id("__vt_acme_orders")
 FOREIGN = topic_id("__vt_globex_orders")
@@ -239,12 +241,31 @@ def test_what_stands_for_a_foreign_id_means_nothing_to_another_tenant(stage: Sta
     assert stage.play("acme") >> client_sends(fetch(masked)) << to_broker(fetch(stage.masked(masked, "acme")))
 
 
-def test_a_message_that_names_too_many_unknown_ids_ends_the_connection(stage: Stage) -> None:
-    ids = [number.to_bytes(16, "big") for number in range(1, MAX_LOOK_UP + 2)]
+def test_a_message_that_names_too_many_unknown_ids_ends_the_connection(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_session, "MAX_LOOK_UP", 10)
+    ids = [number.to_bytes(16, "big") for number in range(1, 12)]
+    assert stage.play() >> client_sends(fetch(*ids[:10])) << looks_up(set(ids[:10]))
 
     book = stage.play() >> client_sends(fetch(*ids))
 
-    assert book << ends(CloseReason.TOO_MANY_TOPIC_IDS, f"{MAX_LOOK_UP + 1} unknown topic IDs")
+    assert book << ends(CloseReason.TOO_MANY_TOPIC_IDS, "11 unknown topic IDs")
+
+
+def test_a_message_whose_ids_are_forgotten_as_they_are_learnt_ends_the_connection(stage: Stage) -> None:
+    book = stage.play() >> client_sends(fetch(OWN, ABSENT)) << looks_up({OWN, ABSENT})
+    for _ in range(MAX_TRIES - 1):
+        book >> learns({OWN: "__vt_acme_orders"}) << looks_up({ABSENT})
+
+    book >> learns({}) << looks_up({ABSENT})
+
+    assert (
+        book
+        >> learns({})
+        << looks_up({ABSENT})
+        << ends(CloseReason.TOO_MANY_TOPIC_IDS, f"after {MAX_TRIES} look-ups")
+    )
 
 
 def test_an_answer_with_ids_nobody_has_seen_waits_and_so_do_those_behind_it(stage: Stage) -> None:
@@ -373,18 +394,3 @@ def test_a_malformed_request_behind_a_look_up_ends_the_connection_in_its_turn(st
     book >> learns({OWN: "__vt_acme_orders"})
 
     assert book << to_broker(fetch(OWN)) << ends(CloseReason.UNSUPPORTED)
-
-
-def test_the_memory_of_names_is_bounded_and_forgetting_changes_nothing() -> None:
-    stage = Stage({"acme": Tenant()}, max_names=3)
-    book = stage.play()
-    for number in range(10):
-        book >> client_sends(heartbeat(f"g{number}")) << to_broker(heartbeat(f"__vt_acme_g{number}"))
-        book >> client_sends(metadata(f"t{number}")) << to_broker(metadata(f"__vt_acme_t{number}"))
-        book.said.lines.clear()
-
-    tables = [table for table in stage.namespaces["acme"].to_physical.tables if table is not None]
-
-    assert book
-    assert all(len(table) <= 3 for table in tables)
-    assert any(table for table in tables)
