@@ -17,7 +17,7 @@ from bifrost.filters.fetch import FetchFilter
 from bifrost.filters.filter import Filter
 from bifrost.filters.find_coordinator import FindCoordinatorFilter
 from bifrost.filters.group_description import GroupDescriptionFilter
-from bifrost.filters.group_heartbeat import ConsumerRegexFilter, EmptyGroupFilter, StreamsRegexFilter
+from bifrost.filters.group_heartbeat import ConsumerRegexFilter, EmptyGroupFilter, StreamsTopologyFilter
 from bifrost.filters.list_transactions import ListTransactionsFilter
 from bifrost.filters.log_dirs import LogDirsFilter
 from bifrost.filters.metadata import MetadataFilter
@@ -35,7 +35,8 @@ _DECODED = frozenset(
         "CreateTopicsRequest",
         "CreateTopicsResponse",
         "DeleteTopicsRequest",
-        "DescribeProducersResponse",
+        "DescribeProducersRequest",
+        "StreamsGroupHeartbeatRequest",
         "DescribeTopicPartitionsRequest",
         "DescribeTopicPartitionsResponse",
     }
@@ -87,7 +88,7 @@ def build_plans() -> Plans:
         ),
         ApiKey.STREAMS_GROUP_HEARTBEAT: (
             EmptyGroupFilter(messages.StreamsGroupHeartbeatResponse, **no_group_id),
-            StreamsRegexFilter(),
+            StreamsTopologyFilter(),
         ),
         ApiKey.CONSUMER_GROUP_DESCRIBE: (GroupDescriptionFilter(),),
         ApiKey.SHARE_GROUP_DESCRIBE: (GroupDescriptionFilter(),),

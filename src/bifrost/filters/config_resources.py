@@ -65,9 +65,9 @@ class ConfigResourcesFilter:
         namespace = exchange.scope.namespace
         results = getattr(response, self._results)
         for result in results:
-            result.resource_name = _virtual(namespace, _ENTITIES[result.resource_type], result.resource_name)
-            if result.error_message:
-                result.error_message = namespace.without_absent_prefix(result.error_message)
+            name = namespace.virtual(_ENTITIES[result.resource_type], result.resource_name.encode())
+            assert name is not None, "the broker answers what it was asked"
+            result.resource_name = name.decode()
             if result.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION and not result.resource_name:
                 result.error_message = EMPTY_TOPIC_NAME
         results.extend(exchange.notes["config_resources"])
@@ -85,18 +85,9 @@ class ConfigResourcesFilter:
 
 def _physical(namespace: Namespace, entity: Entity, name: str) -> str:
     if entity is Entity.TOPIC_NAME and namespace.hides(name):
-        return namespace.absent_topic(name)  # These APIs check the form of a name as well.
+        name = namespace.absent_topic(name)  # These APIs check the form of a name, and quote it.
     found = namespace.physical(entity, name.encode())
     assert found is not None
-    return found.decode()
-
-
-def _virtual(namespace: Namespace, entity: Entity, name: str) -> str:
-    hidden = namespace.hidden_topic(name)
-    if hidden is not None:
-        return hidden
-    found = namespace.virtual(entity, name.encode())
-    assert found is not None, "the broker answers what it was asked"
     return found.decode()
 
 

@@ -13,6 +13,9 @@ from bifrost.wire import messages
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 
+MAX_QUOTED = 100
+"""Characters of a refused pattern that its error quotes."""
+
 
 class EmptyGroupFilter(RequestFilter):
     """Refuses the empty group ID in the words of the coordinator that would."""
@@ -38,21 +41,36 @@ class ConsumerRegexFilter(RequestFilter):
         return messages.ConsumerGroupHeartbeatResponse(error_code=error, error_message=refusal)
 
 
-class StreamsRegexFilter(RequestFilter):
-    """StreamsGroupHeartbeat: answers STREAMS_INVALID_TOPOLOGY to a topology with a pattern that cannot be served."""
+class StreamsTopologyFilter(RequestFilter):
+    """StreamsGroupHeartbeat: the topics and patterns of a topology, which the broker checks and of which it creates
+    some.
+
+    A source topic that is hidden from the tenant is missing, as one that does not exist; an internal topic that the
+    tenant may not have is not created, and the group told so as by a broker that may not create it.
+    """
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
-        """Answer when a pattern is refused."""
+        """Answer when a pattern or an internal topic is refused."""
+        response = messages.StreamsGroupHeartbeatResponse
         if request.topology is None:
             return None
-        regexes = [
-            one for subtopology in request.topology.subtopologies for one in subtopology.source_topic_regex
-        ]
+        namespace = exchange.scope.namespace
+        subtopologies = request.topology.subtopologies
+        regexes = [regex for subtopology in subtopologies for regex in subtopology.source_topic_regex]
         refusal = _refusal(exchange, regexes)
-        if refusal is None:
-            return None
-        error = ErrorCode.STREAMS_INVALID_TOPOLOGY
-        return messages.StreamsGroupHeartbeatResponse(error_code=error, error_message=refusal)
+        if refusal is not None:
+            return response(error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY, error_message=refusal)
+        for subtopology in subtopologies:
+            internal = [topic.name for topic in subtopology.state_changelog_topics]
+            internal += [topic.name for topic in subtopology.repartition_source_topics]
+            if any(namespace.hides(topic) for topic in [*internal, *subtopology.repartition_sink_topics]):
+                denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                return response(error_code=denied, error_message=denied.message)
+            subtopology.source_topics = [
+                namespace.absent_topic(topic) if namespace.hides(topic) else topic
+                for topic in subtopology.source_topics
+            ]
+        return None
 
 
 def _refusal(exchange: Exchange, regexes: list[str | None]) -> str | None:
@@ -60,5 +78,5 @@ def _refusal(exchange: Exchange, regexes: list[str | None]) -> str | None:
         try:
             exchange.scope.namespace.names.confined_regex(regex or "")
         except InvalidRegex as invalid:
-            return f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {invalid}."
+            return f"The pattern `{(regex or '')[:MAX_QUOTED]}` is not a valid regular expression: {invalid}."
     return None

@@ -75,7 +75,7 @@ class Namespace:
         self.unresolved: set[bytes] = set()
         """Topic IDs met in the message at hand of which the broker must be asked; see `take_unresolved`."""
         # Random, so that nobody can have made a topic that begins so.
-        self._absent_prefix = f"{names.prefix.decode()}{new_id()[-8:].hex()}."
+        self._absent_mark = new_id()[-8:].hex() + "."
         self.to_physical = Names(self._missing_physical)
         self.to_virtual = Names(self._missing_virtual)
         for direction in (self.to_physical, self.to_virtual):
@@ -116,20 +116,12 @@ class Namespace:
         return is_legal and not self.names.is_allowed(VirtualTopic(topic.encode()))
 
     def absent_topic(self, topic: str) -> str:
-        """Return a legal physical name that no topic has, to stand for a hidden one where the broker checks the form.
+        """Return a virtual name for a hidden topic that is legal on the broker, and that no topic has.
 
-        Not for Metadata, by which a broker creates what does not exist.
+        For requests in which the broker checks the form of a name, so that the denied form would tell. Not where a
+        broker creates what does not exist.
         """
-        return self._absent_prefix + topic
-
-    def hidden_topic(self, physical_topic: str) -> str | None:
-        """Return the hidden topic that `absent_topic` gave this name, None when it is no such name."""
-        is_absent = physical_topic.startswith(self._absent_prefix)
-        return physical_topic[len(self._absent_prefix) :] if is_absent else None
-
-    def without_absent_prefix(self, text: str) -> str:
-        """Return an error text, already in virtual names, with the hidden topics in it as the tenant wrote them."""
-        return text.replace(self._absent_prefix.removeprefix(self.names.prefix.decode()), "")
+        return self._absent_mark + topic
 
     @property
     def max_topic_name_length(self) -> int:
@@ -154,7 +146,7 @@ class Namespace:
     def _missing_physical(self, slot: int, value: bytes) -> bytes | None:
         match slot:
             case Entity.TOPIC_NAME:
-                found: bytes | None = self.names.physical_topic(VirtualTopic(value))
+                found: bytes | None = self._physical_topic(VirtualTopic(value))
             case Entity.GROUP_ID:
                 # The empty one must not pass unseen: where members join, a filter refuses it.
                 found = self.names.physical_group(VirtualGroup(value)) if value else None
@@ -175,7 +167,7 @@ class Namespace:
         match slot:
             case Entity.TOPIC_NAME:
                 # An answer by topic ID about an unknown ID carries an empty name.
-                found: bytes | None = value and self.names.virtual_topic(PhysicalTopic(value))
+                found: bytes | None = value and self._virtual_topic(PhysicalTopic(value))
             case Entity.GROUP_ID:
                 found = self.names.virtual_group(PhysicalGroup(value))
             case Entity.TRANSACTIONAL_ID:
@@ -183,13 +175,24 @@ class Namespace:
             case Entity.TOPIC_ID:
                 found = self._own_or_unmasked(value)
             case Entity.ERROR_TEXT:
-                return self.names.virtual_text(value)
+                return self.names.virtual_text(value).replace(self._absent_mark.encode(), b"")
             case Entity.TOPIC_REGEX:
                 regex = self.names.original_regex(value.decode()) if value else ""
                 return None if regex is None else regex.encode()
             case _:
                 raise AssertionError(f"slot {slot} is never looked up")
         return self._remember(self.to_virtual, slot, value, found)
+
+    def _physical_topic(self, topic: VirtualTopic) -> PhysicalTopic:
+        if topic.startswith(self._absent_mark.encode()):
+            return PhysicalTopic(self.names.prefix + topic)
+        return self.names.physical_topic(topic)
+
+    def _virtual_topic(self, topic: PhysicalTopic) -> VirtualTopic | None:
+        absent_prefix = self.names.prefix + self._absent_mark.encode()
+        if topic.startswith(absent_prefix):
+            return VirtualTopic(topic[len(absent_prefix) :])
+        return self.names.virtual_topic(topic)
 
     def _confined(self, regex: bytes) -> bytes | None:
         """None when the pattern cannot be confined; the filters then say so. The empty one means "no pattern"."""

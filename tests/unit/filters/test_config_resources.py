@@ -51,7 +51,7 @@ def test_a_name_means_what_its_type_says(stage: Stage, api: str, version: int) -
                 api,
                 (TOPIC, "__vt_acme_orders"),
                 (GROUP, "__vt_acme_orders"),
-                (TOPIC, stage.namespaces["acme"].absent_topic("users")),
+                (TOPIC, "__vt_acme_" + stage.namespaces["acme"].absent_topic("users")),
             )
         )
         >> broker_answers(response(api, result(TOPIC, "__vt_acme_orders"), result(GROUP, "__vt_acme_orders")))
@@ -88,7 +88,7 @@ def test_what_is_refused_is_answered_with_the_rest(stage: Stage, api: str, versi
 
 @pytest.mark.parametrize(("api", "version"), NEWEST)
 def test_a_hidden_topic_does_not_exist(stage: Stage, api: str, version: int) -> None:
-    absent = stage.namespaces["acme"].absent_topic("users")
+    absent = "__vt_acme_" + stage.namespaces["acme"].absent_topic("users")
     book = stage.play() >> client_sends(request(api, (TOPIC, "users")), version)
 
     book << to_broker(request(api, (TOPIC, absent)))
