@@ -87,7 +87,9 @@ def _delete_acls(request: Any) -> Message:
 
 
 def _describe_acls(_request: Any) -> Message:
-    return messages.DescribeAclsResponse(**_NO_AUTHORIZER_FIELDS)
+    # The broker itself answers this one, the others its controller: they say it in other words.
+    no_authorizer = "No Authorizer is configured on the broker"
+    return messages.DescribeAclsResponse(error_code=_NO_AUTHORIZER, error_message=no_authorizer)
 
 
 REFUSED: dict[ApiKey, _Answer] = {

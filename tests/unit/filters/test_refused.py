@@ -84,6 +84,7 @@ def test_scram_credentials_are_the_operators(stage: Stage) -> None:
 @pytest.mark.parametrize("version", range(1, 4))
 def test_acls_are_answered_as_by_a_broker_without_an_authorizer(stage: Stage, version: int) -> None:
     error = {"error_code": NO_AUTHORIZER, "error_message": "No Authorizer is configured."}
+    on_the_broker = "No Authorizer is configured on the broker"
     one = {"resource_type": 2, "resource_name": "orders", "principal": "User:x", "host": "*"}
     by_filter = {
         "resource_type_filter": 2,
@@ -94,7 +95,7 @@ def test_acls_are_answered_as_by_a_broker_without_an_authorizer(stage: Stage, ve
     assert (
         stage.play()
         >> client_sends(messages.DescribeAclsRequest(**by_filter), version)
-        << to_client(messages.DescribeAclsResponse(**error))
+        << to_client(messages.DescribeAclsResponse(**error | {"error_message": on_the_broker}))
         >> client_sends(messages.CreateAclsRequest(creations=[one, one]), version)
         << to_client(messages.CreateAclsResponse(results=[error, error]))
         >> client_sends(messages.DeleteAclsRequest(filters=[by_filter]), version)
