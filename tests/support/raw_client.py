@@ -66,6 +66,9 @@ class RawClient:
         self._never_receives = tuple(never_receives)
         self.socket = socket.create_connection((endpoint.host, endpoint.port), timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        host, port = self.socket.getsockname()
+        self.address = f"{host}:{port}"
+        """This end of the connection, as the other end's log names it."""
         self._correlation_id = 0
         self._versions: dict[int, tuple[int, int]] | None = None
         self._file = self.socket.makefile("rb")
@@ -88,12 +91,6 @@ class RawClient:
         """Close the connection."""
         self._file.close()
         self.socket.close()
-
-    @property
-    def address(self) -> str:
-        """This end of the connection, as the other end's log names it."""
-        host, port = self.socket.getsockname()
-        return f"{host}:{port}"
 
     def authenticate(self, username: str, password: str) -> None:
         """Authenticate by SASL/PLAIN, which must succeed."""
