@@ -316,18 +316,17 @@ def test_tenant_with_any_name_keeps_a_physical_one_apart(
     """globex may call its own topic what acme's is called on the broker; it is another topic."""
     name = "__vt_acme_orders"
     with RawClient.authenticated(gateway_endpoints["globex"]) as client:
-        delete_topic(direct, f"__vt_globex_{name}")
         create_topic(client, name)
         produce(client, name, [b"of globex under an odd name"])
-
         (topic,) = metadata_of(client, name)
     with RawClient.authenticated(gateway_endpoints["acme"]) as client:
         fetched = client.request(fetch_request("orders"), 12)
+    (physical,) = metadata_of(direct, f"__vt_globex_{name}")
+    delete_topic(direct, f"__vt_globex_{name}")
 
     assert (topic.name, topic.error_code) == (name, ErrorCode.NONE)
-    assert b"odd name" not in bytes(fetched.responses[0].partitions[0].records or b"")
-    (physical,) = metadata_of(direct, f"__vt_globex_{name}")
     assert physical.topic_id == topic.topic_id
+    assert b"odd name" not in bytes(fetched.responses[0].partitions[0].records or b"")
 
 
 @pytest.fixture

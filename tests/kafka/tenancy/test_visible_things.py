@@ -23,12 +23,12 @@ from bifrost.wire.messages import (
 from support.gateway_fixtures import Connect, FreshTopic, UniqueName
 from support.gateway_process import GatewayProcess
 from support.raw_client import RawClient
-from support.raw_operations import create_topic, produce, records_of
+from support.raw_operations import produce, records_of
 
 ACMES = {"orders", "billing", "events", "audit.log"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def orders(fresh_topic: FreshTopic) -> None:
     """The topic `orders` of each tenant."""
     for tenant in ("acme", "globex", "initech"):
@@ -41,22 +41,21 @@ def _all_topics(client: RawClient, version: int) -> dict[str, bytes]:
     return {topic.name: topic.topic_id for topic in response.topics}
 
 
+@pytest.fixture(scope="module")
+def others(fresh_topic: FreshTopic) -> None:
+    """A topic that only globex has, and one under acme's prefix that is not in its list: an operator's leftover."""
+    fresh_topic("globex", "users")
+    fresh_topic("acme", "unlisted")
+
+
 @pytest.mark.parametrize("version", range(14))
 def test_metadata_of_all_topics_is_the_tenants_own(
-    version: int, connect: Connect, orders: None, direct: RawClient, unique: UniqueName
+    version: int, connect: Connect, orders: None, others: None
 ) -> None:
-    only_globex = unique("users")
-    globex = connect("globex")
-    create_topic(globex, only_globex)
-    acme = connect("acme")
-    # Under acme's prefix, but not in its list: an operator's leftover.
-    unlisted = f"__vt_acme_{unique('unlisted')}"
-    create_topic(direct, unlisted)
-
-    seen_by_acme, seen_by_globex = _all_topics(acme, version), _all_topics(globex, version)
+    seen_by_acme, seen_by_globex = (_all_topics(connect(tenant), version) for tenant in ("acme", "globex"))
 
     assert {"orders"} <= seen_by_acme.keys() <= ACMES
-    assert {"orders", only_globex} <= seen_by_globex.keys()
+    assert {"orders", "users"} <= seen_by_globex.keys()
     assert not any(name.startswith("__") for name in seen_by_globex)
     if version >= 10:
         assert seen_by_acme["orders"] != seen_by_globex["orders"]
