@@ -131,8 +131,8 @@ class Limits(Section):
     cache starts anew, so the bound costs time and never correctness. Default 10,000: with names of 50 bytes
     some 3 MB for each kind and direction."""
 
-    metadata_refresh_ms: DurationMs = Field(default=30_000, ge=1000, le=3_600_000)
-    """Time between two looks at the physical cluster's brokers, in milliseconds. Default 30 s: a new broker
+    metadata_refresh_ms: DurationMs = Field(default=5_000, ge=1000, le=3_600_000)
+    """Time between two looks at the physical cluster's brokers, in milliseconds. Default 5 s: a new broker
     is reachable after that at the latest, and asking costs one request that names no topic."""
 
 

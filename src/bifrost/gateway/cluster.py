@@ -7,7 +7,7 @@ keeps what was known of it: its clients find out for themselves.
 import asyncio
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
@@ -28,6 +28,9 @@ log = structlog.get_logger()
 FIRST_RETRY_MS, LAST_RETRY_MS = 250, 10_000
 """Backoff while no broker can be reached: quick at first, for a cluster that is just starting, then unobtrusive."""
 
+INSPECT_EVERY_MS = 60_000
+"""How long a broker is believed to offer what it did: what it offers changes when it is upgraded."""
+
 _NO_AUTO_CREATION, _METADATA_BY_ID = 4, 12
 """Metadata versions that can forbid to create what is asked for (KIP-204), and be asked by topic ID (KIP-516)."""
 
@@ -40,6 +43,8 @@ class Broker:
     host: str
     port: int
     offered: OfferedVersions
+    inspected_ms: int = 0
+    """When it was last asked what it offers, by the gateway's monotonic clock."""
 
 
 class Cluster:
@@ -143,16 +148,21 @@ class Cluster:
         raise BrokerError("; ".join(failures))
 
     async def _inspect(self, node: Any) -> Broker | None:
+        """Ask a broker what it offers, unless that is known since a little while ago."""
+        known = self._brokers.get(node.node_id)
+        if known is not None and (known.host, known.port) == (node.host, node.port):
+            inspected_ago_ms = self._now_ms() - known.inspected_ms
+            if inspected_ago_ms < INSPECT_EVERY_MS:
+                return known
         client = BrokerClient(node.host, node.port, timeout_ms=self._timeout_ms)
         try:
             offered = offered_versions(await _ask_versions(client))
         except BrokerError as error:
             log.warning("broker_unreachable", node_id=node.node_id, error=str(error))
-            known = self._brokers.get(node.node_id)
-            return None if known is None else Broker(node.node_id, node.host, node.port, known.offered)
+            return None if known is None else replace(known, host=node.host, port=node.port)
         finally:
             await client.close()
-        return Broker(node.node_id, node.host, node.port, offered)
+        return Broker(node.node_id, node.host, node.port, offered, self._now_ms())
 
 
 def _metadata_of_brokers(version: int) -> Message:
