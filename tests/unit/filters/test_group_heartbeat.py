@@ -66,7 +66,7 @@ def test_a_pattern_that_cannot_be_confined_is_invalid(stage: Stage, regex: str) 
     frame = book.said.to_client.popleft()
 
     assert int(ErrorCode.INVALID_REGULAR_EXPRESSION).to_bytes(2, "big") in frame
-    assert b"is not a valid regular expression" in frame
+    assert b"not a valid regular expression" in frame
 
 
 def test_the_assignment_names_own_topics_only(stage: Stage) -> None:
@@ -120,3 +120,39 @@ def test_a_topology_with_a_pattern_that_cannot_be_confined_is_invalid(stage: Sta
     frame = book.said.to_client.popleft()
 
     assert int(ErrorCode.STREAMS_INVALID_TOPOLOGY).to_bytes(2, "big") in frame
+
+
+def test_a_hidden_source_topic_is_missing(stage: Stage) -> None:
+    absent = stage.namespaces["acme"].absent_topic("users")
+    detail = "Source topics {} are missing."
+    answer, expected = (
+        messages.StreamsGroupHeartbeatResponse(status=[{"status_detail": detail.format(name)}])
+        for name in (f"__vt_acme_{absent}", "users")
+    )
+    assert (
+        stage.play("acme")
+        >> client_sends(streams(None, topic="users"))
+        << to_broker(streams(None, group_id="__vt_acme_g", topic=f"__vt_acme_{absent}"))
+        >> broker_answers(answer)
+        << to_client(expected)
+    )
+
+
+@pytest.mark.parametrize(
+    "field", ["state_changelog_topics", "repartition_source_topics", "repartition_sink_topics"]
+)
+def test_the_broker_creates_no_internal_topic_that_the_tenant_may_not_have(stage: Stage, field: str) -> None:
+    def topology(name: str, group_id: str):
+        topics = [name] if field == "repartition_sink_topics" else [{"name": name}]
+        return messages.StreamsGroupHeartbeatRequest(
+            group_id=group_id, topology={"subtopologies": [{"subtopology_id": "0", field: topics}]}
+        )
+
+    denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    refusal = messages.StreamsGroupHeartbeatResponse(error_code=denied, error_message=denied.message)
+    assert stage.play("acme") >> client_sends(topology("app-store-changelog", "g")) << to_client(refusal)
+    assert (
+        stage.play("initech")
+        >> client_sends(topology("app-store-changelog", "g"))
+        << to_broker(topology("__vt_initech_app-store-changelog", "__vt_initech_g"))
+    )

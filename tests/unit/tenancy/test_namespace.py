@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from bifrost.tenancy.names import TenantNames
@@ -282,6 +284,17 @@ def test_legal_names_outside_the_list_are_hidden(acme: Namespace, topic: str, hi
 
 def test_a_dynamic_namespace_hides_nothing(ids: TopicIds, clock: Clock) -> None:
     assert not namespace_of("initech", ids, clock).hides("anything")
+
+
+def test_an_absent_topic_is_legal_under_the_prefix_and_reads_as_what_it_stands_for(acme: Namespace) -> None:
+    absent = acme.absent_topic("users")
+
+    physical = acme.physical(Entity.TOPIC_NAME, absent.encode())
+
+    assert re.fullmatch(rb"__vt_acme_[0-9a-f]{16}\.users", physical)
+    assert acme.virtual(Entity.TOPIC_NAME, physical) == b"users"
+    assert acme.virtual(Entity.ERROR_TEXT, b"No topic '%s'" % physical) == b"No topic 'users'"
+    assert acme.physical(Entity.TOPIC_NAME, b"users") == b"__vt_acme_/users"
 
 
 def test_the_prefix_takes_its_room_from_a_topics_name(acme: Namespace) -> None:
