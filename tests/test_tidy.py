@@ -1,0 +1,199 @@
+"""The house rules that a linter does not know (CONTRIBUTING.md)."""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bifrost.wire.entities import SERVED, unclassified_fields
+from bifrost.wire.schema import message_schema, request_schema, response_schema
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE, UNIT = ROOT / "src/bifrost", ROOT / "tests/unit"
+
+MAX_LINES = {"src": 400, "tools": 400, "bench": 400, "tests": 450}
+"""Lines of a file; in tests a few more, for tables."""
+MAX_ENGINE_LINES = 600
+MAX_FUNCTION_LINES = {"src": 60, "tools": 60, "bench": 60, "tests": 80}
+GENERATED = {"src/bifrost/wire/messages.pyi"}
+
+BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "managers", "misc"}
+
+WITHOUT_TWIN = {
+    "__main__.py": "two lines; tests/unit/cli/test_main.py runs it",
+    "embedded/demo/observer.py": "reads a real broker: tests/kafka",
+    "embedded/demo/run.py": "starts real processes: tests/kafka",
+    "embedded/demo/tenant.py": "a real producer and consumer: tests/kafka",
+    "embedded/errors.py": "one exception without behaviour",
+    "filters/filter.py": "the shape of a filter, without behaviour",
+    "gateway/errors.py": "two exceptions without behaviour",
+    "wire/api_keys.py": "generated; tests/test_schemas_fresh.py compares it with Kafka's jars",
+    "wire/classification.py": "a table; tests/unit/wire/test_entities.py holds it against the schemas",
+    "wire/entity.py": "an enum; tests/unit/wire/test_entities.py",
+    "wire/error_codes.py": "generated; tests/test_schemas_fresh.py compares it with Kafka's jars",
+    "wire/messages.py": "a name for each class of wire/message.py; tests/unit/wire/test_message.py",
+}
+"""Modules that have no test file of their own name, each with the reason."""
+
+# In pieces, or this file would be found by itself.
+MACHINE_PATHS = re.compile(
+    "|".join(["/wo" + r"rk/", "/wo" + r"rk\b", "/tmp" + r"/w\b", "/ro" + r"ot/\.", "/ho" + r"me/"])
+)
+REGISTRIES = re.compile(
+    "|".join(
+        [
+            "index-" + "url",
+            "pypi" + r"\.org",
+            "python" + "hosted",
+            "artif" + "actory",
+            "nex" + r"us\.",
+            "maven" + r"\.org",
+        ]
+    ),
+    re.IGNORECASE,
+)
+
+
+def committed() -> list[Path]:
+    """Every file of the project that is text."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    names = [name for name in listed.stdout.decode().split("\0") if name]
+    return [ROOT / name for name in names if (ROOT / name).is_file()]
+
+
+def python_files() -> Iterator[tuple[str, Path]]:
+    """Every Python and Cython file with the top folder it is in."""
+    for path in committed():
+        top = path.relative_to(ROOT).parts[0]
+        is_code = path.suffix in (".py", ".pyi", ".pyx", ".pxi")
+        if is_code and top in MAX_LINES and str(path.relative_to(ROOT)) not in GENERATED:
+            yield top, path
+
+
+def modules() -> list[str]:
+    """Every module, by its path in the package."""
+    return sorted(
+        str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if path.name != "__init__.py"
+    )
+
+
+def twin_of(module: str) -> Path:
+    path = Path(module)
+    return UNIT / path.parent / f"test_{path.name}"
+
+
+def test_every_module_has_a_test_file_of_its_name_or_a_reason_for_none() -> None:
+    without = [module for module in modules() if not twin_of(module).exists()]
+
+    assert [module for module in without if module not in WITHOUT_TWIN] == []
+
+
+def test_no_reason_is_given_in_vain() -> None:
+    gone = set(WITHOUT_TWIN) - set(modules())
+    with_twin = {module for module in WITHOUT_TWIN if twin_of(module).exists()}
+
+    assert gone == set()
+    assert with_twin == set()
+
+
+def test_every_test_file_of_a_module_s_name_has_its_module() -> None:
+    packages = {path.parent.relative_to(SOURCE) for path in SOURCE.rglob("__init__.py")}
+    for package in packages:
+        sources = {path.stem for path in (SOURCE / package).iterdir()}
+        for test in (UNIT / package).glob("test_*.py"):
+            name = test.stem.removeprefix("test_")
+            # Some modules have more than one test file: `test_engine_codec.py`; others are about more than one.
+            is_about_one = name in sources or any(name.startswith(f"{source}_") for source in sources)
+            assert is_about_one or test.read_text(encoding="utf-8").startswith('"""'), (
+                f"{test}: say what it is about"
+            )
+
+
+def test_files_stay_readable() -> None:
+    too_long = {}
+    for top, path in python_files():
+        limit = MAX_ENGINE_LINES if path.suffix in (".pyx", ".pxi") else MAX_LINES[top]
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        if lines > limit:
+            too_long[str(path.relative_to(ROOT))] = lines
+
+    assert too_long == {}
+
+
+def test_functions_stay_readable() -> None:
+    too_long = {}
+    for top, path in python_files():
+        if path.suffix != ".py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines >= MAX_FUNCTION_LINES[top]:
+                    too_long[f"{path.relative_to(ROOT)}: {node.name}"] = lines
+
+    assert too_long == {}
+
+
+def test_every_file_is_one_noun() -> None:
+    names = {path: path.stem.removeprefix("test_") for _top, path in python_files()}
+
+    assert [path for path, name in names.items() if name in BANNED_NAMES] == []
+
+
+@pytest.mark.parametrize("pattern", [MACHINE_PATHS, REGISTRIES], ids=["machine paths", "registries"])
+def test_nothing_of_the_machine_that_made_it_is_in_the_project(pattern: re.Pattern[str]) -> None:
+    found = []
+    for path in committed():
+        text = path.read_text(encoding="utf-8", errors="replace")
+        found += [f"{path.relative_to(ROOT)}: {match[0]}" for match in pattern.finditer(text)]
+
+    assert found == []
+
+
+def test_every_field_of_every_served_message_has_a_meaning() -> None:
+    schemas = [schema for key in SERVED for schema in (request_schema(key), response_schema(key))]
+    embedded = [message_schema(f"ConsumerProtocol{kind}") for kind in ("Subscription", "Assignment")]
+
+    assert [line for schema in [*schemas, *embedded] for line in unclassified_fields(schema)] == []
+
+
+def test_every_test_checks_something() -> None:
+    """A test asserts, expects a failure, or hands that to a function whose name says so."""
+    without = []
+    for top, path in python_files():
+        if top != "tests" or not path.name.startswith("test_"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            is_test = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith(
+                "test_"
+            )
+            if is_test and not any(map(_is_check, ast.walk(node))):
+                without.append(f"{path.relative_to(ROOT)}: {node.name}")
+
+    assert without == []
+
+
+def _is_test(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+
+
+def _is_check(node: ast.AST) -> bool:
+    if isinstance(node, ast.Assert):
+        return True
+    if not isinstance(node, ast.Call):
+        return False
+    if any(keyword.arg in ("fails", "prints") for keyword in node.keywords):
+        return True
+    called = node.func
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    return name.startswith(("assert", "check", "expect", "raises", "fail", "play"))
