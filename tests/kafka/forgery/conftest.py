@@ -1,0 +1,82 @@
+"""Forgery: a tenant's credential in a hostile hand. Whatever it names of others, there is no such thing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import InitProducerIdRequest
+from support.clients import Endpoint
+from support.forged_requests import Loot, Own
+from support.gateway_fixtures import FreshTopic
+from support.gateway_process import GatewayProcess
+from support.probe import Prober
+from support.raw_client import RawClient
+from support.raw_operations import create_topic, metadata_of, produce, topic_id_of
+from support.victim import BusyVictim, Victim, join_classic
+
+Attack = Callable[[str], Prober]
+ATTACKERS = ("initech", "acme")
+"""One with a dynamic namespace, which may delete topics, and one with a list of four, which may not."""
+
+
+@pytest.fixture(scope="module")
+def victim(gateway: GatewayProcess) -> Iterator[BusyVictim]:
+    """Tenant globex at work, in the background of all of a module's tests."""
+    one = Victim(gateway.broker_endpoint("globex"), "__vt_globex_")
+    with BusyVictim(one) as busy:
+        yield busy
+    busy.check()
+    one.finish()
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def loot(victim: BusyVictim, kafka: EmbeddedKafka, broker: Endpoint) -> Loot:
+    """All that the victim has, as the attackers know it."""
+    with RawClient(broker) as client:
+        internal = topic_id_of(client, "__consumer_offsets")
+    return Loot(victim.victim, cluster_id=kafka.cluster_id, internal_topic_id=internal)
+
+
+def make_own(client: RawClient, name: str) -> Own:
+    """Give a sender what its requests name beside the forged: its topics `orders` and `billing` are there or made."""
+    for topic in ("orders", "billing"):
+        if metadata_of(client, topic)[0].error_code != ErrorCode.NONE:
+            create_topic(client, topic)
+        produce(client, topic, [b"the sender's own"])
+    request = InitProducerIdRequest(transactional_id="own-transaction", transaction_timeout_ms=10_000)
+    assert client.request(request, 4).error_code == ErrorCode.NONE
+    joined = join_classic(client, f"own-live-{name}", "orders", "own-instance")
+    return Own("orders", topic_id_of(client, "orders"), "billing", f"own-live-{name}", joined.member_id)
+
+
+@pytest.fixture(scope="module")
+def own(gateway: GatewayProcess, fresh_topic: FreshTopic) -> dict[str, Own]:
+    """What each attacker has itself."""
+    made = {}
+    for tenant in ATTACKERS:
+        for topic in ("orders", "billing"):
+            fresh_topic(tenant, topic)
+        with RawClient.authenticated(gateway.broker_endpoint(tenant)) as client:
+            made[tenant] = make_own(client, tenant)
+    return made
+
+
+@pytest.fixture
+def attack(gateway: GatewayProcess, kafka: EmbeddedKafka, broker: Endpoint) -> Iterator[Attack]:
+    """Connect as an attacker, to the broker's port."""
+    probers: list[Prober] = []
+    secret = (kafka.cluster_id.encode(), broker.port.to_bytes(4, "big"))
+
+    def connect(tenant: str) -> Prober:
+        prober = Prober(gateway.broker_endpoint(tenant), never_receives=secret)
+        probers.append(prober)
+        return prober
+
+    yield connect
+    for prober in probers:
+        prober.close()

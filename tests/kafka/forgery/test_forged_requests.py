@@ -1,0 +1,62 @@
+"""Every served API at every version, every field that can name something: another's thing is a thing that is not there.
+
+The answers are equal in bytes once the forged value is replaced by the control's, and so is whether the connection
+lives. Meanwhile the victim's sessions, groups, members and transaction go on (see conftest.py).
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from conftest import ATTACKERS, Attack
+
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.entities import REFUSED, SERVED, served_versions
+from support.forged_requests import Loot, Own, forgeries
+from support.probe import without_made_up
+from support.victim import BusyVictim
+
+NAMES_NOTHING = {
+    ApiKey.SASL_HANDSHAKE,
+    ApiKey.SASL_AUTHENTICATE,
+    ApiKey.API_VERSIONS,
+    ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.LIST_CONFIG_RESOURCES,
+    ApiKey.RENEW_DELEGATION_TOKEN,
+    ApiKey.EXPIRE_DELEGATION_TOKEN,
+}
+"""Requests in which nothing of anybody's can be named."""
+SETTLING = {ApiKey.SHARE_FETCH: 5, ApiKey.SHARE_ACKNOWLEDGE: 5}
+"""Times to ask: a broker prepares a share partition in the background, and says so in one of three ways until then."""
+MAX_SHOWN = 5
+FORGED = sorted((set(SERVED) | REFUSED) - NAMES_NOTHING)
+
+
+@pytest.mark.parametrize("tenant", ATTACKERS)
+@pytest.mark.parametrize("api_key", FORGED, ids=lambda key: key.name)
+def test_foreign_things_are_answered_as_things_that_do_not_exist(
+    api_key: ApiKey, tenant: str, attack: Attack, loot: Loot, own: dict[str, Own], victim: BusyVictim
+) -> None:
+    prober = attack(tenant)
+    differences, requests = [], 0
+
+    for version in served_versions(api_key) or ():
+        for forgery in forgeries(api_key, version, own[tenant], loot):
+            requests += 2
+            for _ in range(SETTLING.get(api_key, 1)):
+                foreign = prober.ask(forgery.foreign, version).swapped(forgery.swaps)
+                control = prober.ask(forgery.control, version)
+                if foreign == control:
+                    break
+                foreign = without_made_up(api_key, version, foreign)
+                control = without_made_up(api_key, version, control)
+                if foreign == control:
+                    break
+                time.sleep(0.05)
+            else:
+                differences.append(f"{forgery.label}: foreign {foreign}, control {control}")
+
+    assert not differences, f"{len(differences)} of {requests // 2}:\n" + "\n".join(differences[:MAX_SHOWN])
+    assert requests > 0
+    victim.check()
