@@ -7,6 +7,8 @@ import pytest
 from support.console import CONSUMER, CONSUMER_GROUPS, GROUPS, TOPICS, Console, play_everywhere
 from support.group_member import member_of
 
+EPOCHS = ("CURRENT-EPOCH", "TARGET-EPOCH", "GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH")
+
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_groups(consoles: list[Console], protocol: str) -> None:
@@ -71,8 +73,25 @@ def test_active_members(consoles: list[Console], protocol: str) -> None:
             console(CONSUMER_GROUPS, "--describe", "--group", group, prints="console-member")
             console(CONSUMER_GROUPS, "--describe", "--group", group, "--members", prints="console-member 2")
             verbose = ["--members", "--verbose"]
-            console(CONSUMER_GROUPS, "--describe", "--group", group, *verbose, prints="2")
-            console(CONSUMER_GROUPS, "--describe", "--group", group, "--state", "--verbose", prints="Stable")
+            console(
+                CONSUMER_GROUPS,
+                "--describe",
+                "--group",
+                group,
+                *verbose,
+                made_up=EPOCHS,
+                prints=topic,
+            )
+            console(
+                CONSUMER_GROUPS,
+                "--describe",
+                "--group",
+                group,
+                "--state",
+                "--verbose",
+                made_up=EPOCHS,
+                prints="Stable",
+            )
             reset = ["--reset-offsets", "--group", group, "--all-topics", "--to-earliest", "--execute"]
             console(CONSUMER_GROUPS, *reset, prints="is inactive, but the current state is Stable")
             console(CONSUMER_GROUPS, "--delete", "--group", group, prints="The group is not empty")

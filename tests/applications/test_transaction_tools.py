@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import confluent_kafka
 
 from support.clients import Endpoint
-from support.console import TOPICS, TRANSACTIONS, Console, Printed, play_everywhere
+from support.console import TOPICS, TRANSACTIONS, Console, play_everywhere
 
-SETTLE_S = 20.0
 MADE_UP = ("ProducerId", "CurrentTransactionStartTimeMs", "TransactionDurationMs", "LastTimestamp")
 
 
@@ -33,7 +30,7 @@ def test_transactions(consoles: list[Console]) -> None:
         console(TRANSACTIONS, "find-hanging", *one, prints="StartOffset")
         console(TRANSACTIONS, "find-hanging", "--broker-id", "1", prints="StartOffset")
         producer.commit_transaction(30)
-        await_state(console, transactional_id, "CompleteCommit")
+        console.until("CompleteCommit", TRANSACTIONS, *describe, made_up=MADE_UP)
         console(TRANSACTIONS, "forceTerminateTransaction", "--transactionalId", transactional_id)
         console(TRANSACTIONS, *describe, made_up=MADE_UP, prints="Empty")
 
@@ -42,6 +39,7 @@ def test_transactions(consoles: list[Console]) -> None:
 
 def test_aborting_is_refused(consoles: list[Console]) -> None:
     topic, transactional_id = "tools-aborted", "tools-abort"
+    describe = ["describe", "--transactional-id", transactional_id]
 
     for console in consoles:
         console(TOPICS, "--create", "--topic", topic)
@@ -50,7 +48,7 @@ def test_aborting_is_refused(consoles: list[Console]) -> None:
         abort = ["abort", "--topic", topic, "--partition", "0", "--start-offset", "0"]
         console(TRANSACTIONS, *abort, fails="The node does not support WRITE_TXN_MARKERS")
         producer.commit_transaction(30)
-        await_state(console, transactional_id, "CompleteCommit")
+        console.until("CompleteCommit", TRANSACTIONS, *describe, made_up=MADE_UP)
 
 
 def begin_transaction(endpoint: Endpoint, transactional_id: str, topic: str) -> confluent_kafka.Producer:
@@ -61,13 +59,3 @@ def begin_transaction(endpoint: Endpoint, transactional_id: str, topic: str) -> 
     producer.produce(topic, b"in a transaction")
     assert producer.flush(30) == 0
     return producer
-
-
-def await_state(console: Console, transactional_id: str, state: str) -> Printed:
-    """Wait until a transaction has a state; only what was printed then counts."""
-    deadline = time.monotonic() + SETTLE_S
-    describe = ["describe", "--transactional-id", transactional_id]
-    while state not in (printed := console(TRANSACTIONS, *describe, made_up=MADE_UP)):
-        assert time.monotonic() < deadline, printed
-        console.printed.pop()
-    return printed

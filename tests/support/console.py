@@ -8,19 +8,27 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bifrost.embedded.child import Child
+from bifrost.embedded.java import find_java
+from bifrost.embedded.kafka import DEFAULT_VERSION
 from support.clients import Endpoint
 from support.kafka_cluster import write_client_properties
-from support.tool_server import ToolServer
+from support.tool_server import JVM_OPTIONS, ToolServer, tool_jars
 
 OWNER_LENGTH = 6
 """Length of every world's name, in letters: records have the same size in all of them."""
 TIMEOUT_MS = 10_000
 """How long a tool's client asks for what is not there; by default it would do so for a minute."""
+SETTLE_S = 30.0
+"""How long a state that must come may take."""
 
 _TOOLS = "org.apache.kafka.tools"
 TOPICS = f"{_TOOLS}.TopicCommand"
@@ -135,9 +143,7 @@ class Console:
             made_up: columns of a table whose values are a time or a number that Kafka makes up.
             stdin: its standard input.
         """
-        options = ["--bootstrap-server", self.endpoint.bootstrap, "--command-config", str(self._properties)]
-        words = [*args, *options] if tool in _OPTIONS_LAST else [*options, *args]
-        result = self._tools(tool, *words, stdin=stdin, check=False)
+        result = self._tools(tool, *self._words(tool, args), stdin=stdin, check=False)
         command = f"{tool.rpartition('.')[2]} {' '.join(args)}".replace(str(self.directory), "DIRECTORY")
         lines = self._comparable(_without(made_up, result.stdout + "\n" + result.stderr))
         printed = Printed(command, result.returncode, lines)
@@ -145,6 +151,32 @@ class Console:
         assert (prints or fails) in printed, f"{self.owner} {printed}"
         self.printed.append(printed)
         return printed
+
+    def until(self, text: str, tool: str, *args: str, made_up: Sequence[str] = ()) -> Printed:
+        """Run a tool again and again until it prints `text`; only what it prints then counts."""
+        deadline = time.monotonic() + SETTLE_S
+        while text not in (printed := self(tool, *args, made_up=made_up)):
+            assert time.monotonic() < deadline, f"no {text!r} after {SETTLE_S} s: {printed}"
+            self.printed.pop()
+            time.sleep(0.2)
+        return printed
+
+    @contextmanager
+    def running(self, tool: str, *args: str) -> Iterator[Child]:
+        """Run a tool in a JVM of its own, as a consumer without an end, until the block ends."""
+        options = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", tool, *self._words(tool, args)]
+        environment = {**os.environ, "CLASSPATH": ":".join(map(str, tool_jars(DEFAULT_VERSION)))}
+        command = [find_java(), *JVM_OPTIONS, *options]
+        log_file = self.directory / f"{tool.rpartition('.')[2]}.log"
+        child = Child(command, log_file=log_file, env=environment)
+        try:
+            yield child
+        finally:
+            child.stop()
+
+    def _words(self, tool: str, args: Sequence[str]) -> list[str]:
+        options = ["--bootstrap-server", self.endpoint.bootstrap, "--command-config", str(self._properties)]
+        return [*args, *options] if tool in _OPTIONS_LAST else [*options, *args]
 
     def produce(self, topic: str, *values: str) -> None:
         """Write records of this owner, a batch for each.
