@@ -4,6 +4,7 @@ from typing import Any
 
 from bifrost.filters.authorized_operations import AuthorizedOperationsFilter
 from bifrost.filters.broker_address import BrokerAddressFilter
+from bifrost.filters.broker_configs import BrokerConfigsFilter
 from bifrost.filters.cluster_id import RequestClusterIdFilter, ResponseClusterIdFilter
 from bifrost.filters.config_resources import (
     ListConfigResourcesFilter,
@@ -68,7 +69,7 @@ def build_plans() -> Plans:
         ApiKey.DESCRIBE_GROUPS: (DescribeGroupsFilter(),),
         ApiKey.CREATE_TOPICS: (TopicCreationFilter(),),
         ApiKey.DELETE_TOPICS: (TopicDeletionFilter(),),
-        ApiKey.DESCRIBE_CONFIGS: (describe_configs_filter(),),
+        ApiKey.DESCRIBE_CONFIGS: (describe_configs_filter(), BrokerConfigsFilter()),
         ApiKey.DESCRIBE_PRODUCERS: (DescribeProducersFilter(),),
         ApiKey.ALTER_CONFIGS: (alter_configs_filter(),),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: (incremental_alter_configs_filter(),),

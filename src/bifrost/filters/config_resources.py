@@ -1,12 +1,13 @@
 """DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: a resource name means a topic, a group or a broker, as its
 type says.
 
-A tenant reads and changes the configs of its own topics and groups. A broker's would tell addresses and other people's
-affairs, and are refused as Kafka refuses who has no such right on the cluster.
+A tenant reads and changes the configs of its own topics and groups. Of a broker's it may read some (broker_configs.py);
+the rest is refused as Kafka refuses who has no such right on the cluster.
 """
 
 from typing import Any, ClassVar
 
+from bifrost.filters.broker_configs import BROKER
 from bifrost.filters.filter import Exchange, ResponseFilter
 from bifrost.filters.topic_creation import EMPTY_TOPIC_NAME
 from bifrost.tenancy.namespace import Namespace
@@ -21,7 +22,7 @@ from bifrost.wire.messages import (
 
 # Kafka's ConfigResource.Type codes.
 _TOPIC, _GROUP = 2, 32
-_CLUSTER_TYPES = frozenset({4, 8, 16})
+_CLUSTER_TYPES = frozenset({BROKER, 8, 16})
 """BROKER, BROKER_LOGGER, CLIENT_METRICS."""
 
 _ENTITIES = {_TOPIC: Entity.TOPIC_NAME, _GROUP: Entity.GROUP_ID}
@@ -32,22 +33,29 @@ class ConfigResourcesFilter:
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.RESOURCE_NAME})
 
-    def __init__(self, response: type[Message], result: type[Any], results: str) -> None:
+    def __init__(
+        self, response: type[Message], result: type[Any], results: str, passed: frozenset[int] = frozenset()
+    ) -> None:
         """Serve one of the APIs.
 
         Args:
             response: its response.
             result: the struct that answers for one resource.
             results: the response's field that holds them.
+            passed: types that are asked of the broker as they are; another filter looks after what comes back.
         """
         self._response = response
         self._result = result
         self._results = results
+        self._passed = passed
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
         """Keep back what is refused; answer at once when nothing is left."""
         refused, accepted = [], []
         for resource in request.resources:
+            if resource.resource_type in self._passed:
+                accepted.append(resource)
+                continue
             entity = _ENTITIES.get(resource.resource_type)
             if entity is None:
                 refused.append(self._refusal(resource))
@@ -65,6 +73,8 @@ class ConfigResourcesFilter:
         namespace = exchange.scope.namespace
         results = getattr(response, self._results)
         for result in results:
+            if result.resource_type in self._passed:
+                continue
             name = namespace.virtual(_ENTITIES[result.resource_type], result.resource_name.encode())
             assert name is not None, "the broker answers what it was asked"
             result.resource_name = name.decode()
@@ -94,7 +104,7 @@ def _physical(namespace: Namespace, entity: Entity, name: str) -> str:
 def describe_configs_filter() -> ConfigResourcesFilter:
     """Return the filter of DescribeConfigs."""
     response = DescribeConfigsResponse
-    return ConfigResourcesFilter(response, response.DescribeConfigsResult, "results")
+    return ConfigResourcesFilter(response, response.DescribeConfigsResult, "results", frozenset({BROKER}))
 
 
 def alter_configs_filter() -> ConfigResourcesFilter:

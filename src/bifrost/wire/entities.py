@@ -131,7 +131,9 @@ def entities_of(message: str, version: int) -> dict[str, Entity]:
         if entity is None and field.type in _CLASSIFIED_TYPES:
             entity = _KAFKA_ENTITY_TYPES.get(field.entity_type or "")
             if entity is None or message not in CLASSIFICATION:
-                raise UnclassifiedField(f"{message} v{version}: {path} has no meaning in wire/classification.py")
+                raise UnclassifiedField(
+                    f"{message} v{version}: {path} has no meaning in wire/classification.py"
+                )
         if entity:
             found[path] = entity
     return found

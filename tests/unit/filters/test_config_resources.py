@@ -62,6 +62,8 @@ def test_a_name_means_what_its_type_says(stage: Stage, api: str, version: int) -
 @pytest.mark.parametrize(("api", "version"), EVERY_VERSION)
 @pytest.mark.parametrize("kind", [BROKER, BROKER_LOGGER, CLIENT_METRICS])
 def test_what_belongs_to_the_cluster_is_refused(stage: Stage, api: str, version: int, kind: int) -> None:
+    if (api, kind) == ("DescribeConfigs", BROKER):
+        pytest.skip("some of a broker's configs may be read: test_broker_configs.py")
     book = stage.play() >> client_sends(request(api, (kind, "1"), (kind, "")), version)
 
     assert book << to_client(response(api, refused(kind, "1"), refused(kind, "")))
@@ -79,10 +81,10 @@ def test_an_unknown_type_is_refused(stage: Stage, api: str, version: int, kind: 
 def test_what_is_refused_is_answered_with_the_rest(stage: Stage, api: str, version: int) -> None:
     assert (
         stage.play()
-        >> client_sends(request(api, (BROKER, "1"), (TOPIC, "orders")), version)
+        >> client_sends(request(api, (BROKER_LOGGER, "1"), (TOPIC, "orders")), version)
         << to_broker(request(api, (TOPIC, "__vt_acme_orders")))
         >> broker_answers(response(api, result(TOPIC, "__vt_acme_orders")))
-        << to_client(response(api, result(TOPIC, "orders"), refused(BROKER, "1")))
+        << to_client(response(api, result(TOPIC, "orders"), refused(BROKER_LOGGER, "1")))
     )
 
 
