@@ -27,6 +27,11 @@ log = structlog.get_logger()
 CLOSE_TIMEOUT_S = 5.0
 """Time a client has to read its last answer; then the connection is cut."""
 
+REFUSAL_DELAY_S = 0.1
+"""Time between the answer to a failed authentication and the end of the connection, as a broker's
+`connection.failed.authentication.delay.ms`: guessing takes longer, and a client that finds the answer and the end
+in one read may see the end alone (kafka-python does)."""
+
 _QUIET = frozenset({CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN})
 """Ends that are everyday's, and logged at debug level only."""
 
@@ -132,6 +137,8 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def update_reading(self) -> None:
         """Read from a side only while what it sends has somewhere to go."""
+        if self._ended:
+            return
         session, broker = self._session, self._broker_side
         if self._transport is not None:
             # A client that does not read its answers is not read either, as by a broker.
@@ -155,6 +162,14 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.writelines(self._session.to_client)
             self._session.to_client.clear()
+            if reason is CloseReason.AUTHENTICATION_FAILED:
+                _set_reading(self._transport, False)
+                self._deadline = asyncio.get_running_loop().call_later(REFUSAL_DELAY_S, self._close)
+            else:
+                self._close()
+
+    def _close(self) -> None:
+        if self._transport is not None:
             self._transport.close()
             self._deadline = asyncio.get_running_loop().call_later(CLOSE_TIMEOUT_S, self._transport.abort)
 

@@ -104,6 +104,16 @@ def test_failure_is_the_protocols_error_and_one_log_line(
         assert secret.decode() not in gateway.log()
 
 
+def test_end_comes_a_moment_after_the_answer(acme: Endpoint) -> None:
+    """As at a broker (connection.failed.authentication.delay.ms): who reads both at once sees only the end."""
+    with RawClient(acme) as client:
+        assert client.try_to_authenticate("acme", "wrong").error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+        answered = time.monotonic()
+
+        assert client.receives_end()
+        assert 0.05 < time.monotonic() - answered < 2
+
+
 def test_failure_of_an_old_client_closes_the_connection(acme: Endpoint, gateway: GatewayProcess) -> None:
     with RawClient(acme) as client:
         since = gateway.mark()

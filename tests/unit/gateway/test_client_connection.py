@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bifrost.gateway.client_connection import REFUSAL_DELAY_S
 from bifrost.session.close_reason import CloseReason
 from support import messages
 from support.fake_transport import framed, receive
@@ -253,6 +254,10 @@ def test_the_last_answer_is_written_before_the_end() -> None:
         line.send(handshake("GSSAPI"), 1)
 
         assert len(line.client.take_frames()) == 1
+        # The answer is read before the end is seen, as at a broker.
+        assert not line.client.is_closed
+        assert not line.client.is_reading()
+        await asyncio.sleep(2 * REFUSAL_DELAY_S)
         assert line.client.is_closed
         assert not line.client.is_aborted
 
@@ -261,6 +266,7 @@ def test_the_last_answer_is_written_before_the_end() -> None:
 
 def test_a_client_that_does_not_read_its_last_answer_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bifrost.gateway.client_connection.CLOSE_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("bifrost.gateway.client_connection.REFUSAL_DELAY_S", 0.01)
 
     async def scenario(gateway: FakeGateway) -> None:
         line = Line(gateway)
@@ -373,6 +379,7 @@ def test_a_wrong_password_is_one_line_with_the_peer_and_no_password(logged: list
 
         line.send(messages.SaslAuthenticateRequest(auth_bytes=b"\0acme\0a-secret-guess"), 2)
 
+        await asyncio.sleep(2 * REFUSAL_DELAY_S)
         assert line.client.is_closed
 
     assert played(scenario).ends == {CloseReason.AUTHENTICATION_FAILED: 1}
