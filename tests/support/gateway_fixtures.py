@@ -12,7 +12,7 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from support.clients import Endpoint
 from support.gateway_process import HOST, GatewayProcess
 from support.raw_client import RawClient
-from support.raw_operations import create_topic, delete_topic, warm_up
+from support.raw_operations import recreate_topic, warm_up
 
 StartGateway = Callable[..., GatewayProcess]
 FreshTopic = Callable[..., bytes]
@@ -98,8 +98,7 @@ def fresh_topic(broker: Endpoint) -> FreshTopic:
     def make(tenant: str, topic: str, partitions: int = 1) -> bytes:
         physical = f"__vt_{tenant}_{topic}"
         with RawClient(broker) as client:
-            delete_topic(client, physical)
-            return create_topic(client, physical, partitions)
+            return recreate_topic(client, physical, partitions)
 
     return make
 

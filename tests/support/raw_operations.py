@@ -45,22 +45,42 @@ def topic_id_of(client: RawClient, name: str) -> bytes:
     return bytes(topic.topic_id)
 
 
+def recreate_topic(client: RawClient, name: str, partitions: int = 1) -> bytes:
+    """Delete a topic if it is there, create it anew, and return its ID.
+
+    A client that was just closed may have asked for the topic's metadata a moment ago, and the broker then
+    creates it (auto.create.topics.enable) between the two: it is deleted once more.
+    """
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        delete_topic(client, name)
+        error_code = _try_to_create(client, name, partitions, {})
+        if error_code == ErrorCode.NONE:
+            return await_topic(client, name, partitions)
+        assert error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+        assert time.monotonic() < deadline
+
+
 def create_topic(
     client: RawClient, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
 ) -> bytes:
     """Create a topic, wait until its partitions have leaders, and return its ID."""
+    error_code = _try_to_create(client, name, partitions, configs or {})
+    assert error_code == ErrorCode.NONE, ErrorCode(error_code).name
+    return await_topic(client, name, partitions)
+
+
+def _try_to_create(client: RawClient, name: str, partitions: int, configs: Mapping[str, str]) -> int:
     topic = CreateTopicsRequest.CreatableTopic(
         name=name,
         num_partitions=partitions,
         replication_factor=1,
         configs=[
-            CreateTopicsRequest.CreatableTopicConfig(name=key, value=value)
-            for key, value in (configs or {}).items()
+            CreateTopicsRequest.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()
         ],
     )
     response = client.request(CreateTopicsRequest(topics=[topic]), client.newest(ApiKey.CREATE_TOPICS))
-    assert response.topics[0].error_code == ErrorCode.NONE, response
-    return await_topic(client, name, partitions)
+    return int(response.topics[0].error_code)
 
 
 def await_topic(client: RawClient, name: str, partitions: int = 1) -> bytes:
@@ -112,20 +132,24 @@ def _is_served(client: RawClient, name: str, partitions: int) -> bool:
 
 
 def delete_topic(client: RawClient, name: str) -> None:
-    """Delete a topic if it is there, and wait until it is gone."""
+    """Delete a topic if it is there, until it is gone."""
     state = DeleteTopicsRequest.DeleteTopicState(name=name)
     request = DeleteTopicsRequest(topics=[state], timeout_ms=10_000)
-    response = client.request(request, client.newest(ApiKey.DELETE_TOPICS))
-    accepted = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    assert response.responses[0].error_code in accepted, response
-    await_no_topic(client, name)
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        (answer,) = client.request(request, client.newest(ApiKey.DELETE_TOPICS)).responses
+        assert answer.error_code in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), answer
+        time.sleep(0.01)
+        if metadata_of(client, name)[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return
+        assert time.monotonic() < deadline
 
 
 def await_no_topic(client: RawClient, name: str) -> None:
     """Wait until a topic that was deleted is gone."""
     deadline = time.monotonic() + WAIT_S
-    while metadata_of(client, name)[0].error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-        assert time.monotonic() < deadline
+    while (topic := metadata_of(client, name)[0]).error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        assert time.monotonic() < deadline, topic
         time.sleep(0.02)
 
 
