@@ -38,7 +38,10 @@ def kafka() -> Iterator[EmbeddedKafka]:
         for kind in ("consumer", "share", "streams")
         for bound in ("min.", "")
     }
-    with EmbeddedKafka(properties=intervals) as cluster:
+    sessions = dict.fromkeys(
+        ("group.streams.min.session.timeout.ms", "group.streams.session.timeout.ms"), "6000"
+    )
+    with EmbeddedKafka(properties=intervals | sessions) as cluster:
         yield cluster
 
 

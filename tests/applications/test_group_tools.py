@@ -57,7 +57,7 @@ def test_groups(consoles: list[Console], protocol: str) -> None:
         assert topic not in described
         console(CONSUMER_GROUPS, "--delete", "--group", group, prints="successful")
         console(CONSUMER_GROUPS, "--delete", "--group", group, prints="GroupIdNotFoundException")
-        assert group not in console(CONSUMER_GROUPS, "--list")
+        console.until_gone(group, CONSUMER_GROUPS, "--list")
 
     play_everywhere(scenario, consoles)
 

@@ -43,9 +43,9 @@ def test_topics(consoles: list[Console]) -> None:
         console(TOPICS, "--describe", "--exclude-internal", prints="PartitionCount: 5")
         console(TOPICS, "--list", prints="tools-topics")
         console(TOPICS, "--delete", "--topic", "tools-topics")
+        console.until_gone("tools-topics", TOPICS, "--list")
         console(TOPICS, "--delete", "--topic", "tools-topics", fails="does not exist as expected")
         console(TOPICS, "--describe", "--topic", "tools-topics", fails="does not exist as expected")
-        assert "tools-topics" not in console(TOPICS, "--list")
 
     play_everywhere(scenario, consoles)
 

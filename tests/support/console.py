@@ -56,7 +56,7 @@ DELEGATION_TOKENS = f"{_TOOLS}.DelegationTokenCommand"
 
 _OPTIONS_LAST = {CLUSTER}
 """Tools that take the address after their subcommand."""
-_INTERNAL = "__"
+_INTERNAL = re.compile(r"__vt_|(?<![\w-])__[a-z]")
 """Names of Kafka's own topics begin so, and those of tenants as the brokers have them."""
 _PATTERNS = (
     (re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UUID"),
@@ -154,9 +154,18 @@ class Console:
 
     def until(self, text: str, tool: str, *args: str, made_up: Sequence[str] = ()) -> Printed:
         """Run a tool again and again until it prints `text`; only what it prints then counts."""
+        return self._until(lambda printed: text in printed, tool, args, made_up)
+
+    def until_gone(self, text: str, tool: str, *args: str) -> Printed:
+        """Run a tool again and again until it does not print `text` any more; only what it prints then counts."""
+        return self._until(lambda printed: text not in printed, tool, args, ())
+
+    def _until(
+        self, is_so: Callable[[Printed], bool], tool: str, args: Sequence[str], made_up: Sequence[str]
+    ) -> Printed:
         deadline = time.monotonic() + SETTLE_S
-        while text not in (printed := self(tool, *args, made_up=made_up)):
-            assert time.monotonic() < deadline, f"no {text!r} after {SETTLE_S} s: {printed}"
+        while not is_so(printed := self(tool, *args, made_up=made_up)):
+            assert time.monotonic() < deadline, f"{self.owner} after {SETTLE_S} s still {printed}"
             self.printed.pop()
             time.sleep(0.2)
         return printed
@@ -199,7 +208,7 @@ class Console:
         return tuple(sorted(line for line in lines if line))
 
     def _is_own(self, line: str) -> bool:
-        is_own = _INTERNAL not in line
+        is_own = not _INTERNAL.search(line)
         assert is_own or not self.is_tenant, f"a tenant is shown {line!r}"
         return is_own
 
@@ -211,7 +220,7 @@ class Console:
         for log_dir in (log_dir for broker in printed["brokers"] for log_dir in broker["logDirs"]):
             replicas = sorted(log_dir["partitions"], key=lambda one: one["partition"])
             log_dir["partitions"] = [
-                one for one in replicas if self.is_tenant or not one["partition"].startswith(_INTERNAL)
+                one for one in replicas if self.is_tenant or not _INTERNAL.match(one["partition"])
             ]
             log_dir["logDir"] = "LOG-DIR"
         return json.dumps(printed)
