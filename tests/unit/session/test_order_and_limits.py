@@ -12,6 +12,8 @@ from support.playbook import (
     client_sends_frame,
     ends,
     holds,
+    learns,
+    looks_up,
     to_broker,
     to_client,
 )
@@ -146,3 +148,27 @@ def test_one_that_is_rewritten_in_place_has_none(stage: Stage, monkeypatch: pyte
     book = stage.play() >> client_sends(produce("orders", records=bytes(10_000)), 9)
 
     assert book << to_broker(produce("__vt_acme_orders", records=bytes(10_000)))
+
+
+def test_an_answer_whose_ids_are_forgotten_as_they_are_learnt_ends_the_connection(stage: Stage) -> None:
+    asked, physical = (
+        messages.OffsetFetchRequest(groups=[{"group_id": name, "topics": None}])
+        for name in ("g", "__vt_acme_g")
+    )
+    unknown = b"unknown topic ID"
+    topics = [{"topic_id": unknown, "partitions": []}]
+    book = stage.play() >> client_sends(asked, 10) << to_broker(physical)
+    book >> broker_answers(
+        messages.OffsetFetchResponse(groups=[{"group_id": "__vt_acme_g", "topics": topics}])
+    )
+
+    for _ in range(client_session.MAX_TRIES):
+        book << looks_up({unknown}) >> learns({})
+
+    assert (
+        book
+        << looks_up({unknown})
+        >> learns({})
+        << looks_up({unknown})
+        << ends(CloseReason.TOO_MANY_TOPIC_IDS, f"after {client_session.MAX_TRIES} look-ups")
+    )

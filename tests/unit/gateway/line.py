@@ -1,0 +1,129 @@
+"""A client's connection with both its sockets played by the test, in a gateway without any."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from bifrost.config.model import Limits
+from bifrost.gateway.broker_connection import BrokerConnection
+from bifrost.gateway.client_connection import ClientConnection
+from bifrost.gateway.cluster import Broker
+from bifrost.gateway.errors import BrokerError
+from bifrost.session.close_reason import CloseReason
+from support import messages
+from support.fake_transport import FakeTransport, framed, receive
+from support.playbook import request_frame
+from support.stage import PORTS, Stage, authenticate, handshake, plain_token
+
+HEARTBEAT = messages.HeartbeatRequest(group_id="g")
+
+
+class FakeCluster:
+    """Knows one broker, and the topics it is told."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.topics: dict[bytes, str] = {}
+        self.asked: list[frozenset[bytes]] = []
+        self.is_down = False
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+
+    def broker(self, node_id: int) -> Broker:
+        return Broker(node_id, f"kafka-{node_id}.internal", 9092, self.stage.versions)
+
+    async def learn_topic_ids(self, topic_ids: Iterable[bytes]) -> None:
+        self.asked.append(frozenset(topic_ids))
+        await self.may_answer.wait()
+        if self.is_down:
+            raise BrokerError("kafka-1.internal:9092: connection refused")
+        for topic_id in topic_ids:
+            if topic_id in self.topics:
+                self.stage.topic_ids.learn(topic_id, self.topics[topic_id].encode())
+            else:
+                self.stage.topic_ids.learn_absent(topic_id, self.stage.now_ms)
+
+
+class FakeGateway:
+    """As much of a gateway as a connection asks for."""
+
+    def __init__(self, stage: Stage, **limits: int) -> None:
+        self.shared = stage.shared
+        self.limits = Limits(**limits)
+        self.cluster = FakeCluster(stage)
+        self.connections: set[ClientConnection] = set()
+        self.ends: Counter[CloseReason] = Counter()
+
+    def admit(self, connection: ClientConnection) -> bool:
+        if len(self.connections) >= self.limits.max_connections:
+            return False
+        self.connections.add(connection)
+        return True
+
+    def forget(self, connection: ClientConnection) -> None:
+        self.connections.discard(connection)
+
+    def count_end(self, reason: CloseReason) -> None:
+        self.ends[reason] += 1
+
+
+class Line:
+    """A client's connection with both its sockets played by the test."""
+
+    def __init__(self, gateway: Any) -> None:
+        self.gateway = gateway
+        self.client = FakeTransport()
+        self.broker: FakeTransport | None = None
+        self.connection = ClientConnection(gateway, gateway.cluster.broker(1), PORTS)
+        self.connection.connection_made(self.client)
+        self._correlation_id = 0
+
+    def send(self, message: Any, version: int) -> None:
+        """Let the client send a request."""
+        self._correlation_id += 1
+        receive(self.connection, framed(request_frame(message, version, self._correlation_id)))
+
+    def authenticate(self, tenant: str = "acme") -> None:
+        """Let the client prove who it is."""
+        self.send(handshake(), 1)
+        self.send(authenticate(plain_token(tenant)), 2)
+        assert len(self.client.take_frames()) == 2
+
+    def answer(self, *frames: bytes) -> None:
+        """Let the broker send frames."""
+        receive(self.broker_side, framed(*frames))
+
+    @property
+    def broker_side(self) -> BrokerConnection:
+        side = self.connection._broker_side
+        assert side is not None
+        return side
+
+
+def played(scenario: Callable[[FakeGateway], Awaitable[None]], **limits: int) -> FakeGateway:
+    """Play a scenario in an event loop of its own; give the gateway as it was left."""
+    gateway = FakeGateway(Stage(), **limits)
+    asyncio.run(scenario(gateway))
+    return gateway
+
+
+async def settled() -> None:
+    """Let everything happen that waits for nothing but its turn."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def authenticated(gateway: FakeGateway) -> Line:
+    line = Line(gateway)
+    line.authenticate()
+    return line
+
+
+async def connected(gateway: FakeGateway) -> Line:
+    """A line whose broker side is there; one heartbeat has no answer yet."""
+    line = authenticated(gateway)
+    line.send(HEARTBEAT, 4)
+    await settled()
+    assert len(line.broker_side.transport.take_frames()) == 1
+    return line
