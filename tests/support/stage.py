@@ -123,9 +123,11 @@ class Stage:
         return self.namespaces[tenant].masked_ids.mask(topic_id)
 
     def topic(self, physical: str) -> bytes:
-        """Let the cluster have a topic whose ID the gateway knows; return the ID."""
+        """Let the cluster have a topic whose ID every tenant has asked for already; return the ID."""
         topic_id = messages.topic_id(physical)
         self.topic_ids.learn(topic_id, physical.encode())
+        for namespace in self.namespaces.values():
+            namespace.looked_up([topic_id])
         return topic_id
 
 

@@ -139,6 +139,7 @@ class ClientSession:
         Raises:
             SessionEnded, WireError: as when frames are received.
         """
+        self._namespace.looked_up(self.lookup)
         self.lookup = frozenset()
         while self._held_responses and not self.lookup:
             self._response(self._held_responses.popleft())

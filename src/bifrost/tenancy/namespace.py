@@ -9,7 +9,7 @@ broker says about somebody else's things has no virtual form, and whoever sees N
 import hashlib
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from bifrost.tenancy.names import (
     PhysicalGroup,
@@ -20,7 +20,7 @@ from bifrost.tenancy.names import (
     VirtualTopic,
     VirtualTransactionalId,
 )
-from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID, MaskedIds, TopicIds
+from bifrost.tenancy.topic_ids import MAX_MASKED_IDS, ZERO_TOPIC_ID, AbsentIds, MaskedIds, TopicIds
 from bifrost.tenancy.topic_regex import InvalidRegex
 from bifrost.wire.engine import Names
 from bifrost.wire.entity import Entity
@@ -72,6 +72,7 @@ class Namespace:
         self._max_names = max_names
         self._now_ms = now_ms
         self.masked_ids = MaskedIds(new_id)
+        self._foreign_ids = AbsentIds(MAX_MASKED_IDS)
         self.unresolved: set[bytes] = set()
         """Topic IDs met in the message at hand of which the broker must be asked; see `take_unresolved`."""
         # Random, so that nobody can have made a topic that begins so.
@@ -139,6 +140,14 @@ class Namespace:
         taken, self.unresolved = frozenset(self.unresolved), set()
         return taken
 
+    def looked_up(self, topic_ids: Iterable[bytes]) -> None:
+        """Note that the broker was asked whose these IDs are, for this tenant: foreign ones count as absent."""
+        now_ms = self._now_ms()
+        for topic_id in topic_ids:
+            topic = self.topic_ids.name_of(topic_id)
+            if topic is not None and not self.owns(topic):
+                self._foreign_ids.learn_absent(topic_id, now_ms)
+
     def owns(self, physical_topic: bytes) -> bool:
         """Whether a physical topic is one of this tenant's."""
         return self.names.virtual_topic(PhysicalTopic(physical_topic)) is not None
@@ -205,9 +214,11 @@ class Namespace:
         if topic_id == ZERO_TOPIC_ID:
             return topic_id
         topic = self.topic_ids.name_of(topic_id)
-        if topic is not None:
-            return topic_id if self.owns(topic) else self.masked_ids.mask(topic_id)
-        if self.topic_ids.is_absent(topic_id, self._now_ms()):
+        if topic is not None and self.owns(topic):
+            return topic_id
+        # A foreign ID waits for the same look-up as one that nobody has, known or not: time would tell them apart.
+        absent = self._foreign_ids if topic is not None else self.topic_ids
+        if absent.is_absent(topic_id, self._now_ms()):
             return self.masked_ids.mask(topic_id)
         self.unresolved.add(topic_id)
         return None

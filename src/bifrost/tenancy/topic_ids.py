@@ -30,13 +30,30 @@ ABSENT_FOR_MS = 5_000
 """How long "no such ID" is believed: longer than metadata takes to reach a broker, shorter than a person waits."""
 
 
-class TopicIds:
+class AbsentIds:
+    """A bounded set of topic IDs that were asked for lately, in vain."""
+
+    def __init__(self, limit: int) -> None:
+        """Start empty; beyond `limit` the one learnt first is forgotten."""
+        self._absent_until_ms: BoundedMap[bytes, int] = BoundedMap(limit)
+
+    def learn_absent(self, topic_id: bytes, now_ms: int) -> None:
+        """Remember for a while that the broker knows no such ID."""
+        self._absent_until_ms.put(topic_id, now_ms + ABSENT_FOR_MS)
+
+    def is_absent(self, topic_id: bytes, now_ms: int) -> bool:
+        """Whether the broker lately said that there is no such ID."""
+        until_ms = self._absent_until_ms.get(topic_id)
+        return until_ms is not None and now_ms < until_ms
+
+
+class TopicIds(AbsentIds):
     """A bounded index from topic ID to physical topic name."""
 
     def __init__(self) -> None:
         """Start empty."""
+        super().__init__(MAX_TOPIC_IDS)
         self._names: BoundedMap[bytes, bytes] = BoundedMap(MAX_TOPIC_IDS)
-        self._absent_until_ms: BoundedMap[bytes, int] = BoundedMap(MAX_TOPIC_IDS)
 
     def learn(self, topic_id: bytes, physical_topic: bytes) -> None:
         """Remember that the broker gave `topic_id` to `physical_topic`."""
@@ -45,18 +62,9 @@ class TopicIds:
         self._names.put(topic_id, physical_topic)
         self._absent_until_ms.discard(topic_id)
 
-    def learn_absent(self, topic_id: bytes, now_ms: int) -> None:
-        """Remember for a while that the broker knows no such ID."""
-        self._absent_until_ms.put(topic_id, now_ms + ABSENT_FOR_MS)
-
     def name_of(self, topic_id: bytes) -> bytes | None:
         """Return the physical topic's name, or None when the ID was not learnt."""
         return self._names.get(topic_id)
-
-    def is_absent(self, topic_id: bytes, now_ms: int) -> bool:
-        """Whether the broker lately said that there is no such ID."""
-        until_ms = self._absent_until_ms.get(topic_id)
-        return until_ms is not None and now_ms < until_ms
 
 
 class MaskedIds:

@@ -73,7 +73,7 @@ def test_ids_of_a_request_must_be_known(acme) -> None:
     )
 
     assert not translation.knows_topic_ids(acme, request, 6)
-    assert acme.take_unresolved() == {UNKNOWN}
+    assert acme.take_unresolved() == {UNKNOWN, FOREIGN}
     assert translation.knows_topic_ids(acme, messages.DeleteTopicsRequest(topics=request.topics[:1]), 6)
 
 

@@ -224,6 +224,21 @@ def test_topic_ids_are_learnt_or_learnt_to_be_absent(brokers: Brokers) -> None:
     assert [one.topic_id for one in brokers.asked[-1][2].topics] == [ONE, OTHER]
 
 
+def test_an_id_that_is_known_is_asked_for_as_one_that_nobody_has(brokers: Brokers) -> None:
+    brokers.topics[ONE] = "__vt_acme_orders"
+
+    async def scenario(cluster: Cluster, ids: TopicIds) -> None:
+        ids.learn(ONE, b"__vt_acme_orders")
+        await cluster.learn_topic_ids([ONE])
+
+        assert (ids.name_of(ONE), ids.is_absent(ONE, 0)) == (b"__vt_acme_orders", False)
+
+    played(scenario)
+    (asked,) = brokers.asked[-1][2].topics
+    assert asked.topic_id != ONE
+    assert len(asked.topic_id) == 16
+
+
 def test_an_old_broker_is_asked_for_all_its_topics(brokers: Brokers) -> None:
     brokers.versions = broker_versions(Metadata=(0, 11))
     brokers.topics = {ONE: "__vt_acme_orders", OTHER: "another"}

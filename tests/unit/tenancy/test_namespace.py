@@ -143,6 +143,8 @@ def test_an_own_id_is_the_same_on_both_sides(acme: Namespace) -> None:
 
 @pytest.mark.parametrize("topic_id", [FOREIGN, HIDDEN])
 def test_any_other_known_id_goes_out_masked_and_never_comes_back(acme: Namespace, topic_id: bytes) -> None:
+    acme.looked_up([topic_id])
+
     mask = acme.physical(Entity.TOPIC_ID, topic_id)
 
     assert mask not in (None, topic_id)
@@ -152,9 +154,33 @@ def test_any_other_known_id_goes_out_masked_and_never_comes_back(acme: Namespace
     assert acme.unresolved == set()
 
 
+@pytest.mark.parametrize("topic_id", [FOREIGN, HIDDEN, UNKNOWN])
+def test_a_foreign_id_is_looked_up_as_often_as_one_that_nobody_has(
+    acme: Namespace, ids: TopicIds, clock: Clock, topic_id: bytes
+) -> None:
+    for _ in range(2):
+        assert acme.physical(Entity.TOPIC_ID, topic_id) is None
+        assert acme.take_unresolved() == {topic_id}
+
+        if ids.name_of(topic_id) is None:
+            ids.learn_absent(topic_id, clock())
+        acme.looked_up([topic_id])
+
+        assert acme.physical(Entity.TOPIC_ID, topic_id) not in (None, topic_id)
+        clock.now_ms += ABSENT_FOR_MS
+
+
+def test_an_own_id_is_never_looked_up_once_it_is_known(acme: Namespace) -> None:
+    acme.looked_up([OWN])
+
+    assert acme.physical(Entity.TOPIC_ID, OWN) == OWN
+    assert acme.unresolved == set()
+
+
 def test_the_masks_of_tenants_are_their_own(ids: TopicIds, clock: Clock, acme: Namespace) -> None:
     initech = namespace_of("initech", ids, clock)
     initech.masked_ids.mask(b"another ID......")
+    acme.looked_up([FOREIGN])
     mask = acme.physical(Entity.TOPIC_ID, FOREIGN)
 
     assert initech.virtual(Entity.TOPIC_ID, mask) != FOREIGN
