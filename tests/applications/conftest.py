@@ -22,6 +22,14 @@ from support.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.raw_client import RawClient
 from support.tool_server import ToolServer
 
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what stands in this directory: `-m "not kafka"` leaves it out."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.kafka)
+
+
 DIRECT, TENANTS = "direct", ("aurora", "boreal")
 """The worlds; their names have the same length, so that records and log segments have the same size."""
 
