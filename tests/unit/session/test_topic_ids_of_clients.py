@@ -119,6 +119,18 @@ def test_foreign_and_absent_are_answered_the_same_in_every_byte(stage: Stage) ->
     assert answers[0].replace(FOREIGN, ABSENT) == answers[1]
 
 
+def test_a_foreign_id_that_the_gateway_knows_waits_as_long_as_one_that_nobody_has(stage: Stage) -> None:
+    # Or the time of the answer would tell that it exists.
+    stage.topic_ids.learn(FOREIGN, b"__vt_globex_orders")
+    book = stage.play("acme") >> client_sends(fetch(FOREIGN)) << looks_up({FOREIGN})
+
+    book >> learns({}) << to_broker(fetch(stage.masked(FOREIGN)))
+
+    assert book >> client_sends(fetch(FOREIGN)) << to_broker(fetch(stage.masked(FOREIGN)))
+    stage.now_ms += ABSENT_FOR_MS
+    assert book >> client_sends(fetch(FOREIGN)) << looks_up({FOREIGN})
+
+
 def test_all_ids_of_a_request_are_looked_up_at_once(stage: Stage) -> None:
     known = stage.topic("__vt_acme_billing")
     masked, absent = stage.masked(FOREIGN), stage.masked(ABSENT)
