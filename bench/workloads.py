@@ -29,6 +29,8 @@ PARTITIONS = 8
 FETCH_SIZE_BATCHES = 15
 """Whole batches of BATCH_BYTES within a partition's fetch size of 1 MiB."""
 
+CORRELATION_ID_AT = 8
+"""Behind the length, the API key and the version, in bytes."""
 LEADERS_TIMEOUT_S = 30.0
 
 Frames = Callable[[RawClient, int], Iterator[bytes | bytearray]]
@@ -248,6 +250,7 @@ def _empty_fetch(topics: Topics, version: int) -> Workload:
             epoch = 0
             while True:
                 epoch += 1
+                struct.pack_into(">i", frame, CORRELATION_ID_AT, epoch)
                 struct.pack_into(">i", frame, at, epoch)
                 yield frame
 
