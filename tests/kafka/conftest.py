@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bifrost.embedded.kafka import EmbeddedKafka
 from support import gateway_fixtures
 from support.kafka_cluster import KafkaTools
+from support.kafka_versions import cluster_of, tested_version
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -30,15 +31,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[EmbeddedKafka]:
-    """One broker of the newest Kafka for the whole session: tests keep apart by their names."""
-    with EmbeddedKafka() as cluster:
+    """One broker of the version under test for the whole session: tests keep apart by their names."""
+    with cluster_of(tested_version()) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def kafka_cluster() -> Iterator[EmbeddedKafka]:
     """Three brokers, started by the first test that asks: leaders and coordinators are spread over them."""
-    with EmbeddedKafka(brokers=3) as cluster:
+    with cluster_of(tested_version(), brokers=3) as cluster:
         yield cluster
 
 

@@ -1,0 +1,89 @@
+"""A cluster of any version of Kafka that the gateway is tested with: KRaft, and ZooKeeper where it was all there was."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+
+from bifrost.embedded.child import Child
+from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka, _Node
+from bifrost.embedded.properties import cluster_properties, format_properties, read_properties
+
+VERSIONS = ("2.8.2", "3.3.2", "3.9.1", "4.1.1", "4.3.1")
+"""The oldest with all that clients use today, the first with KRaft for production, the last of each major, the newest."""
+VERSION_VARIABLE = "BIFROST_TEST_KAFKA"
+FIRST_KRAFT = (3, 3)
+ZOOKEEPER_S = 30.0
+
+
+def tested_version() -> str:
+    """Return the version of the brokers of this run: that of the environment variable, or the newest."""
+    return os.environ.get(VERSION_VARIABLE, DEFAULT_VERSION)
+
+
+def cluster_of(version: str, *, brokers: int = 1) -> EmbeddedKafka:
+    """Return a cluster, not started yet."""
+    numbers = tuple(int(part) for part in version.split("."))
+    return (EmbeddedKafka if numbers >= FIRST_KRAFT else ZooKeeperKafka)(version, brokers=brokers)
+
+
+class ZooKeeperKafka(EmbeddedKafka):
+    """A cluster of brokers with one ZooKeeper, which Kafka's own jars bring; otherwise as its base."""
+
+    _zookeeper: Child | None = None
+
+    def start(self) -> None:
+        super().start()
+        meta = (self._node(1).log_dir / "meta.properties").read_text(encoding="utf-8")
+        self.cluster_id = read_properties(meta)["cluster.id"]
+
+    def stop(self) -> None:
+        # A broker that has lost its ZooKeeper does not end: its own end comes first.
+        super().stop()
+        self._stop_zookeeper()
+
+    def _stop_zookeeper(self) -> None:
+        if self._zookeeper is not None:
+            self._zookeeper.stop()
+            self._zookeeper = None
+
+    def _server_properties(self, node: _Node) -> dict[str, str]:
+        own = {
+            "broker.id": str(node.node_id),
+            "broker.rack": f"rack-{node.node_id}",
+            "zookeeper.connect": f"127.0.0.1:{self._node(1).controller_port}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{node.port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{node.port}",
+            "log.dirs": str(node.log_dir),
+        }
+        return own | cluster_properties(self._brokers) | self._properties
+
+    def _format_storage(self) -> None:
+        """Start ZooKeeper; a broker of this kind formats its storage itself."""
+        self._stop_zookeeper()
+        node = self._node(1)
+        file = node.directory / "zookeeper.properties"
+        properties = {
+            "dataDir": str(node.directory / "zookeeper"),
+            "clientPortAddress": "127.0.0.1",
+            "clientPort": str(node.controller_port),
+            "admin.enableServer": "false",
+        }
+        file.write_text(format_properties(properties), encoding="utf-8")
+        command = self._java(["org.apache.zookeeper.server.quorum.QuorumPeerMain", str(file)])
+        log_file = node.directory / "zookeeper.log"
+        self._zookeeper = Child(command, log_file=log_file, env=self._environment())
+        deadline = time.monotonic() + ZOOKEEPER_S
+        while not _listens(node.controller_port):
+            assert self._zookeeper.exit_status() is None, self._zookeeper.log()
+            assert time.monotonic() < deadline, self._zookeeper.log()
+            time.sleep(0.02)
+
+
+def _listens(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+    except OSError:
+        return False
