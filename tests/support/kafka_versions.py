@@ -1,4 +1,4 @@
-"""A cluster of any version of Kafka that the gateway is tested with: KRaft, and ZooKeeper where it was all there was."""
+"""A cluster of any version of Kafka that the gateway is tested with: KRaft, or ZooKeeper where there is no other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka, _Node
 from bifrost.embedded.properties import cluster_properties, format_properties, read_properties
 
 VERSIONS = ("2.8.2", "3.3.2", "3.9.1", "4.1.1", "4.3.1")
-"""The oldest with all that clients use today, the first with KRaft for production, the last of each major, the newest."""
+"""From the oldest that today's clients speak to, with ZooKeeper, to the newest."""
 VERSION_VARIABLE = "BIFROST_TEST_KAFKA"
 FIRST_KRAFT = (3, 3)
 ZOOKEEPER_S = 30.0
