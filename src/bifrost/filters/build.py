@@ -39,6 +39,7 @@ _DECODED = frozenset(
         "DescribeProducersRequest",
         "StreamsGroupHeartbeatRequest",
         "DescribeTopicPartitionsRequest",
+        "MetadataRequest",
         "DescribeTopicPartitionsResponse",
     }
 )

@@ -1,22 +1,47 @@
-"""Metadata: a name outside the tenant's allow-list is a topic that does not exist.
+"""Metadata: "all topics" are all of the tenant's, and a name outside its allow-list is a topic that does not exist.
 
-Such a name reaches the broker in a form that is illegal as a topic name (tenancy/names.py). Most APIs look it up
-and find nothing; Metadata also checks its form, so here the broker's "invalid" becomes the "unknown" it says of
-legal names. Filtering, addresses and the cluster ID are the other filters' and the namespace's work.
+A tenant with an allow-list is asked for by name when it asks for all: the broker need not tell, nor the gateway
+read, what everybody else has. Where the request could create what it names (before v4), all are asked for and what
+is foreign dropped.
+
+A name outside the list reaches the broker in a form that is illegal as a topic name (tenancy/names.py). Most APIs
+look it up and find nothing; Metadata also checks its form, so here the broker's "invalid" becomes the "unknown" it
+says of legal names. Filtering, addresses and the cluster ID are the other filters' and the namespace's work.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
-from bifrost.filters.filter import Exchange, ResponseFilter
+from bifrost.filters.filter import Exchange
+from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from bifrost.wire.messages import MetadataRequest
+
+_CAN_FORBID_CREATION = 4
+"""Metadata version from which a request can say that nothing is to be created (KIP-204)."""
 
 
-class MetadataFilter(ResponseFilter):
-    """Says UNKNOWN_TOPIC_OR_PARTITION of names outside the allow-list."""
+class MetadataFilter:
+    """Narrows "all", and says UNKNOWN_TOPIC_OR_PARTITION of names outside the allow-list."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
+
+    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+        """Ask for the listed topics in place of all."""
+        allowed = exchange.scope.namespace.names.allowed_topics
+        if request.topics is None and allowed is not None and exchange.api_version >= _CAN_FORBID_CREATION:
+            exchange.notes["metadata"] = "all"
+            names = sorted(name.decode() for name in allowed)
+            request.topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
+            request.allow_auto_topic_creation = False
+        return None
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Correct the error of topics that exist for others only."""
+        """Leave out what is only allowed and does not exist, and call hidden topics unknown."""
         namespace = exchange.scope.namespace
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if exchange.notes.get("metadata") == "all":
+            response.topics = [topic for topic in response.topics if topic.error_code != unknown]
         for topic in response.topics:
             if topic.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION and namespace.hides(topic.name or ""):
-                topic.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                topic.error_code = unknown

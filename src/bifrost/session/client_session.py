@@ -215,7 +215,12 @@ class ClientSession:
         if plan.request.program is not None and not foreign_session:
             segments = rewrite(plan.request.program, frame, offset, self._namespace.to_physical, head, True)
         if segments is None:
-            self._namespace.take_unresolved()
+            unresolved = self._namespace.take_unresolved()
+            if unresolved and len(frame) > MAX_DECODED_REQUEST_BYTES:
+                # A large Produce is not decoded to find all its unknown IDs at once: the first will do, then the next.
+                self.lookup |= unresolved
+                self._held_requests.appendleft(bytes(frame))
+                return
             exchange = Exchange(header.api_key, header.api_version, self._scope)
             segments = self._decoded_request(plan, exchange, frame, offset, head)
             if segments is None:

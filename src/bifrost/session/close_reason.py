@@ -9,8 +9,6 @@ class CloseReason(StrEnum):
     CLIENT_CLOSED = "client_closed"
     BROKER_CLOSED = "broker_closed"
     BROKER_UNREACHABLE = "broker_unreachable"
-    BROKER_UNKNOWN = "broker_unknown"
-    """The port stands for a node ID that no broker has."""
     AUTHENTICATION_FAILED = "authentication_failed"
     AUTHENTICATION_TIMEOUT = "authentication_timeout"
     NOT_AUTHENTICATED = "not_authenticated"

@@ -14,6 +14,11 @@ def failed(name: str, error_code: ErrorCode):
     return messages.MetadataResponse(topics=[{"name": name, "error_code": error_code}])
 
 
+def both(one, other):
+    one.topics += other.topics
+    return one
+
+
 def all_topics(version: int):
     # Before v1 an empty list means all.
     return messages.MetadataRequest(topics=[] if version == 0 else None)
@@ -79,19 +84,41 @@ def test_a_name_that_no_topic_can_have_is_invalid(stage: Stage, version: int, na
 def test_all_topics_are_all_of_the_tenant(stage: Stage, version: int) -> None:
     on_the_broker = [
         "__consumer_offsets",
-        "__vt_acme_orders",
-        "__vt_acme_users",  # under its prefix, but not in its list
+        "__vt_initech_orders",
         "__vt_globex_orders",
-        "__vt_initech_x",
+        "__vt_acme_x",
         "orders",
-        "__vt_acme_audit.log",
+        "__vt_initech_audit.log",
     ]
+    assert (
+        stage.play("initech")
+        >> client_sends(all_topics(version), version)
+        << to_broker(all_topics(version))
+        >> broker_answers(metadata_of(*on_the_broker))
+        << to_client(metadata_of("orders", "audit.log", tenant="initech"))
+    )
+
+
+@pytest.mark.parametrize("version", range(4, 14))
+def test_a_tenant_with_a_list_is_asked_for_by_name(stage: Stage, version: int) -> None:
+    listed = [f"__vt_acme_{name}" for name in ("audit.log", "billing", "events", "orders")]
+    book = stage.play("acme") >> client_sends(all_topics(version), version)
+
+    book << to_broker(metadata(*listed, allow_auto_topic_creation=False))
+    book >> broker_answers(both(metadata_of("__vt_acme_orders"), failed("__vt_acme_billing", UNKNOWN)))
+
+    assert book << to_client(metadata_of("orders", tenant="acme"))
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_a_request_that_could_create_what_it_names_asks_for_all(stage: Stage, version: int) -> None:
+    on_the_broker = ["__vt_acme_orders", "__vt_acme_users", "__vt_globex_orders"]  # users is not in its list
     assert (
         stage.play("acme")
         >> client_sends(all_topics(version), version)
         << to_broker(all_topics(version))
         >> broker_answers(metadata_of(*on_the_broker))
-        << to_client(metadata_of("orders", "audit.log", tenant="acme"))
+        << to_client(metadata_of("orders", tenant="acme"))
     )
 
 
@@ -147,7 +174,7 @@ def test_an_error_of_the_whole_answer_passes(stage: Stage) -> None:
 
 
 def test_topics_are_known_by_their_ids_from_then_on(stage: Stage) -> None:
-    book = stage.play() >> client_sends(all_topics(13)) << to_broker(all_topics(13))
+    book = stage.play() >> client_sends(metadata("orders")) << to_broker(metadata("__vt_acme_orders"))
 
     book >> broker_answers(metadata_of("__vt_acme_orders")) << to_client(metadata_of("orders", tenant="acme"))
 

@@ -93,7 +93,7 @@ def test_what_filters_see_is_decoded(stage: Stage, decoded: list[str]) -> None:
         >> broker_answers(metadata_of("__vt_acme_orders"))
         << to_client(metadata_of("orders", tenant="acme"))
     )
-    assert decoded == ["MetadataResponse"]
+    assert decoded == ["MetadataRequest", "MetadataResponse"]
 
 
 def test_the_same_name_is_another_topic_for_another_tenant(stage: Stage) -> None:

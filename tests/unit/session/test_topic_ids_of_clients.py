@@ -362,12 +362,12 @@ def test_metadata_teaches_the_ids_of_own_topics(stage: Stage) -> None:
 
 
 def test_foreign_topics_in_metadata_teach_nothing(stage: Stage) -> None:
-    book = stage.play() >> client_sends(messages.MetadataRequest(topics=None))
+    book = stage.play("initech") >> client_sends(messages.MetadataRequest(topics=None))
     book << to_broker(messages.MetadataRequest(topics=None))
 
-    book >> broker_answers(metadata_of("__vt_globex_orders", "__vt_acme_orders", "secret"))
+    book >> broker_answers(metadata_of("__vt_globex_orders", "__vt_initech_orders", "secret"))
 
-    assert book << to_client(metadata_of("orders", tenant="acme"))
+    assert book << to_client(metadata_of("orders", tenant="initech"))
     assert stage.topic_ids.name_of(FOREIGN) is None
 
 
