@@ -1,4 +1,7 @@
-"""The one gateway of a test session, before the one embedded Kafka; a pytest plugin (see `kafka/conftest.py`)."""
+"""The one gateway of a test session, before the one embedded Kafka, and what clients of it need.
+
+A pytest plugin: `kafka/conftest.py` registers it.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import pytest
 from bifrost.embedded.kafka import EmbeddedKafka
 from support.clients import Endpoint
 from support.gateway_process import HOST, GatewayProcess
+from support.java_clients import JavaClients, lacks_sasl
 from support.raw_client import RawClient
 from support.raw_operations import recreate_topic, warm_up
 
@@ -101,6 +105,15 @@ def fresh_topic(broker: Endpoint) -> FreshTopic:
             return recreate_topic(client, physical, partitions)
 
     return make
+
+
+@pytest.fixture(scope="module")
+def java(request: pytest.FixtureRequest) -> Iterator[JavaClients]:
+    """The Java clients of one version: `@pytest.mark.parametrize("java", ["2.8.2"], indirect=True)`."""
+    if lacks_sasl(request.param):
+        pytest.skip(f"kafka-clients {request.param} has no SASL on Java 24 and later")
+    with JavaClients(request.param) as clients:
+        yield clients
 
 
 _numbers = itertools.count(1)

@@ -1,0 +1,69 @@
+"""What only the newest Java clients do: patterns that the broker evaluates (KIP-848) and share groups (KIP-932)."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.clients import Endpoint
+from support.gateway_fixtures import FreshTopic, UniqueName
+from support.java_clients import JavaClients, JavaError
+
+pytestmark = pytest.mark.parametrize("java", ["4.3.1"], indirect=True, scope="module")
+
+
+@pytest.mark.parametrize("pattern", [r"^sensor-[0-9]+$", r"(sensor-\d+|other)", r"sensor-[^x]"])
+def test_brokers_pattern_matches_own_topics_only(
+    pattern: str,
+    java: JavaClients,
+    globex: Endpoint,
+    initech: Endpoint,
+    fresh_topic: FreshTopic,
+    unique: UniqueName,
+) -> None:
+    for endpoint in (globex, initech):
+        producer = java.producer(endpoint)
+        for topic in ("sensor-1", "sensor-2", "sensor-x"):
+            fresh_topic(str(endpoint.username), topic)
+            java("send", producer, topic, [f"{endpoint.username} {topic}"])
+        java("close", producer)
+    consumer = java.consumer(globex, unique("readers"), group_protocol="consumer")
+
+    java("subscribe_to_brokers_pattern", consumer, pattern)
+    records = java.poll_until(consumer, 2)
+    assigned = java("assignment", consumer)
+    java("close", consumer)
+
+    assert sorted(str(value) for *_, value in records) == ["globex sensor-1", "globex sensor-2"]
+    assert assigned == [["sensor-1", 0], ["sensor-2", 0]]
+
+
+def test_brokers_pattern_that_is_none_is_refused(
+    java: JavaClients, globex: Endpoint, unique: UniqueName
+) -> None:
+    consumer = java.consumer(globex, unique("readers"), group_protocol="consumer")
+
+    java("subscribe_to_brokers_pattern", consumer, "sensor-(")
+
+    with pytest.raises(JavaError, match="InvalidRegularExpression"):
+        java.poll_until(consumer, 1)
+    java("close", consumer)
+
+
+def test_share_groups_of_two_tenants_read_their_own_records(
+    java: JavaClients, acme: Endpoint, globex: Endpoint, fresh_topic: FreshTopic, unique: UniqueName
+) -> None:
+    group = unique("shared")
+    read = {}
+    for endpoint in (acme, globex):
+        fresh_topic(str(endpoint.username), "orders")
+        producer, admin = java.producer(endpoint), java.admin(endpoint)
+        java("send", producer, "orders", [f"{endpoint.username} {number}" for number in range(20)])
+        java("read_groups_from_the_start", admin, group)
+        java("close", producer, admin)
+    for endpoint in (acme, globex):
+        consumer = java.share_consumer(endpoint, group)
+        java("subscribe", consumer, "orders")
+        read[endpoint.username] = [value for *_, value in java.poll_until(consumer, 20)]
+        java("close", consumer)
+
+    assert read == {name: [f"{name} {number}" for number in range(20)] for name in ("acme", "globex")}
