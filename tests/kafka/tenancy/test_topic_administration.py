@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bifrost.filters.broker_configs import SHOWN
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     AlterConfigsRequest,
@@ -199,7 +200,9 @@ def test_partitions_are_added_and_refused_in_virtual_words(
 
 
 @pytest.mark.parametrize("version", range(1, 5))
-def test_configs_of_brokers_are_not_shown(version: int, connect: Connect, fresh_topic: FreshTopic) -> None:
+def test_of_a_brokers_configs_a_tenant_reads_what_concerns_it(
+    version: int, connect: Connect, fresh_topic: FreshTopic
+) -> None:
     fresh_topic("acme", "orders")
     resources = [
         DescribeConfigsRequest.DescribeConfigsResource(
@@ -213,14 +216,18 @@ def test_configs_of_brokers_are_not_shown(version: int, connect: Connect, fresh_
     codes = {(one.resource_type, one.resource_name): one.error_code for one in results}
     denied = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     assert codes == {
-        (BROKER, "1"): denied,
-        (BROKER, ""): denied,
+        (BROKER, "1"): ErrorCode.NONE,
+        (BROKER, ""): ErrorCode.NONE,
         (8, "1"): denied,
         (16, "metrics"): denied,
         (2, "orders"): ErrorCode.NONE,
         (99, "x"): ErrorCode.INVALID_REQUEST,
     }
-    assert {one.resource_type for one in results if one.configs} == {2}
+    assert {one.resource_type for one in results if one.configs} == {2, BROKER}
+    (of_the_broker,) = [one for one in results if (one.resource_type, one.resource_name) == (BROKER, "1")]
+    assert "message.max.bytes" in {config.name for config in of_the_broker.configs}
+    assert {config.name for config in of_the_broker.configs} <= SHOWN
+    assert all(config.read_only and not config.synonyms for config in of_the_broker.configs)
 
 
 @pytest.mark.parametrize("request_class", [AlterConfigsRequest, IncrementalAlterConfigsRequest])
