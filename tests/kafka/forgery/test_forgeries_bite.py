@@ -18,7 +18,7 @@ from support.forged_requests import Loot, Own, forgeries
 from support.gateway_process import GatewayProcess
 from support.probe import Prober, without_made_up
 from support.raw_client import RawClient
-from support.raw_operations import topic_id_of
+from support.raw_operations import topic_id_of, warm_up
 from support.victim import Victim
 
 TELLS_NOTHING = {
@@ -51,6 +51,9 @@ def make_loot(
         internal = topic_id_of(client, "__consumer_offsets")
     yield lambda: Loot(victim, cluster_id=kafka.cluster_id, internal_topic_id=internal)
     victim.close()
+    with RawClient(broker) as client:
+        # The last requests have deleted the offsets' topic; the tests that follow need it.
+        warm_up(client)
 
 
 @pytest.fixture(scope="module")
