@@ -11,15 +11,19 @@ import pytest
 # `support` is the tests' own library; nothing installs it.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
+from bifrost.wire.message import Message
 from support import gateway_fixtures
+from support.clients import Endpoint
 from support.kafka_cluster import KafkaTools
-from support.kafka_versions import cluster_of, tested_version
+from support.kafka_versions import cluster_of, skip_unless_offered, tested_version
+from support.raw_client import RawClient
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Give all directories below the one gateway."""
     config.pluginmanager.register(gateway_fixtures, "gateway fixtures")
+    config.addinivalue_line("markers", "needs_api(key, version): skipped if the broker under test lacks it")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -47,3 +51,34 @@ def kafka_cluster() -> Iterator[EmbeddedKafka]:
 def kafka_tool() -> KafkaTools:
     """Run one of Kafka's tools: `kafka_tool(TOPICS, "--bootstrap-server", kafka.bootstrap, "--list").stdout`."""
     return KafkaTools()
+
+
+@pytest.fixture(scope="session")
+def offered_versions(kafka: EmbeddedKafka) -> dict[int, tuple[int, int]]:
+    """What the broker under test says in ApiVersions: oldest and newest version by API key."""
+    with RawClient(Endpoint("127.0.0.1", kafka.broker_port(1))) as client:
+        return client.versions()
+
+
+@pytest.fixture(autouse=True)
+def only_what_the_broker_has(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skip, against an older Kafka, a test that needs or comes to send what that Kafka does not have.
+
+    The newest has everything, so nothing is skipped there. What equivalence tests send that a broker does not have is
+    compared, not skipped.
+    """
+    if tested_version() == DEFAULT_VERSION:
+        return
+    offered = request.getfixturevalue("offered_versions")
+    for marker in request.node.iter_markers("needs_api"):
+        skip_unless_offered(*marker.args, offered)
+    if "equivalence" in request.path.parts:
+        return
+    send = RawClient.send
+
+    def send_what_is_offered(self: RawClient, message: Message, version: int) -> int:
+        assert message.SCHEMA.api_key is not None
+        skip_unless_offered(message.SCHEMA.api_key, version, offered)
+        return send(self, message, version)
+
+    monkeypatch.setattr(RawClient, "send", send_what_is_offered)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import socket
 import time
+from collections.abc import Mapping
+
+import pytest
 
 from bifrost.embedded.child import Child
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka, _Node
 from bifrost.embedded.properties import cluster_properties, format_properties, read_properties
+from bifrost.wire.api_keys import ApiKey
 
 VERSIONS = ("2.8.2", "3.3.2", "3.9.1", "4.1.1", "4.3.1")
 """From the oldest that today's clients speak to, with ZooKeeper, to the newest."""
@@ -26,6 +30,19 @@ def cluster_of(version: str, *, brokers: int = 1) -> EmbeddedKafka:
     """Return a cluster, not started yet."""
     numbers = tuple(int(part) for part in version.split("."))
     return (EmbeddedKafka if numbers >= FIRST_KRAFT else ZooKeeperKafka)(version, brokers=brokers)
+
+
+def skip_unless_offered(api_key: int, version: int, offered: Mapping[int, tuple[int, int]]) -> None:
+    """Skip a test that needs what the brokers of this run lack.
+
+    Args:
+        api_key: the API.
+        version: of the API.
+        offered: oldest and newest version by API key, as the broker's ApiVersions says.
+    """
+    low, high = offered.get(api_key, (0, -1))
+    if not low <= version <= high:
+        pytest.skip(f"Kafka {tested_version()} has no {ApiKey(api_key).name} v{version}")
 
 
 class ZooKeeperKafka(EmbeddedKafka):

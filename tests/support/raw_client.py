@@ -180,3 +180,7 @@ class RawClient:
     def newest(self, api_key: ApiKey) -> int:
         """Return the newest version of an API that both sides know."""
         return min(self.versions()[api_key][1], request_schema(api_key).versions.high)
+
+    def at_most(self, api_key: ApiKey, version: int) -> int:
+        """Return the newest version of an API that both sides know and that is not above `version`."""
+        return min(version, self.newest(api_key))

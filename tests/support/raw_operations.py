@@ -100,8 +100,9 @@ def await_offset(client: RawClient, topic: str, offset: int, *, isolation_level:
     wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=-1)
     named = ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[wanted])
     request = ListOffsetsRequest(replica_id=-1, isolation_level=isolation_level, topics=[named])
+    version = client.at_most(ApiKey.LIST_OFFSETS, LIST_OFFSETS)
     deadline = time.monotonic() + WAIT_S
-    while (answer := client.request(request, LIST_OFFSETS).topics[0].partitions[0]).offset != offset:
+    while (answer := client.request(request, version).topics[0].partitions[0]).offset != offset:
         assert time.monotonic() < deadline, answer
         time.sleep(0.01)
 
@@ -127,7 +128,8 @@ def _is_served(client: RawClient, name: str, partitions: int) -> bool:
         for partition in range(partitions)
     ]
     named = ListOffsetsRequest.ListOffsetsTopic(name=name, partitions=wanted)
-    response = client.request(ListOffsetsRequest(replica_id=-1, topics=[named]), LIST_OFFSETS)
+    version = client.at_most(ApiKey.LIST_OFFSETS, LIST_OFFSETS)
+    response = client.request(ListOffsetsRequest(replica_id=-1, topics=[named]), version)
     return all(one.error_code == ErrorCode.NONE for one in response.topics[0].partitions)
 
 
@@ -165,7 +167,7 @@ def produce_request(
 def produce(client: RawClient, topic: str, values: Sequence[bytes], partition: int = 0) -> int:
     """Produce one batch and return its base offset."""
     request = produce_request(topic, build_batch(values), partition=partition)
-    response = client.request(request, PRODUCE_BY_NAME)
+    response = client.request(request, client.at_most(ApiKey.PRODUCE, PRODUCE_BY_NAME))
     answered = response.responses[0].partition_responses[0]
     assert answered.error_code == ErrorCode.NONE, response
     return int(answered.base_offset)
@@ -198,7 +200,8 @@ def fetch_request(
 
 def records_of(client: RawClient, topic: str, partition: int = 0) -> bytes:
     """Return the bytes of all the record batches of a partition."""
-    response = client.request(fetch_request(topic, partition=partition), FETCH_BY_NAME)
+    version = client.at_most(ApiKey.FETCH, FETCH_BY_NAME)
+    response = client.request(fetch_request(topic, partition=partition), version)
     answered = response.responses[0].partitions[0]
     assert answered.error_code == ErrorCode.NONE, response
     return bytes(answered.records or b"")
@@ -212,22 +215,15 @@ def warm_up(client: RawClient) -> None:
     """
     for number in range(4):
         key = f"warm-up-{number}"
-        group = OffsetFetchRequest.OffsetFetchRequestGroup(group_id=key, topics=None)
-        _await(client, FindCoordinatorRequest(key_type=0, coordinator_keys=[key]), 4)
-        _await(client, FindCoordinatorRequest(key_type=1, coordinator_keys=[key]), 4)
-        _await(client, OffsetFetchRequest(groups=[group]), 8)
+        _await(client, FindCoordinatorRequest(key_type=0, key=key), 3)
+        _await(client, FindCoordinatorRequest(key_type=1, key=key), 3)
+        _await(client, OffsetFetchRequest(group_id=key, topics=None), 7)
         _await(client, InitProducerIdRequest(transactional_id=key, transaction_timeout_ms=1000), 4)
 
 
 def _await(client: RawClient, message: Message, version: int) -> None:
-    """Send a request until its answer has no error; its error code is on top, or in its only list."""
+    """Send a request until its answer has no error."""
     deadline = time.monotonic() + WAIT_S
-    while True:
-        response = client.request(message, version)
-        (holder,) = (
-            getattr(response, "coordinators", None) or getattr(response, "groups", None) or (response,)
-        )
-        if holder.error_code == ErrorCode.NONE:
-            return
+    while (response := client.request(message, version)).error_code != ErrorCode.NONE:
         assert time.monotonic() < deadline, response
         time.sleep(0.02)
