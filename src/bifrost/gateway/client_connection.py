@@ -41,7 +41,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_broker", "_broker_side", "_deadline", "_ended", "_framer", "_gateway", "_is_write_paused", "_peer",
-        "_session", "_task", "_transport", "get_buffer",
+        "_reads_broker", "_reads_client", "_session", "_task", "_transport", "get_buffer",
     )  # fmt: skip
 
     def __init__(self, gateway: "Gateway", broker: Broker, ports: BrokerPorts) -> None:
@@ -56,6 +56,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._task: asyncio.Task[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._is_write_paused = False
+        self._reads_client = self._reads_broker = True
         self._ended = False
         self._peer = "?"
 
@@ -79,7 +80,10 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Feed what came to the session, frame by frame."""
         session = self._session
         try:
-            for frame in self._framer.buffer_updated(nbytes):
+            frames = self._framer.buffer_updated(nbytes)
+            if not frames:
+                return  # A part of a large frame: nothing to decide.
+            for frame in frames:
                 session.receive_from_client(frame)
             if self._framer.failed is not None:
                 raise self._framer.failed
@@ -120,7 +124,10 @@ class ClientConnection(asyncio.BufferedProtocol):
     def broker_bytes_received(self, framer: Framer, nbytes: int) -> None:
         """Feed what the broker sent to the session, frame by frame."""
         try:
-            for frame in framer.buffer_updated(nbytes):
+            frames = framer.buffer_updated(nbytes)
+            if not frames:
+                return
+            for frame in frames:
                 self._session.receive_from_broker(frame)
             if framer.failed is not None:
                 raise framer.failed
@@ -140,12 +147,17 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self._ended:
             return
         session, broker = self._session, self._broker_side
-        if self._transport is not None:
-            # A client that does not read its answers is not read either, as by a broker.
-            is_blocked = self._is_write_paused or self._task is not None or session.is_holding
-            _set_reading(self._transport, not is_blocked and (broker is None or not broker.is_write_paused))
-        if broker is not None and broker.transport is not None:
-            _set_reading(broker.transport, not self._is_write_paused and not session.is_holding_responses)
+        # A client that does not read its answers is not read either, as by a broker.
+        is_blocked = self._is_write_paused or self._task is not None or session.is_holding
+        wanted = not is_blocked and (broker is None or not broker.is_write_paused)
+        # What is wanted rarely changes, and to ask a transport costs more than to remember.
+        if wanted is not self._reads_client and self._transport is not None:
+            self._reads_client = wanted
+            _set_reading(self._transport, wanted)
+        wanted = not self._is_write_paused and not session.is_holding_responses
+        if wanted is not self._reads_broker and broker is not None and broker.transport is not None:
+            self._reads_broker = wanted
+            _set_reading(broker.transport, wanted)
 
     def end(self, reason: CloseReason, detail: str) -> None:
         """Close both sides, once; what was answered before is still written to the client."""
