@@ -77,8 +77,12 @@ class RawClient:
     def authenticated(cls, endpoint: Endpoint, **options: Any) -> Self:
         """Connect, and authenticate if the endpoint has a credential."""
         client = cls(endpoint, **options)
-        if endpoint.username is not None:
-            client.authenticate(endpoint.username, endpoint.password)
+        try:
+            if endpoint.username is not None:
+                client.authenticate(endpoint.username, endpoint.password)
+        except BaseException:
+            client.close()
+            raise
         return client
 
     def __enter__(self) -> Self:
