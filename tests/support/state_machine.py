@@ -1,0 +1,146 @@
+"""Random, valid client operations in sensible order: the same ones in several worlds, whose answers must be equal.
+
+A `Machine` draws one operation after the other from a seed and from what there is by then (topics, producers, groups,
+transactions), and plays it in every world; after each, the answers are compared. What the worlds themselves make up
+(topic IDs, producer IDs, members, sessions) each world keeps for itself. The operations stand in random_operations.py.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.message import Message
+from bifrost.wire.schema import request_schema
+from support.worlds import World, differences
+
+MAX_TOPICS = 8
+Play = Callable[["Player"], None]
+
+
+class Player(World):
+    """A world that keeps what the broker gave it under the machine's own names."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """See `World`."""
+        super().__init__(*args, **options)
+        self.made: dict[Any, Any] = {}
+        """Producers, members and sessions by the machine's key for them."""
+        self.requests = 0
+
+    def ask(self, message: Message, version: int) -> Any:
+        """Send a request; see `World.ask`."""
+        self.requests += 1
+        return super().ask(message, version)
+
+    def ask_quietly(self, message: Message, version: int) -> Any:
+        """Send a request whose answer is settled some time later only: it does not count."""
+        answer = self.ask(message, version)
+        self.answers.pop()
+        return answer
+
+    def note(self, value: Any) -> None:
+        """Let a plain value count in the comparison."""
+        self.answers.append(f"noted {value!r}")
+
+
+@dataclass
+class Topic:
+    """A topic that exists in every world."""
+
+    name: str
+    partitions: int
+    is_compacted: bool = False
+
+
+@dataclass
+class Model:
+    """What there is, in the machine's own names."""
+
+    topics: dict[str, Topic] = field(default_factory=dict)
+    groups: list[str] = field(default_factory=list)
+    sequences: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    """Next sequence number of an idempotent producer for a partition."""
+
+
+class Machine:
+    """Draws operations and plays them."""
+
+    def __init__(
+        self,
+        seed: int,
+        players: Sequence[Player],
+        operations: Sequence[tuple[int, Callable[[Machine], Play]]],
+        prefix: str,
+    ) -> None:
+        """Start with nothing.
+
+        Args:
+            seed: of everything that is random.
+            players: the worlds; the first offers the versions that are used.
+            operations: how often each is drawn, and what it is.
+            prefix: what every name begins with, so that several machines share a world.
+        """
+        self.seed = seed
+        self.rng = random.Random(seed)
+        self.players = players
+        self.model = Model()
+        self.prefix = prefix
+        self._weights = [weight for weight, _ in operations]
+        self._operations = [operation for _, operation in operations]
+        self._numbers = 0
+        self.played: list[str] = []
+
+    def name(self, kind: str) -> str:
+        """Return a name that nothing has yet."""
+        self._numbers += 1
+        return f"{self.prefix}{kind}-{self._numbers}"
+
+    def version(self, api_key: ApiKey, low: int = 0, high: int = 1 << 15) -> int:
+        """Draw a version that the first world's broker offers and the schemas know, within bounds."""
+        offered = self.players[0].admin.versions()[api_key]
+        schema = request_schema(api_key).versions
+        return self.rng.randint(max(offered[0], schema.low, low), min(offered[1], schema.high, high))
+
+    def topic(self) -> Topic:
+        """Draw a topic that exists."""
+        return self.rng.choice(list(self.model.topics.values()))
+
+    def group(self) -> str:
+        """Draw a group that was named before, or a new one."""
+        if not self.model.groups or self.rng.random() < 0.3:
+            self.model.groups.append(self.name("group"))
+            del self.model.groups[:-12]
+        return self.rng.choice(self.model.groups)
+
+    def step(self) -> None:
+        """Draw an operation, play it in every world, and compare.
+
+        Raises:
+            AssertionError: the worlds differ; with the seed and the operations that led there.
+        """
+        if not self.model.topics:
+            operation = self._operations[0]
+        else:
+            (operation,) = self.rng.choices(self._operations, self._weights)
+        play = operation(self)
+        self.played.append(operation.__name__)
+        found = []
+        for player in self.players:
+            player.answers.clear()
+            player.prefix = self.prefix
+            try:
+                play(player)
+            except AssertionError as error:
+                raise AssertionError(f"{self._where()}: {error}") from error
+            found.append(player.comparable())
+        for other in found[1:]:
+            lines = differences(found[0], other)
+            assert lines == [], f"{self._where()}:\n" + "\n".join(lines)
+
+    def _where(self) -> str:
+        last = " ".join(self.played[-8:])
+        return f"seed {self.seed}, operation {len(self.played)} (the last were {last})"
