@@ -13,11 +13,21 @@ from bifrost.embedded.child import Child
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka, _Node
 from bifrost.embedded.properties import cluster_properties, format_properties, read_properties
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import ShareGroupHeartbeatRequest, UpdateFeaturesRequest
+from support.clients import Endpoint
+from support.raw_client import RawClient
 
 VERSIONS = ("2.8.2", "3.3.2", "3.9.1", "4.1.1", "4.3.1")
 """From the oldest that today's clients speak to, with ZooKeeper, to the newest."""
 VERSION_VARIABLE = "BIFROST_TEST_KAFKA"
 FIRST_KRAFT = (3, 3)
+CONSUMER_PROTOCOL = {"group.coordinator.rebalance.protocols": "classic,consumer"}
+"""KIP-848 is there in Kafka 3.9, and off."""
+SHARE_HEARTBEAT = ShareGroupHeartbeatRequest(
+    group_id="x", member_id="", member_epoch=0, subscribed_topic_names=["x"]
+)
+"""Answered with an error of its own or another: it tells whether there are share groups."""
 ZOOKEEPER_S = 30.0
 
 
@@ -27,9 +37,13 @@ def tested_version() -> str:
 
 
 def cluster_of(version: str, *, brokers: int = 1) -> EmbeddedKafka:
-    """Return a cluster, not started yet."""
+    """Return a cluster, not started yet; what its version has for clients but does not switch on by itself is on."""
     numbers = tuple(int(part) for part in version.split("."))
-    return (EmbeddedKafka if numbers >= FIRST_KRAFT else ZooKeeperKafka)(version, brokers=brokers)
+    if numbers < FIRST_KRAFT:
+        return ZooKeeperKafka(version, brokers=brokers)
+    if numbers[:2] == (3, 9):
+        return EmbeddedKafka(version, brokers=brokers, properties=CONSUMER_PROTOCOL)
+    return (PreviewKafka if numbers[:2] == (4, 1) else EmbeddedKafka)(version, brokers=brokers)
 
 
 def skip_unless_offered(api_key: int, version: int, offered: Mapping[int, tuple[int, int]]) -> None:
@@ -43,6 +57,21 @@ def skip_unless_offered(api_key: int, version: int, offered: Mapping[int, tuple[
     low, high = offered.get(api_key, (0, -1))
     if not low <= version <= high:
         pytest.skip(f"Kafka {tested_version()} has no {ApiKey(api_key).name} v{version}")
+
+
+class PreviewKafka(EmbeddedKafka):
+    """A cluster whose share groups (KIP-932) are a preview, as in Kafka 4.1: a feature turns them on."""
+
+    def start(self) -> None:
+        super().start()
+        share = UpdateFeaturesRequest.FeatureUpdateKey(
+            feature="share.version", max_version_level=1, upgrade_type=1
+        )
+        with RawClient(Endpoint("127.0.0.1", self.broker_port(1))) as client:
+            response = client.request(UpdateFeaturesRequest(feature_updates=[share]), 1)
+            assert response.error_code == ErrorCode.NONE, response
+            while client.request(SHARE_HEARTBEAT, 1).error_code == ErrorCode.UNSUPPORTED_VERSION:
+                time.sleep(0.05)
 
 
 class ZooKeeperKafka(EmbeddedKafka):
