@@ -7,12 +7,13 @@ FRAMES ?= 10000000
 ASAN_FRAMES ?= 500000
 SEED ?= 1
 
-.PHONY: demo test lint types contracts unit kafka oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
+.PHONY: demo test lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo [FOR=15s]  two tenants on one real Kafka, live"
 	@echo "make test            lint, types, contracts, tests against real brokers"
+	@echo "make test-matrix     the tests with real clients against each version of Kafka from 2.8 on"
 	@echo "make schemas         write the schema table anew from Kafka's own definitions"
 	@echo "make fuzz            ten million mutated frames through the engine (FRAMES=, SEED=)"
 	@echo "make fuzz-asan       fewer, with the engine built under AddressSanitizer"
@@ -65,6 +66,10 @@ unit: $(VENV)/.dev
 
 kafka: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/kafka
+
+# make test-matrix VERSIONS="2.8.2 3.9.1": some; ONLY=tests/kafka/clients: a part. Each version's run takes minutes.
+test-matrix: $(VENV)/.dev
+	$(BIN)/python tests/matrix/matrix.py $(VERSIONS) $(if $(ONLY),--only $(ONLY))
 
 # A new seed each time, unless BIFROST_ORACLE_SEED names one; a failure tells its seed.
 oracle: $(VENV)/.dev
