@@ -92,6 +92,26 @@ def direct(broker: Endpoint) -> Iterator[RawClient]:
         yield client
 
 
+@pytest.fixture
+def connect(gateway: GatewayProcess, broker: Endpoint, kafka: EmbeddedKafka) -> Iterator[Connect]:
+    """Connect as a tenant, to the broker's port: `connect("acme")`.
+
+    Whatever such a client is told, no answer may hold a physical name, the physical cluster's ID or the
+    broker's own port.
+    """
+    clients: list[RawClient] = []
+    secret = (b"__vt_", kafka.cluster_id.encode(), broker.port.to_bytes(4, "big"))
+
+    def connect(tenant: str) -> RawClient:
+        client = RawClient.authenticated(gateway.broker_endpoint(tenant), never_receives=secret)
+        clients.append(client)
+        return client
+
+    yield connect
+    for client in clients:
+        client.close()
+
+
 @pytest.fixture(scope="session")
 def fresh_topic(broker: Endpoint) -> FreshTopic:
     """Make a tenant's topic anew, directly on the broker: `fresh_topic("acme", "orders", partitions=2)`.
