@@ -46,11 +46,11 @@ demo: $(VENV)/.demo
 	@$(BIN)/bifrost demo $(if $(FOR),--for $(FOR))
 
 test: lint types contracts
-	$(BIN)/python -m pytest --ignore=tests/applications --ignore=tests/kafka/forgery
+	$(BIN)/python -m pytest --ignore=tests/applications --ignore=tests/kafka/forgery --ignore=tests/kafka/differential
 
 # Long proofs: Kafka's tools, Streams and Connect as tenants; every field of every request forged.
 proof: $(VENV)/.dev
-	$(BIN)/python -m pytest tests/applications tests/kafka/forgery
+	$(BIN)/python -m pytest tests/applications tests/kafka/forgery tests/kafka/differential
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
