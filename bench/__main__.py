@@ -67,7 +67,7 @@ def _measure(
     gateway = subjects[-1]
     topics = Topics(gateway, READ_MIB)
     report = Report()
-    rounds = 2 if options.quick else 5
+    rounds = 2 if options.quick else 4
 
     def wanted(part: str) -> bool:
         return options.only in (None, part)
