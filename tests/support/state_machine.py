@@ -8,13 +8,15 @@ transactions), and plays it in every world; after each, the answers are compared
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.message import Message
 from bifrost.wire.schema import request_schema
+from support.raw_operations import records_of
+from support.record_batches import read_batches
 from support.worlds import World, differences
 
 MAX_TOPICS = 8
@@ -139,7 +141,17 @@ class Machine:
             found.append(player.comparable())
         for other in found[1:]:
             lines = differences(found[0], other)
-            assert lines == [], f"{self._where()}:\n" + "\n".join(lines)
+            assert lines == [], "\n".join([f"{self._where()}:", *lines, *self._logs()])
+
+    def _logs(self) -> Iterator[str]:
+        """Say what stands at the end of each partition in each world: base offset, records, C for a marker."""
+        for topic in self.model.topics.values():
+            for partition in range(topic.partitions):
+                for player in self.players:
+                    records = read_batches(records_of(player.admin, topic.name, partition))
+                    ends = [f"{one.base_offset}+{one.record_count}{'C' * one.is_control}" for one in records]
+                    where = "tenant" if player.is_tenant else "direct"
+                    yield f"{topic.name}-{partition} {where}: {' '.join(ends[-6:])}"
 
     def _where(self) -> str:
         last = " ".join(self.played[-8:])

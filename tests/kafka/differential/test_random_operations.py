@@ -15,12 +15,10 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.messages import MetadataRequest
 from support.clients import Endpoint
 from support.gateway_process import GatewayProcess
-from support.random_group_operations import GROUP_OPERATIONS
-from support.random_operations import TOPIC_OPERATIONS
+from support.random_client import OPERATIONS
 from support.raw_client import RawClient
 from support.state_machine import Machine, Player
 
-OPERATIONS = [*TOPIC_OPERATIONS, *GROUP_OPERATIONS]
 SEEDS = [int(os.environ["BIFROST_SEED"])] if "BIFROST_SEED" in os.environ else [1, 2, 3, 4]
 STEPS = 500
 
