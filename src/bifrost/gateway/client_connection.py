@@ -198,7 +198,8 @@ class ClientConnection(asyncio.BufferedProtocol):
             session.to_broker.clear()
         if self._task is None and (session.to_broker or session.lookup):
             self._task = asyncio.get_running_loop().create_task(self._catch_up())
-        self.update_reading()
+        if not (self._reads_client and self._reads_broker) or session.is_holding or self._task is not None:
+            self.update_reading()
 
     async def _catch_up(self) -> None:
         """Do what the session waits for: connect to the broker, look up topic IDs; the client is not read meanwhile."""

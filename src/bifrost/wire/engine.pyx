@@ -52,6 +52,24 @@ from libc.string cimport memcmp, memcpy, memmove
 
 from bifrost.wire.errors import EncodeError, FrameTooLarge, MalformedFrame
 
+cdef extern from *:
+    """
+    #include <sys/mman.h>
+    static void* map_block(size_t size) {
+        void* data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        return data == MAP_FAILED ? NULL : data;
+    }
+    #define memoryview_data(m) (PyMemoryView_GET_BUFFER(m)->buf)
+    #define memoryview_size(m) (PyMemoryView_GET_BUFFER(m)->len)
+    #define memoryview_base(m) (PyMemoryView_GET_BUFFER(m)->obj)
+    """
+    void* map_block(size_t size)    # NULL: there is no memory
+    int munmap(void* data, size_t size)
+    void* memoryview_data(object view)
+    Py_ssize_t memoryview_size(object view)
+    PyObject* memoryview_base(object view)
+    bint PyMemoryView_Check(object view)
+
 cdef extern from "Python.h":
     object PyType_GenericAlloc(type cls, Py_ssize_t items)
     int _PyBytes_Resize(PyObject** bytes, Py_ssize_t size) except -1
@@ -78,6 +96,9 @@ cdef enum:
     MAX_STRING = 0x7FFF    # bytes; Kafka refuses longer ones in compact form as well
     SLICE = 4096           # bytes: longer runs are cheaper to slice than to copy
     LOCAL = 4096           # bytes of output that need no memory of their own
+    KEPT = 32768           # bytes: slices of a window this large may be kept, it keeps less than as much alive besides
+    SPARE_BLOCKS = 16      # pieces of memory kept for the next large frames
+    SPARE_BLOCK_BYTES = 9437184    # all of them: eight fetches of 1 MiB, or one of eight partitions
     OWN = 8192             # bytes: a frame from here on leaves the chunk as its own bytes
     CHUNK = 65536          # bytes read at once while no large frame is under way
     DIRECT = 32768         # bytes: an unfinished frame above this is received straight into its own memory

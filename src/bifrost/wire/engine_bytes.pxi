@@ -127,7 +127,11 @@ cdef inline int number_size(int kind) noexcept:
 cdef int open_frame(object frame, Py_ssize_t start, Reader* r) except -1:
     """Let `r` read `frame` from `start`; to be closed afterwards."""
     r.own = PyBytes_CheckExact(frame)
-    if r.own:
+    if not r.own and memoryview_is_kept(frame):
+        r.own = True
+        r.data = <const uint8_t*>memoryview_data(frame)
+        r.end = memoryview_size(frame)
+    elif r.own:
         r.data = <const uint8_t*>PyBytes_AS_STRING(frame)
         r.end = PyBytes_GET_SIZE(frame)
     else:
@@ -167,6 +171,14 @@ cdef object window(object owner, const void* data, Py_ssize_t size, bint readonl
     piece.size = size
     piece.readonly = readonly
     return PyMemoryView_FromObject(piece)
+
+cdef inline bint memoryview_is_kept(object frame) noexcept:
+    """Whether it is one of ours on memory that slices may keep alive: a Block's, or a good part of a Chunk's."""
+    cdef PyObject* base
+    if not PyMemoryView_Check(frame) or memoryview_size(frame) < KEPT:
+        return False
+    base = memoryview_base(frame)
+    return base != NULL and type(<object>base) is Window and (<Window>base).readonly
 
 cdef struct Output:
     # What is written grows in `local`, then in a bytes object; it leaves as one or several segments.

@@ -1,11 +1,12 @@
 """The framer: it splits a connection's byte stream into frames. Part of engine.pyx.
 
 Bytes are received into a chunk that a connection holds only while it has an unfinished frame there; an idle
-one holds none. An unfinished frame of more than DIRECT bytes gets memory of its own, which is not initialised:
-what its announced length costs is address space, until the bytes arrive.
+one holds none. An unfinished frame of more than DIRECT bytes gets memory of its own, a block, which is not
+initialised: what its announced length costs is address space, until the bytes arrive. A block may hold an earlier
+frame, so nobody but the transport sees it before it is full.
 
     get_buffer ──▶ chunk  [ given out ... lo | unfinished frame .. hi |  window for the transport  ]
-               └─▶ frame  [ received ........ at                     |  window for the transport  ]
+               └─▶ block  [ received ........ at                     |  window for the transport  ]
 """
 
 cdef uint8_t* spare_chunks[SPARES]
@@ -37,6 +38,66 @@ cdef class Chunk:
             PyMem_RawFree(self.data)
 
 
+cdef struct Spare:
+    uint8_t* data
+    Py_ssize_t capacity
+
+cdef Spare spare_blocks[SPARE_BLOCKS]      # oldest first
+cdef int spare_block_count = 0
+cdef Py_ssize_t spare_block_bytes = 0
+
+cdef uint8_t* drop_spare(int i) noexcept:
+    """Take a spare block out of the list."""
+    global spare_block_count, spare_block_bytes
+    cdef uint8_t* data = spare_blocks[i].data
+    spare_block_bytes -= spare_blocks[i].capacity
+    spare_block_count -= 1
+    memmove(&spare_blocks[i], &spare_blocks[i + 1], (spare_block_count - i) * sizeof(Spare))
+    return data
+
+@cython.final
+@cython.no_gc
+@cython.freelist(16)
+cdef class Block:
+    """Uninitialised memory for one large frame, if possible that of an earlier one.
+
+    Memory fresh from the kernel costs a page fault every 4 KiB, as much as all else that is done for a large frame.
+    It is had from mmap: malloc would keep more for itself the larger the pieces are that it sees freed (mallopt(3),
+    M_MMAP_THRESHOLD), here 16 MiB beside what we keep.
+    """
+    cdef uint8_t* data
+    cdef Py_ssize_t size, capacity
+
+    def __cinit__(self, Py_ssize_t size):
+        cdef int i
+        self.size = size
+        for i in range(spare_block_count - 1, -1, -1):
+            if size <= spare_blocks[i].capacity <= 2 * size:
+                self.capacity = spare_blocks[i].capacity
+                self.data = drop_spare(i)
+                return
+        # A little more than is asked for, as the next frame will not have quite the same size.
+        self.capacity = (size + CHUNK - 1) // CHUNK * CHUNK
+        self.data = <uint8_t*>map_block(self.capacity)
+        if self.data == NULL:
+            raise MemoryError()
+
+    def __dealloc__(self):
+        global spare_block_count, spare_block_bytes
+        cdef Py_ssize_t oldest
+        if self.data == NULL:
+            return
+        if self.capacity > SPARE_BLOCK_BYTES:
+            munmap(self.data, self.capacity)
+            return
+        while spare_block_count == SPARE_BLOCKS or spare_block_bytes + self.capacity > SPARE_BLOCK_BYTES:
+            oldest = spare_blocks[0].capacity
+            munmap(drop_spare(0), oldest)
+        spare_blocks[spare_block_count] = Spare(self.data, self.capacity)
+        spare_block_count += 1
+        spare_block_bytes += self.capacity
+
+
 cdef PyObject* idle = NULL    # the framer that last took a chunk and received nothing into it; not owned
 
 cdef class Framer:
@@ -46,7 +107,7 @@ cdef class Framer:
     cdef readonly bytes first_bytes
     cdef Chunk chunk
     cdef Py_ssize_t lo, hi
-    cdef bytes frame
+    cdef Block frame
     cdef Py_ssize_t at
     cdef int64_t passed
 
@@ -68,7 +129,7 @@ cdef class Framer:
         """Return writable memory to receive into, never empty."""
         cdef Chunk fuller
         if self.frame is not None:
-            return window(self.frame, PyBytes_AS_STRING(self.frame) + self.at, self.room(), False)
+            return window(self.frame, self.frame.data + self.at, self.room(), False)
         if self.chunk is None:
             self.take_chunk()
         elif self.hi > CHUNK - CHUNK // 4:
@@ -127,17 +188,17 @@ cdef class Framer:
 
     cdef Py_ssize_t room(self):
         if self.frame is not None:
-            return PyBytes_GET_SIZE(self.frame) - self.at
+            return self.frame.size - self.at
         return 0 if self.chunk is None else CHUNK - self.hi
 
     cdef list take_frame(self, Py_ssize_t size):
-        cdef bytes frame = self.frame
+        cdef Block frame = self.frame
         self.at += size
-        if self.at < PyBytes_GET_SIZE(frame):
+        if self.at < frame.size:
             return []
         self.passed += 4 + self.at
         self.frame = None
-        return [frame]
+        return [window(frame, frame.data, frame.size, True)]
 
     cdef list split(self):
         """Take the whole frames out of the chunk; prepare for a large unfinished one."""
@@ -154,12 +215,12 @@ cdef class Framer:
             here = self.hi - self.lo - 4
             if here < size:
                 if size > DIRECT:
-                    self.frame = PyBytes_FromStringAndSize(NULL, size)
-                    memcpy(PyBytes_AS_STRING(self.frame), data + 4, here)
+                    self.frame = Block(size)
+                    memcpy(self.frame.data, data + 4, here)
                     self.at = here
                     self.lo = self.hi
                 break
-            if size >= OWN:
+            if OWN <= size < KEPT:
                 frames.append(PyBytes_FromStringAndSize(<const char*>data + 4, size))
             else:
                 frames.append(window(self.chunk, data + 4, size, True))

@@ -2,17 +2,19 @@
 
 import gc
 import random
+import resource
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import psutil
 import pytest
 
 from bifrost.wire.engine import Framer
 from bifrost.wire.errors import FrameTooLarge
 
 MIB = 1 << 20
-CHUNK, DIRECT, OWN = 65536, 32768, 8192
+CHUNK, DIRECT, OWN, SPARE_BLOCK_BYTES = 65536, 32768, 8192, 9 * MIB
 
 
 def framed(*bodies: bytes) -> bytes:
@@ -37,6 +39,18 @@ def feed(framer: Framer, data: bytes, pieces: list[int] | None = None) -> list[b
         buffer[:size] = data[position : position + size]
         position += size
         frames += [bytes(frame) for frame in framer.buffer_updated(size)]
+    return frames
+
+
+def receive(framer: Framer, stream: bytes) -> list[memoryview]:
+    """Give all of `stream` to the framer, and take the frames as they are."""
+    frames, position, given = [], 0, memoryview(stream)
+    while position < len(stream):
+        buffer = framer.get_buffer(-1)
+        size = min(len(buffer), len(stream) - position)
+        buffer[:size] = given[position : position + size]
+        position += size
+        frames += framer.buffer_updated(size)
     return frames
 
 
@@ -155,8 +169,8 @@ class TestLargeFrames:
         assert len(rest) == MIB - 96
         rest[:] = frame[96:]
         [whole] = framer.buffer_updated(MIB - 96)
-        assert type(whole) is bytes
         assert whole == frame
+        assert whole.readonly
         assert framer.buffered == 0
 
     def test_a_frame_behind_small_ones_moves_into_its_own_memory(self):
@@ -166,7 +180,6 @@ class TestLargeFrames:
         assert feed(framer, framed(*frames), [50_000]) == frames
 
     def test_its_announced_length_costs_no_memory(self):
-        psutil = pytest.importorskip("psutil")
         before = psutil.Process().memory_info().rss
         framers = [Framer(100 * MIB) for _ in range(20)]
         for framer in framers:
@@ -174,6 +187,49 @@ class TestLargeFrames:
 
         assert all(framer.buffered == 1004 for framer in framers)
         assert psutil.Process().memory_info().rss - before < 20 * MIB
+
+
+class TestSpareMemory:
+    """Memory that the kernel has to clear costs as much as all else that is done for a large frame."""
+
+    def test_a_large_frame_takes_the_memory_of_an_earlier_one(self):
+        framer, stream = Framer(2 * MIB), framed(body(MIB))
+        feed(framer, stream)
+
+        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(50):
+            receive(framer, stream)
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults < MIB // resource.getpagesize()
+
+    @pytest.mark.parametrize("size", [40_000, 100_000, MIB])
+    def test_memory_is_not_taken_while_a_frame_or_a_slice_of_it_is_looked_at(self, size):
+        framer, kept, expected = Framer(2 * MIB), [], []
+        for number in range(30):
+            frame = body(size, number)
+            [whole] = receive(framer, framed(frame))
+            kept.append(whole if number % 2 else whole[1000:20_000])
+            expected.append(frame if number % 2 else frame[1000:20_000])
+            del whole
+
+        assert kept == expected
+
+    def test_nothing_of_an_earlier_frame_is_in_a_shorter_one(self):
+        framer = Framer(2 * MIB)
+        feed(framer, framed(b"\xee" * MIB))
+
+        assert feed(framer, framed(bytes(MIB - 100_000))) == [bytes(MIB - 100_000)]
+
+    @pytest.mark.parametrize(("count", "size"), [(64, MIB), (2, 32 * MIB), (200, 100_000)])
+    def test_what_is_kept_is_bounded(self, count, size):
+        process = psutil.Process()
+        framer, stream = Framer(64 * MIB), framed(body(size))
+        gc.collect()
+        before = process.memory_info().rss
+        frames = [receive(framer, stream) for _ in range(count)]
+        assert process.memory_info().rss - before > (count * size - SPARE_BLOCK_BYTES) * 0.9
+        frames.clear()
+
+        assert process.memory_info().rss - before < SPARE_BLOCK_BYTES + 2 * MIB
 
 
 class TestIdleFramers:
