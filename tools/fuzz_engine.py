@@ -3,11 +3,12 @@
     python tools/fuzz_engine.py --frames 10000000 --seed 1
 
 For every version of every message valid frames are made from the schema, mutated, and given to rewrite (every
-string and UUID outside tagged fields has a slot), decode, encode of what was decoded, peek and the framer.
+string and UUID outside tagged fields has a slot), forward, decode, encode of what was decoded, peek and the framer.
 Besides surviving, the engine must agree with itself:
 
     rewrite with the same names gives the same bytes         decode refuses what rewrite refuses, and conversely
     encode(decode(frame)) is decoded to the same bytes       the framer finds the frames a plain splitter finds
+    what is forwarded is what rewrite gives, or nothing
 
 Every batch of 100,000 frames has its own random numbers, so a failure is repeated by its seed and batch alone.
 Exits 1 at the first failure and prints it.
@@ -18,14 +19,29 @@ import faulthandler
 import random
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from bifrost.wire import engine
-from bifrost.wire.engine import Framer, Layout, Names, Peek, Program, decode, encode_body, peek, rewrite
+from bifrost.wire.engine import (
+    Awaited,
+    Framer,
+    Layout,
+    Names,
+    Passage,
+    Peek,
+    Program,
+    decode,
+    encode_body,
+    forward_request,
+    forward_response,
+    peek,
+    rewrite,
+)
 from bifrost.wire.errors import FrameTooLarge, MalformedFrame
 from bifrost.wire.message import Message, Struct, message_class
 from bifrost.wire.programs import compile_layout, compile_peek, compile_program
@@ -193,6 +209,43 @@ def check(target: Target, frame: bytes, own: bool) -> str:
     return "decoded" if segments is None else "rewritten"
 
 
+def check_forward(rng: random.Random, target: Target, frame: bytes) -> None:
+    """Let the engine forward a frame behind a header that may be spoilt.
+
+    Raises:
+        Failure: it does not forward what rewrite gives, or leaves a trace of what it does not forward.
+    """
+    is_flexible, plans = bool(pick(rng, 2)), {}
+    plan = SimpleNamespace(
+        passage=Passage(target.program, target.program, is_flexible, is_flexible, None, None)
+    )
+    plans[_KEY] = plan
+    client_id_length = (-1, 0, 2, 200, 0x7FFF, -0x8000)[pick(rng, 6)]
+    head = _KEY.to_bytes(4, "big") + _CORRELATION_ID + client_id_length.to_bytes(2, "big", signed=True)
+    head += bytes(max(0, min(client_id_length, 200)) + is_flexible)
+    request, response = head + frame, _CORRELATION_ID + bytes(is_flexible) + frame
+    if pick(rng, 8) == 0:
+        request, response = request[: pick(rng, 16)], response[: pick(rng, 8)]
+    awaited: deque[Any] = deque()
+    out: list[bytes | memoryview] = []
+    forwarded = _or_malformed(forward_request, plans, request, _SAME, awaited, out, None)
+    if forwarded is True and out != rewrite(target.program, request, len(head), _SAME, None, True):
+        raise Failure("a request is forwarded otherwise than it is rewritten")
+    if len(awaited) != (forwarded is True) or bool(out) != (forwarded is True):
+        raise Failure("a request that was not forwarded leaves a trace")
+    awaited = deque([Awaited(int.from_bytes(_CORRELATION_ID, "big"), plan, None), b"waited"])
+    out = []
+    forwarded = _or_malformed(forward_response, awaited, response, _SAME, out, None)
+    if forwarded is True:
+        if out != [*rewrite(target.program, response, 4 + is_flexible, _SAME), b"waited"] or awaited:
+            raise Failure("a response is forwarded otherwise than it is rewritten")
+    elif len(awaited) != 2 or out:
+        raise Failure("a response that was not forwarded leaves a trace")
+
+
+_KEY, _CORRELATION_ID = 3 << 16 | 12, b"\x01\x02\x03\x04"
+
+
 def _or_malformed(function: Callable[..., Any], *arguments: object) -> Any:
     try:
         return function(*arguments)
@@ -269,6 +322,7 @@ def run_batch(seed: int, batch: int, frames: int, outcomes: Counter[str]) -> Non
         frame = bytes(mutable)
         try:
             outcomes[check(target, frame, own=number % 2 == 0)] += 1
+            check_forward(rng, target, frame)
             if frame:
                 stream.append(frame)
             if len(stream) == STREAM:

@@ -9,12 +9,12 @@ hint, a foreign name in an answer. Then the same filters run.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
 
 from bifrost.filters.filter import Filter
-from bifrost.wire.engine import Layout, Program, peek
+from bifrost.wire.engine import Layout, Passage, Program, peek
 from bifrost.wire.entities import REFUSED, engine_slots, entities_of, served_versions
 from bifrost.wire.entity import Entity
 from bifrost.wire.programs import compile_layout, compile_peek, compile_program
@@ -52,6 +52,20 @@ class Plan:
     request_peek: "PeekFields | None" = None
     """Reads the fields in `PEEKED_FIELDS` from a request without decoding it."""
     response_peek: "PeekFields | None" = None
+    passage: Passage = field(init=False)
+    """Both directions for the engine's hot path."""
+
+    def __post_init__(self) -> None:
+        """Hand the engine what it needs."""
+        passage = Passage(
+            None if self.is_refused else self.request.program,
+            None if self.is_refused else self.response.program,
+            self.request.is_flexible_header,
+            self.response.is_flexible_header,
+            self.request_peek,
+            self.response_peek,
+        )
+        object.__setattr__(self, "passage", passage)
 
 
 _LEADER_HINTS = "NodeEndpoints."

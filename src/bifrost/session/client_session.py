@@ -22,7 +22,7 @@ from bifrost.filters.plan import Plan, Plans
 from bifrost.session.authentication import Authentication, answer_api_versions, api_name, encode_answer
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.fetch_sessions import FetchSessions
-from bifrost.session.in_flight import Awaited, Buffer, InFlight
+from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.session.refusal import build_refusal
 from bifrost.session.sasl_server import Account
 from bifrost.tenancy.brokers import BrokerPorts
@@ -30,7 +30,7 @@ from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import MAX_LOOK_UP
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import decode, encode, rewrite
+from bifrost.wire.engine import Awaited, decode, encode, forward_request, forward_response, rewrite
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import SaslAuthenticateResponse, SaslHandshakeResponse
@@ -72,7 +72,7 @@ class ClientSession:
         self._shared = shared
         self._route = route
         self._authentication = Authentication(shared.plans, shared.accounts, route.offered)
-        self._plans: dict[tuple[int, int], Plan] = {}
+        self._plans: dict[int, Plan] = {}
         self._in_flight = InFlight()
         self._held_requests: deque[bytes] = deque()
         self._held_responses: deque[bytes] = deque()
@@ -116,7 +116,9 @@ class ClientSession:
             self._before_authentication(frame)
         elif self.is_holding:
             self._held_requests.append(bytes(frame))
-        else:
+        elif not forward_request(
+            self._plans, frame, self._to_physical, self._in_flight.queue, self.to_broker, self._admits_request
+        ):
             self._request(frame)
 
     def receive_from_broker(self, frame: bytes | memoryview) -> None:
@@ -129,7 +131,10 @@ class ClientSession:
         if self._held_responses:
             self._held_responses.append(bytes(frame))
             return
-        self._response(frame)
+        if not forward_response(
+            self._in_flight.queue, frame, self._to_virtual, self.to_client, self._admits_response
+        ):
+            self._response(frame)
         if self._held_requests and not self.lookup:
             self._release_requests()
 
@@ -158,12 +163,13 @@ class ClientSession:
             self.account = account
             self._namespace = self._shared.namespaces[account.tenant]
             self._scope = Scope(self._namespace, self._route.ports)
+            self._to_physical, self._to_virtual = self._namespace.to_physical, self._namespace.to_virtual
 
     # -- client to broker
 
     @property
     def _is_full(self) -> bool:
-        return len(self._in_flight) >= self._shared.max_in_flight_requests
+        return len(self._in_flight.queue) >= self._shared.max_in_flight_requests
 
     def _release_requests(self) -> None:
         while self._held_requests and not self.lookup and not self._is_full:
@@ -179,12 +185,22 @@ class ClientSession:
 
     def _plan_of(self, header: headers.RequestHeader) -> Plan | None:
         key = (header.api_key, header.api_version)
-        plan = self._plans.get(key)
+        plan = self._plans.get(key[0] << 16 | key[1])
         if plan is None and self._route.offered.offers(*key):
             plan = self._shared.plans.plan_for(*key)
-            if plan is not None:
-                self._plans[key] = plan
+            if plan is not None and key[0] not in _OWN_APIS:
+                self._plans[key[0] << 16 | key[1]] = plan
         return plan
+
+    def _admits_request(self, plan: Plan, fields: tuple[int, ...]) -> bool:
+        """Whether a request with these peeked fields is one like most."""
+        if plan.api_key == ApiKey.PRODUCE:
+            return fields[0] != 0  # One with acks=0 gets no answer.
+        replica_id, session_id, _ = fields
+        return replica_id < 0 and self._owns_session(session_id)
+
+    def _admits_response(self, fields: tuple[int, ...]) -> bool:
+        return self._owns_session(fields[0])
 
     def _request(self, frame: bytes | memoryview) -> None:
         header = headers.read_request_header(frame)

@@ -5,59 +5,47 @@ answers itself waits here for its turn.
 """
 
 from collections import deque
-from dataclasses import dataclass
 
-from bifrost.filters.filter import Exchange
-from bifrost.filters.plan import Plan
+from bifrost.wire.engine import Awaited
 
 Buffer = bytes | memoryview
-
-
-@dataclass(slots=True)
-class Awaited:
-    """A request that the broker will answer."""
-
-    correlation_id: int
-    plan: Plan
-    exchange: Exchange | None
-    """What the filters remember, when the request was decoded."""
 
 
 class InFlight:
     """A queue of requests that the broker answers and of answers that wait for those before them."""
 
-    __slots__ = ("_queue",)
+    __slots__ = ("queue",)
 
     def __init__(self) -> None:
         """Start empty."""
-        self._queue: deque[Awaited | bytes] = deque()
+        self.queue: deque[Awaited | bytes] = deque()
 
     def __len__(self) -> int:
-        return len(self._queue)
+        return len(self.queue)
 
     def await_broker(self, awaited: Awaited) -> None:
         """Note a request that was sent to the broker."""
-        self._queue.append(awaited)
+        self.queue.append(awaited)
 
     def answer(self, response: bytes) -> list[Buffer]:
         """Queue the gateway's own answer, and return it if nothing is before it."""
-        if self._queue:
-            self._queue.append(response)
+        if self.queue:
+            self.queue.append(response)
             return []
         return [response]
 
     def next_awaited(self) -> Awaited | None:
         """Return the request that the broker answers next, or None when it owes no answer."""
-        if not self._queue:
+        if not self.queue:
             return None
-        head = self._queue[0]
+        head = self.queue[0]
         assert not isinstance(head, bytes), "an answer never waits at the head"
         return head
 
     def complete(self) -> list[Buffer]:
         """Take off the request at the head, and return the answers that waited only for it."""
-        self._queue.popleft()
+        self.queue.popleft()
         ready: list[Buffer] = []
-        while self._queue and isinstance(self._queue[0], bytes):
-            ready.append(self._queue.popleft())  # type: ignore[arg-type]
+        while self.queue and isinstance(self.queue[0], bytes):
+            ready.append(self.queue.popleft())  # type: ignore[arg-type]
         return ready

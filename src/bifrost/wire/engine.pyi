@@ -1,5 +1,6 @@
 """Types and contract of the compiled engine; how it works stands in engine.pyx."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
@@ -125,6 +126,64 @@ def rewrite(
         TypeError, ValueError: `names` answered with something that is not bytes, or not 16 for a UUID.
     """
 
+class Passage:
+    """How the messages of one API and version are sent on undecoded.
+
+    Args:
+        request, response: None: that one has to be decoded.
+        request_flexible, response_flexible: whether the header ends in tagged fields.
+        request_peek, response_peek: read fields that decide whether it may pass, from (frame, offset of the body).
+    """
+
+    def __init__(
+        self,
+        request: Program | None,
+        response: Program | None,
+        request_flexible: bool,
+        response_flexible: bool,
+        request_peek: Callable[[bytes | memoryview, int], tuple[int, ...]] | None,
+        response_peek: Callable[[bytes | memoryview, int], tuple[int, ...]] | None,
+    ) -> None: ...
+
+class Awaited:
+    """A request that the broker will answer: its plan, and what the filters remember when it was decoded."""
+
+    correlation_id: int
+    plan: Any
+    exchange: Any
+
+    def __init__(self, correlation_id: int, plan: Any, exchange: Any) -> None: ...
+
+def forward_request(
+    plans: dict[int, Any],
+    frame: bytes | memoryview,
+    names: Names,
+    queue: deque[Any],
+    out: list[bytes | memoryview],
+    admits: Callable[[Any, tuple[int, ...]], bool],
+) -> bool:
+    """Send a request on if nothing about it is to be decided.
+
+    Args:
+        plans: by API key << 16 | API version; each has a Passage as `passage`.
+        queue: gets an Awaited.
+        out: gets the pieces of the new frame.
+        admits: asked with (plan, fields peeked) when the passage peeks.
+    Returns:
+        False: nothing was done, the frame takes the long way.
+    Raises:
+        MalformedFrame: as `rewrite`.
+    """
+
+def forward_response(
+    queue: deque[Any],
+    frame: bytes | memoryview,
+    names: Names,
+    out: list[bytes | memoryview],
+    admits: Callable[[tuple[int, ...]], bool],
+) -> bool:
+    """Send on the response to the first of `queue`, and the bytes that stand behind it there, likewise."""
+
 def peek(peek: Peek, frame: bytes | memoryview, start: int) -> tuple[int, ...]:
     """Read the numbers that `peek` names, in the message's order; bools as False and True.
 
@@ -198,8 +257,8 @@ class Framer:
     def buffer_updated(self, size: int) -> list[bytes | memoryview]:
         """Take note that `size` bytes were received into the last buffer; return the frames whole now.
 
-        A frame of 8 KiB and more is a `bytes` of its own. A smaller one is a read-only memoryview; it
-        stays valid as long as it is held, but holds 64 KiB: copy what is to be kept.
+        A frame is a `bytes` of its own or a read-only memoryview, which stays valid as long as it is held. One of
+        less than 8 KiB holds 64 KiB: copy what is to be kept.
 
         Raises:
             FrameTooLarge: a length is negative, zero or above the limit. The frames before it are returned

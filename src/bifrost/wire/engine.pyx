@@ -332,10 +332,16 @@ def rewrite(Program program not None, frame, Py_ssize_t start, Names names not N
             bint allow_trailing=False):
     """Copy a frame, its names replaced; None if that cannot be done in place."""
     cdef Reader r
+    open_frame(frame, start, &r)
+    try:
+        return rewrite_body(program, frame, &r, names, head, allow_trailing)
+    finally:
+        close_frame(&r)
+
+cdef list rewrite_body(Program program, object frame, Reader* r, Names names, bytes head, bint allow_trailing):
     cdef Output out
     cdef list segments = []
-    cdef Py_ssize_t size
-    open_frame(frame, start, &r)
+    cdef Py_ssize_t size, start = r.pos
     open_output(&out)
     out.segments = <PyObject*>segments
     out.owner = <PyObject*>frame if r.own else NULL
@@ -345,21 +351,20 @@ def rewrite(Program program not None, frame, Py_ssize_t start, Names names not N
         if head is not None:
             put(&out, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
             out.copied = start
-        if not walk(program, &r, &out, names):
+        if not walk(program, r, &out, names):
             return None
         if r.pos != r.end and not allow_trailing:
-            fail(&r, "frame goes on behind its body")
-        copy_run(&r, &out, r.pos)
+            fail(r, "frame goes on behind its body")
+        copy_run(r, &out, r.pos)
         cut(&out)
         size = out.sent - 4
         if size > 0x7FFFFFFF:
-            fail(&r, "frame is too long after its replacements")
+            fail(r, "frame is too long after its replacements")
         # Nobody else has seen the first segment yet.
         write_size(<uint8_t*>PyBytes_AS_STRING(segments[0]), size)
         return segments
     finally:
         Py_XDECREF(out.heap)
-        close_frame(&r)
 
 
 # ---- peek ----
@@ -390,5 +395,6 @@ def peek(Peek peek not None, frame, Py_ssize_t start):
         close_frame(&r)
 
 
+include "engine_forward.pxi"
 include "engine_codec.pxi"
 include "engine_framer.pxi"
