@@ -6,14 +6,17 @@ FOR ?=
 FRAMES ?= 10000000
 ASAN_FRAMES ?= 500000
 SEED ?= 1
+HOURS ?= 4
 
-.PHONY: demo test proof lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
+.PHONY: demo test proof soak lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo [FOR=15s]  two tenants on one real Kafka, live"
 	@echo "make test            lint, types, contracts, tests against real brokers"
 	@echo "make test-matrix     the tests with real clients against each version of Kafka from 2.8 on"
+	@echo "make proof           Kafka's tools, Streams and Connect as tenants; every field of every request forged"
+	@echo "make soak            random client operations, compared with a direct connection (HOURS=)"
 	@echo "make schemas         write the schema table anew from Kafka's own definitions"
 	@echo "make fuzz            ten million mutated frames through the engine (FRAMES=, SEED=)"
 	@echo "make fuzz-asan       fewer, with the engine built under AddressSanitizer"
@@ -46,11 +49,15 @@ demo: $(VENV)/.demo
 	@$(BIN)/bifrost demo $(if $(FOR),--for $(FOR))
 
 test: lint types contracts
-	$(BIN)/python -m pytest --ignore=tests/applications --ignore=tests/kafka/forgery --ignore=tests/kafka/differential
+	$(BIN)/python -m pytest --ignore=tests/applications --ignore=tests/kafka/forgery
 
 # Long proofs: Kafka's tools, Streams and Connect as tenants; every field of every request forged.
 proof: $(VENV)/.dev
-	$(BIN)/python -m pytest tests/applications tests/kafka/forgery tests/kafka/differential
+	$(BIN)/python -m pytest tests/applications tests/kafka/forgery
+
+# Random client operations against a broker and through the gateway; HOURS= of them.
+soak: $(VENV)/.dev
+	BIFROST_SOAK_S=$$(($(HOURS) * 3600)) $(BIN)/python -m pytest tests/kafka/differential -o log_cli=true -o log_cli_level=INFO
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -18,13 +18,13 @@ from bifrost.wire.messages import (
     IncrementalAlterConfigsRequest,
     MetadataRequest,
 )
-from support.random_operations import ABSENT_ID, Operation
+from support.random_operations import ABSENT_ID
 from support.raw_operations import (
     await_config,
     await_no_topic,
     await_topic,
 )
-from support.state_machine import MAX_TOPICS, Machine, Play, Player, Topic
+from support.state_machine import MAX_TOPICS, Machine, Operation, Play, Player, Topic
 
 _TOPIC = 2
 

@@ -23,8 +23,8 @@ from bifrost.wire.messages import (
     ShareGroupHeartbeatRequest,
     SyncGroupRequest,
 )
-from support.random_operations import ABSENT_ID, Operation, settled
-from support.state_machine import Machine, Play, Player
+from support.random_operations import ABSENT_ID, settled
+from support.state_machine import Machine, Operation, Play, Player
 from support.victim import assignment, subscription, uuid_text
 
 _NEWER_EPOCHS = ("member_epoch", "group_epoch", "assignment_epoch")

@@ -20,9 +20,8 @@ from support.raw_operations import (
     produce_request,
 )
 from support.record_batches import TIMESTAMP_MS, build_batch
-from support.state_machine import Machine, Play, Player
+from support.state_machine import Machine, Operation, Play, Player
 
-Operation = Callable[[Machine], Play]
 ABSENT_ID = bytes(range(1, 17))
 _SETTLE_S = 20.0
 

@@ -15,10 +15,10 @@ from bifrost.wire.messages import (
     ListTransactionsRequest,
     TxnOffsetCommitRequest,
 )
-from support.random_operations import Operation, settled
+from support.random_operations import settled
 from support.raw_operations import fetch_request, produce_request
 from support.record_batches import build_batch
-from support.state_machine import Machine, Play, Player
+from support.state_machine import Machine, Operation, Play, Player
 
 
 def transaction(machine: Machine) -> Play:

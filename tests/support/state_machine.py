@@ -1,8 +1,8 @@
 """Random, valid client operations in sensible order: the same ones in several worlds, whose answers must be equal.
 
-A `Machine` draws one operation after the other from a seed and from what there is by then (topics, producers, groups,
-transactions), and plays it in every world; after each, the answers are compared. What the worlds themselves make up
-(topic IDs, producer IDs, members, sessions) each world keeps for itself. The operations stand in random_operations.py.
+A `Machine` gives each operation its arguments from what there is by then (topics, producers, groups, transactions), and
+plays it in every world; after each, the answers are compared. What the worlds themselves make up (topic IDs, producer
+IDs, members, sessions) each world keeps for itself. The operations stand in random_client.py; Hypothesis draws them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from support.worlds import World, differences
 
 MAX_TOPICS = 8
 Play = Callable[["Player"], None]
+Operation = Callable[["Machine"], Play]
+"""Draws its arguments from the machine once; what it returns is played in every world."""
 
 
 class Player(World):
@@ -69,30 +71,19 @@ class Model:
 
 
 class Machine:
-    """Draws operations and plays them."""
+    """Plays operations."""
 
-    def __init__(
-        self,
-        seed: int,
-        players: Sequence[Player],
-        operations: Sequence[tuple[int, Callable[[Machine], Play]]],
-        prefix: str,
-    ) -> None:
+    def __init__(self, players: Sequence[Player], prefix: str) -> None:
         """Start with nothing.
 
         Args:
-            seed: of everything that is random.
             players: the worlds; the first offers the versions that are used.
-            operations: how often each is drawn, and what it is.
             prefix: what every name begins with, so that several machines share a world.
         """
-        self.seed = seed
-        self.rng = random.Random(seed)
+        self.rng = random.Random()
         self.players = players
         self.model = Model()
         self.prefix = prefix
-        self._weights = [weight for weight, _ in operations]
-        self._operations = [operation for _, operation in operations]
         self._numbers = 0
         self.played: list[str] = []
 
@@ -118,16 +109,16 @@ class Machine:
             del self.model.groups[:-12]
         return self.rng.choice(self.model.groups)
 
-    def step(self) -> None:
-        """Draw an operation, play it in every world, and compare.
+    def step(self, operation: Operation, rng: random.Random) -> None:
+        """Draw an operation's arguments, play it in every world, and compare.
 
+        Args:
+            operation: one that can do without a topic while there is none.
+            rng: of everything that is random about it.
         Raises:
-            AssertionError: the worlds differ; with the seed and the operations that led there.
+            AssertionError: the worlds differ; with the operations that led there.
         """
-        if not self.model.topics:
-            operation = self._operations[0]
-        else:
-            (operation,) = self.rng.choices(self._operations, self._weights)
+        self.rng = rng
         play = operation(self)
         self.played.append(operation.__name__)
         found = []
@@ -155,4 +146,4 @@ class Machine:
 
     def _where(self) -> str:
         last = " ".join(self.played[-8:])
-        return f"seed {self.seed}, operation {len(self.played)} (the last were {last})"
+        return f"operation {len(self.played)} (the last were {last})"

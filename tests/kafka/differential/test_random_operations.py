@@ -1,15 +1,24 @@
 """The same random client operations against a broker and through the gateway: every answer is equal.
 
-The seed is printed when they are not: `BIFROST_SEED=7 pytest tests/kafka/differential` plays that one again.
-`make soak` plays new seeds for hours.
+Hypothesis draws them, the same ones for every commit. `make soak` draws others, for hours. A failure tells all
+operations that led there, with the seed of each one's arguments.
 """
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterator
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import ClassVar
 
 import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.messages import MetadataRequest
@@ -17,10 +26,34 @@ from support.clients import Endpoint
 from support.gateway_process import GatewayProcess
 from support.random_client import OPERATIONS
 from support.raw_client import RawClient
-from support.state_machine import Machine, Player
+from support.state_machine import Machine, Operation, Player
 
-SEEDS = [int(os.environ["BIFROST_SEED"])] if "BIFROST_SEED" in os.environ else [1, 2, 3, 4]
+log = logging.getLogger(__name__)
+
+MACHINES = 5
 STEPS = 500
+SOAK_S = float(os.environ.get("BIFROST_SOAK_S", "0"))
+"""How long to go on with new ones; 0: no longer than the same few take."""
+
+_NUMBERS = count(1)
+
+
+class RandomClient(RuleBasedStateMachine):
+    """A client that does this and that, in both worlds."""
+
+    players: ClassVar[Sequence[Player]]
+    played: ClassVar[Counter[str]]
+
+    def __init__(self) -> None:
+        """Start with names that no machine had before."""
+        super().__init__()
+        self.machine = Machine(self.players, prefix=f"df{next(_NUMBERS)}-")
+
+    @rule(operation=st.sampled_from(OPERATIONS), rng=st.randoms(use_true_random=True))
+    def do(self, operation: Operation, rng: random.Random) -> None:
+        """Do something, to a topic if there is one."""
+        self.machine.step(operation if self.machine.model.topics else OPERATIONS[0], rng)
+        self.played[self.machine.played[-1]] += 1
 
 
 @pytest.fixture
@@ -36,14 +69,37 @@ def players(kafka: EmbeddedKafka, broker: Endpoint, gateway: GatewayProcess) -> 
     tenant.close()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_random_operations_have_the_same_answers(players: list[Player], seed: int) -> None:
-    machine = Machine(seed, players, OPERATIONS, prefix=f"df{seed}-")
+@pytest.fixture
+def client(players: list[Player]) -> type[RandomClient]:
+    """The client, at both worlds."""
+    return type("Client", (RandomClient,), {"players": players, "played": Counter()})
 
-    for _ in range(STEPS):
-        machine.step()
 
-    direct, tenant = players
-    assert tenant.requests > STEPS
-    assert len(set(machine.played)) == len(OPERATIONS)
-    assert direct.requests > STEPS
+def run(client: type[RandomClient], *, is_new: bool) -> None:
+    """Let several clients do STEPS operations each; not made smaller when they fail, since a broker forgets nothing."""
+    options = settings(
+        max_examples=MACHINES,
+        stateful_step_count=STEPS,
+        derandomize=not is_new,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(client, settings=options)
+
+
+def test_random_operations_have_the_same_answers(client: type[RandomClient]) -> None:
+    run(client, is_new=False)
+
+    assert client.played.total() >= 2000
+    assert {one.__name__ for one in OPERATIONS} == set(client.played)
+    assert all(player.requests > client.played.total() for player in client.players)
+
+
+@pytest.mark.skipif(not SOAK_S, reason="make soak does this")
+def test_so_they_have_for_hours(client: type[RandomClient]) -> None:
+    deadline = time.monotonic() + SOAK_S
+    while time.monotonic() < deadline:
+        run(client, is_new=True)
+        log.info("%d operations, %d requests", client.played.total(), client.players[1].requests)
