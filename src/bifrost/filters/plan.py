@@ -14,6 +14,7 @@ from functools import partial
 from typing import cast
 
 from bifrost.filters.filter import Filter
+from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import Layout, Passage, Program, peek
 from bifrost.wire.entities import REFUSED, engine_slots, entities_of, served_versions
 from bifrost.wire.entity import Entity
@@ -52,13 +53,15 @@ class Plan:
     request_peek: "PeekFields | None" = None
     """Reads the fields in `PEEKED_FIELDS` from a request without decoding it."""
     response_peek: "PeekFields | None" = None
+    drops_trailing: bool = False
+    """Whether bytes behind the body of a request are dropped; everywhere else they are malformed."""
     passage: Passage = field(init=False)
     """Both directions for the engine's hot path."""
 
     def __post_init__(self) -> None:
         """Hand the engine what it needs."""
         passage = Passage(
-            None if self.is_refused else self.request.program,
+            None if self.is_refused or self.drops_trailing else self.request.program,
             None if self.is_refused else self.response.program,
             self.request.is_flexible_header,
             self.response.is_flexible_header,
@@ -70,6 +73,10 @@ class Plan:
 
 _LEADER_HINTS = "NodeEndpoints."
 """An array that is empty unless a partition has moved (KIP-951); tagged in Produce and Fetch, not in the share APIs."""
+
+_TRAILING_SINCE = 9
+"""librdkafka 2.16 leaves three bytes behind the body when it asks for all topics by Metadata v9 or later. A broker
+ignores such bytes in every request; we let nobody hide anything there that we have not read."""
 
 PeekFields = Callable[[bytes | memoryview, int], tuple[int, ...]]
 """Reads the fields of one message from (frame, offset of the body)."""
@@ -122,6 +129,7 @@ class Plans:
             is_refused=api_key in REFUSED,
             request_peek=_peek_fields(request, api_version),
             response_peek=_peek_fields(response, api_version),
+            drops_trailing=api_key == ApiKey.METADATA and api_version >= _TRAILING_SINCE,
         )
 
     def _direction(self, schema: MessageSchema, version: int, is_flexible_header: bool) -> Direction:

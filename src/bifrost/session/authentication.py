@@ -149,4 +149,4 @@ def _decode_own(plans: Plans, header: headers.RequestHeader, frame: bytes | memo
         raise SessionEnded(CloseReason.UNSUPPORTED, detail)
     flexible = plan.request.is_flexible_header
     offset, _ = headers.request_body_offset(frame, header.client_id_length, flexible)
-    return plan, decode(plan.request.layout, frame, offset, allow_trailing=True)
+    return plan, decode(plan.request.layout, frame, offset)

@@ -211,8 +211,6 @@ class ClientSession:
         offset, head = headers.request_body_offset(
             frame, header.client_id_length, plan.request.is_flexible_header
         )
-        # What goes on behind the body is dropped, as a broker ignores it: librdkafka 2.16 leaves three bytes there
-        # when it asks for all topics by Metadata v9 or later.
         is_answered, foreign_session = True, False
         if plan.request_peek is not None:
             fields = plan.request_peek(frame, offset)
@@ -229,7 +227,9 @@ class ClientSession:
         exchange = None
         segments = None
         if plan.request.program is not None and not foreign_session:
-            segments = rewrite(plan.request.program, frame, offset, self._namespace.to_physical, head, True)
+            segments = rewrite(
+                plan.request.program, frame, offset, self._to_physical, head, plan.drops_trailing
+            )
         if segments is None:
             unresolved = self._namespace.take_unresolved()
             if unresolved and len(frame) > MAX_DECODED_REQUEST_BYTES:
@@ -252,7 +252,7 @@ class ClientSession:
         if len(frame) > MAX_DECODED_REQUEST_BYTES:
             detail = f"{api_name(plan.api_key)} of {len(frame)} bytes; at most {MAX_DECODED_REQUEST_BYTES} are decoded"
             raise SessionEnded(CloseReason.FRAME_TOO_LARGE, detail)
-        request: Any = decode(plan.request.layout, frame, offset, allow_trailing=True)
+        request: Any = decode(plan.request.layout, frame, offset, plan.drops_trailing)
         if not plan.is_refused and not translation.knows_topic_ids(
             self._namespace, request, plan.api_version
         ):
@@ -321,7 +321,7 @@ class ClientSession:
                 self._shared.fetch_sessions.claim(self._route.node_id, session_id, self._namespace.tenant)
         segments = None
         if plan.response.program is not None:
-            segments = rewrite(plan.response.program, frame, offset, self._namespace.to_virtual, head)
+            segments = rewrite(plan.response.program, frame, offset, self._to_virtual, head)
         if segments is None:
             self._namespace.take_unresolved()
             segments = self._decoded_response(awaited, frame, offset, head)

@@ -66,7 +66,7 @@ cdef int pass_request(dict plans, object frame, Reader* r, Names names, object q
     if passage.request_peek is not None and not admits(<object>plan, passage.request_peek(frame, start)):
         return 0
     r.pos = start
-    segments = rewrite_body(passage.request, frame, r, names, None, True)
+    segments = rewrite_body(passage.request, frame, r, names, None, False)
     if segments is None:
         return 0
     out += segments

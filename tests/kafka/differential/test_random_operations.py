@@ -103,3 +103,5 @@ def test_so_they_have_for_hours(client: type[RandomClient]) -> None:
     while time.monotonic() < deadline:
         run(client, is_new=True)
         log.info("%d operations, %d requests", client.played.total(), client.players[1].requests)
+
+    assert client.played.total() >= 2000

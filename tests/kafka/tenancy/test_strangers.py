@@ -11,7 +11,12 @@ import pytest
 
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import MetadataRequest, SaslAuthenticateRequest, SaslHandshakeRequest
+from bifrost.wire.messages import (
+    HeartbeatRequest,
+    MetadataRequest,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
+)
 from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, StartGateway
 from support.gateway_process import GatewayProcess
@@ -135,6 +140,21 @@ def test_what_came_before_a_bad_frame_is_answered_or_closed_in_order(acme: Endpo
         client.send_bytes(good + b"\xff" * 8)
 
         assert client.receives_end() or int.from_bytes(client.receive_frame()[:4], "big") == 1
+
+
+def test_request_with_something_behind_its_body_closes(
+    acme: Endpoint, gateway: GatewayProcess, neighbour: RawClient
+) -> None:
+    with RawClient.authenticated(acme) as client:
+        since = gateway.mark()
+        sound = request_frame(HeartbeatRequest(group_id="g", member_id="m"), 4, 1)
+
+        client.send_bytes((len(sound) - 4 + 1).to_bytes(4, "big") + sound[4:] + b"\0")
+
+        assert client.receives_end()
+        ended = gateway.await_event(since, event="connection_ended", peer=client.address)
+    assert ended["reason"] == "malformed"
+    assert "goes on behind its body" in ended["detail"]
 
 
 @pytest.mark.parametrize("api_key", [ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.METADATA, ApiKey.CREATE_TOPICS])

@@ -42,20 +42,34 @@ def test_a_request_cut_short_anywhere_is_malformed_or_waits_for_nothing(stage: S
 
 
 @pytest.mark.parametrize("version", [0, 4])
-def test_what_stands_behind_a_request_is_not_sent_on(stage: Stage, version: int) -> None:
-    book = stage.play() >> client_sends(heartbeat("g"), version, body_tail=b"junk")
+def test_a_request_with_something_behind_it_is_malformed(stage: Stage, version: int) -> None:
+    book = stage.play() >> client_sends(heartbeat("g"), version, body_tail=b"\0")
 
-    assert book << to_broker(heartbeat("__vt_acme_g"))
+    assert book << ends(CloseReason.MALFORMED)
 
 
 @pytest.mark.parametrize("version", [0, 3, 6])
-def test_what_stands_behind_a_decoded_request_is_not_sent_on(stage: Stage, version: int) -> None:
+def test_a_decoded_request_with_something_behind_it_is_malformed(stage: Stage, version: int) -> None:
     fields = {"key": "g"} if version < 4 else {"coordinator_keys": ["g"]}
-    physical = {"key": "__vt_acme_g"} if version < 4 else {"coordinator_keys": ["__vt_acme_g"]}
 
-    book = stage.play() >> client_sends(messages.FindCoordinatorRequest(**fields), version, body_tail=b"junk")
+    book = stage.play() >> client_sends(messages.FindCoordinatorRequest(**fields), version, body_tail=b"\0")
 
-    assert book << to_broker(messages.FindCoordinatorRequest(**physical))
+    assert book << ends(CloseReason.MALFORMED)
+
+
+@pytest.mark.parametrize("version", [9, 13])
+def test_what_librdkafka_leaves_behind_metadata_is_not_sent_on(stage: Stage, version: int) -> None:
+    wanted = messages.MetadataRequest(topics=[{"name": "orders"}])
+
+    book = stage.play() >> client_sends(wanted, version, body_tail=b"\1\0\0")
+
+    assert book << to_broker(messages.MetadataRequest(topics=[{"name": "__vt_acme_orders"}]))
+
+
+def test_before_version_9_there_is_nothing_behind_metadata(stage: Stage) -> None:
+    wanted = messages.MetadataRequest(topics=[{"name": "orders"}])
+
+    assert stage.play() >> client_sends(wanted, 8, body_tail=b"\1\0\0") << ends(CloseReason.MALFORMED)
 
 
 def test_a_malformed_request_goes_nowhere_and_leaves_the_tenant_as_it_was(stage: Stage) -> None:
