@@ -18,6 +18,7 @@ from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
 from bifrost.wire.messages import MetadataRequest
 from support.clients import Endpoint
 from support.console import Console
+from support.emptied_cluster import empty_cluster
 from support.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.raw_client import RawClient
 from support.tool_server import ToolServer
@@ -76,7 +77,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolServer]:
 
 
 @pytest.fixture(scope="session")
-def consoles(
+def people(
     kafka: EmbeddedKafka,
     gateway: GatewayProcess,
     endpoints: dict[str, Endpoint],
@@ -93,3 +94,11 @@ def consoles(
         names = {cluster_id: "CLUSTER"}
         made.append(Console(owner, tools, endpoint, directory, broker_ports=[port], cluster_ids=names))
     return made
+
+
+@pytest.fixture
+def consoles(people: list[Console], endpoints: dict[str, Endpoint]) -> Iterator[list[Console]]:
+    """The same, at clusters where nothing was done yet: each test's topics and groups go with it."""
+    yield people
+    with RawClient(endpoints[DIRECT]) as client:
+        empty_cluster(client)

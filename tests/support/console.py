@@ -11,7 +11,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +58,8 @@ _OPTIONS_LAST = {CLUSTER}
 """Tools that take the address after their subcommand."""
 _INTERNAL = re.compile(r"__vt_|(?<![\w-])__[a-z]")
 """Names of Kafka's own topics begin so, and those of tenants as the brokers have them."""
+_GROUP_HEADING = re.compile(r"GROUP +TOPIC +PARTITION\b")
+"""Each group that is described has a table of its own."""
 _PATTERNS = (
     (re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UUID"),
     # A KIP-848 member ID is a Uuid in base 64, and so is a topic ID. (Our names have no capitals.)
@@ -204,8 +206,23 @@ class Console:
 
     def _comparable(self, text: str) -> tuple[str, ...]:
         whole = [line for line in text.splitlines() if not line.startswith(("\tat ", "\t... "))]
-        lines = map(self._replaced, filter(self._is_own, map(self._replicas, whole)))
+        lines = map(self._replaced, self._own(map(self._replicas, whole)))
         return tuple(sorted(line for line in lines if line))
+
+    def _own(self, lines: Iterable[str]) -> Iterator[str]:
+        """Leave out what belongs to others: rows, and the heading of a table that has none but theirs."""
+        heading = None
+        for line in lines:
+            if _GROUP_HEADING.match(line):
+                heading = line
+                continue
+            if not line.strip():
+                heading = None
+            if self._is_own(line):
+                if heading is not None:
+                    yield heading
+                    heading = None
+                yield line
 
     def _is_own(self, line: str) -> bool:
         is_own = not _INTERNAL.search(line)

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -50,17 +50,27 @@ class JavaError(Exception):
 class JavaClients:
     """The clients of one version."""
 
-    def __init__(self, version: str) -> None:
-        """Describe them; the JVM is started on entering."""
+    def __init__(
+        self, version: str, *, driver: Path = DRIVER, coordinates: Sequence[str] | None = None
+    ) -> None:
+        """Describe them; the JVM is started on entering.
+
+        Args:
+            version: of the clients.
+            driver: the child's script, if it is another that answers in the same form.
+            coordinates: of the jars that it needs, by default the clients'.
+        """
         self.version = version
+        self._driver = driver
+        self._coordinates = coordinates or client_coordinates(version)
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115  # closed on leaving
         self._child: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
-        jars = resolve(client_coordinates(self.version))
+        jars = resolve(self._coordinates)
         environment = {**os.environ, "CLASSPATH": ":".join(map(str, jars))}
         self._child = subprocess.Popen(
-            [sys.executable, "-W", "ignore", str(DRIVER), str(find_java())],
+            [sys.executable, "-W", "ignore", str(self._driver), str(find_java())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -89,12 +99,17 @@ class JavaClients:
         self._child.stdin.flush()
         line = self._child.stdout.readline()
         if not line:
-            self._log.seek(0)
-            raise AssertionError(f"the JVM of {self.version} ended:\n{self._log.read()[-4000:]}")
+            raise AssertionError(f"the JVM of {self.version} ended:\n{self.log()[-4000:]}")
         kind, *answer = json.loads(line)
         if kind == "threw":
             raise JavaError(*answer)
         return answer[0]
+
+    def log(self) -> str:
+        """Return what the JVM has printed so far."""
+        # Read without moving the place where the child, which has the same file, writes.
+        size = os.fstat(self._log.fileno()).st_size
+        return os.pread(self._log.fileno(), size, 0).decode(errors="replace")
 
     def producer(self, endpoint: Endpoint, **options: str) -> int:
         """Open a producer of strings; options as in Java, with `_` for `.`."""

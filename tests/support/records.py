@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import confluent_kafka
 
@@ -13,10 +13,18 @@ TIMEOUT_S = 30.0
 
 def write_values(endpoint: Endpoint, topic: str, values: Sequence[bytes]) -> None:
     """Write records, the value being the key too, and wait until all are acknowledged."""
-    producer = confluent_kafka.Producer(endpoint.for_confluent)
+    write_records(endpoint, topic, [(value, value) for value in values])
+
+
+def write_records(endpoint: Endpoint, topic: str, records: Iterable[tuple[bytes, bytes]]) -> None:
+    """Write records, given as keys and values, and wait until all are acknowledged.
+
+    Each goes to the partition that a Java client would choose: whoever joins topics relies on that.
+    """
+    producer = confluent_kafka.Producer(endpoint.for_confluent | {"partitioner": "murmur2_random"})
     failed: list[object] = []
-    for value in values:
-        producer.produce(topic, value, value, on_delivery=lambda error, _: error and failed.append(error))
+    for key, value in records:
+        producer.produce(topic, value, key, on_delivery=lambda error, _: error and failed.append(error))
     assert producer.flush(TIMEOUT_S) == 0
     assert failed == []
 

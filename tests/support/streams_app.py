@@ -18,7 +18,7 @@ from support.tool_server import JVM_OPTIONS
 INPUT, OUTPUT = "streams-plaintext-input", "streams-wordcount-output"
 """Its topics: the example gives them these names itself."""
 _MAIN = "org.apache.kafka.streams.examples.wordcount.WordCountDemo"
-_COORDINATES = [f"org.apache.kafka:kafka-streams-examples:{DEFAULT_VERSION}", "org.slf4j:slf4j-simple:1.7.36"]
+COORDINATES = [f"org.apache.kafka:kafka-streams-examples:{DEFAULT_VERSION}", "org.slf4j:slf4j-simple:1.7.36"]
 
 
 class WordCount:
@@ -60,7 +60,7 @@ class WordCount:
         """Start it; when it has its tasks shows in what it writes."""
         logger = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
         command = [find_java(), *JVM_OPTIONS, logger, _MAIN, self._directory / "streams.properties"]
-        environment = {**os.environ, "CLASSPATH": ":".join(map(str, resolve(_COORDINATES)))}
+        environment = {**os.environ, "CLASSPATH": ":".join(map(str, resolve(COORDINATES)))}
         self._child = Child(command, log_file=self._directory / "streams.log", env=environment)
 
     def kill(self) -> None:
