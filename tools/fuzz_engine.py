@@ -30,11 +30,13 @@ from bifrost.wire import engine
 from bifrost.wire.engine import (
     Awaited,
     Framer,
+    Lane,
     Layout,
     Names,
     Passage,
     Peek,
     Program,
+    Traffic,
     decode,
     encode_body,
     forward_request,
@@ -215,11 +217,12 @@ def check_forward(rng: random.Random, target: Target, frame: bytes) -> None:
     Raises:
         Failure: it does not forward what rewrite gives, or leaves a trace of what it does not forward.
     """
-    is_flexible, plans = bool(pick(rng, 2)), {}
+    is_flexible = bool(pick(rng, 2))
     plan = SimpleNamespace(
         passage=Passage(target.program, target.program, is_flexible, is_flexible, None, None)
     )
-    plans[_KEY] = plan
+    traffic = Traffic()
+    lanes = {_KEY: Lane(plan, traffic)}
     client_id_length = (-1, 0, 2, 200, 0x7FFF, -0x8000)[pick(rng, 6)]
     head = _KEY.to_bytes(4, "big") + _CORRELATION_ID + client_id_length.to_bytes(2, "big", signed=True)
     head += bytes(max(0, min(client_id_length, 200)) + is_flexible)
@@ -228,12 +231,16 @@ def check_forward(rng: random.Random, target: Target, frame: bytes) -> None:
         request, response = request[: pick(rng, 16)], response[: pick(rng, 8)]
     awaited: deque[Any] = deque()
     out: list[bytes | memoryview] = []
-    forwarded = _or_malformed(forward_request, plans, request, _SAME, awaited, out, None)
+    forwarded = _or_malformed(forward_request, lanes, request, _SAME, awaited, out, None)
     if forwarded is True and out != rewrite(target.program, request, len(head), _SAME):
         raise Failure("a request is forwarded otherwise than it is rewritten")
-    if len(awaited) != (forwarded is True) or bool(out) != (forwarded is True):
+    if (
+        len(awaited) != traffic.requests
+        or traffic.requests != (forwarded is True)
+        or bool(out) != (forwarded is True)
+    ):
         raise Failure("a request that was not forwarded leaves a trace")
-    awaited = deque([Awaited(int.from_bytes(_CORRELATION_ID, "big"), plan, None), b"waited"])
+    awaited = deque([Awaited(int.from_bytes(_CORRELATION_ID, "big"), lanes[_KEY], None), b"waited"])
     out = []
     forwarded = _or_malformed(forward_response, awaited, response, _SAME, out, None)
     if forwarded is True:

@@ -66,6 +66,7 @@ class GatewayProcess:
         tenants: Sequence[TenantSpec] = (ACME, GLOBEX, INITECH),
         limits: Mapping[str, int] | None = None,
         brokers: int = 1,
+        has_admin: bool = False,
     ) -> None:
         """Describe a gateway; nothing is started yet.
 
@@ -75,12 +76,14 @@ class GatewayProcess:
             tenants: as above.
             limits: the section `proxy.limits`.
             brokers: how many the cluster has, with node IDs from 1.
+            has_admin: whether it has the operator's HTTP port.
         """
         self.directory = directory
         self._upstream = upstream.split(",")
         self._tenants = {tenant.name: tenant for tenant in tenants}
         self._limits = dict(limits or {})
         self._brokers = brokers
+        self._has_admin = has_admin
         self._child: Child | None = None
         self.bootstrap_port = 0
         self.log_file = directory / "gateway.log"
@@ -110,19 +113,28 @@ class GatewayProcess:
         return Endpoint(HOST, self.broker_port(node_id), tenant, self._tenants[tenant].password)
 
     @property
+    def admin_port(self) -> int:
+        """The operator's HTTP port, behind those of the brokers."""
+        return self.broker_port(self._brokers + 1)
+
+    @property
     def pid(self) -> int:
         assert self._child is not None
         return self._child.pid
 
     # -- life
 
+    def launch(self) -> None:
+        """Start it, and do not wait until it is ready."""
+        self.bootstrap_port = free_ports(2 + self._brokers)
+        self._write_configuration()
+        command = [sys.executable, "-m", "bifrost.cli.main", "run", "--log-format", "json"]
+        self._child = Child([*command, "--config", self.directory / "proxy.yaml"], log_file=self.log_file)
+
     def start(self) -> None:
         """Start it and wait until it says that it is ready."""
         for _ in range(PORT_ATTEMPTS):
-            self.bootstrap_port = free_ports(1 + self._brokers)
-            self._write_configuration()
-            command = [sys.executable, "-m", "bifrost.cli.main", "run", "--log-format", "json"]
-            self._child = Child([*command, "--config", self.directory / "proxy.yaml"], log_file=self.log_file)
+            self.launch()
             if self._await_ready():
                 return
             assert "is in use" in self.log(), f"the gateway did not start:\n{self.log()}"
@@ -144,6 +156,11 @@ class GatewayProcess:
         assert events[-1]["event"] == "stopped"
         bugs = [event for event in events if event["event"] == "internal_error" or event["level"] == "error"]
         assert bugs == []
+
+    def kill(self) -> None:
+        """End it at once, without any check."""
+        assert self._child is not None
+        self._child.stop()
 
     def _await_ready(self) -> bool:
         assert self._child is not None
@@ -167,6 +184,7 @@ class GatewayProcess:
             "proxy": {
                 "listener_sets": [{"name": "plaintext", "port_range": port_range}],
                 "limits": self._limits,
+                **({"admin": {"port": self.admin_port}} if self._has_admin else {}),
             },
             "upstream": {"bootstrap": self._upstream},
             "tenants": [tenant.section() for tenant in self._tenants.values()],

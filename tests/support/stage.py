@@ -15,6 +15,7 @@ from bifrost.filters.build import build_plans
 from bifrost.filters.filter import Exchange, Scope
 from bifrost.session.client_session import ClientSession, Route, SharedState
 from bifrost.session.fetch_sessions import FetchSessions
+from bifrost.session.lanes import Lanes
 from bifrost.session.sasl_server import Account
 from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.tenancy.names import TenantNames
@@ -99,6 +100,7 @@ class Stage:
         accounts = {name: Account(name, name, Secret(f"{name}-password".encode())) for name in tenants}
         self.shared = SharedState(
             plans=PLANS,
+            lanes=Lanes(PLANS),
             accounts=accounts,
             namespaces=self.namespaces,
             fetch_sessions=self.fetch_sessions,

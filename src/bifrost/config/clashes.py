@@ -92,7 +92,7 @@ class _Ports:
 
 
 def _port_clashes(tree: _Tree) -> Iterator[Clash]:
-    seen: list[_Ports] = []
+    seen = _admin_ports(tree)
     for index in list(tree.indexes("proxy", "listener_sets"))[:MAX_LISTENER_SETS]:
         for ports in _ports_of_set(tree, ("proxy", "listener_sets", index, "port_range")):
             if ports.low > ports.high:
@@ -112,6 +112,15 @@ def _port_clashes(tree: _Tree) -> Iterator[Clash]:
                     )
                     break
             seen.append(ports)
+
+
+def _admin_ports(tree: _Tree) -> list[_Ports]:
+    port = tree.number(*_ADMIN, "port")
+    host = tree.text(*_ADMIN, "bind_host") or "127.0.0.1"
+    return [] if port is None else [_Ports((*_ADMIN, "port"), "admin", host, port, port)]
+
+
+_ADMIN: Loc = ("proxy", "admin")
 
 
 def _ports_of_set(tree: _Tree, at: Loc) -> list[_Ports]:

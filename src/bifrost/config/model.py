@@ -136,11 +136,25 @@ class Limits(Section):
     is reachable after that at the latest, and asking costs one request that names no topic."""
 
 
+class Admin(Section):
+    """The operator's HTTP port: `/metrics` for Prometheus, `/healthz` and `/readyz` for probes."""
+
+    bind_host: Host = "127.0.0.1"
+    """Address on which the port is bound. Default `127.0.0.1`, because it tells of all tenants and asks nobody
+    who he is: give an address that only operators reach."""
+
+    port: Port = Field(examples=["9404"])
+    """TCP port of the three pages. Required."""
+
+
 class Proxy(Section):
     """The gateway itself."""
 
     listener_sets: tuple[ListenerSet, ...] = Field(min_length=1, max_length=64, examples=["[...]"])
     """The ways to reach the gateway, 1 to 64. Required."""
+
+    admin: Admin | None = None
+    """The operator's HTTP port. Default: none."""
 
     limits: Limits = Limits()
     """Bounds of what clients may ask. Default: those of each limit."""

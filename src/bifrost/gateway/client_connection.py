@@ -5,6 +5,7 @@ rest. Nothing queues without bound: see `update_reading`.
 """
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, cast
 
 import structlog
@@ -12,6 +13,7 @@ import structlog
 from bifrost.gateway.broker_connection import BrokerConnection, set_up_socket
 from bifrost.gateway.cluster import Broker
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.pauses import BROKER, CLIENT, SIDES
 from bifrost.session.client_session import ClientSession, Route
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.stranger import recognise_stranger
@@ -41,7 +43,8 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_broker", "_broker_side", "_deadline", "_ended", "_framer", "_gateway", "_is_write_paused", "_peer",
-        "_reads_broker", "_reads_client", "_session", "_task", "_transport", "get_buffer",
+        "_reads_broker", "_reads_client", "_session", "_task", "_transport", "_unread_since_ns",
+        "get_buffer",
     )  # fmt: skip
 
     def __init__(self, gateway: "Gateway", broker: Broker, ports: BrokerPorts) -> None:
@@ -57,6 +60,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._is_write_paused = False
         self._reads_client = self._reads_broker = True
+        self._unread_since_ns = [0, 0]
         self._ended = False
         self._peer = "?"
 
@@ -153,17 +157,28 @@ class ClientConnection(asyncio.BufferedProtocol):
         # What is wanted rarely changes, and to ask a transport costs more than to remember.
         if wanted is not self._reads_client and self._transport is not None:
             self._reads_client = wanted
+            self._note_pause(CLIENT, wanted)
             _set_reading(self._transport, wanted)
         wanted = not self._is_write_paused and not session.is_holding_responses
         if wanted is not self._reads_broker and broker is not None and broker.transport is not None:
             self._reads_broker = wanted
+            self._note_pause(BROKER, wanted)
             _set_reading(broker.transport, wanted)
+
+    def _note_pause(self, side: str, has_ended: bool) -> None:
+        index, now_ns = SIDES.index(side), time.monotonic_ns()
+        if has_ended:
+            self._gateway.pauses.add(side, now_ns - self._unread_since_ns[index])
+        self._unread_since_ns[index] = now_ns
 
     def end(self, reason: CloseReason, detail: str) -> None:
         """Close both sides, once; what was answered before is still written to the client."""
         if self._ended:
             return
         self._ended = True
+        for side, is_read in ((CLIENT, self._reads_client), (BROKER, self._reads_broker)):
+            if not is_read:
+                self._note_pause(side, True)
         self._cancel_deadline()
         if self._task is not None:
             self._task.cancel()
@@ -242,6 +257,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._framer.max_frame_bytes = self._gateway.limits.max_request_bytes
         account = self._session.account
         assert account is not None
+        self._gateway.authenticated[account.tenant] += 1
         log.debug(
             "authenticated", peer=self._peer, tenant=account.tenant, principal=f"User:{account.username}"
         )
@@ -265,16 +281,17 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def _internal_error(self) -> None:
         """Our bug: this connection dies with a trace, the others live."""
-        log.exception("internal_error", peer=self._peer, tenant=self._tenant)
+        log.exception("internal_error", peer=self._peer, tenant=self.tenant)
         self.end(CloseReason.INTERNAL_ERROR, "see the trace above")
 
     @property
-    def _tenant(self) -> str | None:
+    def tenant(self) -> str | None:
+        """The tenant whose client this is; None before it is authenticated."""
         return None if self._session.account is None else self._session.account.tenant
 
     def _log_end(self, reason: CloseReason, detail: str) -> None:
         write = log.debug if reason in _QUIET else log.warning
-        write("connection_ended", reason=str(reason), peer=self._peer, tenant=self._tenant, detail=detail)
+        write("connection_ended", reason=str(reason), peer=self._peer, tenant=self.tenant, detail=detail)
 
 
 def _set_reading(transport: asyncio.Transport, wanted: bool) -> None:

@@ -6,19 +6,23 @@ import os
 import signal
 import time
 from collections import Counter
+from http import HTTPStatus
 
 import structlog
 import uvloop
 
 from bifrost.config.model import Config
 from bifrost.filters.build import build_plans
+from bifrost.gateway.admin import Admin, Page
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.cluster import Cluster
 from bifrost.gateway.errors import BrokerError, StartError
 from bifrost.gateway.listener import Listener
+from bifrost.gateway.pauses import Pauses
 from bifrost.session.client_session import SharedState
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.fetch_sessions import FetchSessions
+from bifrost.session.lanes import NO_TENANT, Lanes
 from bifrost.session.sasl_server import Account
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
@@ -64,8 +68,10 @@ class Gateway:
             credential.username: Account(credential.username, tenant.name, credential.password)
             for tenant, credential in config.credentials()
         }
+        plans = build_plans()
         self.shared = SharedState(
-            plans=build_plans(),
+            plans=plans,
+            lanes=Lanes(plans),
             accounts=accounts,
             namespaces=namespaces,
             fetch_sessions=FetchSessions(),
@@ -74,6 +80,12 @@ class Gateway:
         self._listeners = [Listener(one, self) for one in config.proxy.listener_sets]
         self._refresh_seconds = self.limits.metadata_refresh_ms / 1000
         self._connections: set[ClientConnection] = set()
+        self._admin = self._build_admin(config)
+        self.is_ready = False
+        """Whether clients can be served: the listeners are open, and a broker answered when last asked."""
+        self.pauses = Pauses()
+        self.authenticated: Counter[str] = Counter()
+        """How many connections were authenticated, by tenant."""
         self.ends: Counter[CloseReason] = Counter()
         """How many connections ended, by reason."""
 
@@ -108,32 +120,69 @@ class Gateway:
         """Count a connection out."""
         self._connections.discard(connection)
 
+    def count_connections(self) -> Counter[str]:
+        """Return how many connections are open, by tenant; those not authenticated yet stand under no name."""
+        return Counter(connection.tenant or NO_TENANT for connection in tuple(self._connections))
+
     def count_end(self, reason: CloseReason) -> None:
         """Note why a connection ended."""
         self.ends[reason] += 1
 
+    def _build_admin(self, config: Config) -> Admin | None:
+        admin = config.proxy.admin
+        if admin is None:
+            return None
+        from bifrost.gateway.metrics import CONTENT_TYPE, Metrics  # 5 MiB, for those who ask
+
+        metrics, one_at_a_time = Metrics(self), asyncio.Lock()
+
+        async def show_metrics() -> Page:
+            async with one_at_a_time:
+                return Page(HTTPStatus.OK, await asyncio.to_thread(metrics.render), CONTENT_TYPE)
+
+        async def show_health() -> Page:
+            return Page(HTTPStatus.OK, b"ok\n")
+
+        async def show_readiness() -> Page:
+            if self.is_ready:
+                return Page(HTTPStatus.OK, b"ready\n")
+            return Page(
+                HTTPStatus.SERVICE_UNAVAILABLE, b"not ready: no broker answers, or it starts or stops\n"
+            )
+
+        pages = {"/metrics": show_metrics, "/healthz": show_health, "/readyz": show_readiness}
+        return Admin(admin.bind_host, admin.port, pages)
+
     async def _serve(self) -> None:
+        if self._admin is not None:
+            await self._admin.open()
         for listener in self._listeners:
             listener.reserve()
         await self.cluster.discover()
         for listener in self._listeners:
             await listener.open()
+        self.is_ready = True
         log.info("ready", brokers=sorted(self.cluster.node_ids), tenants=len(self.shared.namespaces))
         while True:
             await asyncio.sleep(self._refresh_seconds)
             try:
                 await self.cluster.refresh()
+                self.is_ready = True
                 for listener in self._listeners:
                     await listener.follow_brokers()
             except (BrokerError, StartError) as error:
+                self.is_ready = not isinstance(error, BrokerError)
                 log.warning("refresh_failed", error=str(error), retry_in_ms=int(self._refresh_seconds * 1000))
 
     async def _close(self) -> None:
+        self.is_ready = False
         for listener in self._listeners:
             listener.close()
         for connection in tuple(self._connections):
             connection.end(CloseReason.SHUTDOWN, "the gateway stops")
         await self.cluster.close()
+        if self._admin is not None:
+            self._admin.close()
         # One turn of the loop, so that the transports write what they have and close.
         await asyncio.sleep(0)
         log.info("stopped", ends={str(reason): count for reason, count in self.ends.items()})

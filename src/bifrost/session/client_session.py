@@ -23,6 +23,7 @@ from bifrost.session.authentication import Authentication, answer_api_versions, 
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.in_flight import Buffer, InFlight
+from bifrost.session.lanes import NO_TENANT, Lanes
 from bifrost.session.refusal import build_refusal
 from bifrost.session.sasl_server import Account
 from bifrost.tenancy.brokers import BrokerPorts
@@ -30,7 +31,16 @@ from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import MAX_LOOK_UP
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited, decode, encode, forward_request, forward_response, rewrite
+from bifrost.wire.engine import (
+    Awaited,
+    Lane,
+    Traffic,
+    decode,
+    encode,
+    forward_request,
+    forward_response,
+    rewrite,
+)
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import SaslAuthenticateResponse, SaslHandshakeResponse
@@ -49,6 +59,7 @@ class SharedState:
     """What all sessions of a gateway have in common."""
 
     plans: Plans
+    lanes: Lanes
     accounts: Mapping[str, Account]
     namespaces: Mapping[str, Namespace]
     fetch_sessions: FetchSessions
@@ -72,7 +83,7 @@ class ClientSession:
         self._shared = shared
         self._route = route
         self._authentication = Authentication(shared.plans, shared.accounts, route.offered)
-        self._plans: dict[int, Plan] = {}
+        self._lanes: dict[int, Lane] = {}
         self._in_flight = InFlight()
         self._held_requests: deque[bytes] = deque()
         self._held_responses: deque[bytes] = deque()
@@ -117,7 +128,7 @@ class ClientSession:
         elif self.is_holding:
             self._held_requests.append(bytes(frame))
         elif not forward_request(
-            self._plans, frame, self._to_physical, self._in_flight.queue, self.to_broker, self._admits_request
+            self._lanes, frame, self._to_physical, self._in_flight.queue, self.to_broker, self._admits_request
         ):
             self._request(frame)
 
@@ -155,10 +166,15 @@ class ClientSession:
     # -- before authentication
 
     def _before_authentication(self, frame: bytes | memoryview) -> None:
+        api_key = int.from_bytes(frame[:2], "big")
+        traffic = self._shared.lanes.traffic(NO_TENANT, api_key if api_key in _OWN_APIS else None)
+        traffic.receive(4 + len(frame))
         try:
             account = self._authentication.receive(frame)
         finally:
-            self.to_client += self._authentication.take_answers()
+            answers = self._authentication.take_answers()
+            traffic.send(sum(map(len, answers)))
+            self.to_client += answers
         if account is not None:
             self.account = account
             self._namespace = self._shared.namespaces[account.tenant]
@@ -183,14 +199,14 @@ class ClientSession:
             detail = f"one message still names unknown topic IDs after {MAX_TRIES} look-ups"
             raise SessionEnded(CloseReason.TOO_MANY_TOPIC_IDS, detail)
 
-    def _plan_of(self, header: headers.RequestHeader) -> Plan | None:
+    def _lane_of(self, header: headers.RequestHeader) -> Lane | None:
         key = (header.api_key, header.api_version)
-        plan = self._plans.get(key[0] << 16 | key[1])
-        if plan is None and self._route.offered.offers(*key):
-            plan = self._shared.plans.plan_for(*key)
-            if plan is not None and key[0] not in _OWN_APIS:
-                self._plans[key[0] << 16 | key[1]] = plan
-        return plan
+        lane = self._lanes.get(key[0] << 16 | key[1])
+        if lane is None and self._route.offered.offers(*key):
+            lane = self._shared.lanes.lane(self._namespace.tenant, *key)
+            if lane is not None and key[0] not in _OWN_APIS:
+                self._lanes[key[0] << 16 | key[1]] = lane
+        return lane
 
     def _admits_request(self, plan: Plan, fields: tuple[int, ...]) -> bool:
         """Whether a request with these peeked fields is one like most."""
@@ -204,10 +220,11 @@ class ClientSession:
 
     def _request(self, frame: bytes | memoryview) -> None:
         header = headers.read_request_header(frame)
-        plan = self._plan_of(header)
-        if plan is None or header.api_key in _OWN_APIS:
-            self._answer_own(header, plan, frame)
+        lane = self._lane_of(header)
+        if lane is None or header.api_key in _OWN_APIS:
+            self._answer_own(header, lane, frame)
             return
+        plan = lane.plan
         offset, head = headers.request_body_offset(
             frame, header.client_id_length, plan.request.is_flexible_header
         )
@@ -220,7 +237,7 @@ class ClientSession:
                 replica_id, session_id, session_epoch = fields
                 foreign_session = not self._owns_session(session_id)
                 if foreign_session and session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
-                    self._answer(header.correlation_id, plan, session_not_found())
+                    self._answer(header.correlation_id, lane, frame, session_not_found())
                     return
                 # The filters know what to say to a replica, and how to take a session out.
                 foreign_session |= replica_id >= 0
@@ -238,17 +255,19 @@ class ClientSession:
                 self._held_requests.appendleft(bytes(frame))
                 return
             exchange = Exchange(header.api_key, header.api_version, self._scope)
-            segments = self._decoded_request(plan, exchange, frame, offset, head)
+            segments = self._decoded_request(lane, exchange, frame, offset, head)
             if segments is None:
                 return
         self.to_broker += segments
+        lane.traffic.receive(4 + len(frame))
         if is_answered:
-            self._in_flight.await_broker(Awaited(header.correlation_id, plan, exchange))
+            self._in_flight.await_broker(Awaited(header.correlation_id, lane, exchange))
 
     def _decoded_request(
-        self, plan: Plan, exchange: Exchange, frame: bytes | memoryview, offset: int, head: bytes | None
+        self, lane: Lane, exchange: Exchange, frame: bytes | memoryview, offset: int, head: bytes | None
     ) -> list[Buffer] | None:
         """Take a request through the filters; None when it was answered, or is held for a look-up."""
+        plan = lane.plan
         if len(frame) > MAX_DECODED_REQUEST_BYTES:
             detail = f"{api_name(plan.api_key)} of {len(frame)} bytes; at most {MAX_DECODED_REQUEST_BYTES} are decoded"
             raise SessionEnded(CloseReason.FRAME_TOO_LARGE, detail)
@@ -265,7 +284,7 @@ class ClientSession:
             answer = one.on_request(exchange, request)
             if answer is not None:
                 correlation_id = headers.read_request_header(frame).correlation_id
-                self._answer(correlation_id, plan, answer)
+                self._answer(correlation_id, lane, frame, answer)
                 return None
         translation.to_physical(self._namespace, request, plan.api_version)
         return [encode(plan.request.layout, request, head or bytes(frame[:offset]))]
@@ -283,27 +302,36 @@ class ClientSession:
         return self._shared.fetch_sessions.is_owned(self._route.node_id, session_id, self._namespace.tenant)
 
     def _answer_own(
-        self, header: headers.RequestHeader, plan: Plan | None, frame: bytes | memoryview
+        self, header: headers.RequestHeader, lane: Lane | None, frame: bytes | memoryview
     ) -> None:
         """Answer what never goes to the broker once the client is authenticated."""
         if header.api_key == ApiKey.API_VERSIONS:
-            plans, offered = self._shared.plans, self._route.offered
-            self.to_client += self._in_flight.answer(answer_api_versions(plans, offered, header, frame))
-        elif plan is not None:
+            answer = answer_api_versions(self._shared.plans, self._route.offered, header, frame)
+            self._send_own(self._traffic(ApiKey.API_VERSIONS), frame, answer)
+        elif lane is not None:
             response_class = (
                 SaslHandshakeResponse if header.api_key == ApiKey.SASL_HANDSHAKE else SaslAuthenticateResponse
             )
-            self._answer(header.correlation_id, plan, response_class(error_code=ErrorCode.ILLEGAL_SASL_STATE))
+            refused = response_class(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+            self._answer(header.correlation_id, lane, frame, refused)
         else:
             refusal = build_refusal(header.api_key, header.api_version, header.correlation_id)
             if refusal is None:
                 name = api_name(header.api_key)
                 raise SessionEnded(CloseReason.UNSUPPORTED, f"{name} v{header.api_version} is not served")
-            self.to_client += self._in_flight.answer(refusal)
+            self._send_own(self._traffic(None), frame, refusal)
 
-    def _answer(self, correlation_id: int, plan: Plan, response: Message) -> None:
-        """Give the gateway's own answer, after those to the requests before it."""
-        self.to_client += self._in_flight.answer(encode_answer(correlation_id, plan, response))
+    def _answer(self, correlation_id: int, lane: Lane, frame: bytes | memoryview, response: Message) -> None:
+        self._send_own(lane.traffic, frame, encode_answer(correlation_id, lane.plan, response))
+
+    def _traffic(self, api_key: int | None) -> Traffic:
+        return self._shared.lanes.traffic(self._namespace.tenant, api_key)
+
+    def _send_own(self, traffic: Traffic, frame: bytes | memoryview, answer: bytes) -> None:
+        """Give the gateway's own answer to a request, after those to the requests before it."""
+        traffic.receive(4 + len(frame))
+        traffic.send(len(answer))
+        self.to_client += self._in_flight.answer(answer)
 
     # -- broker to client
 
@@ -313,7 +341,7 @@ class ClientSession:
             raise SessionEnded(CloseReason.BROKER_MISBEHAVED, "the broker sent what nobody asked for")
         if int.from_bytes(frame[:4], "big", signed=True) != awaited.correlation_id:
             raise SessionEnded(CloseReason.BROKER_MISBEHAVED, "the broker's answers are out of order")
-        plan = awaited.plan
+        plan = awaited.lane.plan
         offset, head = headers.response_body_offset(frame, plan.response.is_flexible_header)
         if plan.response_peek is not None:
             (session_id,) = plan.response_peek(frame, offset)
@@ -327,6 +355,7 @@ class ClientSession:
             segments = self._decoded_response(awaited, frame, offset, head)
             if segments is None:
                 return
+        awaited.finish(sum(map(len, segments)))
         self.to_client += segments
         self.to_client += self._in_flight.complete()
 
@@ -334,7 +363,7 @@ class ClientSession:
         self, awaited: Awaited, frame: bytes | memoryview, offset: int, head: bytes | None
     ) -> list[Buffer] | None:
         """Take a response through the filters; None when it is held for a look-up."""
-        plan = awaited.plan
+        plan = awaited.lane.plan
         response = decode(plan.response.layout, frame, offset)
         try:
             is_complete = translation.to_virtual(self._namespace, response, plan.api_version)

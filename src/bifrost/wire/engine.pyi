@@ -145,17 +145,49 @@ class Passage:
         response_peek: Callable[[bytes | memoryview, int], tuple[int, ...]] | None,
     ) -> None: ...
 
+DURATION_BOUNDS_S: tuple[float, ...]
+"""Upper bounds of the buckets that durations are counted in, in seconds; one more is for those above."""
+
+class Traffic:
+    """What one tenant's clients sent and were sent by one API; sizes are of whole frames, in bytes."""
+
+    requests: int
+    bytes_received: int
+    bytes_sent: int
+    duration_ns: int
+    """Of all requests that a broker answered together, in nanoseconds."""
+
+    @property
+    def durations(self) -> tuple[int, ...]:
+        """How many requests a broker answered within each of DURATION_BOUNDS_S, and how many took longer."""
+
+    def receive(self, size: int) -> None:
+        """Count a request."""
+
+    def send(self, size: int) -> None:
+        """Count an answer of the gateway's own."""
+
+class Lane:
+    """The way of one tenant's messages of one API and version: what happens to them, and what they are counted in."""
+
+    plan: Any
+    traffic: Traffic
+
+    def __init__(self, plan: Any, traffic: Traffic) -> None: ...
+
 class Awaited:
-    """A request that the broker will answer: its plan, and what the filters remember when it was decoded."""
+    """A request that the broker will answer, and what the filters remember when it was decoded."""
 
     correlation_id: int
-    plan: Any
+    lane: Lane
     exchange: Any
 
-    def __init__(self, correlation_id: int, plan: Any, exchange: Any) -> None: ...
+    def __init__(self, correlation_id: int, lane: Lane, exchange: Any) -> None: ...
+    def finish(self, size: int) -> None:
+        """Count the broker's answer, `size` bytes for the client, and the time it took since this was made."""
 
 def forward_request(
-    plans: dict[int, Any],
+    lanes: dict[int, Lane],
     frame: bytes | memoryview,
     names: Names,
     queue: deque[Any],
@@ -165,7 +197,7 @@ def forward_request(
     """Send a request on if nothing about it is to be decided.
 
     Args:
-        plans: by API key << 16 | API version; each has a Passage as `passage`.
+        lanes: by API key << 16 | API version; the plan of each has a Passage as `passage`.
         queue: gets an Awaited.
         out: gets the pieces of the new frame.
         admits: asked with (plan, fields peeked) when the passage peeks.
@@ -223,6 +255,9 @@ def encode_body(layout: Layout, message: Struct) -> bytes:
     Raises:
         EncodeError: a field cannot be written, see there.
     """
+
+def spare_bytes() -> int:
+    """Return how much memory is kept for frames to come, of all framers, in bytes; at most 10 MiB."""
 
 class Framer:
     """Splits the byte stream of one connection into frames; has the shape of asyncio's BufferedProtocol.

@@ -49,6 +49,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF, _Py_REFCNT
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memmove
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from bifrost.wire.errors import EncodeError, FrameTooLarge, MalformedFrame
 

@@ -21,58 +21,116 @@ cdef class Passage:
         self.response_peek = response_peek
 
 
+cdef enum:
+    BOUNDS = 14
+
+cdef int64_t* BOUNDS_US = [250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
+                           1_000_000, 5_000_000, 30_000_000]
+DURATION_BOUNDS_S = tuple([BOUNDS_US[i] / 1e6 for i in range(BOUNDS)])
+
+cdef inline int64_t clock_ns() noexcept:
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return <int64_t>now.tv_sec * 1_000_000_000 + now.tv_nsec
+
+@cython.final
+cdef class Traffic:
+    """What one tenant's clients sent and were sent by one API."""
+    cdef readonly int64_t requests, bytes_received, bytes_sent, duration_ns
+    cdef int64_t buckets[BOUNDS + 1]
+
+    @property
+    def durations(self):
+        return tuple([self.buckets[i] for i in range(BOUNDS + 1)])
+
+    cpdef void receive(self, Py_ssize_t size) noexcept:
+        self.requests += 1
+        self.bytes_received += size
+
+    cpdef void send(self, Py_ssize_t size) noexcept:
+        self.bytes_sent += size
+
+    cdef void finish(self, int64_t ns) noexcept:
+        cdef int i = 0
+        while i < BOUNDS and ns > BOUNDS_US[i] * 1000:
+            i += 1
+        self.buckets[i] += 1
+        self.duration_ns += ns
+
+
+@cython.final
+cdef class Lane:
+    """The way of one tenant's messages of one API and version."""
+    cdef readonly object plan
+    cdef readonly Traffic traffic
+    cdef Passage passage
+
+    def __init__(self, plan, Traffic traffic not None):
+        self.plan = plan
+        self.traffic = traffic
+        self.passage = <Passage?>plan.passage
+
+
 @cython.final
 @cython.freelist(256)
 cdef class Awaited:
     """A request that the broker will answer."""
     cdef readonly int32_t correlation_id
-    cdef readonly object plan, exchange
+    cdef readonly Lane lane
+    cdef readonly object exchange
+    cdef int64_t since_ns
 
-    def __init__(self, int32_t correlation_id, plan, exchange):
+    def __init__(self, int32_t correlation_id, Lane lane not None, exchange):
         self.correlation_id = correlation_id
-        self.plan = plan
+        self.lane = lane
         self.exchange = exchange
+        self.since_ns = clock_ns()
 
-    def __eq__(self, other):
-        return (isinstance(other, Awaited) and self.correlation_id == other.correlation_id
-                and self.plan == other.plan and self.exchange == other.exchange)
+    cpdef void finish(self, Py_ssize_t size) noexcept:
+        """Note its answer of so many bytes."""
+        self.lane.traffic.send(size)
+        self.lane.traffic.finish(clock_ns() - self.since_ns)
 
 
-def forward_request(dict plans not None, frame, Names names not None, queue not None, list out not None, admits):
+def forward_request(dict lanes not None, frame, Names names not None, queue not None, list out not None, admits):
     """Rewrite a request, put it into `out` and what is awaited into `queue`; False: it has to be looked at."""
     cdef Reader r
     open_frame(frame, 0, &r)
     try:
-        return pass_request(plans, frame, &r, names, queue, out, admits) != 0
+        return pass_request(lanes, frame, &r, names, queue, out, admits) != 0
     finally:
         close_frame(&r)
 
-cdef int pass_request(dict plans, object frame, Reader* r, Names names, object queue, list out, object admits) except -1:
-    cdef PyObject* plan
+cdef int pass_request(dict lanes, object frame, Reader* r, Names names, object queue, list out, object admits) except -1:
+    cdef PyObject* found
+    cdef Lane lane
     cdef Passage passage
     cdef Awaited awaited
     cdef list segments
     cdef Py_ssize_t start
     if r.end < 11:
         return 0
-    plan = PyDict_GetItemWithError(plans, be32(r.data))
-    if plan == NULL:
+    found = PyDict_GetItemWithError(lanes, be32(r.data))
+    if found == NULL:
         return 0
-    passage = <Passage?>(<object>plan).passage
+    lane = <Lane?><object>found
+    passage = lane.passage
     start = 10 + max(0, <int16_t>be16(r.data + 8))
     if passage.request is None or start >= r.end or passage.request_flexible and r.data[start] != 0:
         return 0
     start += passage.request_flexible
-    if passage.request_peek is not None and not admits(<object>plan, passage.request_peek(frame, start)):
+    if passage.request_peek is not None and not admits(lane.plan, passage.request_peek(frame, start)):
         return 0
     r.pos = start
     segments = rewrite_body(passage.request, frame, r, names, None, False)
     if segments is None:
         return 0
     out += segments
+    lane.traffic.receive(r.end + 4)
     awaited = Awaited.__new__(Awaited)
     awaited.correlation_id = <int32_t>be32(r.data + 4)
-    awaited.plan = <object>plan
+    awaited.lane = lane
+    awaited.since_ns = clock_ns()
     queue.append(awaited)
     return 1
 
@@ -94,7 +152,7 @@ cdef int pass_response(object queue, object frame, Reader* r, Names names, list 
     if not queue or r.end < 5:
         return 0
     awaited = <Awaited?>queue[0]
-    passage = <Passage?>awaited.plan.passage
+    passage = awaited.lane.passage
     if passage.response is None or awaited.exchange is not None or <int32_t>be32(r.data) != awaited.correlation_id:
         return 0
     if passage.response_flexible:
@@ -107,6 +165,7 @@ cdef int pass_response(object queue, object frame, Reader* r, Names names, list 
     segments = rewrite_body(passage.response, frame, r, names, None, False)
     if segments is None:
         return 0
+    awaited.finish(4 + <Py_ssize_t>be32(<const uint8_t*>PyBytes_AS_STRING(segments[0])))
     out += segments
     queue.popleft()
     while queue and PyBytes_CheckExact(queue[0]):

@@ -55,6 +55,10 @@ cdef uint8_t* drop_spare(int i) noexcept:
     memmove(&spare_blocks[i], &spare_blocks[i + 1], (spare_block_count - i) * sizeof(Spare))
     return data
 
+def spare_bytes():
+    """Bytes kept for frames to come."""
+    return spare_count * CHUNK + spare_block_bytes
+
 @cython.final
 @cython.no_gc
 @cython.freelist(16)

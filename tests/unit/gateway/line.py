@@ -10,6 +10,7 @@ from bifrost.gateway.broker_connection import BrokerConnection
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.cluster import Broker
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.pauses import Pauses
 from bifrost.session.close_reason import CloseReason
 from support import messages
 from support.fake_transport import FakeTransport, framed, receive
@@ -54,6 +55,8 @@ class FakeGateway:
         self.cluster = FakeCluster(stage)
         self.connections: set[ClientConnection] = set()
         self.ends: Counter[CloseReason] = Counter()
+        self.authenticated: Counter[str] = Counter()
+        self.pauses = Pauses()
 
     def admit(self, connection: ClientConnection) -> bool:
         if len(self.connections) >= self.limits.max_connections:

@@ -1,10 +1,11 @@
-from bifrost.session.in_flight import Awaited, InFlight
+from bifrost.session.in_flight import InFlight
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.engine import Awaited, Lane, Traffic
 from support.stage import PLANS
 
 
 def awaited(correlation_id: int) -> Awaited:
-    return Awaited(correlation_id, PLANS.plan_for(ApiKey.METADATA, 0), None)
+    return Awaited(correlation_id, Lane(PLANS.plan_for(ApiKey.METADATA, 0), Traffic()), None)
 
 
 def test_an_answer_with_nothing_before_it_leaves_at_once() -> None:
@@ -25,7 +26,7 @@ def test_answers_wait_for_the_requests_before_them_only() -> None:
     assert len(in_flight) == 5
 
     assert in_flight.complete() == [b"a", b"b"]
-    assert in_flight.next_awaited() == awaited(2)
+    assert in_flight.next_awaited().correlation_id == 2
     assert in_flight.complete() == [b"c"]
 
     assert len(in_flight) == 0

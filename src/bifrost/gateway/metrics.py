@@ -1,0 +1,135 @@
+"""What a gateway counts, as Prometheus metrics. All but the scrape itself is plain numbers that others keep.
+
+Labels: `tenant` is the tenant's name, empty before authentication; `api` is Kafka's name of the API, `other` for what
+is not served. Neither is chosen by clients, so the number of series is bounded by tenants times served APIs.
+"""
+
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+from bifrost.gateway.pauses import SIDES
+from bifrost.session.close_reason import CloseReason
+from bifrost.wire.engine import DURATION_BOUNDS_S, Traffic, spare_bytes
+from bifrost.wire.schema import request_schema
+
+if TYPE_CHECKING:
+    from bifrost.gateway.gateway import Gateway
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+OTHER = "other"
+_BOUNDS = [*map(str, DURATION_BOUNDS_S), "+Inf"]
+
+
+class Metrics(Collector):
+    """The metrics of one gateway."""
+
+    def __init__(self, gateway: "Gateway") -> None:
+        """Read from `gateway` whenever asked."""
+        self._gateway = gateway
+        self._registry = CollectorRegistry()
+        for collector in (PlatformCollector, ProcessCollector, GCCollector):
+            collector(registry=self._registry)
+        self._registry.register(self)
+
+    def render(self) -> bytes:
+        """Return the metrics in Prometheus's text format. May run in another thread than the gateway."""
+        return generate_latest(self._registry)
+
+    def describe(self) -> list[Metric]:
+        """Promise nothing: what there is depends on who came."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield all metrics."""
+        gateway = self._gateway
+        yield from _traffic_metrics([(tenant, _name(key), one) for tenant, key, one in gateway.shared.lanes])
+        yield from self._connection_metrics()
+        paused = CounterMetricFamily(
+            "kafka_proxy_reads_paused_seconds",
+            "Time in which connections were not read, because what they send had nowhere to go: of the side that was "
+            "not read.",
+            labels=["side"],
+        )
+        for side in SIDES:
+            paused.add_metric([side], gateway.pauses.seconds(side))
+        yield paused
+        yield GaugeMetricFamily(
+            "kafka_proxy_brokers",
+            "Brokers of the physical cluster that are known.",
+            value=len(gateway.cluster.node_ids),
+        )
+        yield GaugeMetricFamily(
+            "kafka_proxy_ready",
+            "1 while clients can be served, as /readyz says.",
+            value=int(gateway.is_ready),
+        )
+        yield GaugeMetricFamily(
+            "kafka_proxy_spare_memory_bytes", "Memory kept for the next frames.", value=spare_bytes()
+        )
+
+    def _connection_metrics(self) -> Iterator[Metric]:
+        gateway = self._gateway
+        active = GaugeMetricFamily(
+            "kafka_proxy_active_client_connections", "Client connections that are open.", labels=["tenant"]
+        )
+        for tenant, count in gateway.count_connections().items():
+            active.add_metric([tenant], count)
+        yield active
+        yield GaugeMetricFamily(
+            "kafka_proxy_max_client_connections",
+            "Client connections that may be open at once.",
+            value=gateway.limits.max_connections,
+        )
+        authenticated = CounterMetricFamily(
+            "kafka_proxy_authentications",
+            "Connections by what came of their authentication.",
+            labels=["tenant", "outcome"],
+        )
+        for tenant, count in tuple(gateway.authenticated.items()):
+            authenticated.add_metric([tenant, "success"], count)
+        for reason in (CloseReason.AUTHENTICATION_FAILED, CloseReason.AUTHENTICATION_TIMEOUT):
+            outcome = reason.value.removeprefix("authentication_")
+            authenticated.add_metric(["", outcome], gateway.ends[reason])
+        yield authenticated
+        ended = CounterMetricFamily(
+            "kafka_proxy_connections_ended",
+            "Client connections that ended, by reason; those over a limit among them.",
+            labels=["reason"],
+        )
+        for reason in CloseReason:
+            ended.add_metric([reason.value], gateway.ends[reason])
+        yield ended
+
+
+def _name(api_key: int | None) -> str:
+    return OTHER if api_key is None else request_schema(api_key).name.removesuffix("Request")
+
+
+def _traffic_metrics(counted: list[tuple[str, str, Traffic]]) -> Iterator[Metric]:
+    for name, text, field in (
+        ("kafka_proxy_requests", "Requests of clients.", "requests"),
+        ("kafka_proxy_bytes_received", "Bytes of requests, received from clients.", "bytes_received"),
+        ("kafka_proxy_bytes_sent", "Bytes of responses, for clients.", "bytes_sent"),
+    ):
+        family = CounterMetricFamily(name, text, labels=["tenant", "api"])
+        for tenant, api, traffic in counted:
+            family.add_metric([tenant, api], getattr(traffic, field))
+        yield family
+    durations = HistogramMetricFamily(
+        "kafka_proxy_request_duration_seconds",
+        "Time from a request's being sent on to its response's being ready for the client.",
+        labels=["tenant", "api"],
+    )
+    for tenant, api, traffic in counted:
+        below = list(accumulate(traffic.durations))
+        if below[-1]:
+            durations.add_metric(
+                [tenant, api], list(zip(_BOUNDS, below, strict=True)), traffic.duration_ns / 1e9
+            )
+    yield durations

@@ -1,0 +1,165 @@
+"""What the operator's HTTP port tells of a running gateway."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from bifrost.wire.messages import HeartbeatRequest
+from support.gateway_fixtures import FreshTopic, StartGateway
+from support.gateway_process import HOST, GatewayProcess, free_ports
+from support.raw_client import RawClient, request_frame
+from support.raw_operations import produce, records_of
+
+Labels = dict[str, str]
+
+
+def ask(gateway: GatewayProcess, path: str) -> tuple[int, str]:
+    """Get a page."""
+    try:
+        with urllib.request.urlopen(f"http://{HOST}:{gateway.admin_port}{path}", timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def value(gateway: GatewayProcess, name: str, **labels: str) -> float:
+    """Read a metric; 0 when there is none."""
+    _, text = ask(gateway, "/metrics")
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.name == name and sample.labels == labels:
+                return sample.value
+    return 0.0
+
+
+def await_value(read: Callable[[], float], wanted: float) -> None:
+    """Wait until a metric is what it should be."""
+    deadline = time.monotonic() + 10
+    while read() != wanted:
+        assert time.monotonic() < deadline, read()
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def watched(start_gateway: StartGateway) -> GatewayProcess:
+    return start_gateway(has_admin=True)
+
+
+def test_requests_bytes_and_times_are_counted_by_tenant_and_api(
+    watched: GatewayProcess, fresh_topic: FreshTopic
+) -> None:
+    fresh_topic("acme", "orders")
+    with RawClient.authenticated(watched.broker_endpoint("acme")) as client:
+        for _ in range(5):
+            produce(client, "orders", [b"x" * 10_000])
+        assert len(records_of(client, "orders")) > 50_000
+        labels = {"tenant": "acme", "api": "Produce"}
+        assert value(watched, "kafka_proxy_requests_total", **labels) == 5
+        assert 50_000 < value(watched, "kafka_proxy_bytes_received_total", **labels) < 52_000
+        assert 100 < value(watched, "kafka_proxy_bytes_sent_total", **labels) < 1000
+        assert value(watched, "kafka_proxy_request_duration_seconds_count", **labels) == 5
+        assert 0 < value(watched, "kafka_proxy_request_duration_seconds_sum", **labels) < 30
+        assert value(watched, "kafka_proxy_bytes_sent_total", tenant="acme", api="Fetch") > 50_000
+        assert value(watched, "kafka_proxy_active_client_connections", tenant="acme") == 1
+        assert value(watched, "kafka_proxy_requests_total", tenant="globex", api="Produce") == 0
+    await_value(lambda: value(watched, "kafka_proxy_active_client_connections", tenant="acme"), 0)
+
+
+def test_every_request_is_counted_whichever_way_it_takes(watched: GatewayProcess) -> None:
+    sent = 0
+    with RawClient.authenticated(watched.broker_endpoint("initech")) as client:
+        stream = b""
+        for number in range(200):
+            stream += request_frame(HeartbeatRequest(group_id=f"g{number % 7}", member_id="m"), 4, number)
+        sent = len(stream)
+        client.send_bytes(stream)
+        for _ in range(200):
+            client.receive_frame()
+        labels = {"tenant": "initech", "api": "Heartbeat"}
+        assert value(watched, "kafka_proxy_requests_total", **labels) == 200
+        assert value(watched, "kafka_proxy_bytes_received_total", **labels) == sent
+
+
+def test_what_came_of_authentication_is_counted(watched: GatewayProcess) -> None:
+    good = watched.endpoint("acme")
+    with RawClient.authenticated(good):
+        await_value(
+            lambda: value(watched, "kafka_proxy_authentications_total", tenant="acme", outcome="success"), 1
+        )
+    with contextlib.suppress(Exception):
+        RawClient.authenticated(type(good)(good.host, good.port, "acme", "not-the-password")).close()
+    await_value(lambda: value(watched, "kafka_proxy_authentications_total", tenant="", outcome="failed"), 1)
+    assert value(watched, "kafka_proxy_connections_ended_total", reason="authentication_failed") == 1
+    assert "not-the-password" not in ask(watched, "/metrics")[1]
+
+
+def test_a_client_that_does_not_read_is_seen_as_a_pause(
+    start_gateway: StartGateway, fresh_topic: FreshTopic
+) -> None:
+    fresh_topic("acme", "orders")
+    gateway = start_gateway(has_admin=True, limits={"max_in_flight_requests": 1})
+    with RawClient.authenticated(gateway.broker_endpoint("acme")) as client:
+        stream = b"".join(
+            request_frame(HeartbeatRequest(group_id="g", member_id="m"), 4, number) for number in range(100)
+        )
+        client.send_bytes(stream)
+        for _ in range(100):
+            client.receive_frame()
+    assert value(gateway, "kafka_proxy_reads_paused_seconds_total", side="client") > 0
+
+
+def test_the_metrics_are_as_prometheus_wants_them(watched: GatewayProcess) -> None:
+    with RawClient.authenticated(watched.endpoint("acme")) as client:
+        client.request(HeartbeatRequest(group_id="g", member_id="m"), 4)
+    status, text = ask(watched, "/metrics")
+
+    assert status == 200
+    names = set(re.findall(r"^# TYPE (kafka_proxy_\w+)", text, re.MULTILINE))
+    assert names >= {
+        "kafka_proxy_requests_total",
+        "kafka_proxy_request_duration_seconds",
+        "kafka_proxy_active_client_connections",
+        "kafka_proxy_bytes_received_total",
+        "kafka_proxy_bytes_sent_total",
+    }
+    promtool = shutil.which("promtool")
+    if promtool:
+        checked = subprocess.run(
+            [promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False
+        )
+        assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_probes_tell_a_gateway_that_serves(watched: GatewayProcess) -> None:
+    assert ask(watched, "/healthz") == (200, "ok\n")
+    assert ask(watched, "/readyz") == (200, "ready\n")
+    assert ask(watched, "/")[0] == 404
+
+
+def test_a_gateway_without_brokers_is_healthy_and_not_ready(tmp_path: Path) -> None:
+    gateway = GatewayProcess(tmp_path, f"{HOST}:{free_ports(1)}", has_admin=True)
+    gateway.launch()
+    try:
+        deadline = time.monotonic() + 20
+        while True:
+            with contextlib.suppress(urllib.error.URLError):
+                assert ask(gateway, "/healthz")[0] == 200
+                break
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        status, text = ask(gateway, "/readyz")
+        assert status == 503
+        assert "no broker answers" in text
+    finally:
+        gateway.kill()
