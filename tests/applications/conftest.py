@@ -50,7 +50,9 @@ def kafka() -> Iterator[EmbeddedKafka]:
     sessions = dict.fromkeys(
         ("group.streams.min.session.timeout.ms", "group.streams.session.timeout.ms"), "6000"
     )
-    with EmbeddedKafka(properties=intervals | sessions) as cluster:
+    # How often it is looked for transactions whose producer was killed; by default every 10 s.
+    aborts = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
+    with EmbeddedKafka(properties=intervals | sessions | aborts) as cluster:
         yield cluster
 
 
@@ -98,7 +100,7 @@ def people(
 
 @pytest.fixture
 def consoles(people: list[Console], endpoints: dict[str, Endpoint]) -> Iterator[list[Console]]:
-    """The same, at clusters where nothing was done yet: each test's topics and groups go with it."""
+    """The same, at clusters where nothing was done yet: what a test leaves behind is deleted."""
     yield people
     with RawClient(endpoints[DIRECT]) as client:
         empty_cluster(client)
