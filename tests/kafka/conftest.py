@@ -16,7 +16,7 @@ from bifrost.wire.message import Message
 from support import gateway_fixtures
 from support.clients import Endpoint
 from support.kafka_cluster import KafkaTools
-from support.kafka_versions import cluster_of, skip_unless_offered, tested_version
+from support.kafka_versions import cluster_of, skip_unless_offered, version_under_test
 from support.raw_client import RawClient
 
 
@@ -36,14 +36,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[EmbeddedKafka]:
     """One broker of the version under test for the whole session: tests keep apart by their names."""
-    with cluster_of(tested_version()) as cluster:
+    with cluster_of(version_under_test()) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def kafka_cluster() -> Iterator[EmbeddedKafka]:
     """Three brokers, started by the first test that asks: leaders and coordinators are spread over them."""
-    with cluster_of(tested_version(), brokers=3) as cluster:
+    with cluster_of(version_under_test(), brokers=3) as cluster:
         yield cluster
 
 
@@ -65,14 +65,14 @@ def only_what_the_broker_has(request: pytest.FixtureRequest, monkeypatch: pytest
     """Skip, against an older Kafka, a test that needs or comes to send what that Kafka does not have.
 
     The newest has everything, so nothing is skipped there. What equivalence tests send that a broker does not have is
-    compared, not skipped.
+    compared, not skipped; the differential tests choose by themselves.
     """
-    if tested_version() == DEFAULT_VERSION:
+    if version_under_test() == DEFAULT_VERSION:
         return
     offered = request.getfixturevalue("offered_versions")
     for marker in request.node.iter_markers("needs_api"):
         skip_unless_offered(*marker.args, offered)
-    if "equivalence" in request.path.parts:
+    if {"equivalence", "differential"} & set(request.path.parts):
         return
     send = RawClient.send
 

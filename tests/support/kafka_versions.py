@@ -31,7 +31,7 @@ SHARE_HEARTBEAT = ShareGroupHeartbeatRequest(
 ZOOKEEPER_S = 30.0
 
 
-def tested_version() -> str:
+def version_under_test() -> str:
     """Return the version of the brokers of this run: that of the environment variable, or the newest."""
     return os.environ.get(VERSION_VARIABLE, DEFAULT_VERSION)
 
@@ -56,7 +56,7 @@ def skip_unless_offered(api_key: int, version: int, offered: Mapping[int, tuple[
     """
     low, high = offered.get(api_key, (0, -1))
     if not low <= version <= high:
-        pytest.skip(f"Kafka {tested_version()} has no {ApiKey(api_key).name} v{version}")
+        pytest.skip(f"Kafka {version_under_test()} has no {ApiKey(api_key).name} v{version}")
 
 
 class PreviewKafka(EmbeddedKafka):

@@ -126,6 +126,7 @@ def metadata(machine: Machine) -> Play:
 def describe_topic_partitions(machine: Machine) -> Play:
     names = sorted({machine.topic().name for _ in range(3)} | {machine.prefix + "absent"})
     limit = machine.rng.randint(1, 4)
+    version = machine.version(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
     offered = DescribeTopicPartitionsRequest
 
     def play(player: Player) -> None:
@@ -136,7 +137,7 @@ def describe_topic_partitions(machine: Machine) -> Play:
                 response_partition_limit=limit,
                 cursor=cursor,
             )
-            page = player.ask(request, 0)
+            page = player.ask(request, version)
             if page.next_cursor is None:
                 return
             cursor = offered.Cursor(
@@ -157,7 +158,7 @@ def describe_configs(machine: Machine) -> Play:
     )
 
     def play(player: Player) -> None:
-        player.ask(DescribeConfigsRequest(resources=[resource], include_synonyms=True), version)
+        player.ask(DescribeConfigsRequest(resources=[resource], include_synonyms=version >= 1), version)
 
     return play
 

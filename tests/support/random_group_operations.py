@@ -205,7 +205,7 @@ def consumer_group(machine: Machine) -> Play:
     topics = sorted({machine.topic().name for _ in range(2)})
     group_id, member_id = machine.name("consumer"), uuid_text()
     by_pattern = rng.random() < 0.5
-    version = 1 if by_pattern else machine.version(ApiKey.CONSUMER_GROUP_HEARTBEAT)
+    version = machine.version(ApiKey.CONSUMER_GROUP_HEARTBEAT, low=int(by_pattern))
     pattern = rng.choice((f"{machine.prefix}topic-.*", "|".join(topics), f"^{topics[0]}$"))
     found = {name for name in machine.model.topics if re.fullmatch(pattern, name)}
     wanted = found if by_pattern else set(topics)
@@ -269,6 +269,7 @@ def _without_epochs(struct: Any) -> None:
 
 def share_group(machine: Machine) -> Play:
     topic = machine.topic().name
+    version = machine.version(ApiKey.SHARE_GROUP_HEARTBEAT, low=1)
     group_id, member_id = machine.name("share"), uuid_text()
 
     def play(player: Player) -> None:
@@ -279,7 +280,7 @@ def share_group(machine: Machine) -> Play:
                 member_epoch=epoch,
                 subscribed_topic_names=[topic] if epoch == 0 else None,
             )
-            answer = player.ask(request, 1)
+            answer = player.ask(request, version)
             answer.assignment = None  # Made in the background, sooner or later.
         described = player.ask(ShareGroupDescribeRequest(group_ids=[group_id, machine.prefix + "absent"]), 1)
         for group in described.groups:

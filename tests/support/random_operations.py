@@ -57,7 +57,8 @@ def produce(machine: Machine) -> Play:
         else:
             player.ask(request, version)
         # Behind an unanswered one another shows that it was stored, before anybody reads.
-        player.ask(_list_offsets_request(topic.name, partition, -1, 0), 7)
+        newest = player.admin.at_most(ApiKey.LIST_OFFSETS, 7)
+        player.ask(_list_offsets_request(topic.name, partition, -1, 0), newest)
 
     return play
 

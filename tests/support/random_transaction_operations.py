@@ -81,12 +81,12 @@ def transaction(machine: Machine) -> Play:
             return code
 
         settled(sent, lambda code: code != ErrorCode.CONCURRENT_TRANSACTIONS)
-        described = player.ask(
-            DescribeTransactionsRequest(transactional_ids=[transactional_id, machine.prefix + "no-txn"]), 0
-        )
-        for state in described.transaction_states:
-            state.transaction_start_time_ms = min(state.transaction_start_time_ms, 0)
-        _list_own_transactions(player, machine)
+        if player.offers(ApiKey.DESCRIBE_TRANSACTIONS, 0):  # From 3.0 on.
+            names = [transactional_id, machine.prefix + "no-txn"]
+            described = player.ask(DescribeTransactionsRequest(transactional_ids=names), 0)
+            for state in described.transaction_states:
+                state.transaction_start_time_ms = min(state.transaction_start_time_ms, 0)
+            _list_own_transactions(player, machine)
         if group_id is not None:
             if not is_v2:
                 player.ask(AddOffsetsToTxnRequest(group_id=group_id, **who), add_offsets)
@@ -111,6 +111,8 @@ def _list_own_transactions(player: Player, machine: Machine) -> None:
 
 def _await_end(player: Player, transactional_id: str) -> None:
     """Wait until every marker of the transaction is written, so that none comes between what follows."""
+    if not player.offers(ApiKey.DESCRIBE_TRANSACTIONS, 0):
+        return
     request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
 
     def state() -> str:

@@ -69,6 +69,15 @@ class Batch:
         return bool(self.attributes & _CONTROL)
 
 
+def is_old_format(records: bytes | memoryview) -> bool:
+    """Whether they are messages of format 0 or 1, to which brokers before 4.0 convert for Fetch before v4."""
+    return len(records) > _MAGIC_AT and records[_MAGIC_AT] < 2
+
+
+_MAGIC_AT = 16
+"""In every format."""
+
+
 def read_batches(records: bytes) -> Iterator[Batch]:
     """Yield the batches of a Fetch response, whose last one may be cut."""
     start = 0

@@ -25,6 +25,10 @@ Operation = Callable[["Machine"], Play]
 """Draws its arguments from the machine once; what it returns is played in every world."""
 
 
+class NotOfferedError(Exception):
+    """The broker under test is too old for an operation."""
+
+
 class Player(World):
     """A world that keeps what the broker gave it under the machine's own names."""
 
@@ -93,10 +97,17 @@ class Machine:
         return f"{self.prefix}{kind}-{self._numbers}"
 
     def version(self, api_key: ApiKey, low: int = 0, high: int = 1 << 15) -> int:
-        """Draw a version that the first world's broker offers and the schemas know, within bounds."""
-        offered = self.players[0].admin.versions()[api_key]
+        """Draw a version that the first world's broker offers and the schemas know, within bounds.
+
+        Raises:
+            NotOfferedError: there is none.
+        """
+        offered = self.players[0].admin.versions().get(api_key, (0, -1))
         schema = request_schema(api_key).versions
-        return self.rng.randint(max(offered[0], schema.low, low), min(offered[1], schema.high, high))
+        lowest, highest = max(offered[0], schema.low, low), min(offered[1], schema.high, high)
+        if lowest > highest:
+            raise NotOfferedError(f"{api_key.name} from v{low}")
+        return self.rng.randint(lowest, highest)
 
     def topic(self) -> Topic:
         """Draw a topic that exists."""
@@ -109,8 +120,11 @@ class Machine:
             del self.model.groups[:-12]
         return self.rng.choice(self.model.groups)
 
-    def step(self, operation: Operation, rng: random.Random) -> None:
+    def step(self, operation: Operation, rng: random.Random) -> bool:
         """Draw an operation's arguments, play it in every world, and compare.
+
+        Returns:
+            False: the broker under test is too old for it, and nothing was done.
 
         Args:
             operation: one that can do without a topic while there is none.
@@ -119,7 +133,10 @@ class Machine:
             AssertionError: the worlds differ; with the operations that led there.
         """
         self.rng = rng
-        play = operation(self)
+        try:
+            play = operation(self)
+        except NotOfferedError:
+            return False
         self.played.append(operation.__name__)
         found = []
         for player in self.players:
@@ -133,6 +150,7 @@ class Machine:
         for other in found[1:]:
             lines = differences(found[0], other)
             assert lines == [], "\n".join([f"{self._where()}:", *lines, *self._logs()])
+        return True
 
     def _logs(self) -> Iterator[str]:
         """Say what stands at the end of each partition in each world: base offset, records, C for a marker."""

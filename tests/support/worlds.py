@@ -14,11 +14,12 @@ from typing import Any
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message, Struct
+from bifrost.wire.messages import DescribeConfigsRequest
 from bifrost.wire.schema import FieldType
 from support.clients import Endpoint
 from support.raw_client import RawClient
 from support.raw_operations import create_topic, metadata_of, produce, topic_id_of
-from support.record_batches import Batch, read_batches
+from support.record_batches import Batch, is_old_format, read_batches
 
 PREFIX = "eq-"
 """Every name in a scenario begins so."""
@@ -113,6 +114,14 @@ class World:
         """Whether there is such a topic."""
         return metadata_of(self.admin, name)[0].error_code == ErrorCode.NONE
 
+    def has_config(self, kind: int, resource: str, name: str) -> bool:
+        """Whether this world's broker knows such a config."""
+        wanted = DescribeConfigsRequest.DescribeConfigsResource(
+            resource_type=kind, resource_name=resource, configuration_keys=[name]
+        )
+        (result,) = self.admin.request(DescribeConfigsRequest(resources=[wanted]), 4).results
+        return [one.name for one in result.configs] == [name]
+
     def topic(
         self,
         name: str,
@@ -159,7 +168,9 @@ class World:
         if kind is FieldType.UUID:
             return self._ids.get(value, value)
         if kind is FieldType.RECORDS:
-            return None if value is None else [self._batch(batch) for batch in read_batches(bytes(value))]
+            if value is None or is_old_format(value):
+                return value and bytes(value)
+            return [self._batch(batch) for batch in read_batches(bytes(value))]
         if kind is FieldType.BYTES:
             return None if value is None else bytes(value)
         if isinstance(value, str):

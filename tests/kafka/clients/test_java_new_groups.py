@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from bifrost.wire.api_keys import ApiKey
 from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, UniqueName
 from support.java_clients import JavaClients, JavaError
@@ -15,6 +16,7 @@ WAIT_S = 30.0
 pytestmark = pytest.mark.parametrize("java", ["4.3.1"], indirect=True, scope="module")
 
 
+@pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1)
 @pytest.mark.parametrize("pattern", [r"^sensor-[0-9]+$", r"(sensor-\d+|other)", r"sensor-[^x]"])
 def test_brokers_pattern_matches_own_topics_only(
     pattern: str,
@@ -41,6 +43,7 @@ def test_brokers_pattern_matches_own_topics_only(
     assert assigned == [["sensor-1", 0], ["sensor-2", 0]]
 
 
+@pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1)
 def test_brokers_pattern_that_is_none_is_refused(
     java: JavaClients, globex: Endpoint, unique: UniqueName
 ) -> None:
@@ -53,6 +56,7 @@ def test_brokers_pattern_that_is_none_is_refused(
     java("close", consumer)
 
 
+@pytest.mark.needs_api(ApiKey.SHARE_GROUP_HEARTBEAT, 1)
 def test_share_groups_of_two_tenants_read_their_own_records(
     java: JavaClients, acme: Endpoint, globex: Endpoint, fresh_topic: FreshTopic, unique: UniqueName
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from data_scenarios import ABSENT, DATA, data
 from share_scenarios import settled
 
+from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     ConsumerGroupDescribeRequest,
@@ -25,7 +26,9 @@ _JOINING, _LEAVING = 0, -1
 
 
 def _at_once(world: World, group_id: str, config: str) -> None:
-    """Let the group's assignments be made without delay."""
+    """Let the group's assignments be made without delay; before 4.3 they are."""
+    if not world.has_config(_GROUP, group_id, config):
+        return
     change = IncrementalAlterConfigsRequest.AlterableConfig(name=config, config_operation=_SET, value="0")
     resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
         resource_type=_GROUP, resource_name=group_id, configs=[change]
@@ -105,9 +108,10 @@ def consumer_group_describe(world: World, version: int) -> None:
     data(world)
     group_id = f"eq-described-heartbeats-{version}"
     _at_once(world, group_id, "consumer.assignment.interval.ms")
-    joined = _join(world, 1, group_id, subscribed_topic_names=[DATA])
+    newest = world.admin.at_most(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1)
+    joined = _join(world, newest, group_id, subscribed_topic_names=[DATA])
     world.ask(ConsumerGroupDescribeRequest(group_ids=[group_id, "eq-no-such-group"]), version)
-    _heartbeat(world, 1, group_id, _LEAVING, member_id=joined.member_id)
+    _heartbeat(world, newest, group_id, _LEAVING, member_id=joined.member_id)
 
 
 def _stream(world: World, group_id: str, epoch: int, topics: list[str]) -> Any:
