@@ -42,7 +42,7 @@ PAIRS, ROUNDS = 200, 4
 WARM_UP = 20
 """The first few meet code that was never run before."""
 TOLERANCE_US = 40.0
-"""A look-up at the broker costs 100 µs at least, as the last test but one shows; medians of pairs are mostly below 10."""
+"""A look-up at the broker costs 100 µs at least, as the last test but one shows; noise is 10 µs, rarely 40."""
 TOLERANCE = 0.12
 """Or this part of the usual time, when the machine is so slow that the above is little. A look-up takes a quarter."""
 
