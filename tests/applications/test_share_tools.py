@@ -24,6 +24,8 @@ def test_share_groups(consoles: list[Console]) -> None:
     def scenario(console: Console) -> None:
         console(TOPICS, "--create", "--topic", topic)
         console(CONFIGS, *settings, "--add-config", "share.auto.offset.reset=earliest")
+        entity = settings[1:]
+        console.until("share.auto.offset.reset=earliest", CONFIGS, "--describe", *entity)
         console.produce(topic, "one", "two", "three")
         consume = ["--topic", topic, "--group", group, "--max-messages"]
         console(SHARE_CONSUMER, *consume, "2", "--command-property", "max.poll.records=2", prints="OWNER two")

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from bifrost.embedded.child import Child
@@ -21,6 +22,8 @@ from bifrost.embedded.java import find_java
 from bifrost.embedded.kafka import DEFAULT_VERSION
 from support.clients import Endpoint
 from support.kafka_cluster import write_client_properties
+from support.raw_client import RawClient
+from support.raw_operations import await_topic
 from support.tool_server import JVM_OPTIONS, ToolServer, tool_jars
 
 OWNER_LENGTH = 6
@@ -152,7 +155,15 @@ class Console:
         assert (printed.status != 0) == bool(fails), f"{self.owner} {printed}"
         assert (prints or fails) in printed, f"{self.owner} {printed}"
         self.printed.append(printed)
+        if tool == TOPICS and not fails and {"--create", "--alter"} & set(args):
+            self._await_topic(args)
         return printed
+
+    def _await_topic(self, args: Sequence[str]) -> None:
+        """Wait until the broker has a topic as it was ordered: the tool returns when the controller has."""
+        options = dict(pairwise(args))
+        with RawClient.authenticated(self.endpoint) as client:
+            await_topic(client, options["--topic"], int(options.get("--partitions", "1")))
 
     def until(self, text: str, tool: str, *args: str, made_up: Sequence[str] = ()) -> Printed:
         """Run a tool again and again until it prints `text`; only what it prints then counts."""
