@@ -67,6 +67,7 @@ class GatewayProcess:
         limits: Mapping[str, int] | None = None,
         brokers: int = 1,
         has_admin: bool = False,
+        bind_host: str = HOST,
     ) -> None:
         """Describe a gateway; nothing is started yet.
 
@@ -77,6 +78,7 @@ class GatewayProcess:
             limits: the section `proxy.limits`.
             brokers: how many the cluster has, with node IDs from 1.
             has_admin: whether it has the operator's HTTP port.
+            bind_host: where it listens, if that is not the address at which it says that it is (a tap is there).
         """
         self.directory = directory
         self._upstream = upstream.split(",")
@@ -84,6 +86,7 @@ class GatewayProcess:
         self._limits = dict(limits or {})
         self._brokers = brokers
         self._has_admin = has_admin
+        self._bind_host = bind_host
         self._child: Child | None = None
         self.bootstrap_port = 0
         self.log_file = directory / "gateway.log"
@@ -174,7 +177,7 @@ class GatewayProcess:
 
     def _write_configuration(self) -> None:
         port_range = {
-            "bind_host": HOST,
+            "bind_host": self._bind_host,
             "advertised_host": HOST,
             "bootstrap_port": self.bootstrap_port,
             "broker_port_range": {"start": self.broker_port(1), "end": self.broker_port(self._brokers)},

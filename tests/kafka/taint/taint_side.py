@@ -1,0 +1,68 @@
+"""One tenant of the two: its unguessable things, and the records that it writes."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+from support.clients import Endpoint
+
+SHARED = ("shared", "aio-shared", "copied")
+"""Topics that both tenants have; `copied` is written in transactions."""
+RECORD_BYTES = 700
+
+
+def _hex(size: int = 8) -> str:
+    return secrets.token_hex(size)
+
+
+@dataclass
+class Side:
+    """A tenant; everything that it makes up has its marker."""
+
+    name: str = field(default_factory=lambda: "t" + _hex())
+    marker: str = field(default_factory=_hex)
+    config_value: str = field(default_factory=lambda: str(10**15 + secrets.randbelow(10**17)))
+    """A retention in ms that nobody guesses."""
+    topic_ids: dict[str, bytes] = field(default_factory=dict)
+    endpoint: Endpoint = field(init=False)
+    _padding: str = field(default_factory=lambda: _hex(RECORD_BYTES // 2))
+
+    def named(self, kind: str) -> str:
+        """An unguessable name."""
+        return f"{kind}-{self.marker}"
+
+    @property
+    def own_topics(self) -> tuple[str, ...]:
+        """Topics that only this tenant has."""
+        return self.named("own"), self.named("packed")
+
+    def value(self, stream: str, number: int) -> bytes:
+        """The value of a record: hex, so that no number of the protocol can occur in it."""
+        return f"{self.marker} {stream} {number:09d} {self._padding}".encode()
+
+    def key(self, number: int) -> bytes:
+        """Its key."""
+        return f"key-{self.marker}-{number % 97}".encode()
+
+    def headers(self) -> list[Any]:
+        """Its headers."""
+        return [(f"header-{self.marker}", f"header-value-{self.marker}".encode())]
+
+
+def check_records(side: Side, stream: str, sent: int, read: list[tuple[bytes, bytes, str]]) -> None:
+    """Check that what was read is what the tenant sent, each record once and whole.
+
+    Args:
+        side: the tenant.
+        stream: of its producer.
+        sent: how many were sent, from number 0 on.
+        read: key, value and the first header's name of each record read.
+    """
+    numbers = sorted(int(value.split(b" ", 3)[2]) for _key, value, _header in read)
+    assert numbers == list(range(sent)), f"{stream}: sent {sent}, read {len(numbers)}"
+    for key, value, header in read:
+        number = int(value.split(b" ", 3)[2])
+        assert (key, value) == (side.key(number), side.value(stream, number))
+        assert header == side.headers()[0][0]

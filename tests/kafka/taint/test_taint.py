@@ -1,0 +1,282 @@
+"""Two tenants with unguessable names and payloads work at full tilt; every byte delivered to each is searched.
+
+Neither may be told anything of the other's (names, records, configs, IDs, members), nor a physical name, the upstream's
+address or its cluster ID. The clients reach the gateway through a tap, which keeps the bytes. BIFROST_TAINT_S sets
+for how many seconds they work; memory grows with it, as all is kept until the search.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+
+import pytest
+from taint_admins import confluent_admin, make_topics, python_admin
+from taint_attacker import ATTACKER, Sent, attack, attacked_ids, attacked_names, make_loot, make_own
+from taint_clients import STREAMS
+from taint_search import Exposure, Secret, address_secrets, exposures, exposures_of, id_secrets
+from taint_side import Side
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.entities import SERVED
+from bifrost.wire.messages import DescribeClusterRequest
+from support.clients import Endpoint
+from support.forged_requests import Loot
+from support.gateway_process import HOST, GatewayProcess, TenantSpec, free_ports
+from support.raw_client import RawClient
+from support.raw_operations import metadata_of, produce, records_of, topic_id_of, warm_up
+from support.tap import HEADER, Connection, Tap, api_keys_of
+from support.victim import BusyVictim, Victim
+
+BEHIND = "127.0.0.2"
+"""Where the gateway listens; it says that it is where the tap is."""
+WORK_S = float(os.environ.get("BIFROST_TAINT_S", "15"))
+LIMIT_S = 180 + 4 * WORK_S
+MAX_SHOWN = 5
+LEAST_RECORDS, LEAST_BYTES, LEAST_API_KEYS = 5_000, 5_000_000, 40
+
+_log = logging.getLogger(__name__)
+
+pytestmark = [pytest.mark.timeout(LIMIT_S), pytest.mark.needs_api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0)]
+
+
+@dataclass
+class Party:
+    """One tenant with all that the search needs to know of it."""
+
+    side: Side
+    victim: Victim
+    loot: Loot | None = None
+    sent: Sent = field(default_factory=Sent)
+    records: dict[str, int] = field(default_factory=dict)
+    connections: list[Connection] = field(default_factory=list)
+
+    def secrets(self) -> list[Secret]:
+        """What the other must never be told."""
+        side, victim = self.side, self.victim
+        texts = {
+            "marker": side.marker,
+            "tenant": side.name,
+            "config value": side.config_value,
+            "offset metadata": f"zebra-metadata-{victim.tag}",
+            "process": f"zebra-process-{victim.tag}",
+            "tag": victim.tag,
+            "member of a classic group": victim.member_id,
+            "member of a consumer group": victim.consumer.member_id,
+            "member of a share group": victim.share.member_id,
+            "member of a streams group": victim.streams.member_id,
+        }
+        secrets = [Secret(what, text.encode()) for what, text in texts.items()]
+        for name, topic_id in {**side.topic_ids, victim.topic: victim.topic_id}.items():
+            secrets += id_secrets(f"ID of {name}", topic_id)
+        return secrets
+
+
+@dataclass
+class Recorded:
+    """What came of the work."""
+
+    parties: tuple[Party, Party]
+    nobody: list[Connection]
+    upstream: list[Secret]
+
+    def found(self, party: Party, other: Party) -> list[Exposure]:
+        """Return every secret that was delivered to a party."""
+        assert party.loot is not None
+        secrets = [*other.secrets(), *self.upstream]
+        names, ids = attacked_names(party.loot), attacked_ids(party.loot)
+        return [
+            one for connection in party.connections for one in exposures_of(connection, secrets, names, ids)
+        ]
+
+
+def upstream_secrets(kafka: EmbeddedKafka) -> list[Secret]:
+    """What nobody may be told of the upstream."""
+    fixed = [Secret("a physical prefix", b"__vt_"), Secret("the cluster ID", kafka.cluster_id.encode())]
+    fixed += [Secret("where the gateway listens", BEHIND.encode())]
+    return fixed + address_secrets(HOST, kafka.broker_port(1))
+
+
+def make_party(gateway: GatewayProcess, side: Side) -> Party:
+    """Make a tenant's topics, and a victim for the other's attacker, with a record that is a secret too."""
+    side.endpoint = gateway.endpoint(side.name)
+    make_topics(side)
+    victim = Victim(gateway.broker_endpoint(side.name), f"__vt_{side.name}_")
+    produce(victim.client, victim.topic, [side.named("record").encode()])
+    return Party(side, victim)
+
+
+def jobs_of(party: Party, gateway: GatewayProcess) -> dict[str, Callable[[threading.Event], int]]:
+    """All that one tenant does at once."""
+    assert party.loot is not None
+    endpoint = gateway.broker_endpoint(party.side.name)
+    own = make_own(party.side, endpoint)
+    jobs = {work.__name__: partial(work, party.side) for work in (*STREAMS, confluent_admin, python_admin)}
+    return {**jobs, "attack": partial(attack, endpoint, own, party.loot, party.sent)}
+
+
+def work(gateway: GatewayProcess, parties: tuple[Party, Party]) -> None:
+    """Let both tenants work at once, for the time."""
+    stop = threading.Event()
+    jobs = [(party, jobs_of(party, gateway)) for party in parties]
+    with ExitStack() as stack:
+        victims = [stack.enter_context(BusyVictim(party.victim)) for party in parties]
+        pool = stack.enter_context(ThreadPoolExecutor(max_workers=32))
+        stack.callback(stop.set)
+        futures = [
+            (party, name, pool.submit(job, stop)) for party, named in jobs for name, job in named.items()
+        ]
+        deadline = time.monotonic() + WORK_S
+        while time.monotonic() < deadline and not any(future.done() for _, _, future in futures):
+            time.sleep(0.05)
+        stop.set()
+        for party, name, future in futures:
+            party.records[name] = future.result(LIMIT_S)
+    for victim in victims:
+        victim.check()
+
+
+@pytest.fixture(scope="module")
+def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """The work, done before a gateway of its own and recorded; what was recorded is only looked at."""
+    with RawClient(broker) as client:
+        warm_up(client)
+        internal_topic_id = topic_id_of(client, "__consumer_offsets")
+    sides = Side(), Side()
+    tenants = [TenantSpec(side.name, allow_topic_deletion=True) for side in sides]
+    directory = tmp_path_factory.mktemp("tapped")
+    with GatewayProcess(directory, kafka.bootstrap, tenants=tenants, bind_host=BEHIND) as gateway:
+        ports = (gateway.bootstrap_port, gateway.broker_port(1))
+        users = [side.name for side in sides]
+        with Tap(ports, host=HOST, behind=BEHIND, users=users, keeps=ATTACKER) as tap:
+            parties = make_party(gateway, sides[0]), make_party(gateway, sides[1])
+            for party, other in (parties, parties[::-1]):
+                party.loot = make_loot(
+                    other.victim, other.side, cluster_id=kafka.cluster_id, internal_topic_id=internal_topic_id
+                )
+            try:
+                work(gateway, parties)
+            finally:
+                for party in parties:
+                    party.victim.close()
+    for party in parties:
+        party.connections = tap.of(party.side.name)
+    return Recorded(parties, tap.of(None), upstream_secrets(kafka))
+
+
+def test_each_tenant_has_read_its_own_records_and_no_others(recorded: Recorded) -> None:
+    for party in recorded.parties:
+        _log.info("records: %s", party.records)
+
+        assert sum(party.records.values()) > LEAST_RECORDS
+        assert all(party.records[stream.__name__] > 0 for stream in STREAMS)
+
+
+def test_everything_that_a_client_can_ask_was_asked(recorded: Recorded) -> None:
+    for party in recorded.parties:
+        received = sum(len(one.received) for one in party.connections)
+        attacks = [one for one in party.connections if is_attack(one)]
+        others = [one for one in party.connections if not is_attack(one)]
+        _log.info("bytes: %s", received)
+        _log.info("bytes of attacks: %s", sum(len(one.received) for one in attacks))
+        _log.info("connections: %s", (len(attacks), len(others)))
+        _log.info("API keys: %s", (len(api_keys_of(attacks)), len(api_keys_of(others))))
+        _log.info("requests: %s", sum(api_keys_of(party.connections).values()))
+        _log.info("attacks: %s", vars(party.sent))
+
+        assert received > LEAST_BYTES
+        assert set(SERVED) <= set(api_keys_of(party.connections))
+        assert len(api_keys_of(party.connections)) >= LEAST_API_KEYS
+        assert party.sent.rounds >= 1
+
+
+def is_attack(connection: Connection) -> bool:
+    """Whether a connection is an attacker's."""
+    return any(request.client_id == ATTACKER for request in connection.requests)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_no_tenant_was_told_anything_of_the_other_or_of_the_upstream(place: int, recorded: Recorded) -> None:
+    party, other = recorded.parties[place], recorded.parties[1 - place]
+
+    found = recorded.found(party, other)
+
+    assert [(one.secret.what, one.around) for one in found[:MAX_SHOWN]] == []
+
+
+def test_nobody_was_told_anything_before_authenticating(recorded: Recorded) -> None:
+    secrets = [*recorded.upstream, *(secret for party in recorded.parties for secret in party.secrets())]
+
+    found = [one for connection in recorded.nobody for one in exposures(connection.received, secrets)]
+
+    assert found == []
+
+
+def test_search_finds_every_kind_of_secret_on_a_connection_to_the_broker(
+    recorded: Recorded, broker: Endpoint
+) -> None:
+    """The same tap and the same search, before the broker itself."""
+    party, _ = recorded.parties
+    topic = f"__vt_{party.side.name}_{party.side.own_topics[0]}"
+    port = free_ports(1)
+    with Tap([port], host=BEHIND, behind=HOST, to_port=broker.port) as tap:
+        with RawClient(Endpoint(BEHIND, port)) as client:
+            client.request(DescribeClusterRequest(), 0)
+            metadata_of(client, topic)
+            records_of(client, topic)
+        (connection,) = tap.connections
+    secrets = [*recorded.upstream, *party.secrets()]
+
+    found = {one.secret.what for one in exposures(connection.received, secrets)}
+
+    assert {
+        "marker",
+        "tenant",
+        f"ID of {party.side.own_topics[0]}",
+        "a physical prefix",
+        "the cluster ID",
+        "the upstream's host and port",
+    } <= found
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_search_finds_any_secret_put_anywhere_into_a_recorded_stream(place: int, recorded: Recorded) -> None:
+    party, other = recorded.parties[place], recorded.parties[1 - place]
+    assert party.loot is not None
+    longest = max(party.connections, key=lambda one: len(one.received))
+    start = len(longest.received) // 2
+    sample = longest.received[start - 4096 : start + 4096]
+
+    for secret in [*other.secrets(), *recorded.upstream]:
+        for cut in (0, 4096, len(sample)):
+            stream = sample[:cut] + secret.value + sample[cut:]
+            found = list(exposures(stream, [secret], attacked_names(party.loot)))
+            assert [one.secret for one in found] == [secret]
+
+
+def test_an_echo_is_no_secret_but_the_same_bytes_in_another_answer_are() -> None:
+    topic_id, name = bytes(range(16)), b"__vt_a_b"
+    secrets = [*id_secrets("ID", topic_id), Secret("prefix", b"__vt_")]
+    answer, other = (len(topic_id) + 4).to_bytes(4, "big"), bytes([0, 0, 0, 8])
+    connection = Connection((), ATTACKER)
+    for number in (1, 2):
+        head = HEADER.pack(3, 1, number, len(ATTACKER)) + ATTACKER.encode()
+        frame = head + (topic_id if number == 1 else b"")
+        connection.note_sent(len(frame).to_bytes(4, "big") + frame)
+    echo = answer + (1).to_bytes(4, "big") + topic_id
+    connection.received += echo + other + (2).to_bytes(4, "big") + bytes(4)
+    assert list(exposures_of(connection, secrets, [], [topic_id])) == []
+
+    connection.received += answer + (2).to_bytes(4, "big") + topic_id
+
+    assert len(list(exposures_of(connection, secrets, [], [topic_id]))) == 1
+    assert list(exposures(b"x" + name + b"y", secrets, [name])) == []
+    assert len(list(exposures(b"x" + name[:-1] + b"y", secrets, [name]))) == 1
