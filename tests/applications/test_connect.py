@@ -69,7 +69,8 @@ def describe(console: Console) -> None:
         console(TOPICS, "--describe", "--topic", topic, prints="cleanup.policy=compact")
     console(GROUPS, "--list", prints=f"{GROUP} Classic connect")
     console(CONSUMER_GROUPS, "--describe", "--group", "connect-sink", "--state", prints="Stable 1")
-    console(TRANSACTIONS, "list", made_up=("ProducerId",), prints=f"{GROUP}-source-0")
+    own = ["--transactional-id-pattern", f"{GROUP}-.*"]
+    console(TRANSACTIONS, "list", *own, made_up=("ProducerId",), prints=f"{GROUP}-source-0")
 
 
 def lines_of(owner: str, numbers: range) -> list[str]:
