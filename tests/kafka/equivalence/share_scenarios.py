@@ -47,16 +47,18 @@ def settled(world: World, ask: Callable[[], Any], is_settled: Callable[[Any], bo
 def _group(world: World, group_id: str) -> bytes:
     """Prepare a share group that reads from the start, and return the ID of its topic."""
     topic_id = world.topic(SHARED, records=[b"first", b"second", b"third"])
+    # The interval is new in 4.3.
+    configs = {key: value for key, value in _GROUP_CONFIGS.items() if world.has_config(_GROUP, group_id, key)}
     resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
         resource_type=_GROUP,
         resource_name=group_id,
         configs=[
             IncrementalAlterConfigsRequest.AlterableConfig(name=name, config_operation=_SET, value=value)
-            for name, value in _GROUP_CONFIGS.items()
+            for name, value in configs.items()
         ],
     )
     world.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
-    for name, value in _GROUP_CONFIGS.items():
+    for name, value in configs.items():
         await_config(world.admin, _GROUP, group_id, name, value)
     return topic_id
 
