@@ -3,12 +3,13 @@
     python tools/fuzz_engine.py --frames 10000000 --seed 1
 
 For every version of every message valid frames are made from the schema, mutated, and given to rewrite (every
-string and UUID outside tagged fields has a slot), forward, decode, encode of what was decoded, peek and the framer.
+string and UUID outside tagged fields has a slot), forward, prune, decode, encode of what was decoded, peek and the
+framer.
 Besides surviving, the engine must agree with itself:
 
     rewrite with the same names gives the same bytes         decode refuses what rewrite refuses, and conversely
     encode(decode(frame)) is decoded to the same bytes       the framer finds the frames a plain splitter finds
-    what is forwarded is what rewrite gives, or nothing
+    what is forwarded is what rewrite gives, or nothing      prune leaves what Python would leave
 
 Every batch of 100,000 frames has its own random numbers, so a failure is repeated by its seed and batch alone.
 Exits 1 at the first failure and prints it.
@@ -19,28 +20,21 @@ import faulthandler
 import random
 import sys
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 from bifrost.wire import engine
 from bifrost.wire.engine import (
-    Awaited,
     Framer,
-    Lane,
     Layout,
     Names,
-    Passage,
     Peek,
     Program,
-    Traffic,
     decode,
     encode_body,
-    forward_request,
-    forward_response,
     peek,
     rewrite,
 )
@@ -49,6 +43,7 @@ from bifrost.wire.message import Message, Struct, message_class
 from bifrost.wire.programs import compile_layout, compile_peek, compile_program
 from bifrost.wire.schema import Field, FieldType, MessageSchema, all_schemas
 from frame_mutations import MUTATIONS, attack_length, pick
+from fuzz_ways import SAME, Failure, check_forward, check_pruned, or_malformed, slots
 
 BATCH = 100_000
 FRAMES_PER_VERSION = 8
@@ -69,10 +64,6 @@ _INTEGERS = {
     FieldType.INT64: (64, True),
 }
 _TEXTS = ("", "a", "orders", "__vt_acme_orders", "ж", "日本", "\0", "n" * 126, "n" * 127, "n" * 300)
-
-
-class Failure(Exception):
-    """The engine did what it must not."""
 
 
 @dataclass
@@ -137,20 +128,12 @@ def build_targets(rng: random.Random) -> list[Target]:
     targets = []
     for schema in all_schemas():
         for version in schema.versions:
-            program = compile_program(schema.name, version, dict(_slots(schema.fields, version, "")))
+            program = compile_program(schema.name, version, dict(slots(schema.fields, version, "")))
             layout = compile_layout(schema.name, version)
             targets.append(Target(schema, version, layout, program, _front(schema, version)))
             for _ in range(FRAMES_PER_VERSION):
                 targets[-1].renew(rng)
     return targets
-
-
-def _slots(fields: tuple[Field, ...], version: int, prefix: str) -> Iterator[tuple[str, int]]:
-    for f in fields:
-        if version in f.versions and not f.is_tagged(version):
-            if f.type in (FieldType.STRING, FieldType.UUID):
-                yield prefix + f.kafka_name, 1 if f.type is FieldType.STRING else 4
-            yield from _slots(f.fields, version, f"{prefix}{f.kafka_name}.")
 
 
 def _front(schema: MessageSchema, version: int) -> Peek | None:
@@ -167,7 +150,6 @@ def _front(schema: MessageSchema, version: int) -> Peek | None:
 
 # ---- what is done to each frame ----
 
-_SAME = Names(lambda slot, name: name)
 _OTHER = Names(
     lambda slot, name: name[::-1] if slot == 4 else None if len(name) > 200 else name + b"-renamed"
 )
@@ -182,11 +164,11 @@ def check(target: Target, frame: bytes, own: bool) -> str:
         Failure: it disagrees with itself.
     """
     given = frame if own else memoryview(frame)
-    segments = _or_malformed(rewrite, target.program, given, 0, _SAME)
-    renamed = _or_malformed(rewrite, target.program, given, 0, _OTHER, b"head")
-    leading = _or_malformed(rewrite, target.program, given, 0, _SAME, None, True)
-    message = _or_malformed(decode, target.layout, given, 0)
-    front = _or_malformed(peek, target.peek, given, 0) if target.peek is not None else None
+    segments = or_malformed(rewrite, target.program, given, 0, SAME)
+    renamed = or_malformed(rewrite, target.program, given, 0, _OTHER, b"head")
+    leading = or_malformed(rewrite, target.program, given, 0, SAME, None, True)
+    message = or_malformed(decode, target.layout, given, 0)
+    front = or_malformed(peek, target.peek, given, 0) if target.peek is not None else None
     refused, unreadable = isinstance(segments, MalformedFrame), isinstance(message, MalformedFrame)
 
     if isinstance(renamed, MalformedFrame) and not refused and "replacement" not in renamed.reason:
@@ -209,55 +191,6 @@ def check(target: Target, frame: bytes, own: bool) -> str:
     if encode_body(target.layout, decode(target.layout, body, 0)) != body:
         raise Failure("what was encoded is decoded to something else")
     return "decoded" if segments is None else "rewritten"
-
-
-def check_forward(rng: random.Random, target: Target, frame: bytes) -> None:
-    """Let the engine forward a frame behind a header that may be spoilt.
-
-    Raises:
-        Failure: it does not forward what rewrite gives, or leaves a trace of what it does not forward.
-    """
-    is_flexible = bool(pick(rng, 2))
-    plan = SimpleNamespace(
-        passage=Passage(target.program, target.program, is_flexible, is_flexible, None, None)
-    )
-    traffic = Traffic()
-    lanes = {_KEY: Lane(plan, traffic)}
-    client_id_length = (-1, 0, 2, 200, 0x7FFF, -0x8000)[pick(rng, 6)]
-    head = _KEY.to_bytes(4, "big") + _CORRELATION_ID + client_id_length.to_bytes(2, "big", signed=True)
-    head += bytes(max(0, min(client_id_length, 200)) + is_flexible)
-    request, response = head + frame, _CORRELATION_ID + bytes(is_flexible) + frame
-    if pick(rng, 8) == 0:
-        request, response = request[: pick(rng, 16)], response[: pick(rng, 8)]
-    awaited: deque[Any] = deque()
-    out: list[bytes | memoryview] = []
-    forwarded = _or_malformed(forward_request, lanes, request, _SAME, awaited, out, None)
-    if forwarded is True and out != rewrite(target.program, request, len(head), _SAME):
-        raise Failure("a request is forwarded otherwise than it is rewritten")
-    if (
-        len(awaited) != traffic.requests
-        or traffic.requests != (forwarded is True)
-        or bool(out) != (forwarded is True)
-    ):
-        raise Failure("a request that was not forwarded leaves a trace")
-    awaited = deque([Awaited(int.from_bytes(_CORRELATION_ID, "big"), lanes[_KEY], None), b"waited"])
-    out = []
-    forwarded = _or_malformed(forward_response, awaited, response, _SAME, out, None)
-    if forwarded is True:
-        if out != [*rewrite(target.program, response, 4 + is_flexible, _SAME), b"waited"] or awaited:
-            raise Failure("a response is forwarded otherwise than it is rewritten")
-    elif len(awaited) != 2 or out:
-        raise Failure("a response that was not forwarded leaves a trace")
-
-
-_KEY, _CORRELATION_ID = 3 << 16 | 12, b"\x01\x02\x03\x04"
-
-
-def _or_malformed(function: Callable[..., Any], *arguments: object) -> Any:
-    try:
-        return function(*arguments)
-    except MalformedFrame as error:
-        return error
 
 
 def check_stream(rng: random.Random, frames: list[bytes]) -> None:
@@ -329,7 +262,8 @@ def run_batch(seed: int, batch: int, frames: int, outcomes: Counter[str]) -> Non
         frame = bytes(mutable)
         try:
             outcomes[check(target, frame, own=number % 2 == 0)] += 1
-            check_forward(rng, target, frame)
+            check_forward(rng, target.program, frame)
+            check_pruned(target.schema, target.version, frame)
             if frame:
                 stream.append(frame)
             if len(stream) == STREAM:

@@ -39,6 +39,7 @@ from bifrost.wire.engine import (
     encode,
     forward_request,
     forward_response,
+    prune,
     rewrite,
 )
 from bifrost.wire.error_codes import ErrorCode
@@ -48,6 +49,9 @@ from bifrost.wire.messages import SaslAuthenticateResponse, SaslHandshakeRespons
 MAX_DECODED_REQUEST_BYTES = 8 * 1024 * 1024
 """Decoded, a request of many tiny structs takes up to 25 times its size in memory. Large requests carry records,
 and those are rewritten in place; admin requests of this size name a hundred thousand topics."""
+
+_PRUNED_FROM_BYTES = 4096
+"""What is smaller is decoded as fast as it is pruned."""
 
 MAX_TRIES = 3
 """Times a message is tried again after a look-up. One is enough, unless so many IDs are asked for at once by
@@ -364,6 +368,8 @@ class ClientSession:
     ) -> list[Buffer] | None:
         """Take a response through the filters; None when it is held for a look-up."""
         plan = awaited.lane.plan
+        if plan.owned is not None and len(frame) > _PRUNED_FROM_BYTES:
+            frame = prune(plan.owned, frame, offset, self._namespace.names.prefix)
         response = decode(plan.response.layout, frame, offset)
         try:
             is_complete = translation.to_virtual(self._namespace, response, plan.api_version)

@@ -216,6 +216,17 @@ def forward_response(
 ) -> bool:
     """Send on the response to the first of `queue`, and the bytes that stand behind it there, likewise."""
 
+def prune(program: Program, frame: bytes | memoryview, start: int, prefix: bytes) -> bytes:
+    """Return a frame without the elements of its top-level arrays that are somebody else's.
+
+    Args:
+        program: with a slot, any, for each string that says whose the element around it is.
+        start: offset of the body; what is before stays.
+        prefix: how names begin that stay; null and the empty name stay as well.
+    Raises:
+        MalformedFrame: the body does not parse.
+    """
+
 def peek(peek: Peek, frame: bytes | memoryview, start: int) -> tuple[int, ...]:
     """Read the numbers that `peek` names, in the message's order; bools as False and True.
 

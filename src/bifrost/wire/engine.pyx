@@ -397,5 +397,6 @@ def peek(Peek peek not None, frame, Py_ssize_t start):
 
 
 include "engine_forward.pxi"
+include "engine_prune.pxi"
 include "engine_codec.pxi"
 include "engine_framer.pxi"
