@@ -23,7 +23,7 @@ def test_every_version_of_every_message_is_fuzzed():
 
 
 def test_what_the_engine_must_not_do_is_seen(monkeypatch):
-    monkeypatch.setattr(fuzz_engine, "_SAME", Names(lambda slot, name: name[:-1] + b"x"))
+    monkeypatch.setattr(fuzz_engine, "SAME", Names(lambda slot, name: name[:-1] + b"x"))
 
     with pytest.raises(fuzz_engine.Failure, match="changes the frame") as caught:
         fuzz_engine.run(1000, seed=1)
