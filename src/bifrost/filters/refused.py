@@ -70,6 +70,14 @@ def _alter_scram_credentials(request: Any) -> Message:
     return response(results=results)
 
 
+def _describe_scram_credentials(request: Any) -> Message:
+    # As DescribeUserScramCredentialsRequest.getErrorResponse has it: a result for every user asked for, without a name.
+    response = messages.DescribeUserScramCredentialsResponse
+    result = response.DescribeUserScramCredentialsResult
+    results = [result(error_code=_DENIED, error_message=None) for _ in request.users or ()]
+    return response(error_code=_DENIED, error_message=None, results=results)
+
+
 def _describe_client_quotas(_request: Any) -> Message:
     return messages.DescribeClientQuotasResponse(entries=None, **_DENIED_FIELDS)
 
@@ -98,7 +106,7 @@ REFUSED: dict[ApiKey, _Answer] = {
     ApiKey.LIST_PARTITION_REASSIGNMENTS: _denied(messages.ListPartitionReassignmentsResponse),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: _describe_client_quotas,
     ApiKey.ALTER_CLIENT_QUOTAS: _alter_client_quotas,
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _denied(messages.DescribeUserScramCredentialsResponse),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _describe_scram_credentials,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _alter_scram_credentials,
     # As a broker answers that has no authorizer, and none of its listeners takes delegation tokens.
     ApiKey.DESCRIBE_ACLS: _describe_acls,

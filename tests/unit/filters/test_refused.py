@@ -72,10 +72,15 @@ def test_scram_credentials_are_the_operators(stage: Stage) -> None:
         deletions=[{"name": "a", "mechanism": 1}], upsertions=[{"name": "a"}, {"name": "b"}]
     )
     results = [{"user": user, **DENIED_FIELDS} for user in ("a", "b")]
+    without_text = DENIED_FIELDS | {"error_message": None}
     assert (
         stage.play()
         >> client_sends(messages.DescribeUserScramCredentialsRequest(users=None))
-        << to_client(messages.DescribeUserScramCredentialsResponse(**DENIED_FIELDS))
+        << to_client(messages.DescribeUserScramCredentialsResponse(**without_text))
+        >> client_sends(messages.DescribeUserScramCredentialsRequest(users=[{"name": "a"}, {"name": "b"}]))
+        << to_client(
+            messages.DescribeUserScramCredentialsResponse(**without_text, results=[{**without_text}] * 2)
+        )
         >> client_sends(alter)
         << to_client(messages.AlterUserScramCredentialsResponse(results=results))
     )
