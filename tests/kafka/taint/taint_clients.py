@@ -185,6 +185,8 @@ def kafka_python_compressed(side: Side, stop: threading.Event) -> int:
                 group_id=side.named("unpackers"),
                 auto_offset_reset="earliest",
                 enable_auto_commit=False,
+                # Seen under load: who led before it had the topic's metadata got no partitions. Ask often.
+                metadata_max_age_ms=1000,
                 **common,
             )
         ) as consumer,

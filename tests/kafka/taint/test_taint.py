@@ -27,7 +27,8 @@ from taint_side import Side
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import SERVED
-from bifrost.wire.messages import DescribeClusterRequest
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import DescribeClusterRequest, MetadataRequest
 from support.clients import Endpoint
 from support.forged_requests import Loot
 from support.gateway_process import HOST, GatewayProcess, TenantSpec, free_ports
@@ -144,6 +145,18 @@ def work(gateway: GatewayProcess, parties: tuple[Party, Party]) -> None:
         victim.check()
 
 
+def ask_as_nobody(endpoint: Endpoint) -> None:
+    """Ask without a credential, and with one that no tenant has."""
+    with RawClient(endpoint, client_id="nobody") as client:
+        client.versions()
+        refused = client.try_to_authenticate("nobody", "no password")
+        assert refused.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    for message, version in ((MetadataRequest(topics=None), 12), (DescribeClusterRequest(), 0)):
+        with RawClient(endpoint, client_id="nobody") as client:
+            client.send(message, version)
+            assert client.receives_end()
+
+
 @pytest.fixture(scope="module")
 def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """The work, done before a gateway of its own and recorded; what was recorded is only looked at."""
@@ -164,6 +177,8 @@ def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.Te
                 )
             try:
                 work(gateway, parties)
+                for port in ports:
+                    ask_as_nobody(Endpoint(HOST, port))
             finally:
                 for party in parties:
                     party.victim.close()
@@ -217,6 +232,7 @@ def test_nobody_was_told_anything_before_authenticating(recorded: Recorded) -> N
 
     found = [one for connection in recorded.nobody for one in exposures(connection.received, secrets)]
 
+    assert sum(bool(connection.received) for connection in recorded.nobody) == 2
     assert found == []
 
 
