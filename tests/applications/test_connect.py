@@ -39,7 +39,7 @@ def test_files_are_copied(consoles: list[Console], endpoints: dict[str, Endpoint
             configure(worker, tmp_path / owner)
         for owner, endpoint in endpoints.items():
             await_copied(tmp_path / owner, owner, range(100))
-            assert values_of(endpoint) == lines_of(owner, range(100))
+            await_written(endpoint, owner, range(100))
 
         for worker in workers.values():
             worker.kill()
@@ -48,7 +48,7 @@ def test_files_are_copied(consoles: list[Console], endpoints: dict[str, Endpoint
             worker.start()
         for owner, endpoint in endpoints.items():
             await_copied(tmp_path / owner, owner, range(200))
-            assert values_of(endpoint) == lines_of(owner, range(200))
+            await_written(endpoint, owner, range(200))
         for worker in workers.values():
             assert [worker.status(name)["type"] for name in ("source", "sink")] == ["source", "sink"]
 
@@ -82,8 +82,14 @@ def append(directory: Path, owner: str, numbers: range) -> None:
         file.writelines(f"{line}\n" for line in lines_of(owner, numbers))
 
 
-def values_of(endpoint: Endpoint) -> list[str]:
-    return [value.decode() for _, value in read_committed(endpoint, TOPIC)]
+def await_written(endpoint: Endpoint, owner: str, numbers: range) -> None:
+    """Wait until every line is in the topic, once and in order, and committed: the sink is given it before that."""
+    deadline = time.monotonic() + COPIED_S
+    expected = lines_of(owner, numbers)
+    while (values := [value.decode() for _, value in read_committed(endpoint, TOPIC)]) != expected:
+        assert values == expected[: len(values)]
+        assert time.monotonic() < deadline, f"{len(values)} lines of {len(expected)}"
+        time.sleep(0.2)
 
 
 def await_copied(directory: Path, owner: str, numbers: range) -> None:

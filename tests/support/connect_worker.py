@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 import urllib.error
 import urllib.request
@@ -15,7 +16,7 @@ from bifrost.embedded.jars import resolve
 from bifrost.embedded.java import find_java
 from bifrost.embedded.kafka import DEFAULT_VERSION
 from support.clients import Endpoint
-from support.gateway_process import HOST, free_ports
+from support.gateway_process import HOST
 from support.kafka_cluster import write_client_properties
 from support.tool_server import JVM_OPTIONS
 
@@ -30,6 +31,7 @@ _COORDINATES = [
     f"org.apache.kafka:connect-file:{DEFAULT_VERSION}",
     "org.slf4j:slf4j-simple:1.7.36",
 ]
+_REST_SERVER = "org.apache.kafka.connect.runtime.rest.RestServer"
 _STRINGS = "org.apache.kafka.connect.storage.StringConverter"
 
 
@@ -45,7 +47,7 @@ class ConnectWorker:
         """
         self._directory = directory
         self._child: Child | None = None
-        self._port = free_ports(1)
+        self._log_before = 0
         properties = {
             "bootstrap.servers": endpoint.bootstrap,
             "group.id": GROUP,
@@ -59,7 +61,7 @@ class ConnectWorker:
             "status.storage.replication.factor": "1",
             "key.converter": _STRINGS,
             "value.converter": _STRINGS,
-            "listeners": f"http://{HOST}:{self._port}",
+            "listeners": f"http://{HOST}:0",
             "plugin.discovery": "service_load",
             "exactly.once.source.support": "enabled",
             "offset.flush.interval.ms": "200",
@@ -86,8 +88,10 @@ class ConnectWorker:
 
     def start(self) -> None:
         """Start it; `await_ready` waits."""
-        logger = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-        command = [find_java(), *JVM_OPTIONS, logger, _MAIN, self._directory / "connect.properties"]
+        level = "-Dorg.slf4j.simpleLogger."
+        logger = [f"{level}defaultLogLevel=warn", f"{level}log.{_REST_SERVER}=info"]
+        self._log_before = len(self.log())
+        command = [find_java(), *JVM_OPTIONS, *logger, _MAIN, self._directory / "connect.properties"]
         environment = {**os.environ, "CLASSPATH": ":".join(map(str, resolve(_COORDINATES)))}
         self._child = Child(command, log_file=self._directory / "connect.log", env=environment)
 
@@ -106,7 +110,8 @@ class ConnectWorker:
 
     def log(self) -> str:
         """Return what it has printed so far."""
-        return (self._directory / "connect.log").read_text(encoding="utf-8")
+        file = self._directory / "connect.log"
+        return file.read_text(encoding="utf-8") if file.exists() else ""
 
     # -- its REST API
 
@@ -141,7 +146,11 @@ class ConnectWorker:
     def _ask(self, path: str, body: object = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
-        url = f"http://{HOST}:{self._port}{path}"
+        # A port that it chose itself: one chosen for it could be another's by the time it listens.
+        listening = re.search(r"REST server listening at (http://[\d.:]+)/", self.log()[self._log_before :])
+        if listening is None:
+            raise ConnectionError("it does not listen yet")
+        url = f"{listening[1]}{path}"
         request = urllib.request.Request(url, data, headers, method="GET" if data is None else "PUT")
         with urllib.request.urlopen(request, timeout=REQUEST_S) as response:
             return json.load(response)
