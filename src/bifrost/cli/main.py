@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from bifrost.cli.run import run
 
-LAZY_COMMANDS = {"demo": "bifrost.cli.demo"}
+LAZY_COMMANDS = {"credentials": "bifrost.cli.credentials", "demo": "bifrost.cli.demo"}
 """Commands whose module is imported when they are run; it has a function of the command's name."""
 
 
@@ -58,6 +58,12 @@ def _demo_stub() -> None:
     """Show two tenants on one real Kafka, live; everything it needs is started by it."""
     typer.echo("error: bifrost demo needs more packages: pip install 'bifrost-kafka[embedded]'", err=True)
     raise typer.Exit(1)
+
+
+@app.command("credentials", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _credentials_stub() -> None:
+    """Make the SCRAM verifiers of a password, for a credential's scram_file."""
+    raise AssertionError("the command itself needs no more packages")
 
 
 @app.callback()
