@@ -1,0 +1,63 @@
+"""How often authentication failed from which address lately, and how long the next connection from there waits.
+
+Right and wrong passwords wait alike: silence tells nothing, and nobody is locked out. An IPv6 address stands for its
+/64, which is the least that one machine is given.
+"""
+
+import ipaddress
+
+from bifrost.tenancy.bounded_map import BoundedMap
+
+FIRST_DELAY_MS = 100
+"""Delay after one failure; each further one doubles it."""
+
+FORGOTTEN_AFTER_MS = 60_000
+"""Time without a failure after which an address is as good as any: whoever mended a password waits no longer."""
+
+MAX_ADDRESSES = 10_000
+"""Addresses remembered, some 2 MB; for one more, the one that has not failed for longest is forgotten."""
+
+_IPV6_NETWORK_BITS = 64
+
+
+class FailedAuthentications:
+    """The failures of all addresses."""
+
+    def __init__(self, max_delay_ms: int) -> None:
+        """Start without any.
+
+        Args:
+            max_delay_ms: the longest delay; 0: there is none.
+        """
+        self._max_delay_ms = max_delay_ms
+        self._failures: BoundedMap[str, tuple[int, int]] = BoundedMap(MAX_ADDRESSES)
+
+    def note(self, address: str, now_ms: int) -> None:
+        """Count a failure."""
+        if self._max_delay_ms:
+            key = _network(address)
+            self._failures.put(key, (self._recent(key, now_ms) + 1, now_ms))
+
+    def delay_ms(self, address: str, now_ms: int) -> int:
+        """Return how long a new connection from this address waits before it is read."""
+        failures = self._recent(_network(address), now_ms) if self._max_delay_ms else 0
+        if not failures:
+            return 0
+        # A shift by more would only make a large number of what the bound cuts off.
+        return min(FIRST_DELAY_MS << min(failures - 1, 20), self._max_delay_ms)
+
+    def _recent(self, key: str, now_ms: int) -> int:
+        count, last_ms = self._failures.get(key) or (0, 0)
+        return count if now_ms - last_ms < FORGOTTEN_AFTER_MS else 0
+
+
+def _network(address: str) -> str:
+    if ":" not in address:
+        return address
+    try:
+        parsed = ipaddress.IPv6Address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(parsed), _IPV6_NETWORK_BITS), strict=False))
