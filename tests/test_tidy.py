@@ -30,6 +30,7 @@ WITHOUT_TWIN = {
     "embedded/errors.py": "one exception without behaviour",
     "filters/filter.py": "the shape of a filter, without behaviour",
     "gateway/errors.py": "two exceptions without behaviour",
+    "session/shared_state.py": "two dataclasses without behaviour",
     "wire/api_keys.py": "generated; tests/test_schemas_fresh.py compares it with Kafka's jars",
     "wire/classification.py": "a table; tests/unit/wire/test_entities.py holds it against the schemas",
     "wire/entity.py": "an enum; tests/unit/wire/test_entities.py",

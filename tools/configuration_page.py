@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic.fields import FieldInfo
 
 from bifrost.config import model
+from bifrost.config.secrets import READ_FROM_FILES
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "configuration.md"
@@ -36,7 +37,8 @@ a relative path starts at the folder of this file
 * Passwords stand in files of their own and are never printed.
 
 [examples/proxy.yaml](../examples/proxy.yaml) is the file below;
-[examples/every-setting.yaml](../examples/every-setting.yaml) has every key.
+[examples/every-setting.yaml](../examples/every-setting.yaml) has every key, and [authentication.md](authentication.md)
+says which credential to choose.
 
 ```yaml
 """
@@ -51,8 +53,10 @@ KINDS = {
     "Port": "port, 1 to 65535",
     "SizeBytes": "size",
     "Text": "text",
+    "Text | None": "text",
     "Username": "text",
     "tuple[BrokerAddress, ...]": "list of `host:port`",
+    "tuple[Mechanism, ...] | None": "list of texts",
     "tuple[TopicName, ...] | None": "list of texts",
 }
 """What the types of the model are to a reader; a type that is not here is a section or stops the tool."""
@@ -83,7 +87,7 @@ def _sections(name: str, path: str, classes: dict[str, ast.ClassDef]) -> list[st
             inner += _sections(held, below, classes)
             kind = "list of sections" if below.endswith("[]") else "section"
             kind = f"{kind}, [{below}](#{re.sub('[^a-z_]', '', below)})"
-        elif field == "password":
+        elif field in READ_FROM_FILES:
             kind = "not a key"
         else:
             kind = KINDS[annotation]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from support.kafka_cluster import sasl_plain_properties
+from support.kafka_cluster import sasl_properties
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,7 @@ class Endpoint:
     port: int
     username: str | None = None
     password: str = ""
+    mechanism: str = "PLAIN"
 
     @property
     def bootstrap(self) -> str:
@@ -29,7 +30,7 @@ class Endpoint:
         return {
             "bootstrap_servers": self.bootstrap,
             "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": "PLAIN",
+            "sasl_mechanism": self.mechanism,
             "sasl_plain_username": self.username,
             "sasl_plain_password": self.password,
         }
@@ -47,7 +48,7 @@ class Endpoint:
             return quiet
         return quiet | {
             "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "PLAIN",
+            "sasl.mechanism": self.mechanism,
             "sasl.username": self.username,
             "sasl.password": self.password,
         }
@@ -55,4 +56,6 @@ class Endpoint:
     @property
     def for_java(self) -> dict[str, str]:
         """Properties of a Java client, without its bootstrap servers, which the tools take as an argument."""
-        return {} if self.username is None else sasl_plain_properties(self.username, self.password)
+        if self.username is None:
+            return {}
+        return sasl_properties(self.username, self.password, self.mechanism)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,8 @@ class TenantSpec:
     name: str
     allowed_topics: tuple[str, ...] | None = None
     allow_topic_deletion: bool = False
+    is_salted: bool = False
+    """Whether the gateway is given verifiers, as `bifrost credentials` prints them, instead of the password."""
 
     @property
     def password(self) -> str:
@@ -41,7 +44,8 @@ class TenantSpec:
 
     def section(self) -> dict[str, Any]:
         """Return the tenant's section of proxy.yaml."""
-        credential = {"username": self.name, "password_file": f"secrets/{self.name}.password"}
+        kind = "scram" if self.is_salted else "password"
+        credential = {"username": self.name, f"{kind}_file": f"secrets/{self.name}.{kind}"}
         section: dict[str, Any] = {"name": self.name, "auth": {"credentials": [credential]}}
         if self.allowed_topics is not None:
             section["allowed_topics"] = list(self.allowed_topics)
@@ -68,6 +72,8 @@ class GatewayProcess:
         brokers: int = 1,
         has_admin: bool = False,
         bind_host: str = HOST,
+        mechanisms: Sequence[str] | None = None,
+        log_level: str = "info",
     ) -> None:
         """Describe a gateway; nothing is started yet.
 
@@ -75,15 +81,19 @@ class GatewayProcess:
             directory: an empty one, for the configuration, the password files and the log.
             upstream: the broker's bootstrap address, several separated by commas.
             tenants: as above.
-            limits: the section `proxy.limits`.
+            limits: the section `proxy.limits`; all tests have one address, so failures slow nobody by default.
             brokers: how many the cluster has, with node IDs from 1.
             has_admin: whether it has the operator's HTTP port.
             bind_host: where it listens, if that is not the address at which it says that it is (a tap is there).
+            mechanisms: the listener set's `sasl_mechanisms`.
+            log_level: the least severe level that is logged.
         """
         self.directory = directory
         self._upstream = upstream.split(",")
         self._tenants = {tenant.name: tenant for tenant in tenants}
-        self._limits = dict(limits or {})
+        self._limits = {"max_authentication_delay_ms": 0} | dict(limits or {})
+        self._mechanisms = mechanisms
+        self._log_level = log_level
         self._brokers = brokers
         self._has_admin = has_admin
         self._bind_host = bind_host
@@ -107,9 +117,9 @@ class GatewayProcess:
         """Return the port that stands for a broker."""
         return self.bootstrap_port + node_id
 
-    def endpoint(self, tenant: str) -> Endpoint:
+    def endpoint(self, tenant: str, mechanism: str = "PLAIN") -> Endpoint:
         """Return how a tenant connects."""
-        return Endpoint(HOST, self.bootstrap_port, tenant, self._tenants[tenant].password)
+        return Endpoint(HOST, self.bootstrap_port, tenant, self._tenants[tenant].password, mechanism)
 
     def broker_endpoint(self, tenant: str, node_id: int = 1) -> Endpoint:
         """Return how a tenant connects to the port of one broker."""
@@ -132,6 +142,7 @@ class GatewayProcess:
         self.bootstrap_port = free_ports(2 + self._brokers)
         self._write_configuration()
         command = [sys.executable, "-m", "bifrost.cli.main", "run", "--log-format", "json"]
+        command += ["--log-level", self._log_level]
         self._child = Child([*command, "--config", self.directory / "proxy.yaml"], log_file=self.log_file)
 
     def start(self) -> None:
@@ -183,9 +194,12 @@ class GatewayProcess:
             "broker_port_range": {"start": self.broker_port(1), "end": self.broker_port(self._brokers)},
             "broker_id_base": 1,
         }
+        listener_set: dict[str, Any] = {"name": "plaintext", "port_range": port_range}
+        if self._mechanisms is not None:
+            listener_set["sasl_mechanisms"] = list(self._mechanisms)
         configuration = {
             "proxy": {
-                "listener_sets": [{"name": "plaintext", "port_range": port_range}],
+                "listener_sets": [listener_set],
                 "limits": self._limits,
                 **({"admin": {"port": self.admin_port}} if self._has_admin else {}),
             },
@@ -196,7 +210,9 @@ class GatewayProcess:
         secrets = self.directory / "secrets"
         secrets.mkdir(exist_ok=True)
         for tenant in self._tenants.values():
-            secrets.joinpath(f"{tenant.name}.password").write_text(tenant.password + "\n", encoding="utf-8")
+            secret = secrets / f"{tenant.name}.{'scram' if tenant.is_salted else 'password'}"
+            content = _verifiers(tenant) if tenant.is_salted else tenant.password + "\n"
+            secret.write_text(content, encoding="utf-8")
 
     # -- the log
 
@@ -225,6 +241,13 @@ class GatewayProcess:
                     return event
             assert time.monotonic() < deadline, f"no event with {fields}, but {events}"
             time.sleep(0.02)
+
+
+def _verifiers(tenant: TenantSpec) -> str:
+    """Return what the command prints."""
+    command = [sys.executable, "-m", "bifrost.cli.main", "credentials", "--username", tenant.name]
+    done = subprocess.run(command, input=tenant.password, capture_output=True, text=True, check=True)
+    return done.stdout
 
 
 def free_ports(count: int) -> int:

@@ -128,6 +128,12 @@ class Driver:
     def topics_of(self, consumer: int) -> list[str]:
         return sorted(str(topic) for topic in self._clients[consumer].listTopics().keySet())
 
+    def metric(self, client: int, name: str) -> float:
+        """Return the sum of what a client has measured under this name, over all it is measured of."""
+        measured = self._clients[client].metrics().entrySet()
+        values = [float(one.getValue().metricValue()) for one in measured if str(one.getKey().name()) == name]
+        return sum(value for value in values if value == value)
+
     # -- admin
 
     def create_topic(self, admin: int, name: str, partitions: int, configs: dict[str, str]) -> None:

@@ -90,11 +90,12 @@ def write_client_properties(path: Path, properties: Mapping[str, str]) -> Path:
     return path
 
 
-def sasl_plain_properties(username: str, password: str) -> dict[str, str]:
-    """Return a Java client's properties for SASL/PLAIN without TLS."""
-    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+def sasl_properties(username: str, password: str, mechanism: str = "PLAIN") -> dict[str, str]:
+    """Return a Java client's properties for SASL by a password, without TLS."""
+    kind = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
+    module = f"org.apache.kafka.common.security.{kind}LoginModule"
     return {
         "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "PLAIN",
+        "sasl.mechanism": mechanism,
         "sasl.jaas.config": f'{module} required username="{username}" password="{password}";',
     }

@@ -6,17 +6,21 @@ until a test moves it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from typing import Any
 
 from bifrost.config.secrets import Secret
+from bifrost.config.verifiers import SCRAM_HASHES, Mechanism, ScramVerifier
 from bifrost.filters.api_versions import OfferedVersions, offered_versions
 from bifrost.filters.build import build_plans
 from bifrost.filters.filter import Exchange, Scope
-from bifrost.session.client_session import ClientSession, Route, SharedState
+from bifrost.session.accounts import Account, Accounts
+from bifrost.session.client_session import ClientSession
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.lanes import Lanes
-from bifrost.session.sasl_server import Account
+from bifrost.session.sasl_server import SaslSettings
+from bifrost.session.shared_state import Route, SharedState
 from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
@@ -79,6 +83,8 @@ class Stage:
         max_in_flight_requests: int = 100,
         max_names: int = 10_000,
         versions: OfferedVersions | None = None,
+        mechanisms: tuple[Mechanism, ...] = (Mechanism.PLAIN,),
+        max_reauth_ms: int = 0,
     ) -> None:
         """Set the stage; every tenant has a user of its own name with the password `<tenant>-password`."""
         self.now_ms = 1_000_000
@@ -97,11 +103,17 @@ class Stage:
             for name, tenant in tenants.items()
         }
         self.versions = offered_versions(broker_versions()) if versions is None else versions
-        accounts = {name: Account(name, name, Secret(f"{name}-password".encode())) for name in tenants}
+        self.mechanisms = mechanisms
+        nonces = count(1)
         self.shared = SharedState(
             plans=PLANS,
             lanes=Lanes(PLANS),
-            accounts=accounts,
+            sasl=SaslSettings(
+                accounts=Accounts([account(name) for name in tenants], key=b"a secret"),
+                new_nonce=lambda: f"server-nonce-{next(nonces)}",
+                now_ms=lambda: self.now_ms,
+                max_reauth_ms=max_reauth_ms,
+            ),
             namespaces=self.namespaces,
             fetch_sessions=self.fetch_sessions,
             max_in_flight_requests=max_in_flight_requests,
@@ -109,7 +121,7 @@ class Stage:
 
     def session(self, node_id: int = 1) -> ClientSession:
         """Open a connection to a broker's port, not authenticated yet."""
-        return ClientSession(self.shared, Route(node_id, self.versions, PORTS))
+        return ClientSession(self.shared, Route(node_id, self.versions, PORTS, self.mechanisms))
 
     def play(self, tenant: str | None = "acme", node_id: int = 1) -> Playbook:
         """Open a connection and authenticate it; not, if there is no tenant."""
@@ -131,6 +143,14 @@ class Stage:
         for namespace in self.namespaces.values():
             namespace.looked_up([topic_id])
         return topic_id
+
+
+@cache
+def account(tenant: str) -> Account:
+    """Give the account of a tenant, once: its verifiers take a few milliseconds."""
+    password, salt = f"{tenant}-password".encode(), f"salt of {tenant:10}".encode()
+    verifiers = {one: ScramVerifier.derive(one, password, salt, 4096) for one in SCRAM_HASHES}
+    return Account(tenant, tenant, Secret(password), verifiers)
 
 
 def plain_token(user: str, password: str | None = None, authorization_id: str = "") -> bytes:

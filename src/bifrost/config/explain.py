@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from bifrost.config.clashes import Loc
 from bifrost.config.document import show_key
+from bifrost.config.secrets import READ_FROM_FILES
 
 _EXPECTED = {
     "bool_type": "true or false, without quotes",
@@ -80,10 +81,10 @@ STRAY_HINT = "a password never stands in this file: write it to a file and name 
 
 def _unknown_key(key: str, parent: Loc, model: type[BaseModel]) -> str:
     where = show_loc((*parent, key))
-    if key == "password":
+    if key in READ_FROM_FILES:
         return f"{where}: {STRAY_HINT}"
     section = section_at(model, parent)
-    known = sorted(set(section.model_fields) - {"password"}) if section else []
+    known = sorted(set(section.model_fields) - READ_FROM_FILES) if section else []
     plain = re.sub("([a-z0-9])([A-Z])", r"\1_\2", key).replace("-", "_").lower()
     # Needed here only, and it costs memory that a running gateway would keep.
     from difflib import get_close_matches

@@ -6,6 +6,8 @@ way (`clashes.py`). Each step goes on after mistakes as far as it can, so that a
 one round.
 """
 
+import hmac
+import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,13 +19,24 @@ from bifrost.config.document import Document, DocumentError, read_document
 from bifrost.config.errors import ConfigError, Problem
 from bifrost.config.explain import STRAY_HINT, explain, section_at, show_loc
 from bifrost.config.model import Config
-from bifrost.config.secrets import Secret
+from bifrost.config.secrets import READ_FROM_FILES, Secret
+from bifrost.config.verifiers import (
+    MIN_ITERATIONS,
+    NEW_SALT_BYTES,
+    SCRAM_HASHES,
+    Mechanism,
+    ScramVerifier,
+    read_verifiers,
+)
 
 MAX_FILE_BYTES = 1 << 20
 """Largest configuration file, in bytes: some 6,500 tenants, read in some two seconds."""
 
 MAX_PASSWORD_BYTES = 4096
-"""Largest password file, in bytes; a larger one is not a password but a wrong path."""
+"""Largest file of a password or of verifiers, in bytes; a larger one is not a password but a wrong path."""
+
+_SALT_KEY = os.urandom(32)
+"""Makes the salts of derived verifiers, so that the same file loaded twice by one process is the same `Config`."""
 
 
 def load(path: str | Path) -> Config:
@@ -93,13 +106,16 @@ def _check(document: Document, folder: Path) -> tuple[Config | None, list[tuple[
 
     for loc in _remove_empty(data, ()):
         report(loc, f"{show_loc(loc)} has no value: write one, or remove the line")
-    for loc, text in _read_passwords(data, folder):
+    for loc, text in _read_secrets(data, folder):
         report(loc, text)
     config = None
     try:
         config = Config.model_validate(data)
     except ValidationError as error:
         for loc, text in explain(error, data, Config):
+            report(loc, text)
+    if config is not None and not found:
+        for loc, text in _unusable_mechanisms(config):
             report(loc, text)
     for clash in find_clashes(data, found.keys()):
         earlier = f" (see line {document.line_of(clash.first)})" if clash.first else ""
@@ -115,7 +131,7 @@ def _remove_empty(value: object, loc: Loc) -> Iterator[Loc]:
     if isinstance(value, dict):
         for key in [key for key, content in value.items() if content is None]:
             section = section_at(Config, loc)
-            if section and key in section.model_fields and key != "password":
+            if section and key in section.model_fields and key not in READ_FROM_FILES:
                 del value[key]
                 yield (*loc, key)
         for key, content in value.items():
@@ -127,30 +143,49 @@ def _remove_empty(value: object, loc: Loc) -> Iterator[Loc]:
             yield from _remove_empty(content, (*loc, index))
 
 
-def _read_passwords(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:
-    """Put a `password` beside every `password_file`, and yield what is wrong with the files.
+def _read_secrets(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:
+    """Put what the files hold beside every `password_file` and `scram_file`, and yield what is wrong with them.
 
-    A credential whose file cannot be read gets an empty one: the configuration as a whole is refused then.
+    A credential whose file cannot be read is left without: the configuration as a whole is refused then.
     """
+    derived = _offered_scram(data)
     for loc, credential in _credentials(data):
-        if "password" in credential:
-            at = (*loc, "password")
-            yield at, f"{show_loc(at)}: {STRAY_HINT}"
-        credential["password"] = Secret(b"")
-        name = credential.get("password_file")
-        if isinstance(name, str) and name:
-            at = (*loc, "password_file")
+        for stray in sorted(READ_FROM_FILES & credential.keys()):
+            yield (*loc, stray), f"{show_loc((*loc, stray))}: {STRAY_HINT}"
+            del credential[stray]
+        for key, what in (("password_file", "password file"), ("scram_file", "SCRAM file")):
+            name = credential.get(key)
+            if not isinstance(name, str) or not name:
+                continue
             path = folder / name
             try:
-                credential["password"] = _read_password(path)
+                content = _read_secret_file(path)
+                if key == "scram_file":
+                    credential["verifiers"] = _read_verifiers(content)
+                else:
+                    password = _read_password(content)
+                    credential["password"] = Secret(password)
+                    credential["verifiers"] = tuple(
+                        _derive(one, password, str(credential.get("username"))) for one in derived
+                    )
             except _UnreadableError as error:
-                hint = (
-                    "" if Path(name).is_absolute() else "; a relative path starts at the folder of this file"
-                )
-                yield at, f"{show_loc(at)}: password file {path}: {error}{hint}"
+                is_here = Path(name).is_absolute() or path.exists()
+                hint = "" if is_here else "; a relative path starts at the folder of this file"
+                yield (*loc, key), f"{show_loc((*loc, key))}: {what} {path}: {error}{hint}"
 
 
-def _read_password(path: Path) -> Secret:
+def _unusable_mechanisms(config: Config) -> Iterator[tuple[Loc, str]]:
+    """Yield every mechanism that a listener set should offer and that no credential has a verifier for."""
+    usable = {verifier.mechanism for _, user in config.credentials() for verifier in user.verifiers}
+    for index, listener_set in enumerate(config.proxy.listener_sets):
+        for number, mechanism in enumerate(listener_set.sasl_mechanisms or ()):
+            if mechanism is not Mechanism.PLAIN and mechanism not in usable:
+                loc: Loc = ("proxy", "listener_sets", index, "sasl_mechanisms", number)
+                text = f"no credential can use {mechanism}: add its line to a scram_file, or remove it here"
+                yield loc, f"{show_loc(loc)}: {text}"
+
+
+def _read_secret_file(path: Path) -> bytes:
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
@@ -158,13 +193,43 @@ def _read_password(path: Path) -> Secret:
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         # Opening a pipe would wait for a writer that may never come.
         raise _UnreadableError("not a regular file")
-    password = _read_file(path, MAX_PASSWORD_BYTES)
-    password = password.removesuffix(b"\n").removesuffix(b"\r")
+    return _read_file(path, MAX_PASSWORD_BYTES)
+
+
+def _read_password(content: bytes) -> bytes:
+    password = content.removesuffix(b"\n").removesuffix(b"\r")
     if not password.strip():
         raise _UnreadableError("empty: write the password into it")
     if b"\0" in password:
         raise _UnreadableError("holds a NUL byte, which SASL/PLAIN cannot carry: is it the right file?")
-    return Secret(password)
+    return password
+
+
+def _read_verifiers(content: bytes) -> tuple[ScramVerifier, ...]:
+    try:
+        return read_verifiers(content.decode("ascii"))
+    except UnicodeDecodeError:
+        raise _UnreadableError(
+            "not the text that bifrost credentials prints: is it the right file?"
+        ) from None
+    except ValueError as error:
+        raise _UnreadableError(str(error)) from None
+
+
+def _derive(mechanism: Mechanism, password: bytes, username: str) -> ScramVerifier:
+    """Make a verifier of a password that stands in a file beside us: no reason for more iterations than the least."""
+    salt = hmac.digest(_SALT_KEY, f"{mechanism} {username}".encode("utf-8", "surrogatepass"), "sha512")
+    return ScramVerifier.derive(mechanism, password, salt[:NEW_SALT_BYTES], MIN_ITERATIONS)
+
+
+def _offered_scram(data: dict[str, object]) -> list[Mechanism]:
+    """Return the SCRAM mechanisms that some listener set offers, as far as the file can be understood."""
+    proxy = data.get("proxy")
+    sets = proxy.get("listener_sets") if isinstance(proxy, dict) else None
+    every = sets if isinstance(sets, list) else []
+    offered = [one.get("sasl_mechanisms") for one in every if isinstance(one, dict)]
+    lists = [one if isinstance(one, list) else list(SCRAM_HASHES) for one in offered]
+    return [mechanism for mechanism in SCRAM_HASHES if any(mechanism in one for one in lists)]
 
 
 def _credentials(data: dict[str, object]) -> Iterator[tuple[Loc, dict[str, object]]]:

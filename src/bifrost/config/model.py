@@ -27,6 +27,7 @@ from bifrost.config.values import (
     TopicName,
     Username,
 )
+from bifrost.config.verifiers import Mechanism, ScramVerifier
 
 
 class Section(BaseModel):
@@ -93,6 +94,11 @@ class ListenerSet(Section):
     port_range: PortRange = Field(examples=["{ ... }"])
     """The addresses. Required."""
 
+    sasl_mechanisms: tuple[Mechanism, ...] | None = Field(default=None, min_length=1, max_length=3)
+    """How clients may authenticate here: `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`. Default: the key is
+    absent and each is offered that some credential allows. Where no listener set offers SCRAM, no verifiers
+    are derived from password files, which takes some 4 ms for each at the start."""
+
 
 class Limits(Section):
     """Bounds of what clients may ask of one gateway process. Every one has a default that suits most."""
@@ -110,6 +116,18 @@ class Limits(Section):
     """Time from accepting a connection to its authentication, in milliseconds; then it is closed. Default
     10 s, the time that Kafka's own clients first allow for setting up a connection
     (`socket.connection.setup.timeout.ms`): whoever needs longer has given up already."""
+
+    max_authentication_delay_ms: DurationMs = Field(default=1_000, ge=0, le=60_000)
+    """Longest time that a new connection is left unread because authentications from its address failed, in
+    milliseconds: 100 ms after the first failure, twice as long after each further one, up to this and to half
+    of `authentication_timeout_ms`; a minute without failures forgets them. Default 1 s, which makes guessing
+    slow and is hardly felt by others behind the same address. 0 turns it off: where all clients come from
+    one address (a load balancer), one of them with a wrong password would slow them all."""
+
+    max_reauth_ms: DurationMs = Field(default=0, ge=0, le=2**31 - 1)
+    """Time after which a client has to authenticate again on its connection (KIP-368), in milliseconds; its
+    first request after that without having done so closes the connection. Default 0, never, as a broker's
+    `connections.max.reauth.ms`."""
 
     max_connections: Count = Field(default=10_000, ge=1, le=1_000_000)
     """Most client connections at one time; a further one is closed at once. Default 10,000: with one
@@ -171,19 +189,41 @@ class Upstream(Section):
 
 
 class Credential(Section):
-    """One user that may authenticate, by SASL/PLAIN."""
+    """One user that may authenticate: by SASL/PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+
+    Exactly one of `password_file` and `scram_file` is given. With either the user may authenticate by PLAIN;
+    with `scram_file` by each SCRAM mechanism that it has a line for, with `password_file` by both.
+    """
 
     username: Username = Field(examples=["acme"])
     """Name the user authenticates with, 1 to 256 printable characters. No two credentials of the file share
     one, for the user name decides the tenant. Required."""
 
-    password_file: Text = Field(examples=["secrets/acme.password"])
+    password_file: Text | None = Field(default=None, examples=["secrets/acme.password"])
     """File that holds the password, at most 4 KiB, without its final line break; a relative path starts at
     the folder of the configuration file. A file, so that the configuration itself holds no secret.
-    Required."""
+    Default: the key is absent, and `scram_file` is given."""
 
-    password: Secret = Field(repr=False)
+    scram_file: Text | None = Field(default=None, examples=["secrets/acme.scram"])
+    """File that holds what `bifrost credentials` prints, at most 4 KiB: a salted verifier a line, for
+    SCRAM-SHA-256, SCRAM-SHA-512 or both, in Kafka's form. The password is then nowhere on this machine. A
+    relative path starts at the folder of the configuration file. Default: the key is absent, and
+    `password_file` is given."""
+
+    password: Secret | None = Field(default=None, repr=False)
     """The password. Not a key of the file: the loader reads it from `password_file`."""
+
+    verifiers: tuple[ScramVerifier, ...] = Field(default=(), repr=False)
+    """The SCRAM verifiers. Not a key of the file: the loader reads them from `scram_file`, or derives them from
+    the password."""
+
+    @model_validator(mode="after")
+    def _check_files(self) -> "Credential":
+        if self.password_file is None and self.scram_file is None:
+            raise ValueError("has no password: add password_file, or scram_file")
+        if self.password_file is not None and self.scram_file is not None:
+            raise ValueError("has both password_file and scram_file: remove one")
+        return self
 
 
 class Auth(Section):

@@ -12,6 +12,9 @@ from typing import Any, NoReturn
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+READ_FROM_FILES = frozenset({"password", "verifiers"})
+"""Fields of a credential that are no keys of the configuration file: the loader reads them from files beside it."""
+
 
 class Secret:
     """A secret value, shown as `Secret(***)` wherever it is printed."""

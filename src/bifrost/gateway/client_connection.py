@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, cast
 
 import structlog
 
+from bifrost.config.verifiers import Mechanism
 from bifrost.gateway.broker_connection import BrokerConnection, set_up_socket
 from bifrost.gateway.cluster import Broker
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.pauses import BROKER, CLIENT, SIDES
-from bifrost.session.client_session import ClientSession, Route
+from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import CloseReason, SessionEnded
+from bifrost.session.shared_state import Route
 from bifrost.session.stranger import recognise_stranger
 from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.wire.engine import Framer
@@ -42,27 +44,32 @@ class ClientConnection(asyncio.BufferedProtocol):
     """One client, and the broker connection that is made for it once it is authenticated and asks for something."""
 
     __slots__ = (
-        "_broker", "_broker_side", "_deadline", "_ended", "_framer", "_gateway", "_is_write_paused", "_peer",
-        "_reads_broker", "_reads_client", "_session", "_task", "_transport", "_unread_since_ns",
-        "get_buffer",
+        "_address", "_broker", "_broker_side", "_deadline", "_ended", "_expiry", "_framer", "_gateway",
+        "_is_write_paused", "_peer", "_reads_broker", "_reads_client", "_session", "_task", "_transport",
+        "_unread_since_ns", "get_buffer",
     )  # fmt: skip
 
-    def __init__(self, gateway: "Gateway", broker: Broker, ports: BrokerPorts) -> None:
-        """Stand for `broker`, to a client of the listener with `ports`."""
+    def __init__(
+        self, gateway: "Gateway", broker: Broker, ports: BrokerPorts, mechanisms: tuple[Mechanism, ...]
+    ) -> None:
+        """Stand for `broker`, to a client of the listener with `ports`, which may authenticate by `mechanisms`."""
         self._gateway = gateway
         self._broker = broker
-        self._session = ClientSession(gateway.shared, Route(broker.node_id, broker.offered, ports))
+        self._session = ClientSession(
+            gateway.shared, Route(broker.node_id, broker.offered, ports, mechanisms)
+        )
         self._framer = Framer(gateway.limits.max_unauthenticated_frame_bytes)
         self.get_buffer = self._framer.get_buffer  # type: ignore[method-assign]  # no Python frame per read
         self._transport: asyncio.Transport | None = None
         self._broker_side: BrokerConnection | None = None
         self._task: asyncio.Task[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None
+        self._expiry: asyncio.TimerHandle | None = None
         self._is_write_paused = False
         self._reads_client = self._reads_broker = True
         self._unread_since_ns = [0, 0]
         self._ended = False
-        self._peer = "?"
+        self._address = self._peer = "?"
 
     # -- the client's socket
 
@@ -71,7 +78,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._transport = cast(asyncio.Transport, transport)
         set_up_socket(self._transport)
         address = self._transport.get_extra_info("peername")
-        self._peer = f"{address[0]}:{address[1]}" if address else "?"
+        if address:
+            self._address, self._peer = address[0], f"{address[0]}:{address[1]}"
         if not self._gateway.admit(self):
             self.end(CloseReason.TOO_MANY_CONNECTIONS, f"{self._gateway.limits.max_connections} are open")
             return
@@ -79,6 +87,33 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._deadline = asyncio.get_running_loop().call_later(
             timeout_ms / 1000, self._authentication_timed_out
         )
+        self._delay_after_failures()
+
+    def _delay_after_failures(self) -> None:
+        """Hear a client later from whose address authentication has just failed."""
+        gateway = self._gateway
+        delay_ms = gateway.failed_authentications.delay_ms(self._address, gateway.shared.sasl.now_ms())
+        if delay_ms:
+            self._session.hold_back()
+            asyncio.get_running_loop().call_later(delay_ms / 1000, self._hear)
+
+    def _hear(self) -> None:
+        """Feed what came during the delay, at most one read: after that the client was no longer read."""
+        if self._ended:
+            return
+        try:
+            self._session.let_go()
+        except SessionEnded as ended:
+            self.end(ended.reason, ended.detail)
+        except WireError as error:
+            self.end(*self._explain(error))
+        except Exception:
+            self._internal_error()
+        else:
+            if self._session.is_authenticated:
+                self._let_in()
+            self._flush()
+            self.update_reading()
 
     def buffer_updated(self, nbytes: int) -> None:
         """Feed what came to the session, frame by frame."""
@@ -180,6 +215,8 @@ class ClientConnection(asyncio.BufferedProtocol):
             if not is_read:
                 self._note_pause(side, True)
         self._cancel_deadline()
+        if self._expiry is not None:
+            self._expiry.cancel()
         if self._task is not None:
             self._task.cancel()
         self._log_end(reason, detail)
@@ -190,6 +227,8 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._transport.writelines(self._session.to_client)
             self._session.to_client.clear()
             if reason is CloseReason.AUTHENTICATION_FAILED:
+                now_ms = self._gateway.shared.sasl.now_ms()
+                self._gateway.failed_authentications.note(self._address, now_ms)
                 _set_reading(self._transport, False)
                 self._deadline = asyncio.get_running_loop().call_later(REFUSAL_DELAY_S, self._close)
             else:
@@ -260,6 +299,27 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._gateway.authenticated[account.tenant] += 1
         log.debug(
             "authenticated", peer=self._peer, tenant=account.tenant, principal=f"User:{account.username}"
+        )
+
+        if self._session.lifetime_left_ms() is not None:
+            self._follow_lifetime(self._session.authentications)
+
+    def _follow_lifetime(self, authentications: int) -> None:
+        """Let the session see whether its client should have authenticated again by now, which it may have.
+
+        Args:
+            authentications: how often it had when this was last looked at.
+        """
+        session = self._session
+        left_ms = session.lifetime_left_ms()
+        if session.authentications > authentications:
+            log.debug("authenticated_again", peer=self._peer, tenant=self.tenant)
+        elif not left_ms:
+            log.debug("authentication_expired", peer=self._peer, tenant=self.tenant)
+        # After the end a new authentication may still come, which then holds for the whole time.
+        wait_ms = left_ms or self._gateway.limits.max_reauth_ms
+        self._expiry = asyncio.get_running_loop().call_later(
+            wait_ms / 1000, self._follow_lifetime, session.authentications
         )
 
     def _authentication_timed_out(self) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import secrets
 import signal
 import time
 from collections import Counter
@@ -19,11 +20,13 @@ from bifrost.gateway.cluster import Cluster
 from bifrost.gateway.errors import BrokerError, StartError
 from bifrost.gateway.listener import Listener
 from bifrost.gateway.pauses import Pauses
-from bifrost.session.client_session import SharedState
+from bifrost.session.accounts import Account, Accounts
 from bifrost.session.close_reason import CloseReason
+from bifrost.session.failed_authentications import FailedAuthentications
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.lanes import NO_TENANT, Lanes
-from bifrost.session.sasl_server import Account
+from bifrost.session.sasl_server import SaslSettings
+from bifrost.session.shared_state import SharedState
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import TopicIds
@@ -64,18 +67,23 @@ class Gateway:
             )
             for tenant in config.tenants
         }
-        accounts = {
-            credential.username: Account(credential.username, tenant.name, credential.password)
-            for tenant, credential in config.credentials()
-        }
         plans = build_plans()
         self.shared = SharedState(
             plans=plans,
             lanes=Lanes(plans),
-            accounts=accounts,
+            sasl=SaslSettings(
+                accounts=_accounts(config),
+                new_nonce=lambda: secrets.token_urlsafe(24),
+                now_ms=now_ms,
+                max_reauth_ms=self.limits.max_reauth_ms,
+            ),
             namespaces=namespaces,
             fetch_sessions=FetchSessions(),
             max_in_flight_requests=self.limits.max_in_flight_requests,
+        )
+        # A delay must leave enough of the time that a client has to authenticate.
+        self.failed_authentications = FailedAuthentications(
+            min(self.limits.max_authentication_delay_ms, self.limits.authentication_timeout_ms // 2)
         )
         self._listeners = [Listener(one, self) for one in config.proxy.listener_sets]
         self._refresh_seconds = self.limits.metadata_refresh_ms / 1000
@@ -186,3 +194,16 @@ class Gateway:
         # One turn of the loop, so that the transports write what they have and close.
         await asyncio.sleep(0)
         log.info("stopped", ends={str(reason): count for reason, count in self.ends.items()})
+
+
+def _accounts(config: Config) -> Accounts:
+    accounts = [
+        Account(
+            credential.username,
+            tenant.name,
+            credential.password,
+            {verifier.mechanism: verifier for verifier in credential.verifiers},
+        )
+        for tenant, credential in config.credentials()
+    ]
+    return Accounts(accounts, key=os.urandom(32))

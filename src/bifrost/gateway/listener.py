@@ -35,6 +35,9 @@ class Listener:
             end=self._range.broker_port_range.end,
             broker_id_base=self._range.broker_id_base,
         )
+        possible = gateway.shared.sasl.accounts.mechanisms
+        wanted = listener_set.sasl_mechanisms or possible
+        self.mechanisms = tuple(one for one in dict.fromkeys(wanted) if one in possible)
         self._reserved: socket.socket | None = None
         self._servers: dict[int | None, asyncio.Server] = {}
         self._without_port: frozenset[int] = frozenset()
@@ -90,7 +93,8 @@ class Listener:
         def accept() -> asyncio.BaseProtocol:
             cluster = self._gateway.cluster
             broker = None if node_id is None else cluster.broker(node_id)
-            return ClientConnection(self._gateway, broker or cluster.any_broker(), self.ports)
+            broker = broker or cluster.any_broker()
+            return ClientConnection(self._gateway, broker, self.ports, self.mechanisms)
 
         self._servers[node_id] = await loop.create_server(accept, sock=bound, backlog=BACKLOG)
         what = "bootstrap" if node_id is None else f"broker {node_id}"

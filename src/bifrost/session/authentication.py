@@ -1,23 +1,28 @@
-"""Who is it? The part of a connection before its first request to a broker.
+"""Who is it? The part of a connection before its first request to a broker, and where it authenticates again.
 
-      UNAUTHENTICATED ──SaslHandshake v1──▶ HANDSHAKEN ──SaslAuthenticate──▶ authenticated
+      UNAUTHENTICATED ──SaslHandshake v1──▶ HANDSHAKEN ──SaslAuthenticate…──▶ authenticated
              │                                                                    ▲
-             └──────────SaslHandshake v0──▶ RAW_TOKEN ──a token without header────┘
+             └──────────SaslHandshake v0──▶ RAW_TOKEN ──tokens without header─────┘
 
 ApiVersions is answered in every state, everything else than what the drawing shows ends the connection. A failure is
-answered in the protocol's own words first (v0 has none: there the connection just closes).
+answered in the protocol's own words first (v0 has none: there the connection just closes). PLAIN takes one token, SCRAM
+two. Who authenticates again stays who it is, by the mechanism it used before (KIP-368).
 
-Source: KIP-43, KIP-152, KIP-255; SaslServerAuthenticator.
+Source: KIP-43, KIP-84, KIP-152, KIP-255, KIP-368; SaslServerAuthenticator.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
+from bifrost.config.verifiers import Mechanism
 from bifrost.filters.api_versions import OfferedVersions, is_valid
 from bifrost.filters.plan import Plan, Plans
+from bifrost.session.accounts import Account, AuthenticationFailed
 from bifrost.session.close_reason import CloseReason, SessionEnded
-from bifrost.session.sasl_server import MECHANISMS, Account, AuthenticationFailed, authenticate_plain
+from bifrost.session.refusal import build_refusal
+from bifrost.session.sasl_server import SaslExchange, SaslSettings, new_exchange
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import decode, encode
@@ -28,9 +33,6 @@ from bifrost.wire.messages import ApiVersionsResponse, SaslAuthenticateResponse,
 _NAMED_SOFTWARE = 3
 """ApiVersions version from which clients say what they are (KIP-511)."""
 
-_EMPTY_TOKEN = bytes(4)
-"""What PLAIN has to say after SaslHandshake v0: a token of length 0, no header."""
-
 
 class _State(Enum):
     UNAUTHENTICATED = auto()
@@ -38,14 +40,41 @@ class _State(Enum):
     RAW_TOKEN = auto()
 
 
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """What a client has proved: who it is, and how."""
+
+    account: Account
+    mechanism: Mechanism
+
+
 class Authentication:
     """The SASL exchange of one connection."""
 
-    def __init__(self, plans: Plans, accounts: Mapping[str, Account], offered: OfferedVersions) -> None:
-        """Begin; `accounts` by user name."""
+    def __init__(
+        self,
+        plans: Plans,
+        settings: SaslSettings,
+        offered: OfferedVersions,
+        mechanisms: Sequence[Mechanism],
+        before: Proven | None = None,
+    ) -> None:
+        """Begin.
+
+        Args:
+            plans: how the messages are read and written.
+            settings: what all authentications have in common.
+            offered: the versions that the client is told.
+            mechanisms: those that this connection may use.
+            before: what the client proved when it authenticates again.
+        """
         self._plans = plans
-        self._accounts = accounts
+        self._settings = settings
         self._offered = offered
+        self._mechanisms = mechanisms
+        self._before = before
+        self._mechanism = Mechanism.PLAIN
+        self._exchange: SaslExchange | None = None
         self._state = _State.UNAUTHENTICATED
         self._answers: list[bytes] = []
 
@@ -54,43 +83,52 @@ class Authentication:
         taken, self._answers = self._answers, []
         return taken
 
-    def receive(self, frame: bytes | memoryview) -> Account | None:
-        """Handle one frame; return the account once the client has proved it.
+    def receive(self, frame: bytes | memoryview) -> Proven | None:
+        """Handle one frame; return what the client has proved once it has.
 
         Raises:
             SessionEnded: the exchange failed, or the client asked for something else.
             WireError: the client broke the protocol.
         """
         if self._state is _State.RAW_TOKEN:
-            account = self._authenticate(bytes(frame), lambda _message: None)
-            self._answers.append(_EMPTY_TOKEN)
-            return account
+            answer, proven = self._respond(bytes(frame), lambda _message: None)
+            self._answers.append(len(answer).to_bytes(4, "big") + answer)
+            return proven
         header = headers.read_request_header(frame)
+        is_first = self._state is _State.UNAUTHENTICATED
+        if is_first and self._before is not None and header.api_key != ApiKey.SASL_HANDSHAKE:
+            detail = (
+                f"{api_name(header.api_key)} after {self._settings.max_reauth_ms} ms without authentication"
+            )
+            raise SessionEnded(CloseReason.SESSION_EXPIRED, detail)
         match header.api_key:
             case ApiKey.API_VERSIONS:
                 self._answers.append(answer_api_versions(self._plans, self._offered, header, frame))
-            case ApiKey.SASL_HANDSHAKE:
+            case ApiKey.SASL_HANDSHAKE if is_first:
                 self._handshake(header, frame)
-            case ApiKey.SASL_AUTHENTICATE if self._state is _State.HANDSHAKEN:
+            case ApiKey.SASL_AUTHENTICATE if not is_first:
                 return self._token(header, frame)
             case _:
-                detail = f"{api_name(header.api_key)} before SASL authentication"
-                raise SessionEnded(CloseReason.NOT_AUTHENTICATED, detail)
+                when = "before SASL authentication" if is_first else "during SASL authentication"
+                raise SessionEnded(CloseReason.NOT_AUTHENTICATED, f"{api_name(header.api_key)} {when}")
         return None
 
     def _handshake(self, header: headers.RequestHeader, frame: bytes | memoryview) -> None:
         plan, request = _decode_own(self._plans, header, frame)
-        if request.mechanism not in MECHANISMS:
+        names = [str(one) for one in self._mechanisms]
+        if request.mechanism not in names:
             error = ErrorCode.UNSUPPORTED_SASL_MECHANISM
-            response = SaslHandshakeResponse(error_code=error, mechanisms=list(MECHANISMS))
+            response = SaslHandshakeResponse(error_code=error, mechanisms=names)
             self._answers.append(encode_answer(header.correlation_id, plan, response))
-            detail = f"the client wants another SASL mechanism than {', '.join(MECHANISMS)}"
+            detail = f"the client wants another SASL mechanism than {', '.join(names)}"
             raise SessionEnded(CloseReason.AUTHENTICATION_FAILED, detail)
-        response = SaslHandshakeResponse(mechanisms=list(MECHANISMS))
+        response = SaslHandshakeResponse(mechanisms=names)
         self._answers.append(encode_answer(header.correlation_id, plan, response))
+        self._mechanism = Mechanism(request.mechanism)
+        self._exchange = new_exchange(self._mechanism, self._settings, is_again=self._before is not None)
         self._state = _State.RAW_TOKEN if header.api_version == 0 else _State.HANDSHAKEN
 
-    def _token(self, header: headers.RequestHeader, frame: bytes | memoryview) -> Account:
+    def _token(self, header: headers.RequestHeader, frame: bytes | memoryview) -> Proven | None:
         plan, request = _decode_own(self._plans, header, frame)
 
         def refuse(message: str) -> None:
@@ -98,16 +136,44 @@ class Authentication:
             response = SaslAuthenticateResponse(error_code=error, error_message=message)
             self._answers.append(encode_answer(header.correlation_id, plan, response))
 
-        account = self._authenticate(request.auth_bytes, refuse)
-        self._answers.append(encode_answer(header.correlation_id, plan, SaslAuthenticateResponse()))
-        return account
+        answer, proven = self._respond(request.auth_bytes, refuse)
+        lifetime_ms = 0 if proven is None else self._settings.max_reauth_ms
+        response = SaslAuthenticateResponse(auth_bytes=answer, session_lifetime_ms=lifetime_ms)
+        self._answers.append(encode_answer(header.correlation_id, plan, response))
+        return proven
 
-    def _authenticate(self, token: bytes, refuse: Callable[[str], None]) -> Account:
+    def _respond(self, token: bytes, refuse: Callable[[str], None]) -> tuple[bytes, Proven | None]:
+        """Give a token to the exchange; return the answer, and what is proved if that was the last one."""
+        assert self._exchange is not None
         try:
-            return authenticate_plain(token, self._accounts)
+            self._check_mechanism()
+            answer = self._exchange.respond(token)
+            account = self._exchange.account
+            if account is None:
+                return answer, None
+            self._check_principal(account)
         except AuthenticationFailed as failure:
             refuse(str(failure))
-            raise SessionEnded(CloseReason.AUTHENTICATION_FAILED, "wrong user name or password") from None
+            raise SessionEnded(CloseReason.AUTHENTICATION_FAILED, failure.detail) from None
+        return answer, Proven(account, self._mechanism)
+
+    def _check_mechanism(self) -> None:
+        """Refuse another mechanism than before, as ReauthInfo.saslMechanismUnchanged does."""
+        if self._before is not None and self._mechanism is not self._before.mechanism:
+            text = (
+                f"SASL mechanism '{self._mechanism}' requested by client is not supported for re-authentication "
+                f"of mechanism '{self._before.mechanism}'"
+            )
+            raise AuthenticationFailed(text, text)
+
+    def _check_principal(self, account: Account) -> None:
+        """Refuse another user than before, as ReauthInfo.ensurePrincipalUnchanged does."""
+        if self._before is not None and account.username != self._before.account.username:
+            text = (
+                f"Cannot change principals during re-authentication from User.{self._before.account.username}: "
+                f"User.{account.username}"
+            )
+            raise AuthenticationFailed(text, "the client authenticated again as another user")
 
 
 def answer_api_versions(
@@ -125,6 +191,31 @@ def answer_api_versions(
     else:
         response = offered.response(header.api_version)
     return encode_answer(header.correlation_id, plan, response)
+
+
+def answer_here(
+    plans: Plans, offered: OfferedVersions, header: headers.RequestHeader, frame: bytes | memoryview
+) -> bytes:
+    """Return the answer to what an authenticated client may ask and no broker is asked.
+
+    That is ApiVersions, SASL when there is no need to authenticate again, and whatever is not served.
+
+    Raises:
+        SessionEnded: the response has no place for an error.
+        WireError: the client broke the protocol.
+    """
+    if header.api_key == ApiKey.API_VERSIONS:
+        return answer_api_versions(plans, offered, header, frame)
+    plan = plans.plan_for(header.api_key, header.api_version)
+    if plan is not None and header.api_key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):
+        is_handshake = header.api_key == ApiKey.SASL_HANDSHAKE
+        response: type[Message] = SaslHandshakeResponse if is_handshake else SaslAuthenticateResponse
+        return encode_answer(header.correlation_id, plan, response(error_code=ErrorCode.ILLEGAL_SASL_STATE))
+    refusal = build_refusal(header.api_key, header.api_version, header.correlation_id)
+    if refusal is None:
+        detail = f"{api_name(header.api_key)} v{header.api_version} is not served"
+        raise SessionEnded(CloseReason.UNSUPPORTED, detail)
+    return refusal
 
 
 def encode_answer(correlation_id: int, plan: Plan, response: Message) -> bytes:

@@ -1,7 +1,8 @@
 """One client connection, without its socket: frames in, frames out, to both sides.
 
 Until it is authenticated a client only gets answers that the gateway makes itself (authentication.py); then its
-requests go to the one broker that its connection stands for, rewritten, and that broker's answers come back.
+requests go to the one broker that its connection stands for, rewritten, and that broker's answers come back. Where an
+authentication holds for a time only, the same exchange comes again later, after the answers to all requests before it.
 
 The shell (gateway/client_connection.py) feeds frames in, then writes what stands in `to_client` and `to_broker`.
 Nothing here does I/O. When a topic ID must be looked up, `lookup` names it: the shell asks the broker and calls
@@ -10,24 +11,26 @@ so no more can come than it had read.
 """
 
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from bifrost.filters import namespace as translation
-from bifrost.filters.api_versions import OfferedVersions
 from bifrost.filters.fetch import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, session_not_found
 from bifrost.filters.filter import Exchange, Scope
-from bifrost.filters.plan import Plan, Plans
-from bifrost.session.authentication import Authentication, answer_api_versions, api_name, encode_answer
+from bifrost.filters.plan import Plan
+from bifrost.session.accounts import Account
+from bifrost.session.authentication import (
+    Authentication,
+    Proven,
+    answer_here,
+    api_name,
+    encode_answer,
+)
 from bifrost.session.close_reason import CloseReason, SessionEnded
-from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.in_flight import Buffer, InFlight
-from bifrost.session.lanes import NO_TENANT, Lanes
-from bifrost.session.refusal import build_refusal
-from bifrost.session.sasl_server import Account
-from bifrost.tenancy.brokers import BrokerPorts
-from bifrost.tenancy.namespace import Namespace
+from bifrost.session.lanes import NO_TENANT
+from bifrost.session.session_lifetime import SessionLifetime
+from bifrost.session.shared_state import Route, SharedState
+from bifrost.session.tries import Tries
 from bifrost.tenancy.topic_ids import MAX_LOOK_UP
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
@@ -42,9 +45,7 @@ from bifrost.wire.engine import (
     prune,
     rewrite,
 )
-from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
-from bifrost.wire.messages import SaslAuthenticateResponse, SaslHandshakeResponse
 
 MAX_DECODED_REQUEST_BYTES = 8 * 1024 * 1024
 """Decoded, a request of many tiny structs takes up to 25 times its size in memory. Large requests carry records,
@@ -52,31 +53,6 @@ and those are rewritten in place; admin requests of this size name a hundred tho
 
 _PRUNED_FROM_BYTES = 4096
 """What is smaller is decoded as fast as it is pruned."""
-
-MAX_TRIES = 3
-"""Times a message is tried again after a look-up. One is enough, unless so many IDs are asked for at once by
-everybody that those of this message are forgotten in between."""
-
-
-@dataclass(frozen=True, slots=True)
-class SharedState:
-    """What all sessions of a gateway have in common."""
-
-    plans: Plans
-    lanes: Lanes
-    accounts: Mapping[str, Account]
-    namespaces: Mapping[str, Namespace]
-    fetch_sessions: FetchSessions
-    max_in_flight_requests: int
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """The broker a connection stands for."""
-
-    node_id: int
-    offered: OfferedVersions
-    ports: BrokerPorts
 
 
 class ClientSession:
@@ -86,13 +62,18 @@ class ClientSession:
         """Start unauthenticated, towards the broker that `route` names."""
         self._shared = shared
         self._route = route
-        self._authentication = Authentication(shared.plans, shared.accounts, route.offered)
+        self._proven: Proven | None = None
+        self._authentication: Authentication | None = self._new_authentication()
+        """What the client's frames go to while it has to authenticate, for the first time or again."""
+        self._lifetime = SessionLifetime(shared.sasl)
+        self.authentications = 0
+        """How often the client has authenticated."""
+        self._max_in_flight = shared.max_in_flight_requests
         self._lanes: dict[int, Lane] = {}
         self._in_flight = InFlight()
         self._held_requests: deque[bytes] = deque()
         self._held_responses: deque[bytes] = deque()
-        self._tries = 0
-        self.account: Account | None = None
+        self._tries = Tries()
         self.to_client: list[Buffer] = []
         self.to_broker: list[Buffer] = []
         self.lookup: frozenset[bytes] = frozenset()
@@ -101,9 +82,25 @@ class ClientSession:
     # -- what the shell calls
 
     @property
+    def account(self) -> Account | None:
+        """Who the client is, once it has proved it."""
+        return None if self._proven is None else self._proven.account
+
+    @property
     def is_authenticated(self) -> bool:
         """Whether the client has said who it is."""
-        return self.account is not None
+        return self._proven is not None
+
+    def lifetime_left_ms(self) -> int | None:
+        """Return how long the client may go on without authenticating again, None for ever.
+
+        At 0 nothing but a new authentication is taken from it any more. Ask again after that time, for it may have
+        authenticated meanwhile.
+        """
+        left_ms = self._lifetime.left_ms
+        if left_ms == 0 and self._authentication is None:
+            self._authentication = self._new_authentication()
+        return left_ms
 
     @property
     def is_holding(self) -> bool:
@@ -120,6 +117,19 @@ class ClientSession:
         """Requests that have no answer yet."""
         return len(self._in_flight)
 
+    def hold_back(self) -> None:
+        """Take nothing from a new client until `let_go`; the shell stops reading it when something has come."""
+        self._max_in_flight = 0
+
+    def let_go(self) -> None:
+        """Take what came meanwhile, and go on.
+
+        Raises:
+            SessionEnded, WireError: as when frames are received.
+        """
+        self._max_in_flight = self._shared.max_in_flight_requests
+        self._release_requests()
+
     def receive_from_client(self, frame: bytes | memoryview) -> None:
         """Handle one frame from the client, without its length field.
 
@@ -127,8 +137,8 @@ class ClientSession:
             SessionEnded: the connection is to be closed.
             WireError: the client broke the protocol.
         """
-        if self.account is None:
-            self._before_authentication(frame)
+        if self._authentication is not None and not self.is_holding:
+            self._authenticate(self._authentication, frame)
         elif self.is_holding:
             self._held_requests.append(bytes(frame))
         elif not forward_request(
@@ -163,25 +173,41 @@ class ClientSession:
         self.lookup = frozenset()
         while self._held_responses and not self.lookup:
             self._response(self._held_responses.popleft())
-            self._count_tries()
+            self._tries.count(needs_another=bool(self.lookup))
         if not self.lookup:
             self._release_requests()
 
-    # -- before authentication
+    # -- authentication
 
-    def _before_authentication(self, frame: bytes | memoryview) -> None:
+    def _new_authentication(self) -> Authentication:
+        shared, route = self._shared, self._route
+        return Authentication(shared.plans, shared.sasl, route.offered, route.mechanisms, self._proven)
+
+    def _authenticate(self, authentication: Authentication, frame: bytes | memoryview) -> None:
+        if self._in_flight.queue:
+            # As a broker, which takes the next request when the one before is answered.
+            self._max_in_flight = 1
+            self._held_requests.appendleft(bytes(frame))
+            return
         api_key = int.from_bytes(frame[:2], "big")
-        traffic = self._shared.lanes.traffic(NO_TENANT, api_key if api_key in _OWN_APIS else None)
+        tenant = NO_TENANT if self._proven is None else self._proven.account.tenant
+        traffic = self._shared.lanes.traffic(tenant, api_key if api_key in _OWN_APIS else None)
         traffic.receive(4 + len(frame))
         try:
-            account = self._authentication.receive(frame)
+            proven = authentication.receive(frame)
         finally:
-            answers = self._authentication.take_answers()
+            answers = authentication.take_answers()
             traffic.send(sum(map(len, answers)))
             self.to_client += answers
-        if account is not None:
-            self.account = account
-            self._namespace = self._shared.namespaces[account.tenant]
+        if proven is None:
+            return
+        self.authentications += 1
+        self._lifetime.begin(is_again=self._proven is not None)
+        self._authentication = None
+        self._max_in_flight = self._shared.max_in_flight_requests
+        if self._proven is None:
+            self._proven = proven
+            self._namespace = self._shared.namespaces[proven.account.tenant]
             self._scope = Scope(self._namespace, self._route.ports)
             self._to_physical, self._to_virtual = self._namespace.to_physical, self._namespace.to_virtual
 
@@ -189,19 +215,16 @@ class ClientSession:
 
     @property
     def _is_full(self) -> bool:
-        return len(self._in_flight.queue) >= self._shared.max_in_flight_requests
+        return len(self._in_flight.queue) >= self._max_in_flight
 
     def _release_requests(self) -> None:
         while self._held_requests and not self.lookup and not self._is_full:
-            self._request(self._held_requests.popleft())
-            self._count_tries()
-
-    def _count_tries(self) -> None:
-        """Called after a held message was tried again: it went on, or it needs another look-up."""
-        self._tries = self._tries + 1 if self.lookup else 0
-        if self._tries > MAX_TRIES:
-            detail = f"one message still names unknown topic IDs after {MAX_TRIES} look-ups"
-            raise SessionEnded(CloseReason.TOO_MANY_TOPIC_IDS, detail)
+            frame = self._held_requests.popleft()
+            if self._authentication is None:
+                self._request(frame)
+            else:
+                self._authenticate(self._authentication, frame)
+            self._tries.count(needs_another=bool(self.lookup))
 
     def _lane_of(self, header: headers.RequestHeader) -> Lane | None:
         key = (header.api_key, header.api_version)
@@ -305,31 +328,19 @@ class ClientSession:
             return True
         return self._shared.fetch_sessions.is_owned(self._route.node_id, session_id, self._namespace.tenant)
 
-    def _answer_own(
-        self, header: headers.RequestHeader, lane: Lane | None, frame: bytes | memoryview
-    ) -> None:
+    def _answer_own(self, header: headers.RequestHeader, lane: Lane | None, frame: Buffer) -> None:
         """Answer what never goes to the broker once the client is authenticated."""
-        if header.api_key == ApiKey.API_VERSIONS:
-            answer = answer_api_versions(self._shared.plans, self._route.offered, header, frame)
-            self._send_own(self._traffic(ApiKey.API_VERSIONS), frame, answer)
-        elif lane is not None:
-            response_class = (
-                SaslHandshakeResponse if header.api_key == ApiKey.SASL_HANDSHAKE else SaslAuthenticateResponse
-            )
-            refused = response_class(error_code=ErrorCode.ILLEGAL_SASL_STATE)
-            self._answer(header.correlation_id, lane, frame, refused)
-        else:
-            refusal = build_refusal(header.api_key, header.api_version, header.correlation_id)
-            if refusal is None:
-                name = api_name(header.api_key)
-                raise SessionEnded(CloseReason.UNSUPPORTED, f"{name} v{header.api_version} is not served")
-            self._send_own(self._traffic(None), frame, refusal)
+        if header.api_key == ApiKey.SASL_HANDSHAKE and lane is not None and self._lifetime.may_renew:
+            self._authentication = self._new_authentication()
+            self._authenticate(self._authentication, frame)
+            return
+        own = header.api_key if header.api_key in _OWN_APIS else None
+        traffic = self._shared.lanes.traffic(self._namespace.tenant, own)
+        answer = answer_here(self._shared.plans, self._route.offered, header, frame)
+        self._send_own(traffic, frame, answer)
 
     def _answer(self, correlation_id: int, lane: Lane, frame: bytes | memoryview, response: Message) -> None:
         self._send_own(lane.traffic, frame, encode_answer(correlation_id, lane.plan, response))
-
-    def _traffic(self, api_key: int | None) -> Traffic:
-        return self._shared.lanes.traffic(self._namespace.tenant, api_key)
 
     def _send_own(self, traffic: Traffic, frame: bytes | memoryview, answer: bytes) -> None:
         """Give the gateway's own answer to a request, after those to the requests before it."""

@@ -13,6 +13,8 @@ class CloseReason(StrEnum):
     AUTHENTICATION_TIMEOUT = "authentication_timeout"
     NOT_AUTHENTICATED = "not_authenticated"
     """A request came before authentication."""
+    SESSION_EXPIRED = "session_expired"
+    """A request came after `max_reauth_ms` without a new authentication."""
     TLS_ON_PLAINTEXT = "tls_on_plaintext"
     HTTP = "http"
     FRAME_TOO_LARGE = "frame_too_large"

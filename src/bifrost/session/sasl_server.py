@@ -1,53 +1,78 @@
-"""The server side of SASL/PLAIN (RFC 4616): who is it?
+"""The server side of a SASL exchange: who is it?
 
-message := [authzid] NUL authcid NUL passwd        (UTF-8)
+PLAIN (RFC 4616), one token:
+
+    message := [authzid] NUL authcid NUL passwd        (UTF-8)
+
+SCRAM is scram_server.py. A failure never says which part was wrong.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
-from bifrost.config.secrets import Secret
-
-MECHANISMS = ("PLAIN",)
+from bifrost.config.verifiers import Mechanism
+from bifrost.session.accounts import OTHER_AUTHORIZATION_ID, Account, Accounts, AuthenticationFailed
+from bifrost.session.scram_server import ScramServer
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """One credential: whose namespace it opens, and with what."""
+class SaslSettings:
+    """What the authentications of a gateway have in common."""
 
-    username: str
-    tenant: str
-    password: Secret
+    accounts: Accounts
+    new_nonce: Callable[[], str]
+    """Makes the server's part of a nonce: printable ASCII without a comma, never the same twice."""
 
-
-class AuthenticationFailed(Exception):
-    """The exchange failed. The text is for the client, as Kafka words it, and never says which part was wrong."""
-
-
-_UNKNOWN_USER = Secret(b"nobody has this password, since no account refers to it")
+    now_ms: Callable[[], int]
+    max_reauth_ms: int = 0
+    """Time after which a client must authenticate again; 0: never."""
 
 
-def authenticate_plain(token: bytes, accounts: Mapping[str, Account]) -> Account:
-    """Return the account that a PLAIN token proves.
+class SaslExchange(Protocol):
+    """One mechanism's exchange with one client."""
 
-    Args:
-        token: what the client sent, at most a frame.
-        accounts: by user name.
-    Raises:
-        AuthenticationFailed: malformed token, unknown user, wrong password, or an authorization ID of somebody else.
-    Source: RFC 4616; PlainSaslServer.
-    """
-    parts = token.split(b"\0")
-    if len(parts) != 3:
-        raise AuthenticationFailed("Invalid SASL/PLAIN response: expected 3 tokens")
-    authorization_id, username, password = parts
-    account = accounts.get(username.decode("utf-8", "replace"))
-    # An unknown user costs the same comparison as a known one.
-    matches = (_UNKNOWN_USER if account is None else account.password).matches(password)
-    if account is None or not matches:
-        raise AuthenticationFailed("Authentication failed: Invalid username or password")
-    if authorization_id and authorization_id != username:
-        raise AuthenticationFailed(
-            "Authentication failed: Client requested an authorization id that is different from username"
-        )
-    return account
+    account: Account | None
+    """Set once the client has proved it."""
+
+    def respond(self, token: bytes) -> bytes:
+        """Answer the client's next token; the one that proves the account is answered as well.
+
+        Raises:
+            AuthenticationFailed: the exchange is over.
+        """
+
+
+class PlainServer:
+    """PLAIN: one token, with name and password."""
+
+    def __init__(self, accounts: Accounts) -> None:
+        """Wait for the token."""
+        self._accounts = accounts
+        self.account: Account | None = None
+
+    def respond(self, token: bytes) -> bytes:
+        """Answer the token with nothing.
+
+        Raises:
+            AuthenticationFailed: malformed token, unknown user, wrong password, or an authorization ID of another.
+        Source: RFC 4616; PlainSaslServer.
+        """
+        parts = token.split(b"\0")
+        if len(parts) != 3:
+            raise AuthenticationFailed("Invalid SASL/PLAIN response: expected 3 tokens")
+        authorization_id, username, password = parts
+        account = self._accounts.matching(username.decode("utf-8", "replace"), password)
+        if account is None:
+            raise AuthenticationFailed("Authentication failed: Invalid username or password")
+        if authorization_id and authorization_id != username:
+            raise AuthenticationFailed(OTHER_AUTHORIZATION_ID)
+        self.account = account
+        return b""
+
+
+def new_exchange(mechanism: Mechanism, settings: SaslSettings, *, is_again: bool = False) -> SaslExchange:
+    """Begin an exchange; `is_again` when the client authenticates again."""
+    if mechanism is Mechanism.PLAIN:
+        return PlainServer(settings.accounts)
+    return ScramServer(mechanism, settings.accounts, settings.new_nonce(), is_again=is_again)

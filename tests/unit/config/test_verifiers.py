@@ -1,10 +1,13 @@
+import base64
 import pickle
 import re
 import time
 from base64 import b64decode
 
 import pytest
+from pydantic import ValidationError
 
+from bifrost.config.model import Auth, Credential, Tenant
 from bifrost.config.verifiers import (
     MAX_ITERATIONS,
     MIN_ITERATIONS,
@@ -150,6 +153,27 @@ def test_an_imitation_of_a_salt_of_kafkas_looks_like_one() -> None:
 
     assert re.fullmatch(b"[0-9a-z]{25}", salt)
     assert salt != kafkas.salt
+
+
+def test_no_way_of_printing_shows_a_key() -> None:
+    user = Credential(username="acme", scram_file="acme.scram", verifiers=(RFC, LONG))
+    tenant = Tenant(name="acme", auth=Auth(credentials=(user,)))
+
+    printed = [repr(RFC), str(RFC), f"{RFC}", repr([RFC]), repr(user), str(tenant)]
+    printed += [repr(tenant.model_dump()), tenant.model_dump_json()]
+
+    assert printed[:3] == ["ScramVerifier(SCRAM-SHA-256, ***)"] * 3
+    for secret in (RFC.stored_key, RFC.server_key, RFC.salt):
+        shown = (repr(secret)[2:-1], base64.b64encode(secret).decode(), secret.hex())
+        assert not any(one in text for one in shown for text in printed)
+    assert "***" in printed[-1]
+
+
+def test_the_model_refuses_a_plain_value_without_repeating_it() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Credential.model_validate({"username": "acme", "scram_file": "x", "verifiers": (RFC.to_line(),)})
+
+    assert "stored_key" not in str(caught.value)
 
 
 def test_every_mechanism_but_plain_has_its_hash() -> None:

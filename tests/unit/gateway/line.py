@@ -6,15 +6,17 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from bifrost.config.model import Limits
+from bifrost.config.verifiers import Mechanism
 from bifrost.gateway.broker_connection import BrokerConnection
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.cluster import Broker
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.pauses import Pauses
 from bifrost.session.close_reason import CloseReason
+from bifrost.session.failed_authentications import FailedAuthentications
 from support import messages
 from support.fake_transport import FakeTransport, framed, receive
-from support.playbook import request_frame
+from support.playbook import request_frame, response_frame
 from support.stage import PORTS, Stage, authenticate, handshake, plain_token
 
 HEARTBEAT = messages.HeartbeatRequest(group_id="g")
@@ -57,6 +59,7 @@ class FakeGateway:
         self.ends: Counter[CloseReason] = Counter()
         self.authenticated: Counter[str] = Counter()
         self.pauses = Pauses()
+        self.failed_authentications = FailedAuthentications(self.limits.max_authentication_delay_ms)
 
     def admit(self, connection: ClientConnection) -> bool:
         if len(self.connections) >= self.limits.max_connections:
@@ -78,7 +81,7 @@ class Line:
         self.gateway = gateway
         self.client = FakeTransport()
         self.broker: FakeTransport | None = None
-        self.connection = ClientConnection(gateway, gateway.cluster.broker(1), PORTS)
+        self.connection = ClientConnection(gateway, gateway.cluster.broker(1), PORTS, (Mechanism.PLAIN,))
         self.connection.connection_made(self.client)
         self._correlation_id = 0
 
@@ -97,6 +100,12 @@ class Line:
         """Let the broker send frames."""
         receive(self.broker_side, framed(*frames))
 
+    def answer_heartbeat(self) -> None:
+        """Let the broker answer the oldest heartbeat."""
+        [frame] = self.broker_side.transport.take_frames()[:1]
+        correlation_id = int.from_bytes(frame[4:8], "big")
+        self.answer(response_frame(messages.HeartbeatResponse(), 4, correlation_id))
+
     @property
     def broker_side(self) -> BrokerConnection:
         side = self.connection._broker_side
@@ -106,7 +115,7 @@ class Line:
 
 def played(scenario: Callable[[FakeGateway], Awaitable[None]], **limits: int) -> FakeGateway:
     """Play a scenario in an event loop of its own; give the gateway as it was left."""
-    gateway = FakeGateway(Stage(), **limits)
+    gateway = FakeGateway(Stage(max_reauth_ms=limits.get("max_reauth_ms", 0)), **limits)
     asyncio.run(scenario(gateway))
     return gateway
 

@@ -6,6 +6,7 @@ import pytest
 
 from bifrost.config.model import Config
 from bifrost.config.secrets import Secret
+from bifrost.config.verifiers import Mechanism, ScramVerifier
 from bifrost.gateway.gateway import Gateway, now_ms
 from bifrost.session.close_reason import CloseReason
 
@@ -55,14 +56,60 @@ def test_every_tenant_has_its_namespace(gateway: Gateway) -> None:
 
 
 def test_every_user_has_an_account_of_its_tenant(gateway: Gateway) -> None:
-    accounts = gateway.shared.accounts
+    accounts = gateway.shared.sasl.accounts
 
-    assert {name: account.tenant for name, account in accounts.items()} == {
-        "acme": "acme",
-        "acme-2": "acme",
-        "globex": "globex",
+    tenants = {user: "globex" if user == "globex" else "acme" for user in ("acme", "acme-2", "globex")}
+    for user, tenant in tenants.items():
+        account = accounts.matching(user, user.encode())
+        assert account is not None
+        assert account.tenant == tenant
+    assert accounts.matching("acme", b"acme-2") is None
+
+
+def test_verifiers_are_those_of_the_configuration() -> None:
+    verifier = ScramVerifier.derive(Mechanism.SCRAM_SHA_512, b"pw", b"salt of sixteen.", 4096)
+    user = {"username": "initech", "scram_file": "f", "verifiers": (verifier,)}
+    tenant = {"name": "initech", "auth": {"credentials": [user]}}
+    gateway = Gateway(Config.model_validate({**CONFIG, "tenants": [tenant]}))
+
+    accounts = gateway.shared.sasl.accounts
+
+    assert accounts.mechanisms == (Mechanism.PLAIN, Mechanism.SCRAM_SHA_512)
+    assert accounts.verifier("initech", Mechanism.SCRAM_SHA_512)[1] is verifier
+    assert accounts.matching("initech", b"pw") is not None
+
+
+def test_nonces_differ_and_are_what_scram_may_carry(gateway: Gateway) -> None:
+    nonces = {gateway.shared.sasl.new_nonce() for _ in range(50)}
+
+    assert len(nonces) == 50
+    assert all(nonce.isascii() and nonce.isprintable() and "," not in nonce for nonce in nonces)
+    assert all(len(nonce) >= 24 for nonce in nonces)
+
+
+def test_two_gateways_make_other_salts_for_who_does_not_exist() -> None:
+    verifier = ScramVerifier.derive(Mechanism.SCRAM_SHA_256, b"pw", b"salt of sixteen.", 4096)
+    user = {"username": "initech", "scram_file": "f", "verifiers": (verifier,)}
+    tenant = {"name": "initech", "auth": {"credentials": [user]}}
+    config = Config.model_validate({**CONFIG, "tenants": [tenant]})
+
+    salts = {
+        Gateway(config).shared.sasl.accounts.verifier("nobody", Mechanism.SCRAM_SHA_256)[1].salt
+        for _ in range(2)
     }
-    assert accounts["acme-2"].password.matches(b"acme-2")
+
+    assert len(salts) == 2
+
+
+@pytest.mark.parametrize(("longest_ms", "delay_ms"), [(1_000, 1_000), (60_000, 2_500), (0, 0)])
+def test_a_delay_leaves_half_of_the_time_to_authenticate(longest_ms: int, delay_ms: int) -> None:
+    limits = {"max_authentication_delay_ms": longest_ms, "authentication_timeout_ms": 5_000}
+    gateway = Gateway(Config.model_validate({**CONFIG, "proxy": {**CONFIG["proxy"], "limits": limits}}))
+
+    for _ in range(20):
+        gateway.failed_authentications.note("192.0.2.1", 0)
+
+    assert gateway.failed_authentications.delay_ms("192.0.2.1", 0) == delay_ms
 
 
 def test_limits_are_those_of_the_configuration(gateway: Gateway) -> None:

@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from bifrost.config.model import BrokerPortRange, ListenerSet, PortRange
+from bifrost.config.verifiers import Mechanism, ScramVerifier
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.listener import Listener
+from bifrost.session.accounts import Account, Accounts
+from bifrost.session.sasl_server import SaslSettings
+from support.stage import Stage
 
 LISTENER_SET = ListenerSet(
     name="plaintext",
@@ -23,9 +27,10 @@ LISTENER_SET = ListenerSet(
 )
 
 
-def listener(*node_ids: int) -> Listener:
-    gateway: Any = SimpleNamespace(cluster=SimpleNamespace(node_ids=frozenset(node_ids)))
-    return Listener(LISTENER_SET, gateway)
+def listener(*node_ids: int, listener_set: ListenerSet = LISTENER_SET) -> Listener:
+    cluster = SimpleNamespace(node_ids=frozenset(node_ids))
+    gateway: Any = SimpleNamespace(cluster=cluster, shared=Stage().shared)
+    return Listener(listener_set, gateway)
 
 
 def test_ports_are_those_of_the_configuration() -> None:
@@ -37,6 +42,24 @@ def test_ports_are_those_of_the_configuration() -> None:
         9095,
         None,
     )
+
+
+def test_mechanisms_are_those_of_the_configuration_or_all_that_the_credentials_allow() -> None:
+    some = LISTENER_SET.model_copy(update={"sasl_mechanisms": (Mechanism.SCRAM_SHA_512, Mechanism.PLAIN)})
+
+    assert listener().mechanisms == tuple(Mechanism)
+    assert listener(listener_set=some).mechanisms == (Mechanism.SCRAM_SHA_512, Mechanism.PLAIN)
+
+
+def test_a_mechanism_that_nobody_can_use_is_not_offered() -> None:
+    verifier = ScramVerifier.derive(Mechanism.SCRAM_SHA_256, b"pw", b"salt of sixteen.", 4096)
+    only = Account("acme", "acme", None, {verifier.mechanism: verifier})
+    sasl = SaslSettings(Accounts([only], key=b""), new_nonce=str, now_ms=lambda: 0)
+    gateway: Any = SimpleNamespace(shared=SimpleNamespace(sasl=sasl))
+
+    some = LISTENER_SET.model_copy(update={"sasl_mechanisms": tuple(Mechanism)})
+
+    assert Listener(some, gateway).mechanisms == (Mechanism.PLAIN, Mechanism.SCRAM_SHA_256)
 
 
 @pytest.mark.parametrize(

@@ -159,11 +159,23 @@ def test_an_unknown_api_before_authentication_ends_the_connection(stage: Stage) 
 def test_an_unknown_version_of_a_handshake_ends_the_connection(stage: Stage, message, version: int) -> None:
     frame = bytearray(request_frame(message, 1, 1))
     frame[2:4] = version.to_bytes(2, "big")
-    book = stage.play(tenant=None) >> client_sends(handshake(), 1) << to_client(MECHANISMS)
+    book = stage.play(tenant=None)
+    if message != handshake():
+        book >> client_sends(handshake(), 1) << to_client(MECHANISMS)
 
     book >> client_sends_frame(bytes(frame))
 
     assert book << ends(CloseReason.UNSUPPORTED, f"v{version} is not known")
+
+
+def test_a_second_handshake_ends_the_connection(stage: Stage) -> None:
+    assert (
+        stage.play(tenant=None)
+        >> client_sends(handshake(), 1)
+        << to_client(MECHANISMS)
+        >> client_sends(handshake(), 1)
+        << ends(CloseReason.NOT_AUTHENTICATED, "SASL_HANDSHAKE during SASL authentication")
+    )
 
 
 @pytest.mark.parametrize("version", list(served_versions(ApiKey.API_VERSIONS) or ()))

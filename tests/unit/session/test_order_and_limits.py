@@ -4,6 +4,7 @@ import pytest
 
 from bifrost.session import client_session
 from bifrost.session.close_reason import CloseReason
+from bifrost.session.tries import MAX_TRIES
 from support import messages
 from support.messages import produce
 from support.playbook import (
@@ -162,7 +163,7 @@ def test_an_answer_whose_ids_are_forgotten_as_they_are_learnt_ends_the_connectio
         messages.OffsetFetchResponse(groups=[{"group_id": "__vt_acme_g", "topics": topics}])
     )
 
-    for _ in range(client_session.MAX_TRIES):
+    for _ in range(MAX_TRIES):
         book << looks_up({unknown}) >> learns({})
 
     assert (
@@ -170,5 +171,5 @@ def test_an_answer_whose_ids_are_forgotten_as_they_are_learnt_ends_the_connectio
         << looks_up({unknown})
         >> learns({})
         << looks_up({unknown})
-        << ends(CloseReason.TOO_MANY_TOPIC_IDS, f"after {client_session.MAX_TRIES} look-ups")
+        << ends(CloseReason.TOO_MANY_TOPIC_IDS, f"after {MAX_TRIES} look-ups")
     )

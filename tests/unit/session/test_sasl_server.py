@@ -1,11 +1,15 @@
 import pytest
 
 from bifrost.config.secrets import Secret
-from bifrost.session.sasl_server import Account, AuthenticationFailed, authenticate_plain
+from bifrost.config.verifiers import Mechanism
+from bifrost.session.accounts import Account, Accounts, AuthenticationFailed
+from bifrost.session.sasl_server import PlainServer, SaslSettings, new_exchange
+from bifrost.session.scram_server import ScramServer
+from support.stage import account as account_of
 
 ACME = Account("acme", "acme", Secret(b"wile-e"))
 UMLAUT = Account("jörg", "globex", Secret("paßwort".encode()))
-ACCOUNTS = {account.username: account for account in (ACME, UMLAUT)}
+ACCOUNTS = Accounts((ACME, UMLAUT), key=b"key")
 WRONG = "Authentication failed: Invalid username or password"
 
 
@@ -18,7 +22,10 @@ WRONG = "Authentication failed: Invalid username or password"
     ],
 )
 def test_a_token_proves_its_account(token: bytes, account: Account) -> None:
-    assert authenticate_plain(token, ACCOUNTS) is account
+    server = PlainServer(ACCOUNTS)
+
+    assert server.respond(token) == b""
+    assert server.account is account
 
 
 @pytest.mark.parametrize(
@@ -36,28 +43,37 @@ def test_a_token_proves_its_account(token: bytes, account: Account) -> None:
     ],
 )
 def test_a_wrong_token_does_not_say_which_part_is_wrong(token: bytes) -> None:
+    server = PlainServer(ACCOUNTS)
+
     with pytest.raises(AuthenticationFailed) as caught:
-        authenticate_plain(token, ACCOUNTS)
+        server.respond(token)
 
     assert str(caught.value) == WRONG
+    assert server.account is None
 
 
 @pytest.mark.parametrize("token", [b"", b"acme", b"\0acme", b"acme\0wile-e", b"\0acme\0wile-e\0", b"\0" * 3])
 def test_a_token_has_three_parts(token: bytes) -> None:
     with pytest.raises(AuthenticationFailed, match="expected 3 tokens"):
-        authenticate_plain(token, ACCOUNTS)
+        PlainServer(ACCOUNTS).respond(token)
 
 
 def test_nobody_is_somebody_else() -> None:
+    server = PlainServer(ACCOUNTS)
+
     with pytest.raises(AuthenticationFailed, match="authorization id that is different from username"):
-        authenticate_plain("jörg\0acme\0wile-e".encode(), ACCOUNTS)
+        server.respond("jörg\0acme\0wile-e".encode())
+
+    assert server.account is None
 
 
-def test_an_unknown_user_is_compared_with_a_password_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    compared = []
-    monkeypatch.setattr(Secret, "matches", lambda self, candidate: compared.append(candidate))
+def test_each_mechanism_has_its_exchange() -> None:
+    accounts = Accounts([account_of("acme")], key=b"key")
+    settings = SaslSettings(accounts, new_nonce=lambda: "nonce", now_ms=lambda: 0)
 
-    with pytest.raises(AuthenticationFailed):
-        authenticate_plain(b"\0nobody\0guess", ACCOUNTS)
-
-    assert compared == [b"guess"]
+    assert isinstance(new_exchange(Mechanism.PLAIN, settings), PlainServer)
+    for mechanism in (Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512):
+        exchange = new_exchange(mechanism, settings, is_again=True)
+        assert isinstance(exchange, ScramServer)
+        with pytest.raises(AuthenticationFailed, match=f"re-authentication due to .* mechanism {mechanism}$"):
+            exchange.respond(b"")

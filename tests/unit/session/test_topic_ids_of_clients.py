@@ -3,8 +3,8 @@
 import pytest
 
 from bifrost.session import client_session
-from bifrost.session.client_session import MAX_TRIES
 from bifrost.session.close_reason import CloseReason
+from bifrost.session.tries import MAX_TRIES
 from bifrost.tenancy.topic_ids import ABSENT_FOR_MS
 from bifrost.wire.error_codes import ErrorCode
 from support import messages

@@ -11,6 +11,8 @@ from pydantic import BaseModel
 from bifrost.config.explain import section_at
 from bifrost.config.load import load
 from bifrost.config.model import Config, Limits
+from bifrost.config.secrets import READ_FROM_FILES
+from bifrost.config.verifiers import SCRAM_HASHES, Mechanism, ScramVerifier
 from configuration_page import PAGE, ROOT, main, page
 
 EXAMPLES = ROOT / "examples"
@@ -30,8 +32,11 @@ def load_example(name: str, folder: Path) -> Config:
     """Load an example with a password in every file it names."""
     text = (EXAMPLES / name).read_text().replace("/run/secrets/globex", "secrets/globex")
     (folder / "secrets").mkdir()
-    for password_file in re.findall(r'password_file: "(.*)"', text):
+    for password_file in re.findall(r'password_file: "(.*?)"', text):
         (folder / password_file).write_text("x")
+    for scram_file in re.findall(r'scram_file: "(.*?)"', text):
+        lines = [ScramVerifier.derive(one, b"x", bytes(16), 4096).to_line() for one in SCRAM_HASHES]
+        (folder / scram_file).write_text("\n".join(lines))
     (folder / name).write_text(text)
     return load(folder / name)
 
@@ -65,7 +70,7 @@ def test_every_setting_has_meaning_and_default() -> None:
             assert entry, f"{path}.{name}"
             kind, text = entry.groups()
             assert len(text) > 20
-            assert name == "password" or re.search(
+            assert name in READ_FROM_FILES or re.search(
                 "Required" if field.is_required() else "[Dd]efault", text
             ), name
             if isinstance(field.default, int) and not isinstance(field.default, bool):
@@ -88,6 +93,14 @@ def test_the_full_example_has_every_key_and_its_limits_are_the_defaults(tmp_path
 
     config = load_example("every-setting.yaml", tmp_path)
 
-    expected = {name for _, model in sections() for name in model.model_fields} - {"password"}
+    expected = {name for _, model in sections() for name in model.model_fields} - READ_FROM_FILES
     assert set(keys(yaml.safe_load((EXAMPLES / "every-setting.yaml").read_text()))) == expected
     assert config.proxy.limits == Limits()
+
+
+def test_the_example_of_scram_loads(tmp_path: Path) -> None:
+    config = load_example("scram.yaml", tmp_path)
+
+    assert config.proxy.listener_sets[0].sasl_mechanisms == (Mechanism.SCRAM_SHA_512,)
+    assert [len(user.verifiers) for _, user in config.credentials()] == [2, 1, 2]
+    assert [user.password is None for _, user in config.credentials()] == [True, False, True]

@@ -1,0 +1,108 @@
+"""Who may authenticate, and what stands for those who do not exist.
+
+Whoever asks for an unknown name is to see and to wait for what a known one's would: so each unknown name gets an
+impostor, made after one of the accounts that there are, whose password nothing matches.
+"""
+
+import hmac
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bifrost.config.secrets import Secret
+from bifrost.config.verifiers import SCRAM_HASHES, Mechanism, ScramVerifier
+from bifrost.session.saslprep import saslprep
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One credential: whose namespace it opens, and with what."""
+
+    username: str
+    tenant: str
+    password: Secret | None
+    """None when only verifiers of it are known."""
+
+    verifiers: Mapping[Mechanism, ScramVerifier] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        assert self.password is not None or self.verifiers, "an account has something to prove it by"
+
+
+WRONG_CREDENTIALS = "wrong user name or password"
+OTHER_AUTHORIZATION_ID = (
+    "Authentication failed: Client requested an authorization id that is different from username"
+)
+
+
+class AuthenticationFailed(Exception):
+    """The exchange failed. The text is for the client, as Kafka words it, and never says which part was wrong.
+
+    `detail` is for the log: what an honest client's owner should know.
+    """
+
+    def __init__(self, text: str, detail: str = WRONG_CREDENTIALS) -> None:
+        super().__init__(text)
+        self.detail = detail
+
+
+_NOBODYS = Secret(b"nobody has this password, since no account refers to it")
+
+
+class Accounts:
+    """All accounts of a gateway."""
+
+    def __init__(self, accounts: Iterable[Account], key: bytes) -> None:
+        """Take the accounts.
+
+        Args:
+            accounts: one for each user name.
+            key: a secret of this process, which makes what is shown of unknown users look random.
+        """
+        self._key = key
+        self._by_name = {account.username: account for account in accounts}
+        self._by_prepared_name: dict[str, Account | None] = {}
+        for account in self._by_name.values():
+            prepared = saslprep(account.username)
+            if prepared is not None and prepared not in self._by_name:
+                # Two that only differ so: nobody can say which is meant.
+                is_new = prepared not in self._by_prepared_name
+                self._by_prepared_name[prepared] = account if is_new else None
+        self._all = tuple(self._by_name.values())
+        self._with = {one: tuple(each for each in self._all if one in each.verifiers) for one in SCRAM_HASHES}
+        self.mechanisms = (Mechanism.PLAIN, *(one for one in SCRAM_HASHES if self._with[one]))
+        """The mechanisms that some account can use."""
+
+    def matching(self, username: str, password: bytes) -> Account | None:
+        """Return the account of this name if that is its password; an unknown name takes as long as a known one."""
+        account = self._by_name.get(username)
+        # Made up whether it is needed or not, for the time it takes; so in `verifier`.
+        model = self._model_of(username, self._all)
+        like = account or model
+        if like.password is not None:
+            matches = (like.password if account else _NOBODYS).matches(password)
+        else:
+            verifier = next(iter(like.verifiers.values()))
+            imitated = verifier.imitated(self._key, username)
+            matches = (verifier if account else imitated).matches(password)
+        return account if account and matches else None
+
+    def verifier(self, username: str, mechanism: Mechanism) -> tuple[Account | None, ScramVerifier]:
+        """Return the account of this name and its verifier; for an unknown name None and one that nothing proves."""
+        account = self._find(username)
+        model = self._model_of(username, self._with[mechanism])
+        imitated = model.verifiers[mechanism].imitated(self._key, username)
+        found = account.verifiers.get(mechanism) if account else None
+        return (None, imitated) if found is None else (account, found)
+
+    def _find(self, username: str) -> Account | None:
+        """Return the account of a name as it stands, or else as SASLprep has it."""
+        prepared = saslprep(username)
+        account = self._by_name.get(username)
+        if account is not None or prepared is None:
+            return account
+        return self._by_name.get(prepared) or self._by_prepared_name.get(prepared)
+
+    def _model_of(self, username: str, accounts: Sequence[Account]) -> Account:
+        """Return the account that an unknown name is made after, always the same one."""
+        digest = hmac.digest(self._key, username.encode("utf-8", "surrogatepass"), "sha256")
+        return accounts[int.from_bytes(digest[:8], "big") % len(accounts)]
