@@ -1,0 +1,151 @@
+"""Every client library with SCRAM, as a user whose password the gateway knows and as one whose it does not."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from confluent_kafka import Consumer, KafkaError, Producer
+
+from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
+from kafka import KafkaConsumer, KafkaProducer
+from support import kafka_cluster as tools
+from support.clients import Endpoint
+from support.gateway_fixtures import FreshTopic
+from support.gateway_process import GatewayProcess, TenantSpec
+from support.java_clients import JavaClients, JavaError
+from support.kafka_cluster import KafkaTools, write_client_properties
+
+TENANTS = (TenantSpec("known"), TenantSpec("salted", is_salted=True))
+WAIT_MS = 20_000
+
+
+@pytest.fixture(scope="module")
+def scram_gateway(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    """A gateway that offers SCRAM alone: no client can fall back on PLAIN."""
+    mechanisms = ["SCRAM-SHA-256", "SCRAM-SHA-512"]
+    directory = tmp_path_factory.mktemp("scram-clients")
+    with GatewayProcess(directory, kafka.bootstrap, tenants=TENANTS, mechanisms=mechanisms) as process:
+        yield process
+
+
+@pytest.fixture(params=["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def mechanism(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(params=["known", "salted"])
+def user(
+    request: pytest.FixtureRequest, scram_gateway: GatewayProcess, mechanism: str, fresh_topic: FreshTopic
+) -> Endpoint:
+    """A user of either kind, with an empty topic `orders`."""
+    fresh_topic(request.param, "orders")
+    return scram_gateway.endpoint(request.param, mechanism)
+
+
+def wrong(user: Endpoint) -> Endpoint:
+    return Endpoint(user.host, user.port, user.username, "guess", user.mechanism)
+
+
+def test_confluent_kafka(user: Endpoint) -> None:
+    producer = Producer(user.for_confluent)
+    producer.produce("orders", b"from librdkafka")
+    assert producer.flush(20) == 0
+    consumer = Consumer(user.for_confluent | {"group.id": "scram", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["orders"])
+    message = consumer.poll(20)
+    consumer.close()
+
+    assert message is not None
+    assert message.value() == b"from librdkafka"
+
+
+def test_confluent_kafka_with_a_wrong_password(user: Endpoint) -> None:
+    errors: list[KafkaError] = []
+    producer = Producer(wrong(user).for_confluent | {"error_cb": errors.append, "log_level": 0})
+    deadline = time.monotonic() + 20
+    while not errors and time.monotonic() < deadline:
+        producer.poll(0.1)
+
+    assert errors[0].code() == KafkaError._AUTHENTICATION
+    assert f"invalid credentials with SASL mechanism {user.mechanism}" in errors[0].str()
+
+
+def test_kafka_python(user: Endpoint) -> None:
+    producer = KafkaProducer(**user.for_python)
+    producer.send("orders", b"from kafka-python").get(timeout=20)
+    producer.close()
+    consumer = KafkaConsumer(
+        "orders", **user.for_python, auto_offset_reset="earliest", consumer_timeout_ms=WAIT_MS
+    )
+    message = next(consumer)
+    consumer.close()
+
+    assert message.value == b"from kafka-python"
+
+
+def test_aiokafka(user: Endpoint) -> None:
+    async def play() -> bytes:
+        async with AIOKafkaProducer(**user.for_aiokafka) as producer:
+            await producer.send_and_wait("orders", b"from aiokafka")
+        options = user.for_aiokafka | {"auto_offset_reset": "earliest"}
+        async with AIOKafkaConsumer("orders", **options) as consumer:
+            message = await asyncio.wait_for(consumer.getone(), 20)
+            value: bytes = message.value
+            return value
+
+    assert asyncio.run(play()) == b"from aiokafka"
+
+
+@pytest.mark.parametrize("java", ["2.8.2", DEFAULT_VERSION], indirect=True)
+def test_java(java: JavaClients, user: Endpoint) -> None:
+    producer = java.producer(user)
+    java("send", producer, "orders", ["from Java"])
+    java("close", producer)
+    consumer = java.consumer(user)
+    java("assign", consumer, "orders", 0)
+    records = java.poll_until(consumer, 1)
+    java("close", consumer)
+
+    assert [record[3] for record in records] == ["from Java"]
+
+
+@pytest.mark.parametrize("java", [DEFAULT_VERSION], indirect=True)
+def test_java_with_a_wrong_password(java: JavaClients, user: Endpoint) -> None:
+    admin = java.admin(wrong(user))
+
+    with pytest.raises(JavaError) as caught:
+        java("list_topics", admin)
+
+    assert caught.value.name == "SaslAuthenticationException"
+    assert "invalid credentials with SASL mechanism" in str(caught.value)
+    java("close", admin)
+
+
+@pytest.mark.parametrize("java", [DEFAULT_VERSION], indirect=True)
+def test_java_refuses_a_gateway_that_wants_its_password(java: JavaClients, user: Endpoint) -> None:
+    """The listener offers SCRAM alone: a client that would send its password in clear is told so, and does not."""
+    plain = Endpoint(user.host, user.port, user.username, user.password)
+    admin = java.admin(plain)
+
+    with pytest.raises(JavaError) as caught:
+        java("list_topics", admin)
+
+    assert caught.value.name == "UnsupportedSaslMechanismException"
+    java("close", admin)
+
+
+def test_console_tools(user: Endpoint, kafka_tool: KafkaTools, tmp_path: Path) -> None:
+    config = ("--command-config", str(write_client_properties(tmp_path / "client", user.for_java)))
+    server = ("--bootstrap-server", user.bootstrap)
+    kafka_tool(tools.CONSOLE_PRODUCER, *server, *config, "--topic", "orders", stdin="from a console\n")
+
+    options = ("--topic", "orders", "--from-beginning", "--max-messages", "1")
+    printed = kafka_tool(tools.CONSOLE_CONSUMER, *server, *config, *options).stdout
+
+    assert printed.splitlines() == ["from a console"]
