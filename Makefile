@@ -8,14 +8,13 @@ ASAN_FRAMES ?= 500000
 SEED ?= 1
 HOURS ?= 4
 
-.PHONY: demo test proof soak lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
+.PHONY: demo test soak lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo [FOR=15s]  two tenants on one real Kafka, live"
 	@echo "make test            lint, types, contracts, tests against real brokers"
 	@echo "make test-matrix     the tests with real clients against each version of Kafka from 2.8 on"
-	@echo "make proof           Kafka's tools, Streams and Connect as tenants; every field of every request forged"
 	@echo "make soak            random client operations, compared with a direct connection (HOURS=)"
 	@echo "make schemas         write the schema table anew from Kafka's own definitions"
 	@echo "make fuzz            ten million mutated frames through the engine (FRAMES=, SEED=)"
@@ -50,12 +49,8 @@ demo: $(VENV)/.demo
 
 # What depends on Kafka's version is tested with an older one as well.
 test: lint types contracts
-	$(BIN)/python -m pytest --ignore=tests/applications --ignore=tests/kafka/forgery
+	$(BIN)/python -m pytest
 	BIFROST_TEST_KAFKA=3.9.1 $(BIN)/python -m pytest $(addprefix tests/kafka/,clients differential equivalence tenancy transactions)
-
-# Long proofs: Kafka's tools, Streams and Connect as tenants; every field of every request forged.
-proof: $(VENV)/.dev
-	$(BIN)/python -m pytest tests/applications tests/kafka/forgery
 
 # Random client operations against a broker and through the gateway; HOURS= of them.
 soak: $(VENV)/.dev
