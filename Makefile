@@ -8,13 +8,14 @@ ASAN_FRAMES ?= 500000
 SEED ?= 1
 HOURS ?= 4
 
-.PHONY: demo test soak lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
+.PHONY: demo test proof soak lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo [FOR=15s]  two tenants on one real Kafka, live"
 	@echo "make test            lint, types, contracts, tests against real brokers"
 	@echo "make test-matrix     the tests with real clients against each version of Kafka from 2.8 on"
+	@echo "make proof           Kafka's tools, Streams and Connect as tenants; three brokers, one killed"
 	@echo "make soak            random client operations, compared with a direct connection (HOURS=)"
 	@echo "make schemas         write the schema table anew from Kafka's own definitions"
 	@echo "make fuzz            ten million mutated frames through the engine (FRAMES=, SEED=)"
@@ -49,8 +50,12 @@ demo: $(VENV)/.demo
 
 # What depends on Kafka's version is tested with an older one as well.
 test: lint types contracts
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --ignore=tests/applications
 	BIFROST_TEST_KAFKA=3.9.1 $(BIN)/python -m pytest $(addprefix tests/kafka/,clients differential equivalence tenancy transactions)
+
+# Kafka's tools, Kafka Streams and Kafka Connect as tenants; three brokers, one of which is killed.
+proof: $(VENV)/.dev
+	$(BIN)/python -m pytest tests/applications
 
 # Random client operations against a broker and through the gateway; HOURS= of them.
 soak: $(VENV)/.dev
