@@ -21,6 +21,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, UniqueName
 from support.gateway_process import GatewayProcess
+from support.python_consumer import poll
 
 CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
 WAIT_S = 30.0
@@ -32,7 +33,7 @@ def consume(consumer: KafkaConsumer, count: int) -> list[Any]:
     deadline = time.monotonic() + WAIT_S
     while len(records) < count:
         assert time.monotonic() < deadline, records
-        for batch in consumer.poll(timeout_ms=200).values():
+        for batch in poll(consumer, timeout_ms=200).values():
             records += batch
     assert consumer.poll(timeout_ms=100) == {}
     return records
@@ -320,7 +321,7 @@ class _Member:
     def _run(self) -> None:
         with closing(self._consumer):
             while not self._leaving.is_set():
-                batches = self._consumer.poll(timeout_ms=100)
+                batches = poll(self._consumer, timeout_ms=100)
                 self.assigned = set(self._consumer.assignment())
                 for batch in batches.values():
                     self.values += [record.value for record in batch]

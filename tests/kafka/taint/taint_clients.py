@@ -19,6 +19,7 @@ from kafka.structs import OffsetAndMetadata
 from taint_side import SHARED, Side, check_records
 
 from kafka import KafkaConsumer, KafkaProducer
+from support.python_consumer import poll
 
 Work = Callable[[Side, threading.Event], int]
 WAIT_S = 40.0
@@ -202,7 +203,7 @@ def kafka_python_compressed(side: Side, stop: threading.Event) -> int:
             elif deadline is None:
                 producer.flush(WAIT_S)
                 deadline = time.monotonic() + WAIT_S
-            for batch in consumer.poll(timeout_ms=50).values():
+            for batch in poll(consumer, timeout_ms=50).values():
                 read += [(one.key, one.value, one.headers[0][0]) for one in batch]
         own = [
             (one, OffsetAndMetadata(consumer.position(one), side.named("note"), -1))

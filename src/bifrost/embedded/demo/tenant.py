@@ -25,6 +25,10 @@ PAUSE_S = 0.5
 CLIENT_TIMEOUT_S = 20
 """For a client to find the cluster and for a record to be acknowledged, in seconds."""
 
+POLL_TIMEOUT_MS = 200
+JOIN_TIMEOUT_MS = 5000
+"""For one poll while nothing is assigned. kafka-python 3.0.12 never takes up an assignment that arrives just after a
+poll gave up on a rejoin for new metadata (`join_group_async` asks `need_rejoin` again): it must not give up early."""
 CLOSE_TIMEOUT_S = 3
 """For a client to take its leave, in seconds."""
 
@@ -171,7 +175,8 @@ class TenantClients:
         )
         try:
             while self._consuming.is_set():
-                for records in consumer.poll(timeout_ms=200).values():
+                timeout_ms = POLL_TIMEOUT_MS if consumer.assignment() else JOIN_TIMEOUT_MS
+                for records in consumer.poll(timeout_ms=timeout_ms).values():
                     for record in records:
                         self.ledger.note_read(record.value)
         finally:
