@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 from bifrost.wire.api_keys import ApiKey
@@ -27,6 +28,9 @@ from support.random_operations import ABSENT_ID, settled
 from support.state_machine import Machine, Operation, Play, Player
 from support.victim import assignment, subscription, uuid_text
 
+WAIT_S = 10.0
+DEAD = "Dead"
+"""What DescribeGroups says of a group that there is not."""
 _NEWER_EPOCHS = ("member_epoch", "group_epoch", "assignment_epoch")
 
 
@@ -78,6 +82,8 @@ def classic_group(machine: Machine) -> Play:
         types = {"protocol_type": request.protocol_type, "protocol_name": "range"} if sync >= 5 else {}
         player.ask(SyncGroupRequest(assignments=[own], **about, **types), sync)
         player.ask(HeartbeatRequest(**about), beat)
+        if joined.error_code == ErrorCode.NONE:
+            _wait_until_described(player, group_id, describe)
         _no_host(player.ask(DescribeGroupsRequest(groups=[group_id]), describe))
         partition = OffsetCommitRequest.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
         player.ask(
@@ -95,6 +101,17 @@ def classic_group(machine: Machine) -> Play:
         player.ask(LeaveGroupRequest(group_id=group_id, **alone), leave)
 
     return play
+
+
+def _wait_until_described(player: Player, group_id: str, version: int) -> None:
+    """Wait for a group that has just been joined: the coordinator describes it as of what is committed of it, which
+    may be nothing yet (GroupCoordinatorService.describeGroups reads at the last committed offset)."""
+    deadline = time.monotonic() + WAIT_S
+    state = DEAD
+    while state == DEAD:
+        assert time.monotonic() < deadline, f"{group_id} is not described"
+        answer = player.ask_quietly(DescribeGroupsRequest(groups=[group_id]), version)
+        state = answer.groups[0].group_state
 
 
 def _no_host(answer: Any) -> None:

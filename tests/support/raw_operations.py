@@ -28,6 +28,8 @@ WAIT_S = 20.0
 PRODUCE_BY_NAME, FETCH_BY_NAME = 12, 12
 """The last versions that name topics; later ones have IDs (KIP-516)."""
 LIST_OFFSETS = 7
+EARLIEST = -2
+"""ListOffsetsRequest.EARLIEST_TIMESTAMP."""
 
 
 def metadata_of(client: RawClient, *names: str) -> list[Any]:
@@ -198,10 +200,18 @@ def fetch_request(
     )
 
 
-def records_of(client: RawClient, topic: str, partition: int = 0) -> bytes:
-    """Return the bytes of all the record batches of a partition."""
+def log_start(client: RawClient, topic: str, partition: int = 0) -> int:
+    """Return the first offset that a partition has: after DeleteRecords not 0."""
+    wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=partition, timestamp=EARLIEST)
+    named = ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[wanted])
+    response = client.request(ListOffsetsRequest(replica_id=-1, topics=[named]), 1)
+    return int(response.topics[0].partitions[0].offset)
+
+
+def records_of(client: RawClient, topic: str, partition: int = 0, offset: int = 0) -> bytes:
+    """Return the bytes of the record batches of a partition, from an offset on."""
     version = client.at_most(ApiKey.FETCH, FETCH_BY_NAME)
-    response = client.request(fetch_request(topic, partition=partition), version)
+    response = client.request(fetch_request(topic, partition=partition, offset=offset), version)
     answered = response.responses[0].partitions[0]
     assert answered.error_code == ErrorCode.NONE, response
     return bytes(answered.records or b"")

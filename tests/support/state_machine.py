@@ -15,7 +15,7 @@ from typing import Any
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.message import Message
 from bifrost.wire.schema import request_schema
-from support.raw_operations import records_of
+from support.raw_operations import log_start, records_of
 from support.record_batches import read_batches
 from support.worlds import World, differences
 
@@ -157,7 +157,8 @@ class Machine:
         for topic in self.model.topics.values():
             for partition in range(topic.partitions):
                 for player in self.players:
-                    records = read_batches(records_of(player.admin, topic.name, partition))
+                    start = log_start(player.admin, topic.name, partition)
+                    records = read_batches(records_of(player.admin, topic.name, partition, start))
                     ends = [f"{one.base_offset}+{one.record_count}{'C' * one.is_control}" for one in records]
                     where = "tenant" if player.is_tenant else "direct"
                     yield f"{topic.name}-{partition} {where}: {' '.join(ends[-6:])}"
