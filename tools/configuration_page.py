@@ -11,8 +11,9 @@ from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
-from bifrost.config import model
+from bifrost.config import limits, listener_sets, model, tenants, upstream
 from bifrost.config.secrets import READ_FROM_FILES
+from bifrost.config.section import Section
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "configuration.md"
@@ -43,6 +44,9 @@ says which credential to choose.
 ```yaml
 """
 
+MODULES = (model, listener_sets, limits, upstream, tenants)
+"""Where the sections of the file are, in any order."""
+
 KINDS = {
     "AdvertisedHost": "host",
     "Count": "whole number",
@@ -67,7 +71,10 @@ def page() -> str:
     example = (ROOT / "examples" / "proxy.yaml").read_text(encoding="utf-8")
     without_comments = "".join(line for line in example.splitlines(True) if not line.startswith("#"))
     classes = {
-        node.name: node for node in ast.parse(inspect.getsource(model)).body if isinstance(node, ast.ClassDef)
+        node.name: node
+        for module in MODULES
+        for node in ast.parse(inspect.getsource(module)).body
+        if isinstance(node, ast.ClassDef)
     }
     sections = _sections("Config", "", classes)
     return HEAD + without_comments + "```\n\n" + "\n\n".join(sections) + "\n"
@@ -79,7 +86,7 @@ def _sections(name: str, path: str, classes: dict[str, ast.ClassDef]) -> list[st
     lines = [f"## {path or 'The file'}", "", _flat(ast.get_docstring(node) or "", keep_paragraphs=True)]
     inner = []
     for field, annotation, text in _fields(node):
-        info: FieldInfo = getattr(model, name).model_fields[field]
+        info: FieldInfo = _class(name).model_fields[field]
         held = next((part for part in re.findall(r"\w+", annotation) if part in classes), None)
         if held:
             here = f"{path}.{field}".removeprefix(".")
@@ -93,6 +100,10 @@ def _sections(name: str, path: str, classes: dict[str, ast.ClassDef]) -> list[st
             kind = KINDS[annotation]
         lines += ["", f"**`{field}`** ({kind}{_bounds(info)})  ", _flat(text)]
     return ["\n".join(lines), *inner]
+
+
+def _class(name: str) -> type[Section]:
+    return next(getattr(module, name) for module in MODULES if hasattr(module, name))
 
 
 def _fields(node: ast.ClassDef) -> list[tuple[str, str, str]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bifrost.config.model import ListenerSet
+from bifrost.config.listener_sets import ListenerSet
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.errors import StartError
 from bifrost.tenancy.brokers import BrokerPorts

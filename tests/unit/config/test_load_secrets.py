@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bifrost.config.load import load
-from bifrost.config.model import Credential
+from bifrost.config.tenants import Credential
 from bifrost.config.verifiers import MIN_ITERATIONS, Mechanism, ScramVerifier
 
 from .conftest import PROXY_YAML

@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bifrost.config.model import Config, Limits, PortRange
+from bifrost.config.limits import Limits
+from bifrost.config.model import Config
 from bifrost.config.secrets import Secret
 
 
@@ -49,31 +50,3 @@ def test_an_error_does_not_repeat_what_was_given() -> None:
         Config.model_validate(settings(hunter=["hunter2"]))
 
     assert "hunter2" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("broker_id", "port"), [(4, None), (5, 100), (7, 102), (8, None), (-1, None), (2**31, None)]
-)
-def test_a_brokers_port_is_counted_from_the_base(broker_id: int, port: int | None) -> None:
-    ports = PortRange(
-        advertised_host="gw",
-        bootstrap_port=9092,
-        broker_port_range={"start": 100, "end": 102},
-        broker_id_base=5,
-    )
-
-    assert ports.broker_port(broker_id) == port
-    assert (broker_id in ports.broker_ids()) == (port is not None)
-
-
-def test_every_limit_has_bounds_and_a_default_within_them() -> None:
-    for name, field in Limits.model_fields.items():
-        bounds = {
-            type(bound).__name__: getattr(bound, type(bound).__name__.lower())
-            for bound in field.metadata
-            if type(bound).__name__ in ("Ge", "Le")
-        }
-        assert bounds["Ge"] <= field.default <= bounds["Le"], name
-        for beyond in (bounds["Ge"] - 1, bounds["Le"] + 1):
-            with pytest.raises(ValidationError, match=name):
-                Limits.model_validate({name: beyond})

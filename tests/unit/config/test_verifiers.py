@@ -7,7 +7,7 @@ from base64 import b64decode
 import pytest
 from pydantic import ValidationError
 
-from bifrost.config.model import Auth, Credential, Tenant
+from bifrost.config.tenants import Auth, Credential, Tenant
 from bifrost.config.verifiers import (
     MAX_ITERATIONS,
     MIN_ITERATIONS,

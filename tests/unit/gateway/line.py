@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from bifrost.config.model import Limits
+from bifrost.config.limits import Limits
 from bifrost.config.verifiers import Mechanism
 from bifrost.gateway.broker_connection import BrokerConnection
 from bifrost.gateway.client_connection import ClientConnection

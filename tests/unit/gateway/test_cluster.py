@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.config.model import Limits
+from bifrost.config.limits import Limits
 from bifrost.gateway import cluster as module
 from bifrost.gateway.cluster import Cluster
 from bifrost.gateway.errors import BrokerError

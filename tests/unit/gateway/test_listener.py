@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.config.model import BrokerPortRange, ListenerSet, PortRange
+from bifrost.config.listener_sets import BrokerPortRange, ListenerSet, PortRange
 from bifrost.config.verifiers import Mechanism, ScramVerifier
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.listener import Listener

@@ -9,8 +9,9 @@ import yaml
 from pydantic import BaseModel
 
 from bifrost.config.explain import section_at
+from bifrost.config.limits import Limits
 from bifrost.config.load import load
-from bifrost.config.model import Config, Limits
+from bifrost.config.model import Config
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.verifiers import SCRAM_HASHES, Mechanism, ScramVerifier
 from configuration_page import PAGE, ROOT, main, page

@@ -1,0 +1,60 @@
+"""Bounds of what clients may ask: the section `proxy.limits`."""
+
+from pydantic import Field
+
+from bifrost.config.section import Section
+from bifrost.config.values import Count, DurationMs, SizeBytes
+
+
+class Limits(Section):
+    """Bounds of what clients may ask of one gateway process. Every one has a default that suits most."""
+
+    max_request_bytes: SizeBytes = Field(default=104_857_600, ge=1024, le=2**31 - 1)
+    """Largest request of an authenticated client, in bytes; a larger one closes the connection. Default 100
+    MiB, a broker's own `socket.request.max.bytes`: what the broker would take, the gateway takes."""
+
+    max_unauthenticated_frame_bytes: SizeBytes = Field(default=524_288, ge=1024, le=2**31 - 1)
+    """Largest frame before authentication, in bytes; a larger one closes the connection. Default 512 KiB, a
+    broker's `sasl.server.max.receive.size`: handshakes are small, and whoever has no password yet must not
+    make the gateway reserve memory."""
+
+    authentication_timeout_ms: DurationMs = Field(default=10_000, ge=100, le=3_600_000)
+    """Time from accepting a connection to its authentication, in milliseconds; then it is closed. Default
+    10 s, the time that Kafka's own clients first allow for setting up a connection
+    (`socket.connection.setup.timeout.ms`): whoever needs longer has given up already."""
+
+    max_authentication_delay_ms: DurationMs = Field(default=1_000, ge=0, le=60_000)
+    """Longest time that a new connection is left unread because authentications from its address failed, in
+    milliseconds: 100 ms after the first failure, twice as long after each further one, up to this and to half
+    of `authentication_timeout_ms`; a minute without failures forgets them. Default 1 s, which makes guessing
+    slow and is hardly felt by others behind the same address. 0 turns it off: where all clients come from
+    one address (a load balancer), one of them with a wrong password would slow them all."""
+
+    max_reauth_ms: DurationMs = Field(default=0, ge=0, le=2**31 - 1)
+    """Time after which a client has to authenticate again on its connection (KIP-368), in milliseconds; its
+    first request after that without having done so closes the connection. Default 0, never, as a broker's
+    `connections.max.reauth.ms`."""
+
+    max_connections: Count = Field(default=10_000, ge=1, le=1_000_000)
+    """Most client connections at one time; a further one is closed at once. Default 10,000: with one
+    connection to a broker behind each it needs 20,000 file descriptors, and at two 64 KiB receive buffers
+    1.3 GB when all are busy."""
+
+    max_in_flight_requests: Count = Field(default=100, ge=1, le=100_000)
+    """Most requests of one connection that wait for their responses; above it the gateway stops reading
+    until one is answered. Default 100: a broker answers a connection's requests one after the other, so that
+    more hides no more latency, while librdkafka would send a million (`max.in.flight`)."""
+
+    upstream_connect_timeout_ms: DurationMs = Field(default=10_000, ge=100, le=3_600_000)
+    """Time for a connection to a broker to be established, in milliseconds; then the client's connection is
+    closed and it may try again. Default 10 s, as `socket.connection.setup.timeout.ms` of Kafka's own
+    clients."""
+
+    max_names_per_namespace: Count = Field(default=10_000, ge=100, le=10_000_000)
+    """Most names of each kind (topics, groups, ...) that are kept translated for one tenant; above it the
+    cache starts anew, so the bound costs time and never correctness. Default 10,000: with names of 50 bytes
+    some 3 MB for each kind and direction."""
+
+    metadata_refresh_ms: DurationMs = Field(default=5_000, ge=1000, le=3_600_000)
+    """Time between two looks at the physical cluster's brokers, in milliseconds. Default 5 s: a new broker
+    is reachable after that at the latest, and asking costs one request that names no topic."""

@@ -1,0 +1,74 @@
+"""The tenants and who belongs to them: the section `tenants`."""
+
+from pydantic import Field, model_validator
+
+from bifrost.config.secrets import Secret
+from bifrost.config.section import Section
+from bifrost.config.values import Flag, Name, Text, TopicName, Username
+from bifrost.config.verifiers import ScramVerifier
+
+
+class Credential(Section):
+    """One user that may authenticate: by SASL/PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+
+    Exactly one of `password_file` and `scram_file` is given. With either the user may authenticate by PLAIN;
+    with `scram_file` by each SCRAM mechanism that it has a line for, with `password_file` by both.
+    """
+
+    username: Username = Field(examples=["acme"])
+    """Name the user authenticates with, 1 to 256 printable characters. No two credentials of the file share
+    one, for the user name decides the tenant. Required."""
+
+    password_file: Text | None = Field(default=None, examples=["secrets/acme.password"])
+    """File that holds the password, at most 4 KiB, without its final line break; a relative path starts at
+    the folder of the configuration file. A file, so that the configuration itself holds no secret.
+    Default: the key is absent, and `scram_file` is given."""
+
+    scram_file: Text | None = Field(default=None, examples=["secrets/acme.scram"])
+    """File that holds what `bifrost credentials` prints, at most 4 KiB: a salted verifier a line, for
+    SCRAM-SHA-256, SCRAM-SHA-512 or both, in Kafka's form. The password is then nowhere on this machine. A
+    relative path starts at the folder of the configuration file. Default: the key is absent, and
+    `password_file` is given."""
+
+    password: Secret | None = Field(default=None, repr=False)
+    """The password. Not a key of the file: the loader reads it from `password_file`."""
+
+    verifiers: tuple[ScramVerifier, ...] = Field(default=(), repr=False)
+    """The SCRAM verifiers. Not a key of the file: the loader reads them from `scram_file`, or derives them from
+    the password."""
+
+    @model_validator(mode="after")
+    def _check_files(self) -> "Credential":
+        if self.password_file is None and self.scram_file is None:
+            raise ValueError("has no password: add password_file, or scram_file")
+        if self.password_file is not None and self.scram_file is not None:
+            raise ValueError("has both password_file and scram_file: remove one")
+        return self
+
+
+class Auth(Section):
+    """Who belongs to a tenant."""
+
+    credentials: tuple[Credential, ...] = Field(min_length=1, examples=["[...]"])
+    """The users of the tenant, at least one, for without any it could not be reached. Required."""
+
+
+class Tenant(Section):
+    """One tenant: the names that exist for it and the users that belong to it."""
+
+    name: Name = Field(examples=["acme"])
+    """Name of the tenant: letters, digits, `.`, `_` and `-`, at most 64 so that at least 179 characters
+    remain for a topic's own name. It is part of every physical name (`__vt_acme_orders`), so renaming a
+    tenant leaves its data behind; and no tenant's prefix may begin another's, `.` and `_` taken as the same:
+    `a` and `a_b` overlap, `a` and `a-b` do not. Required."""
+
+    allowed_topics: tuple[TopicName, ...] | None = Field(default=None, min_length=1)
+    """The topics that exist for the tenant; any other name does not. Default: the key is absent and the
+    namespace is dynamic, any topic name is the tenant's own."""
+
+    allow_topic_deletion: Flag = False
+    """Whether the tenant may delete its topics. Default false, because deletion cannot be undone: the answer
+    is then TOPIC_AUTHORIZATION_FAILED."""
+
+    auth: Auth = Field(examples=["{ credentials: [...] }"])
+    """The users that belong to the tenant. Required."""

@@ -1,0 +1,16 @@
+"""The physical cluster behind the gateway: the section `upstream`."""
+
+from pydantic import Field
+
+from bifrost.config.section import Section
+from bifrost.config.values import BrokerAddress
+
+
+class Upstream(Section):
+    """The physical cluster behind the gateway."""
+
+    bootstrap: tuple[BrokerAddress, ...] = Field(
+        min_length=1, max_length=64, examples=['["kafka-1.internal:9092"]']
+    )
+    """Brokers to ask first, each `host:port`, 1 to 64; all others are discovered. Name at least two, so that
+    one may be down when the gateway starts. Required."""
