@@ -62,6 +62,7 @@ KINDS = {
     "tuple[BrokerAddress, ...]": "list of `host:port`",
     "tuple[Mechanism, ...] | None": "list of texts",
     "tuple[TopicName, ...] | None": "list of texts",
+    "tuple[Username, ...]": "list of texts",
 }
 """What the types of the model are to a reader; a type that is not here is a section or stops the tool."""
 

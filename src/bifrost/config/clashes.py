@@ -45,7 +45,7 @@ def find_clashes(data: object, bad: Collection[Loc] = ()) -> list[Clash]:
         *_repeated(tree, [(*sets, index, "name") for index in tree.indexes(*sets)]),
         *_tenant_clashes(tree),
         *_topic_clashes(tree),
-        *_repeated(tree, list(_username_locs(tree)), why="the user name decides the tenant"),
+        *_repeated(tree, list(_username_locs(tree)), why="the name decides the tenant"),
     ]
 
 
@@ -221,9 +221,12 @@ def _username_locs(tree: _Tree) -> Iterator[Loc]:
         at: Loc = ("tenants", tenant, "auth", "credentials")
         for index in tree.indexes(*at):
             yield (*at, index, "username")
+        at = ("tenants", tenant, "auth", "principals")
+        for index in tree.indexes(*at):
+            yield (*at, index)
 
 
-_KINDS: dict[str | int, str] = {"name": "listener set", "username": "username"}
+_KINDS: dict[str | int, str] = {"name": "listener set", "username": "username", "principals": "principal"}
 
 
 def _repeated(tree: _Tree, locs: Sequence[Loc], why: str = "") -> Iterator[Clash]:
@@ -234,7 +237,7 @@ def _repeated(tree: _Tree, locs: Sequence[Loc], why: str = "") -> Iterator[Clash
         if value is None:
             continue
         if value in first:
-            kind = _KINDS.get(loc[-1], "topic")
+            kind = _KINDS.get(loc[-1]) or _KINDS.get(loc[-2], "topic")
             reason = f", and {why}" if why else ""
             yield Clash(loc, f"{kind} {value} is given twice{reason}: remove or rename one", first[value])
         else:

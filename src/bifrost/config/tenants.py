@@ -49,8 +49,19 @@ class Credential(Section):
 class Auth(Section):
     """Who belongs to a tenant."""
 
-    credentials: tuple[Credential, ...] = Field(min_length=1, examples=["[...]"])
-    """The users of the tenant, at least one, for without any it could not be reached. Required."""
+    credentials: tuple[Credential, ...] = Field(default=(), examples=["[...]"])
+    """The users of the tenant that authenticate with a password. Default: none."""
+
+    principals: tuple[Username, ...] = Field(default=(), max_length=10_000)
+    """The principals of the tenant that prove who they are without a password of this gateway's (a client
+    certificate, a token, a Kerberos ticket), by name and without Kafka's `User:`. Default: none. No two principals
+    or user names of the file are the same, for the name decides the tenant."""
+
+    @model_validator(mode="after")
+    def _check_reachable(self) -> "Auth":
+        if not self.credentials and not self.principals:
+            raise ValueError("nobody belongs to the tenant: add credentials, or principals")
+        return self
 
 
 class Tenant(Section):

@@ -206,4 +206,5 @@ def _accounts(config: Config) -> Accounts:
         )
         for tenant, credential in config.credentials()
     ]
-    return Accounts(accounts, key=os.urandom(32))
+    principals = [Account(one, tenant.name) for tenant in config.tenants for one in tenant.auth.principals]
+    return Accounts([*accounts, *principals], key=os.urandom(32))

@@ -19,13 +19,15 @@ class Account:
 
     username: str
     tenant: str
-    password: Secret | None
+    password: Secret | None = None
     """None when only verifiers of it are known."""
 
     verifiers: Mapping[Mechanism, ScramVerifier] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        assert self.password is not None or self.verifiers, "an account has something to prove it by"
+    @property
+    def has_password(self) -> bool:
+        """Whether it is proved by a password; else somebody else vouches for it."""
+        return self.password is not None or bool(self.verifiers)
 
 
 WRONG_CREDENTIALS = "wrong user name or password"
@@ -59,7 +61,9 @@ class Accounts:
             key: a secret of this process, which makes what is shown of unknown users look random.
         """
         self._key = key
-        self._by_name = {account.username: account for account in accounts}
+        everybody = tuple(accounts)
+        self._by_principal = {one.username: one for one in everybody if not one.has_password}
+        self._by_name = {one.username: one for one in everybody if one.has_password}
         self._by_prepared_name: dict[str, Account | None] = {}
         for account in self._by_name.values():
             prepared = saslprep(account.username)
@@ -69,8 +73,13 @@ class Accounts:
                 self._by_prepared_name[prepared] = account if is_new else None
         self._all = tuple(self._by_name.values())
         self._with = {one: tuple(each for each in self._all if one in each.verifiers) for one in SCRAM_HASHES}
-        self.mechanisms = (Mechanism.PLAIN, *(one for one in SCRAM_HASHES if self._with[one]))
+        scram = tuple(one for one in SCRAM_HASHES if self._with[one])
+        self.mechanisms = (Mechanism.PLAIN, *scram) if self._all else ()
         """The mechanisms that some account can use."""
+
+    def of_principal(self, name: str) -> Account | None:
+        """Return the account of a principal that somebody trusted has vouched for (a CA, an issuer, a KDC)."""
+        return self._by_principal.get(name)
 
     def matching(self, username: str, password: bytes) -> Account | None:
         """Return the account of this name if that is its password; an unknown name takes as long as a known one."""

@@ -265,7 +265,7 @@ def test_tenant_names_that_only_look_alike_are_taken(folder: Path, first: str, s
 
 def test_the_same_user_in_two_tenants_is_refused(problems: Problems) -> None:
     assert problems(("username: globex", "username: acme")) == [
-        "proxy.yaml:22: username acme is given twice, and the user name decides the tenant: remove or rename "
+        "proxy.yaml:22: username acme is given twice, and the name decides the tenant: remove or rename "
         "one (see line 17)"
     ]
 

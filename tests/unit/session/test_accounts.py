@@ -114,9 +114,19 @@ def test_a_name_that_could_be_two_is_nobodys() -> None:
     assert accounts.verifier("\u2168", SHA_256)[0] is not None
 
 
-def test_an_account_without_a_proof_cannot_be() -> None:
-    with pytest.raises(AssertionError, match="something to prove it by"):
-        account("nobody")
+def test_a_principal_has_no_password_that_anybody_could_guess() -> None:
+    vouched = Account("CN=app", "acme")
+    accounts = Accounts([PLAIN, vouched], key=b"key")
+
+    assert accounts.of_principal("CN=app") is vouched
+    assert accounts.of_principal("plain") is None
+    assert accounts.of_principal("nobody") is None
+    assert accounts.matching("CN=app", b"") is None
+    assert accounts.matching("plain", b"p") is PLAIN
+
+
+def test_without_a_password_no_mechanism_with_passwords_is_offered() -> None:
+    assert Accounts([Account("CN=app", "acme")], key=b"key").mechanisms == ()
 
 
 def test_no_account_shows_its_password() -> None:
