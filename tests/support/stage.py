@@ -20,7 +20,8 @@ from bifrost.session.client_session import ClientSession
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.lanes import Lanes
 from bifrost.session.sasl_server import SaslSettings
-from bifrost.session.shared_state import Route, SharedState
+from bifrost.session.shared_state import Entry, Route, SharedState
+from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
@@ -31,6 +32,7 @@ from support import messages
 from support.playbook import Playbook, client_sends, to_client
 
 PORTS = BrokerPorts(advertised_host="proxy.example.com", start=9093, end=9095, broker_id_base=1)
+UPSTREAM = "upstream"
 PHYSICAL_CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 PLANS = build_plans()
 """Shared by all tests: what plans remember depends on nothing but the schemas."""
@@ -91,15 +93,9 @@ class Stage:
         self.topic_ids = TopicIds()
         self.fetch_sessions = FetchSessions()
         self._masks = (b"mask" + number.to_bytes(12, "big") for number in count(1))
+        self._max_names = max_names
         self.namespaces = {
-            name: Namespace(
-                TenantNames(name, tenant.allowed_topics),
-                self.topic_ids,
-                allow_topic_deletion=tenant.allow_topic_deletion,
-                max_names=max_names,
-                now_ms=lambda: self.now_ms,
-                new_id=lambda: next(self._masks),
-            )
+            name: self._namespace(TenantNames(name, tenant.allowed_topics), tenant)
             for name, tenant in tenants.items()
         }
         self.versions = offered_versions(broker_versions()) if versions is None else versions
@@ -114,14 +110,37 @@ class Stage:
                 now_ms=lambda: self.now_ms,
                 max_reauth_ms=max_reauth_ms,
             ),
-            namespaces=self.namespaces,
-            fetch_sessions=self.fetch_sessions,
+            virtual_clusters=VirtualClusters(
+                {
+                    name: VirtualCluster(one, UPSTREAM, self.fetch_sessions)
+                    for name, one in self.namespaces.items()
+                },
+                self._below,
+            ),
             max_in_flight_requests=max_in_flight_requests,
         )
 
     def session(self, node_id: int = 1) -> ClientSession:
         """Open a connection to a broker's port, not authenticated yet."""
-        return ClientSession(self.shared, Route(node_id, self.versions, PORTS, self.mechanisms))
+        return ClientSession(self.shared, self.entry(node_id))
+
+    def entry(self, node_id: int = 1) -> Entry:
+        """What a listener says of a connection to a broker's port."""
+        return Entry({UPSTREAM: Route(node_id, self.versions)}, self.versions, PORTS, self.mechanisms)
+
+    def _namespace(self, names: TenantNames, tenant: Tenant) -> Namespace:
+        return Namespace(
+            names,
+            self.topic_ids,
+            allow_topic_deletion=tenant.allow_topic_deletion,
+            max_names=self._max_names,
+            now_ms=lambda: self.now_ms,
+            new_id=lambda: next(self._masks),
+        )
+
+    def _below(self, account: Account) -> VirtualCluster:
+        names = TenantNames(account.tenant, tiers=account.namespace)
+        return VirtualCluster(self._namespace(names, Tenant()), UPSTREAM, self.fetch_sessions)
 
     def play(self, tenant: str | None = "acme", node_id: int = 1) -> Playbook:
         """Open a connection and authenticate it; not, if there is no tenant."""

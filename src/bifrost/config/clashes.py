@@ -14,6 +14,8 @@ Loc = tuple[str | int, ...]
 """Where a value stands: keys and indexes from the root."""
 
 MAX_LISTENER_SETS = 64
+DEFAULT_UPSTREAM = "upstream"
+"""Name of a physical cluster that the file does not name."""
 _WILDCARD_IPV4 = "0.0.0.0"  # noqa: S104 - recognised, not bound
 
 
@@ -43,7 +45,8 @@ def find_clashes(data: object, bad: Collection[Loc] = ()) -> list[Clash]:
     return [
         *_port_clashes(tree),
         *_repeated(tree, [(*sets, index, "name") for index in tree.indexes(*sets)]),
-        *_tenant_clashes(tree),
+        *_upstream_clashes(tree),
+        *sorted(_tenant_clashes(tree), key=lambda clash: clash.loc[1]),
         *_topic_clashes(tree),
         *_repeated(tree, list(_username_locs(tree)), why="the name decides the tenant"),
     ]
@@ -68,6 +71,10 @@ class _Tree:
             else:
                 return None
         return value
+
+    def is_bad(self, *loc: str | int) -> bool:
+        """Whether this place, or what it is in, is known to be wrong."""
+        return any(loc[:depth] in self._bad for depth in range(1, len(loc) + 1))
 
     def text(self, *loc: str | int) -> str | None:
         value = self.get(*loc)
@@ -158,33 +165,104 @@ def _hosts_overlap(one: str, other: str) -> bool:
     return False
 
 
+def _upstream_clashes(tree: _Tree) -> Iterator[Clash]:
+    """Report what keeps a tenant from having exactly one physical cluster."""
+    has_one, has_several = tree.get("upstream") is not None, tree.get("upstreams") is not None
+    if has_one and has_several:
+        yield Clash(
+            ("upstreams",), "both upstream and upstreams: move the first into the list", ("upstream",)
+        )
+        return
+    if not has_one and not has_several:
+        return
+    locs: list[Loc] = [("upstreams", index, "name") for index in tree.indexes("upstreams")]
+    yield from _repeated(tree, locs)
+    if has_several:
+        known = [tree.text(*loc) or DEFAULT_UPSTREAM for loc in locs]
+    else:
+        known = [tree.text("upstream", "name") or DEFAULT_UPSTREAM]
+    for index in tree.indexes("tenants"):
+        at: Loc = ("tenants", index, "upstream")
+        name = tree.text(*at)
+        if name is None and len(known) > 1 and not tree.is_bad(*at):
+            text = (
+                f"tenants[{index}].upstream is missing, and there are several: name one of {', '.join(known)}"
+            )
+            yield Clash(at, text)
+        if name is not None and name not in known:
+            yield Clash(
+                at, f"tenants[{index}].upstream: no upstream is called {name}; there is {', '.join(known)}"
+            )
+
+
+_KINDS_OF_NAMES = ("topic", "group", "transactional_id")
+
+
 def _tenant_clashes(tree: _Tree) -> Iterator[Clash]:
-    """Report tenants of which one's prefix begins another's; each later one once."""
-    names = {}
+    """Report tenants of which one's prefix begins another's on the same physical cluster; each later one once."""
+    first: dict[str | None, int] = {}
+    by_upstream: dict[str | None, list[int]] = {}
     for index in tree.indexes("tenants"):
         name = tree.text("tenants", index, "name")
-        if name is not None:
-            names[index] = name
-    template = NameTemplate()
-    prefixes = {index: fold(template.prefix(name)) for index, name in names.items()}
+        if first.setdefault(name, index) == index or name is None:
+            by_upstream.setdefault(tree.text("tenants", index, "upstream"), []).append(index)
+        else:
+            text = f"tenant {name} is given twice: rename one or merge the two"
+            yield Clash(("tenants", index, "name"), text, ("tenants", first[name], "name"))
+    for indexes in by_upstream.values():
+        clashes: dict[int, tuple[int, str]] = {}
+        for kind in _KINDS_OF_NAMES:
+            for later, earlier in _overlaps({one: _prefix(tree, one, kind) for one in indexes}).items():
+                if later not in clashes or earlier < clashes[later][0]:
+                    clashes[later] = (earlier, kind)
+        for later, (earlier, kind) in sorted(clashes.items()):
+            yield _overlap(tree, earlier, later, kind)
+
+
+def _overlaps(prefixes: Mapping[int, str | None]) -> dict[int, int]:
+    """Return, for each whose prefix overlaps an earlier one's, the earliest of those."""
+    folded = {index: fold(prefix) for index, prefix in prefixes.items() if prefix}
     first_with: dict[str, int] = {}
-    for index, prefix in prefixes.items():
+    for index, prefix in folded.items():
         first_with.setdefault(prefix, index)
-    clashes: dict[int, int] = {}
-    for index, prefix in prefixes.items():
+    found: dict[int, int] = {}
+    for index, prefix in folded.items():
         for length in range(1, len(prefix) + 1):
             other = first_with.get(prefix[:length], index)
             if other != index:
                 later, earlier = max(index, other), min(index, other)
-                clashes[later] = min(earlier, clashes.get(later, earlier))
-    for later, earlier in sorted(clashes.items()):
-        text = _overlap_text(template, names[earlier], names[later])
-        yield Clash(("tenants", later, "name"), text, ("tenants", earlier, "name"))
+                found[later] = min(earlier, found.get(later, earlier))
+    return found
+
+
+def _prefix(tree: _Tree, tenant: int, kind: str) -> str | None:
+    if tree.get("tenants", tenant, "prefixes") is not None:
+        return tree.text("tenants", tenant, "prefixes", kind)
+    name = tree.text("tenants", tenant, "name")
+    return None if name is None else NameTemplate().prefix(name)
+
+
+def _overlap(tree: _Tree, earlier: int, later: int, kind: str) -> Clash:
+    both = (earlier, later)
+    literal = [one for one in both if tree.get("tenants", one, "prefixes") is not None]
+    names = [str(tree.text("tenants", one, "name")) for one in both]
+    if not literal:
+        return Clash(
+            ("tenants", later, "name"), _overlap_text(NameTemplate(), *names), ("tenants", earlier, "name")
+        )
+    locs: list[Loc] = [
+        ("tenants", one, "prefixes", kind) if one in literal else ("tenants", one, "name") for one in both
+    ]
+    prefixes = [_prefix(tree, one, kind) for one in both]
+    what = kind.replace("_", " ")
+    text = (
+        f"{what} prefixes {prefixes[0]} of {names[0]} and {prefixes[1]} of {names[1]} overlap: what one tenant "
+        "has could be the other's on the broker: change one, so that neither begins with the other"
+    )
+    return Clash(locs[1], text, locs[0])
 
 
 def _overlap_text(template: NameTemplate, earlier: str, later: str) -> str:
-    if earlier == later:
-        return f"tenant {later} is given twice: rename one or merge the two"
     short, long = sorted((earlier, later), key=len)
     rest = template.prefix(long)[len(template.prefix(short)) :]
     if not rest:
@@ -199,10 +277,9 @@ def _overlap_text(template: NameTemplate, earlier: str, later: str) -> str:
 
 
 def _topic_clashes(tree: _Tree) -> Iterator[Clash]:
-    template = NameTemplate()
     for tenant in tree.indexes("tenants"):
         at: Loc = ("tenants", tenant, "allowed_topics")
-        prefix = template.prefix(tree.text("tenants", tenant, "name") or "")
+        prefix = _prefix(tree, tenant, "topic") or ""
         locs = [(*at, index) for index in tree.indexes(*at)]
         yield from _repeated(tree, locs)
         room = MAX_TOPIC_NAME_LENGTH - len(prefix)
@@ -226,7 +303,12 @@ def _username_locs(tree: _Tree) -> Iterator[Loc]:
             yield (*at, index)
 
 
-_KINDS: dict[str | int, str] = {"name": "listener set", "username": "username", "principals": "principal"}
+_KINDS: dict[str | int, str] = {
+    "listener_sets": "listener set",
+    "upstreams": "upstream",
+    "username": "username",
+    "principals": "principal",
+}
 
 
 def _repeated(tree: _Tree, locs: Sequence[Loc], why: str = "") -> Iterator[Clash]:
@@ -237,7 +319,7 @@ def _repeated(tree: _Tree, locs: Sequence[Loc], why: str = "") -> Iterator[Clash
         if value is None:
             continue
         if value in first:
-            kind = _KINDS.get(loc[-1]) or _KINDS.get(loc[-2], "topic")
+            kind = next((_KINDS[step] for step in reversed(loc) if step in _KINDS), "topic")
             reason = f", and {why}" if why else ""
             yield Clash(loc, f"{kind} {value} is given twice{reason}: remove or rename one", first[value])
         else:

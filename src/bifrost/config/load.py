@@ -18,7 +18,7 @@ from bifrost.config.clashes import Loc, find_clashes
 from bifrost.config.document import Document, DocumentError, read_document
 from bifrost.config.errors import ConfigError, Problem
 from bifrost.config.explain import STRAY_HINT, explain, section_at, show_loc
-from bifrost.config.model import Config
+from bifrost.config.model import NO_UPSTREAM, Config
 from bifrost.config.secrets import READ_FROM_FILES, Secret
 from bifrost.config.verifiers import (
     MIN_ITERATIONS,
@@ -117,6 +117,8 @@ def _check(document: Document, folder: Path) -> tuple[Config | None, list[tuple[
     if config is not None and not found:
         for loc, text in _unusable_mechanisms(config):
             report(loc, text)
+    if not data.keys() & {"upstream", "upstreams"}:
+        report(("upstream",), NO_UPSTREAM)
     for clash in find_clashes(data, found.keys()):
         earlier = f" (see line {document.line_of(clash.first)})" if clash.first else ""
         report(clash.loc, clash.text + earlier)

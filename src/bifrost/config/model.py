@@ -19,6 +19,8 @@ from bifrost.config.tenants import Credential, Tenant
 from bifrost.config.upstream import Upstream
 from bifrost.config.values import Host, Port
 
+NO_UPSTREAM = "upstream is missing: add it, e.g. upstream: { bootstrap: [...] }"
+
 
 class Admin(Section):
     """The operator's HTTP port: `/metrics` for Prometheus, `/healthz` and `/readyz` for probes."""
@@ -50,18 +52,33 @@ class Config(Section):
     proxy: Proxy = Field(examples=["{ listener_sets: [...] }"])
     """The gateway itself. Required."""
 
-    upstream: Upstream = Field(examples=["{ bootstrap: [...] }"])
-    """The physical cluster behind the gateway. Required."""
+    upstream: Upstream | None = None
+    """The physical cluster behind the gateway. Default: the key is absent, and `upstreams` is given."""
+
+    upstreams: tuple[Upstream, ...] | None = Field(default=None, min_length=1, max_length=64)
+    """The physical clusters behind the gateway, 1 to 64, in place of `upstream` where there are several. Each
+    tenant then names the one that it belongs to. Default: the key is absent, and `upstream` is given."""
 
     tenants: tuple[Tenant, ...] = Field(min_length=1, examples=["[...]"])
     """The tenants, at least one. Required."""
 
     @model_validator(mode="after")
     def _check_clashes(self) -> "Config":
+        if not self.clusters:
+            raise ValueError(NO_UPSTREAM)
         clashes = find_clashes(self.model_dump())
         if clashes:
             raise ValueError("; ".join(clash.text for clash in clashes))
         return self
+
+    @property
+    def clusters(self) -> tuple[Upstream, ...]:
+        """The physical clusters, however the file gives them."""
+        return self.upstreams or ((self.upstream,) if self.upstream else ())
+
+    def cluster_of(self, tenant: Tenant) -> Upstream:
+        """Return the physical cluster that a tenant belongs to."""
+        return next(one for one in self.clusters if tenant.upstream in (None, one.name))
 
     def credentials(self) -> Iterator[tuple[Tenant, Credential]]:
         """Yield every credential with the tenant it belongs to."""

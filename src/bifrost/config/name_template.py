@@ -4,9 +4,13 @@ Only the template stands here, because the loader must refuse tenants whose name
 is `bifrost.tenancy.names`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 DEFAULT_TEMPLATE = "__vt_{tenant}_{name}"
+
+DEFAULT_MARK = DEFAULT_TEMPLATE.partition("{tenant}")[0]
+"""What every physical name made by the default template begins with."""
 
 MAX_TOPIC_NAME_LENGTH = 249
 """The longest topic name a broker takes, in characters (all ASCII, so bytes as well).
@@ -42,6 +46,29 @@ class NameTemplate:
     def prefix(self, tenant: str) -> str:
         """Return what stands before every physical name of `tenant`."""
         return self.text.removesuffix("{name}").replace("{tenant}", tenant)
+
+
+@dataclass(frozen=True, slots=True)
+class NamePrefixes:
+    """What the physical names of one namespace begin with, by kind."""
+
+    topic: str
+    group: str
+    transactional_id: str
+
+    @classmethod
+    def of_tenant(cls, tenant: str, template: NameTemplate) -> "NamePrefixes":
+        """Return the prefixes that the template gives a tenant: one for all kinds."""
+        prefix = template.prefix(tenant)
+        return cls(prefix, prefix, prefix)
+
+    def below(self, tiers: Sequence[str]) -> "NamePrefixes":
+        """Return the prefixes of a namespace below: its tiers come before the names, each with a dot behind it.
+
+        A tier has no dot in it, so no two namespaces share a prefix; and one's names are names of those above.
+        """
+        path = "".join(f"{tier}." for tier in tiers)
+        return NamePrefixes(self.topic + path, self.group + path, self.transactional_id + path)
 
 
 def fold(name: str) -> str:

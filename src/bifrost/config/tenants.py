@@ -4,7 +4,7 @@ from pydantic import Field, model_validator
 
 from bifrost.config.secrets import Secret
 from bifrost.config.section import Section
-from bifrost.config.values import Flag, Name, Text, TopicName, Username
+from bifrost.config.values import Flag, Name, NamespacePath, Prefix, Text, TopicName, Username
 from bifrost.config.verifiers import ScramVerifier
 
 
@@ -29,6 +29,11 @@ class Credential(Section):
     SCRAM-SHA-256, SCRAM-SHA-512 or both, in Kafka's form. The password is then nowhere on this machine. A
     relative path starts at the folder of the configuration file. Default: the key is absent, and
     `password_file` is given."""
+
+    namespace: NamespacePath | None = None
+    """What the user sees of its tenant: tiers with `:` between, such as `analytics:eu` (KIP-37). Its topic `orders` is
+    then what users of the whole tenant call `analytics.eu.orders`; so with its groups and transactional IDs. Default:
+    the key is absent, and the user sees all of its tenant."""
 
     password: Secret | None = Field(default=None, repr=False)
     """The password. Not a key of the file: the loader reads it from `password_file`."""
@@ -64,6 +69,19 @@ class Auth(Section):
         return self
 
 
+class Prefixes(Section):
+    """What the tenant's physical names begin with, in place of `__vt_` and its name."""
+
+    topic: Prefix = Field(examples=["t1-"])
+    """What stands before every topic. No tenant's prefix of the same upstream may begin another's. Required."""
+
+    group: Prefix = Field(examples=["t1-"])
+    """What stands before every group ID. Required."""
+
+    transactional_id: Prefix = Field(examples=["t1-"])
+    """What stands before every transactional ID. Required."""
+
+
 class Tenant(Section):
     """One tenant: the names that exist for it and the users that belong to it."""
 
@@ -72,6 +90,14 @@ class Tenant(Section):
     remain for a topic's own name. It is part of every physical name (`__vt_acme_orders`), so renaming a
     tenant leaves its data behind; and no tenant's prefix may begin another's, `.` and `_` taken as the same:
     `a` and `a_b` overlap, `a` and `a-b` do not. Required."""
+
+    upstream: Name | None = None
+    """Name of the physical cluster that has the tenant's data. Default: the only one there is; required where there
+    are several."""
+
+    prefixes: Prefixes | None = None
+    """What its physical names begin with. Default: the key is absent, and that is `__vt_`, its name and `_`. With
+    `prefixes` topics that are there already can become a tenant's, without being copied."""
 
     allowed_topics: tuple[TopicName, ...] | None = Field(default=None, min_length=1)
     """The topics that exist for the tenant; any other name does not. Default: the key is absent and the

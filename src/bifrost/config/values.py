@@ -15,6 +15,8 @@ from bifrost.config.name_template import MAX_TENANT_NAME_LENGTH
 from bifrost.config.units import read_duration_ms, read_size_bytes
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
+_NAMESPACE = re.compile(r"[a-zA-Z0-9_-]+(:[a-zA-Z0-9_-]+)*")
+"""Without a dot, which separates the tiers in a physical name."""
 _HOST = re.compile(r"[a-zA-Z0-9_]([a-zA-Z0-9_.-]*[a-zA-Z0-9_.])?")
 _MAX_HOST_LENGTH = 253  # RFC 1035, section 2.3.4, as text
 _WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - recognised, not bound
@@ -95,6 +97,14 @@ def _check_name(name: str) -> str:
     return name
 
 
+def _check_namespace(path: str) -> str:
+    if not _NAMESPACE.fullmatch(path):
+        raise ValueError(
+            f"{path!r} is no namespace: write its tiers with : between, each of a-z, A-Z, 0-9, '_' and '-'"
+        )
+    return path
+
+
 def _check_topic(name: str) -> str:
     if name in (".", ".."):
         raise ValueError(f"{name!r} is no topic name in Kafka")
@@ -117,7 +127,12 @@ AdvertisedHost = Annotated[Text, AfterValidator(_check_advertised_host)]
 Name = Annotated[
     StrictStr, Field(min_length=1, max_length=MAX_TENANT_NAME_LENGTH), AfterValidator(_check_name)
 ]
+Prefix = Name
+"""What physical names begin with: what a topic's name may consist of, and short enough to leave room for the rest."""
 TopicName = Annotated[Text, AfterValidator(_check_topic)]
+NamespacePath = Annotated[
+    StrictStr, Field(min_length=1, max_length=MAX_TENANT_NAME_LENGTH), AfterValidator(_check_namespace)
+]
 Username = Annotated[StrictStr, Field(min_length=1, max_length=256), AfterValidator(_check_username)]
 BrokerAddress = Annotated[Address, BeforeValidator(read_address)]
 SizeBytes = Annotated[StrictInt, BeforeValidator(read_size_bytes)]

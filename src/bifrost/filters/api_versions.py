@@ -5,6 +5,7 @@ The gateway answers itself, from what it asked the broker: before authentication
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,3 +96,34 @@ def offered_versions(broker_response: Any) -> OfferedVersions:
         assert served is not None
         ranges[api_key] = served
     return OfferedVersions(ranges, broker_response)
+
+
+def common_versions(offered: Sequence[OfferedVersions]) -> OfferedVersions:
+    """Intersect what several brokers offer, at least one; a client whose cluster nobody knows yet gets this.
+
+    Features are left out where they are not the same everywhere: they say which protocol may be spoken (KIP-584).
+    """
+    first, *others = offered
+    if all(one is first for one in others):
+        return first
+    ranges: dict[int, VersionRange] = {}
+    for api_key, versions in first.ranges.items():
+        theirs = [one.ranges.get(api_key) for one in others]
+        known = [one for one in theirs if one is not None]
+        low = max([versions.low, *(one.low for one in known)])
+        high = min([versions.high, *(one.high for one in known)])
+        if len(known) == len(theirs) and low <= high:
+            ranges[api_key] = VersionRange(low, high)
+    response = first.broker_response
+    if any(_features(one) != _features(first) for one in others):
+        response = ApiVersionsResponse()
+    return OfferedVersions(ranges, response)
+
+
+def _features(offered: OfferedVersions) -> object:
+    response = offered.broker_response
+    supported = {(one.name, one.min_version, one.max_version) for one in response.supported_features}
+    finalized = {
+        (one.name, one.min_version_level, one.max_version_level) for one in response.finalized_features
+    }
+    return supported, finalized

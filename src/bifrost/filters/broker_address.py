@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
-from bifrost.filters.filter import Exchange, ResponseFilter
-from bifrost.tenancy.brokers import BrokerPorts
+from bifrost.filters.filter import Exchange, ResponseFilter, Scope
 from bifrost.wire.entities import entities_of
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
@@ -52,22 +51,22 @@ class BrokerAddressFilter(ResponseFilter):
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
         """Give every broker the address at which a client of this listener reaches it."""
-        ports = exchange.scope.ports
+        scope = exchange.scope
         for place in _places_of(response.SCHEMA.name, exchange.api_version):
             if place.array is None:
-                _readdress(ports, response, place.node_id)
+                _readdress(scope, response, place.node_id)
                 continue
             brokers = getattr(response, place.array)
-            kept = [broker for broker in brokers if _readdress(ports, broker, place.node_id)]
+            kept = [broker for broker in brokers if _readdress(scope, broker, place.node_id)]
             setattr(response, place.array, kept)
 
 
-def _readdress(ports: BrokerPorts, struct: Any, node_id_attribute: str) -> bool:
+def _readdress(scope: Scope, struct: Any, node_id_attribute: str) -> bool:
     """Set the address in one struct; False when it cannot be reached and carries no error code to say so."""
     node_id = getattr(struct, node_id_attribute)
-    port = None if node_id == NO_NODE else ports.port_of(node_id)
-    if port is not None:
-        struct.host, struct.port = ports.advertised_host, port
+    address = None if node_id == NO_NODE else scope.address_of(node_id)
+    if address is not None:
+        struct.host, struct.port = address
         return True
     struct.host, struct.port = "", -1
     if not hasattr(struct, "error_code"):

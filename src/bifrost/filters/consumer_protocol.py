@@ -127,7 +127,7 @@ class DescribeGroupsFilter:
         namespace = exchange.scope.namespace
         for group in response.groups:
             for member in group.members:
-                member.client_host = f"/{exchange.scope.ports.advertised_host}"
+                member.client_host = f"/{exchange.scope.gateway_host}"
                 if group.protocol_type != CONSUMER:
                     continue
                 member.member_metadata = translate(

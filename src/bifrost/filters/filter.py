@@ -8,7 +8,7 @@ back the namespace translates first. So a filter only ever sees virtual names.
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
-from bifrost.tenancy.brokers import BrokerPorts
+from bifrost.tenancy.brokers import BrokerAddresses
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.entity import Entity
 from bifrost.wire.message import Message
@@ -19,7 +19,16 @@ class Scope:
     """Whose request it is and where it came in: what stays the same for all of a connection's requests."""
 
     namespace: Namespace
-    ports: BrokerPorts
+    addresses: BrokerAddresses
+
+    def address_of(self, node_id: int) -> tuple[str, int] | None:
+        """Return host and port at which the client reaches a broker, or None when there is no way to it."""
+        return self.addresses.address_of(node_id, self.namespace.tenant)
+
+    @property
+    def gateway_host(self) -> str:
+        """The host by which the tenant knows the gateway."""
+        return self.addresses.host_for(self.namespace.tenant)
 
 
 @dataclass(slots=True)

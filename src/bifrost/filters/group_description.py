@@ -19,4 +19,4 @@ class GroupDescriptionFilter(ResponseFilter):
         """Show the listener's host, in the form a broker uses."""
         for group in response.groups:
             for member in group.members:
-                member.client_host = f"/{exchange.scope.ports.advertised_host}"
+                member.client_host = f"/{exchange.scope.gateway_host}"

@@ -57,6 +57,8 @@ class Plan:
     """Whether bytes behind the body of a request are dropped; everywhere else they are malformed."""
     owned: Program | None = None
     """For `prune`: where a response that may list everybody's things says whose each is."""
+    owned_entity: Entity = Entity.TOPIC_NAME
+    """What stands there."""
     passage: Passage = field(init=False)
     """Both directions for the engine's hot path."""
 
@@ -76,10 +78,10 @@ class Plan:
 _LEADER_HINTS = "NodeEndpoints."
 """An array that is empty unless a partition has moved (KIP-951); tagged in Produce and Fetch, not in the share APIs."""
 
-_OWNED: Mapping[str, str] = {
-    "MetadataResponse": "Topics.Name",
-    "ListGroupsResponse": "Groups.GroupId",
-    "ListTransactionsResponse": "TransactionStates.TransactionalId",
+_OWNED: Mapping[str, tuple[str, Entity]] = {
+    "MetadataResponse": ("Topics.Name", Entity.TOPIC_NAME),
+    "ListGroupsResponse": ("Groups.GroupId", Entity.GROUP_ID),
+    "ListTransactionsResponse": ("TransactionStates.TransactionalId", Entity.TRANSACTIONAL_ID),
 }
 """Lists of everything: to decode ten thousand topics of others for two of one's own takes a second."""
 
@@ -139,6 +141,7 @@ class Plans:
             request_peek=_peek_fields(request, api_version),
             response_peek=_peek_fields(response, api_version),
             owned=_owned_program(response.name, api_version),
+            owned_entity=_OWNED.get(response.name, ("", Entity.TOPIC_NAME))[1],
             drops_trailing=api_key == ApiKey.METADATA and api_version >= _TRAILING_SINCE,
         )
 
@@ -200,5 +203,5 @@ def _peek_fields(schema: MessageSchema, version: int) -> PeekFields | None:
 
 
 def _owned_program(message: str, version: int) -> Program | None:
-    path = _OWNED.get(message)
-    return None if path is None else compile_program(message, version, {path: 1})
+    owned = _OWNED.get(message)
+    return None if owned is None else compile_program(message, version, {owned[0]: 1})

@@ -6,6 +6,7 @@ rest. Nothing queues without bound: see `update_reading`.
 
 import asyncio
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 import structlog
@@ -13,13 +14,13 @@ import structlog
 from bifrost.config.verifiers import Mechanism
 from bifrost.gateway.broker_connection import BrokerConnection, set_up_socket
 from bifrost.gateway.cluster import Broker
+from bifrost.gateway.clusters import entry_to
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.pauses import BROKER, CLIENT, SIDES
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import CloseReason, SessionEnded
-from bifrost.session.shared_state import Route
 from bifrost.session.stranger import recognise_stranger
-from bifrost.tenancy.brokers import BrokerPorts
+from bifrost.tenancy.brokers import BrokerAddresses
 from bifrost.wire.engine import Framer
 from bifrost.wire.errors import FrameTooLarge, WireError
 
@@ -44,20 +45,29 @@ class ClientConnection(asyncio.BufferedProtocol):
     """One client, and the broker connection that is made for it once it is authenticated and asks for something."""
 
     __slots__ = (
-        "_address", "_broker", "_broker_side", "_deadline", "_ended", "_expiry", "_framer", "_gateway",
+        "_address", "_broker_side", "_brokers", "_deadline", "_ended", "_expiry", "_framer", "_gateway",
         "_is_write_paused", "_peer", "_reads_broker", "_reads_client", "_session", "_task", "_transport",
         "_unread_since_ns", "get_buffer",
     )  # fmt: skip
 
     def __init__(
-        self, gateway: "Gateway", broker: Broker, ports: BrokerPorts, mechanisms: tuple[Mechanism, ...]
+        self,
+        gateway: "Gateway",
+        brokers: Mapping[str, Broker],
+        addresses: BrokerAddresses,
+        mechanisms: tuple[Mechanism, ...],
     ) -> None:
-        """Stand for `broker`, to a client of the listener with `ports`, which may authenticate by `mechanisms`."""
+        """Stand for one of `brokers`, the one of the physical cluster that its client's tenant belongs to.
+
+        Args:
+            gateway: what it shares with all others.
+            brokers: by the name of the physical cluster, at least one.
+            addresses: what the client is told of where brokers are.
+            mechanisms: those by which it may authenticate.
+        """
         self._gateway = gateway
-        self._broker = broker
-        self._session = ClientSession(
-            gateway.shared, Route(broker.node_id, broker.offered, ports, mechanisms)
-        )
+        self._brokers = brokers
+        self._session = ClientSession(gateway.shared, entry_to(brokers, addresses, mechanisms))
         self._framer = Framer(gateway.limits.max_unauthenticated_frame_bytes)
         self.get_buffer = self._framer.get_buffer  # type: ignore[method-assign]  # no Python frame per read
         self._transport: asyncio.Transport | None = None
@@ -262,7 +272,8 @@ class ClientConnection(asyncio.BufferedProtocol):
             if self._broker_side is None:
                 self._broker_side = await self._connect()
             while session.lookup:
-                await self._gateway.cluster.learn_topic_ids(session.lookup)
+                cluster = self._gateway.clusters[session.virtual_cluster.upstream]
+                await cluster.learn_topic_ids(session.lookup)
                 session.resume()
         except BrokerError as error:
             self.end(CloseReason.BROKER_UNREACHABLE, str(error))
@@ -278,7 +289,9 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     async def _connect(self) -> BrokerConnection:
         loop = asyncio.get_running_loop()
-        broker = self._gateway.cluster.broker(self._broker.node_id) or self._broker
+        upstream = self._session.virtual_cluster.upstream
+        chosen = self._brokers[upstream]
+        broker = self._gateway.clusters[upstream].broker(chosen.node_id) or chosen
         try:
             async with asyncio.timeout(self._gateway.limits.upstream_connect_timeout_ms / 1000):
                 _, connection = await loop.create_connection(

@@ -13,10 +13,12 @@ from typing import Any
 
 import structlog
 
-from bifrost.config.model import Config
+from bifrost.config.limits import Limits
+from bifrost.config.upstream import Upstream
 from bifrost.filters.api_versions import OfferedVersions, offered_versions
 from bifrost.gateway.broker_client import BrokerClient
 from bifrost.gateway.errors import BrokerError
+from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
@@ -51,11 +53,13 @@ class Broker:
 class Cluster:
     """The brokers of one physical cluster."""
 
-    def __init__(self, config: Config, topic_ids: TopicIds, now_ms: Callable[[], int]) -> None:
+    def __init__(self, upstream: Upstream, limits: Limits, now_ms: Callable[[], int]) -> None:
         """Know nothing yet; `discover` asks."""
-        self._bootstrap = config.upstream.bootstrap
-        self._timeout_ms = config.proxy.limits.upstream_connect_timeout_ms
-        self._topic_ids = topic_ids
+        self.name = upstream.name
+        self.fetch_sessions = FetchSessions()
+        self.topic_ids = TopicIds()
+        self._bootstrap = upstream.bootstrap
+        self._timeout_ms = limits.upstream_connect_timeout_ms
         self._now_ms = now_ms
         self._brokers: dict[int, Broker] = {}
         self._client: BrokerClient | None = None
@@ -71,9 +75,9 @@ class Cluster:
         """Return the broker with this node ID, if there is one."""
         return self._brokers.get(node_id)
 
-    def any_broker(self) -> Broker:
-        """Return a broker at random, for a client that bootstraps."""
-        return random.choice(tuple(self._brokers.values()))
+    def any_broker(self) -> Broker | None:
+        """Return a broker at random, for a client that bootstraps; None while none is known."""
+        return random.choice(tuple(self._brokers.values())) if self._brokers else None
 
     async def discover(self) -> None:
         """Ask until some broker answers, with backoff; each failure is logged once per attempt."""
@@ -83,7 +87,9 @@ class Cluster:
                 await self.refresh()
                 return
             except BrokerError as error:
-                log.warning("upstream_unreachable", error=str(error), retry_in_ms=retry_ms)
+                log.warning(
+                    "upstream_unreachable", upstream=self.name, error=str(error), retry_in_ms=retry_ms
+                )
             await asyncio.sleep(retry_ms / 1000)
             retry_ms = min(retry_ms * 2, LAST_RETRY_MS)
 
@@ -110,15 +116,15 @@ class Cluster:
             BrokerError: no broker answers.
         """
         wanted = tuple(topic_ids)
-        asked = [os.urandom(16) if self._topic_ids.name_of(one) is not None else one for one in wanted]
+        asked = [os.urandom(16) if self.topic_ids.name_of(one) is not None else one for one in wanted]
         async with self._lock:
             response = await self._ask(lambda version: _metadata_by_id(asked, version))
         for topic in response.topics:
             if topic.error_code == ErrorCode.NONE and topic.name:
-                self._topic_ids.learn(topic.topic_id, topic.name.encode())
+                self.topic_ids.learn(topic.topic_id, topic.name.encode())
         for topic_id in wanted:
-            if self._topic_ids.name_of(topic_id) is None:
-                self._topic_ids.learn_absent(topic_id, self._now_ms())
+            if self.topic_ids.name_of(topic_id) is None:
+                self.topic_ids.learn_absent(topic_id, self._now_ms())
 
     async def close(self) -> None:
         """Close the gateway's own connection."""
@@ -163,7 +169,7 @@ class Cluster:
         try:
             offered = offered_versions(await _ask_versions(client))
         except BrokerError as error:
-            log.warning("broker_unreachable", node_id=node.node_id, error=str(error))
+            log.warning("broker_unreachable", upstream=self.name, node_id=node.node_id, error=str(error))
             return None if known is None else replace(known, host=node.host, port=node.port)
         finally:
             await client.close()

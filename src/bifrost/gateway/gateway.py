@@ -17,19 +17,17 @@ from bifrost.filters.build import build_plans
 from bifrost.gateway.admin import Admin, Page
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.cluster import Cluster
-from bifrost.gateway.errors import BrokerError, StartError
+from bifrost.gateway.clusters import Clusters
+from bifrost.gateway.errors import StartError
 from bifrost.gateway.listener import Listener
 from bifrost.gateway.pauses import Pauses
+from bifrost.gateway.virtual_clusters import virtual_clusters
 from bifrost.session.accounts import Account, Accounts
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.failed_authentications import FailedAuthentications
-from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.lanes import NO_TENANT, Lanes
 from bifrost.session.sasl_server import SaslSettings
 from bifrost.session.shared_state import SharedState
-from bifrost.tenancy.names import TenantNames
-from bifrost.tenancy.namespace import Namespace
-from bifrost.tenancy.topic_ids import TopicIds
 
 log = structlog.get_logger()
 
@@ -54,19 +52,7 @@ class Gateway:
     def __init__(self, config: Config) -> None:
         """Build what the configuration describes; no I/O yet."""
         self.limits = config.proxy.limits
-        topic_ids = TopicIds()
-        self.cluster = Cluster(config, topic_ids, now_ms)
-        namespaces = {
-            tenant.name: Namespace(
-                TenantNames(tenant.name, tenant.allowed_topics),
-                topic_ids,
-                allow_topic_deletion=tenant.allow_topic_deletion,
-                max_names=self.limits.max_names_per_namespace,
-                now_ms=now_ms,
-                new_id=lambda: os.urandom(16),
-            )
-            for tenant in config.tenants
-        }
+        self.clusters = Clusters(Cluster(one, self.limits, now_ms) for one in config.clusters)
         plans = build_plans()
         self.shared = SharedState(
             plans=plans,
@@ -77,8 +63,7 @@ class Gateway:
                 now_ms=now_ms,
                 max_reauth_ms=self.limits.max_reauth_ms,
             ),
-            namespaces=namespaces,
-            fetch_sessions=FetchSessions(),
+            virtual_clusters=virtual_clusters(config, self.clusters, now_ms),
             max_in_flight_requests=self.limits.max_in_flight_requests,
         )
         # A delay must leave enough of the time that a client has to authenticate.
@@ -166,20 +151,19 @@ class Gateway:
             await self._admin.open()
         for listener in self._listeners:
             listener.reserve()
-        await self.cluster.discover()
+        await self.clusters.discover()
         for listener in self._listeners:
             await listener.open()
         self.is_ready = True
-        log.info("ready", brokers=sorted(self.cluster.node_ids), tenants=len(self.shared.namespaces))
+        log.info("ready", brokers=sorted(self.clusters.node_ids), tenants=len(self.shared.virtual_clusters))
         while True:
             await asyncio.sleep(self._refresh_seconds)
+            await self.clusters.refresh()
+            self.is_ready = self.clusters.is_answering
             try:
-                await self.cluster.refresh()
-                self.is_ready = True
                 for listener in self._listeners:
                     await listener.follow_brokers()
-            except (BrokerError, StartError) as error:
-                self.is_ready = not isinstance(error, BrokerError)
+            except StartError as error:
                 log.warning("refresh_failed", error=str(error), retry_in_ms=int(self._refresh_seconds * 1000))
 
     async def _close(self) -> None:
@@ -188,7 +172,7 @@ class Gateway:
             listener.close()
         for connection in tuple(self._connections):
             connection.end(CloseReason.SHUTDOWN, "the gateway stops")
-        await self.cluster.close()
+        await self.clusters.close()
         if self._admin is not None:
             self._admin.close()
         # One turn of the loop, so that the transports write what they have and close.
@@ -203,6 +187,7 @@ def _accounts(config: Config) -> Accounts:
             tenant.name,
             credential.password,
             {verifier.mechanism: verifier for verifier in credential.verifiers},
+            tuple(credential.namespace.split(":")) if credential.namespace else (),
         )
         for tenant, credential in config.credentials()
     ]

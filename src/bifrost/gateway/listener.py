@@ -67,7 +67,7 @@ class Listener:
         Raises:
             StartError: a port cannot be bound.
         """
-        known = self._gateway.cluster.node_ids
+        known = self._gateway.clusters.node_ids
         for node_id in sorted(known):
             port = self.ports.port_of(node_id)
             if port is not None and node_id not in self._servers:
@@ -91,10 +91,8 @@ class Listener:
         loop = asyncio.get_running_loop()
 
         def accept() -> asyncio.BaseProtocol:
-            cluster = self._gateway.cluster
-            broker = None if node_id is None else cluster.broker(node_id)
-            broker = broker or cluster.any_broker()
-            return ClientConnection(self._gateway, broker, self.ports, self.mechanisms)
+            brokers = self._gateway.clusters.brokers_at(node_id)
+            return ClientConnection(self._gateway, brokers, self.ports, self.mechanisms)
 
         self._servers[node_id] = await loop.create_server(accept, sock=bound, backlog=BACKLOG)
         what = "bootstrap" if node_id is None else f"broker {node_id}"

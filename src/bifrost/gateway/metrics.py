@@ -59,11 +59,18 @@ class Metrics(Collector):
         for side in SIDES:
             paused.add_metric([side], gateway.pauses.seconds(side))
         yield paused
-        yield GaugeMetricFamily(
-            "kafka_proxy_brokers",
-            "Brokers of the physical cluster that are known.",
-            value=len(gateway.cluster.node_ids),
+        brokers = GaugeMetricFamily(
+            "kafka_proxy_brokers", "Brokers of a physical cluster that are known.", labels=["upstream"]
         )
+        is_up = GaugeMetricFamily(
+            "kafka_proxy_upstream_up",
+            "1 while a physical cluster answers the gateway's own requests.",
+            labels=["upstream"],
+        )
+        for cluster in gateway.clusters:
+            brokers.add_metric([cluster.name], len(cluster.node_ids))
+            is_up.add_metric([cluster.name], int(gateway.clusters.is_up(cluster.name)))
+        yield from (brokers, is_up)
         yield GaugeMetricFamily(
             "kafka_proxy_ready",
             "1 while clients can be served, as /readyz says.",

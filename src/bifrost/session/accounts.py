@@ -23,6 +23,8 @@ class Account:
     """None when only verifiers of it are known."""
 
     verifiers: Mapping[Mechanism, ScramVerifier] = field(default_factory=dict)
+    namespace: tuple[str, ...] = ()
+    """The tiers below the tenant that bound what it sees (KIP-37); empty for all of the tenant."""
 
     @property
     def has_password(self) -> bool:

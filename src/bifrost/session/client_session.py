@@ -14,22 +14,16 @@ from collections import deque
 from typing import Any
 
 from bifrost.filters import namespace as translation
-from bifrost.filters.fetch import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, session_not_found
+from bifrost.filters.fetch import FINAL_EPOCH, INITIAL_EPOCH, session_not_found
 from bifrost.filters.filter import Exchange, Scope
 from bifrost.filters.plan import Plan
 from bifrost.session.accounts import Account
-from bifrost.session.authentication import (
-    Authentication,
-    Proven,
-    answer_here,
-    api_name,
-    encode_answer,
-)
+from bifrost.session.authentication import Authentication, Proven, answer_here, api_name, encode_answer
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.session.lanes import NO_TENANT
 from bifrost.session.session_lifetime import SessionLifetime
-from bifrost.session.shared_state import Route, SharedState
+from bifrost.session.shared_state import Entry, SharedState
 from bifrost.session.tries import Tries
 from bifrost.tenancy.topic_ids import MAX_LOOK_UP
 from bifrost.wire import headers
@@ -58,10 +52,10 @@ _PRUNED_FROM_BYTES = 4096
 class ClientSession:
     """The protocol state of one client connection and of the broker connection behind it."""
 
-    def __init__(self, shared: SharedState, route: Route) -> None:
-        """Start unauthenticated, towards the broker that `route` names."""
+    def __init__(self, shared: SharedState, entry: Entry) -> None:
+        """Start unauthenticated, towards whatever broker `entry` has for whoever it turns out to be."""
         self._shared = shared
-        self._route = route
+        self._entry = entry
         self._proven: Proven | None = None
         self._authentication: Authentication | None = self._new_authentication()
         """What the client's frames go to while it has to authenticate, for the first time or again."""
@@ -180,8 +174,8 @@ class ClientSession:
     # -- authentication
 
     def _new_authentication(self) -> Authentication:
-        shared, route = self._shared, self._route
-        return Authentication(shared.plans, shared.sasl, route.offered, route.mechanisms, self._proven)
+        shared, entry = self._shared, self._entry
+        return Authentication(shared.plans, shared.sasl, entry.offered, entry.mechanisms, self._proven)
 
     def _authenticate(self, authentication: Authentication, frame: bytes | memoryview) -> None:
         if self._in_flight.queue:
@@ -207,9 +201,19 @@ class ClientSession:
         self._max_in_flight = self._shared.max_in_flight_requests
         if self._proven is None:
             self._proven = proven
-            self._namespace = self._shared.namespaces[proven.account.tenant]
-            self._scope = Scope(self._namespace, self._route.ports)
-            self._to_physical, self._to_virtual = self._namespace.to_physical, self._namespace.to_virtual
+            self._let_in(proven.account)
+
+    def _let_in(self, account: Account) -> None:
+        """Take the account's part from now on: its namespace, and the broker of its physical cluster.
+
+        Raises:
+            SessionEnded: there is no such broker.
+        """
+        self.virtual_cluster = self._shared.virtual_clusters.of(account)
+        self._route = self._entry.route_to(self.virtual_cluster.upstream)
+        self._namespace = self.virtual_cluster.namespace
+        self._scope = Scope(self._namespace, self._entry.addresses)
+        self._to_physical, self._to_virtual = self._namespace.to_physical, self._namespace.to_virtual
 
     # -- client to broker
 
@@ -240,10 +244,10 @@ class ClientSession:
         if plan.api_key == ApiKey.PRODUCE:
             return fields[0] != 0  # One with acks=0 gets no answer.
         replica_id, session_id, _ = fields
-        return replica_id < 0 and self._owns_session(session_id)
+        return replica_id < 0 and self.virtual_cluster.owns_session(self._route.node_id, session_id)
 
     def _admits_response(self, fields: tuple[int, ...]) -> bool:
-        return self._owns_session(fields[0])
+        return self.virtual_cluster.owns_session(self._route.node_id, fields[0])
 
     def _request(self, frame: bytes | memoryview) -> None:
         header = headers.read_request_header(frame)
@@ -262,7 +266,7 @@ class ClientSession:
                 is_answered = fields[0] != 0
             else:
                 replica_id, session_id, session_epoch = fields
-                foreign_session = not self._owns_session(session_id)
+                foreign_session = not self.virtual_cluster.owns_session(self._route.node_id, session_id)
                 if foreign_session and session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
                     self._answer(header.correlation_id, lane, frame, session_not_found())
                     return
@@ -306,7 +310,8 @@ class ClientSession:
             self._held_requests.appendleft(bytes(frame))
             return None
         if plan.api_key == ApiKey.FETCH:
-            exchange.notes["foreign_fetch_session"] = not self._owns_session(request.session_id)
+            is_own = self.virtual_cluster.owns_session(self._route.node_id, request.session_id)
+            exchange.notes["foreign_fetch_session"] = not is_own
         for one in plan.filters:
             answer = one.on_request(exchange, request)
             if answer is not None:
@@ -322,11 +327,6 @@ class ClientSession:
             detail = f"one message names {len(unresolved)} unknown topic IDs, more than {MAX_LOOK_UP}"
             raise SessionEnded(CloseReason.TOO_MANY_TOPIC_IDS, detail)
         self.lookup |= unresolved
-
-    def _owns_session(self, session_id: int) -> bool:
-        if session_id == NO_SESSION:
-            return True
-        return self._shared.fetch_sessions.is_owned(self._route.node_id, session_id, self._namespace.tenant)
 
     def _answer_own(self, header: headers.RequestHeader, lane: Lane | None, frame: Buffer) -> None:
         """Answer what never goes to the broker once the client is authenticated."""
@@ -360,8 +360,7 @@ class ClientSession:
         offset, head = headers.response_body_offset(frame, plan.response.is_flexible_header)
         if plan.response_peek is not None:
             (session_id,) = plan.response_peek(frame, offset)
-            if session_id != NO_SESSION:
-                self._shared.fetch_sessions.claim(self._route.node_id, session_id, self._namespace.tenant)
+            self.virtual_cluster.claim_session(self._route.node_id, session_id)
         segments = None
         if plan.response.program is not None:
             segments = rewrite(plan.response.program, frame, offset, self._to_virtual, head)
@@ -380,7 +379,7 @@ class ClientSession:
         """Take a response through the filters; None when it is held for a look-up."""
         plan = awaited.lane.plan
         if plan.owned is not None and len(frame) > _PRUNED_FROM_BYTES:
-            frame = prune(plan.owned, frame, offset, self._namespace.names.prefix)
+            frame = prune(plan.owned, frame, offset, self._namespace.names.prefix_of(plan.owned_entity))
         response = decode(plan.response.layout, frame, offset)
         try:
             is_complete = translation.to_virtual(self._namespace, response, plan.api_version)

@@ -1,7 +1,7 @@
 """Whose each fetch session is (KIP-227).
 
-A broker gives out session IDs, and serves whoever names one with its next epoch. The gateway remembers for which tenant
-an ID was given out, per broker, and lets nobody else use it.
+A broker gives out session IDs, and serves whoever names one with its next epoch. The gateway remembers for which
+namespace an ID was given out, per broker, and lets nobody else use it.
 """
 
 from bifrost.tenancy.bounded_map import BoundedMap
@@ -12,21 +12,21 @@ session that is forgotten here costs its client one full fetch."""
 
 
 class FetchSessions:
-    """A bounded table from (broker, session ID) to the tenant that owns the session."""
+    """A bounded table from (broker, session ID) to the namespace that owns the session."""
 
     def __init__(self, limit: int = MAX_FETCH_SESSIONS) -> None:
         """Start empty; beyond `limit` the session learnt first is forgotten."""
         self._owners: BoundedMap[tuple[int, int], str] = BoundedMap(limit)
 
-    def claim(self, node_id: int, session_id: int, tenant: str) -> None:
-        """Remember that broker `node_id` gave `session_id` to `tenant`, now."""
+    def claim(self, node_id: int, session_id: int, namespace: str) -> None:
+        """Remember that broker `node_id` gave `session_id` to `namespace`, now."""
         key = (node_id, session_id)
-        if self._owners.get(key) != tenant:
-            self._owners.put(key, tenant)
+        if self._owners.get(key) != namespace:
+            self._owners.put(key, namespace)
 
-    def is_owned(self, node_id: int, session_id: int, tenant: str) -> bool:
-        """Whether the session was given to `tenant`."""
-        return self._owners.get((node_id, session_id)) == tenant
+    def is_owned(self, node_id: int, session_id: int, namespace: str) -> bool:
+        """Whether the session was given to `namespace`."""
+        return self._owners.get((node_id, session_id)) == namespace
 
     def __len__(self) -> int:
         return len(self._owners)

@@ -6,31 +6,52 @@ from dataclasses import dataclass
 from bifrost.config.verifiers import Mechanism
 from bifrost.filters.api_versions import OfferedVersions
 from bifrost.filters.plan import Plans
-from bifrost.session.fetch_sessions import FetchSessions
+from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.lanes import Lanes
 from bifrost.session.sasl_server import SaslSettings
-from bifrost.tenancy.brokers import BrokerPorts
-from bifrost.tenancy.namespace import Namespace
+from bifrost.session.virtual_clusters import VirtualClusters
+from bifrost.tenancy.brokers import BrokerAddresses
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SharedState:
-    """What all sessions of a gateway have in common."""
+    """What all sessions of a gateway have in common. A reload replaces what it changes, for those that are open too."""
 
     plans: Plans
     lanes: Lanes
     sasl: SaslSettings
-    namespaces: Mapping[str, Namespace]
-    fetch_sessions: FetchSessions
+    virtual_clusters: VirtualClusters
     max_in_flight_requests: int
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The broker a connection stands for."""
+    """The broker of one physical cluster that a connection stands for."""
 
     node_id: int
     offered: OfferedVersions
-    ports: BrokerPorts
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a connection came in, before anybody knows whose it is."""
+
+    routes: Mapping[str, Route]
+    """By the name of the physical cluster; those that have no such broker are not in it."""
+    offered: OfferedVersions
+    """What is offered before authentication: what every one of `routes` has."""
+    addresses: BrokerAddresses
     mechanisms: tuple[Mechanism, ...]
     """How its clients may authenticate."""
+
+    def route_to(self, upstream: str) -> Route:
+        """Return the broker of a physical cluster that the connection stands for.
+
+        Raises:
+            SessionEnded: the cluster has no such broker, or none of its is known.
+        """
+        route = self.routes.get(upstream)
+        if route is None:
+            detail = f"upstream {upstream} has no broker for this port, or none that is known"
+            raise SessionEnded(CloseReason.BROKER_UNREACHABLE, detail)
+        return route

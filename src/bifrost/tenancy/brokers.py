@@ -1,6 +1,17 @@
 """Which address a client reaches each broker at: one port per node ID, as the listener's configuration says."""
 
 from dataclasses import dataclass
+from typing import Protocol
+
+
+class BrokerAddresses(Protocol):
+    """The addresses of one listener set."""
+
+    def address_of(self, node_id: int, tenant: str) -> tuple[str, int] | None:
+        """Return host and port at which a tenant's client reaches a broker, or None when there is no way to it."""
+
+    def host_for(self, tenant: str) -> str:
+        """Return the host by which a tenant knows the gateway, for where a broker would tell a client's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +27,15 @@ class BrokerPorts:
         """Return the port that stands for a broker, or None when the range has none for it."""
         port = self.start + node_id - self.broker_id_base
         return port if self.start <= port <= self.end else None
+
+    def address_of(self, node_id: int, tenant: str) -> tuple[str, int] | None:
+        """Return the advertised host and the port that stands for a broker, for every tenant the same."""
+        port = self.port_of(node_id)
+        return None if port is None else (self.advertised_host, port)
+
+    def host_for(self, tenant: str) -> str:
+        """Return the advertised host."""
+        return self.advertised_host
 
     def node_of(self, port: int) -> int:
         """Return the node ID of the broker that a port of the range stands for."""

@@ -17,11 +17,12 @@ the counterpart that does is the engine's table of names. Where two tenants' nam
 configuration is refused (`bifrost.config.clashes`). KIP-37 has the idea of namespaces.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NewType
 
-from bifrost.config.name_template import NameTemplate
+from bifrost.config.name_template import DEFAULT_MARK, NamePrefixes, NameTemplate
 from bifrost.tenancy.topic_regex import confine, original
+from bifrost.wire.entity import Entity
 
 VirtualTopic = NewType("VirtualTopic", bytes)
 """A topic as the tenant calls it, in UTF-8."""
@@ -50,26 +51,65 @@ class TenantNames:
     Args:
         tenant: the tenant's name.
         allowed_topics: the topics that exist for it; None for a dynamic namespace, in which every name does.
-        template: how its physical names are built.
+        prefixes: what its physical names begin with; None for those of the default template.
+        tiers: the namespace below the tenant whose names these are; empty for all of the tenant's.
+        foreign_marks: what a text that tells of somebody else would have in it: the prefixes of others, or what
+            all of them begin with.
     """
 
-    __slots__ = ("_allowed", "_denied_prefix", "_mark", "prefix", "tenant")
+    __slots__ = (
+        "_allowed",
+        "_denied_prefix",
+        "_foreign_marks",
+        "_own_prefixes",
+        "_prefix_of",
+        "path",
+        "prefix",
+        "tenant",
+    )
 
     tenant: str
+    path: str
+    """The namespace: the tenant and the tiers below it, with `:` between (KIP-37)."""
     prefix: bytes
-    """What every physical name of the tenant begins with."""
+    """What every physical topic of the namespace begins with."""
 
     def __init__(
-        self, tenant: str, allowed_topics: Iterable[str] | None = None, template: NameTemplate | None = None
+        self,
+        tenant: str,
+        allowed_topics: Iterable[str] | None = None,
+        *,
+        prefixes: NamePrefixes | None = None,
+        tiers: Sequence[str] = (),
+        foreign_marks: Iterable[str] = (DEFAULT_MARK,),
     ) -> None:
+        root = prefixes or NamePrefixes.of_tenant(tenant, NameTemplate())
+        own = root.below(tiers)
         self.tenant = tenant
-        template = template or NameTemplate()
-        self.prefix = template.prefix(tenant).encode()
+        self.path = ":".join((tenant, *tiers))
+        self.prefix = own.topic.encode()
+        self._prefix_of = {
+            Entity.TOPIC_NAME: self.prefix,
+            Entity.GROUP_ID: own.group.encode(),
+            Entity.TRANSACTIONAL_ID: own.transactional_id.encode(),
+        }
         self._denied_prefix = self.prefix + _DENIED_MARK
-        self._mark = template.text.partition("{tenant}")[0].encode()
+        # Longest first: what one begins with must not be taken from another.
+        self._own_prefixes = sorted({self._denied_prefix, *self._prefix_of.values()}, key=len, reverse=True)
+        marks = {*foreign_marks, *((root.topic, root.group, root.transactional_id) if tiers else ())}
+        self._foreign_marks = tuple(sorted(mark.encode() for mark in marks if mark))
+        below = own.topic.removeprefix(root.topic)
         self._allowed = (
-            None if allowed_topics is None else frozenset(topic.encode() for topic in allowed_topics)
+            None
+            if allowed_topics is None
+            else frozenset(
+                topic.removeprefix(below).encode() for topic in allowed_topics if topic.startswith(below)
+            )
         )
+
+    def prefix_of(self, entity: Entity) -> bytes:
+        """Return what the physical names of a kind begin with: topics, groups or transactional IDs."""
+        return self._prefix_of[entity]
 
     @property
     def is_dynamic(self) -> bool:
@@ -118,23 +158,25 @@ class TenantNames:
     def physical_group(self, group_id: VirtualGroup) -> PhysicalGroup:
         """Return what the physical cluster calls the group; every group ID, the empty one too, is the
         tenant's own."""
-        return PhysicalGroup(self.prefix + group_id)
+        return PhysicalGroup(self._prefix_of[Entity.GROUP_ID] + group_id)
 
     def virtual_group(self, group_id: PhysicalGroup) -> VirtualGroup | None:
         """Return what the tenant calls the group, None when it is foreign to the tenant."""
-        return VirtualGroup(group_id[len(self.prefix) :]) if group_id.startswith(self.prefix) else None
+        prefix = self._prefix_of[Entity.GROUP_ID]
+        return VirtualGroup(group_id[len(prefix) :]) if group_id.startswith(prefix) else None
 
     def physical_transactional_id(self, transactional_id: VirtualTransactionalId) -> PhysicalTransactionalId:
         """Return what the physical cluster calls the transactional ID."""
-        return PhysicalTransactionalId(self.prefix + transactional_id)
+        return PhysicalTransactionalId(self._prefix_of[Entity.TRANSACTIONAL_ID] + transactional_id)
 
     def virtual_transactional_id(
         self, transactional_id: PhysicalTransactionalId
     ) -> VirtualTransactionalId | None:
         """Return what the tenant calls the transactional ID, None when it is foreign to the tenant."""
-        if not transactional_id.startswith(self.prefix):
+        prefix = self._prefix_of[Entity.TRANSACTIONAL_ID]
+        if not transactional_id.startswith(prefix):
             return None
-        return VirtualTransactionalId(transactional_id[len(self.prefix) :])
+        return VirtualTransactionalId(transactional_id[len(prefix) :])
 
     def confined_regex(self, regex: str) -> str:
         """Return the pattern with which the broker finds what the tenant's pattern finds, within the namespace only.
@@ -153,8 +195,10 @@ class TenantNames:
         virtual ones.
 
         Every occurrence goes, wherever it stands: a name may be quoted, in a list or have a partition behind
-        it. A text in which some other tenant's prefix may then still stand is dropped as a whole.
+        it. A text in which some other's prefix may then still stand is dropped as a whole.
         """
-        own = text.replace(self._denied_prefix, b"").replace(self.prefix, b"")
-        # Rather no text than one that may name another tenant's.
-        return b"" if self._mark and self._mark in own else own
+        own = text
+        for prefix in self._own_prefixes:
+            own = own.replace(prefix, b"")
+        # Rather no text than one that may name another's.
+        return b"" if any(mark in own for mark in self._foreign_marks) else own

@@ -67,6 +67,7 @@ class Namespace:
         """
         self.names = names
         self.tenant = names.tenant
+        self.path = names.path
         self.topic_ids = topic_ids
         self.allow_topic_deletion = allow_topic_deletion
         self._max_names = max_names
@@ -104,7 +105,7 @@ class Namespace:
         22 characters of URL-safe base64, the form of Kafka's own (Uuid.toString).
         """
         digest = hashlib.blake2b(
-            physical_cluster_id.encode(),
+            (physical_cluster_id + self.path.removeprefix(self.tenant)).encode(),
             digest_size=16,
             key=self.tenant.encode()[:64],
             person=b"bifrost-cluster",

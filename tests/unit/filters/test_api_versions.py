@@ -1,10 +1,10 @@
 import pytest
 
-from bifrost.filters.api_versions import is_valid, offered_versions
+from bifrost.filters.api_versions import common_versions, is_valid, offered_versions
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.schema import all_schemas
+from bifrost.wire.schema import VersionRange, all_schemas
 from support import messages
 from support.playbook import client_sends, to_client
 from support.stage import Stage, broker_versions
@@ -120,3 +120,27 @@ def test_software_is_named_as_kip_511_wants(stage: Stage, name: str, version: st
 
     assert is_valid(request) == valid
     assert book << to_client(stage.versions.response(3) if valid else refusal)
+
+
+def test_what_several_brokers_have_in_common_is_offered() -> None:
+    one = offered_versions(broker_versions(Fetch=(4, 12), Produce=(3, 9)))
+    other = offered_versions(broker_versions(Fetch=(0, 17), Produce=(10, 11)))
+    common = common_versions([one, other])
+
+    assert common.ranges[ApiKey.FETCH] == VersionRange(4, 12)
+    assert ApiKey.PRODUCE not in common.ranges
+    assert common.response(4).finalized_features == one.response(4).finalized_features
+
+
+def test_a_feature_that_is_not_the_same_everywhere_is_not_offered() -> None:
+    plain = broker_versions()
+    plain.finalized_features = []
+    common = common_versions([offered_versions(broker_versions()), offered_versions(plain)])
+
+    assert common.response(4).finalized_features == []
+
+
+def test_one_alone_offers_what_it_has() -> None:
+    one = offered_versions(broker_versions())
+
+    assert common_versions([one]) is one

@@ -17,7 +17,7 @@ from bifrost.session.failed_authentications import FailedAuthentications
 from support import messages
 from support.fake_transport import FakeTransport, framed, receive
 from support.playbook import request_frame, response_frame
-from support.stage import PORTS, Stage, authenticate, handshake, plain_token
+from support.stage import PORTS, UPSTREAM, Stage, authenticate, handshake, plain_token
 
 HEARTBEAT = messages.HeartbeatRequest(group_id="g")
 
@@ -55,6 +55,7 @@ class FakeGateway:
         self.shared = stage.shared
         self.limits = Limits(**limits)
         self.cluster = FakeCluster(stage)
+        self.clusters = {UPSTREAM: self.cluster}
         self.connections: set[ClientConnection] = set()
         self.ends: Counter[CloseReason] = Counter()
         self.authenticated: Counter[str] = Counter()
@@ -81,7 +82,8 @@ class Line:
         self.gateway = gateway
         self.client = FakeTransport()
         self.broker: FakeTransport | None = None
-        self.connection = ClientConnection(gateway, gateway.cluster.broker(1), PORTS, (Mechanism.PLAIN,))
+        brokers = {UPSTREAM: gateway.cluster.broker(1)}
+        self.connection = ClientConnection(gateway, brokers, PORTS, (Mechanism.PLAIN,))
         self.connection.connection_made(self.client)
         self._correlation_id = 0
 

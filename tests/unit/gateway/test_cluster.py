@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bifrost.config.limits import Limits
+from bifrost.config.upstream import Upstream
 from bifrost.gateway import cluster as module
 from bifrost.gateway.cluster import Cluster
 from bifrost.gateway.errors import BrokerError
@@ -78,15 +78,11 @@ def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
 
 def played(scenario: Callable[[Cluster, TopicIds], Awaitable[None]], *bootstrap: tuple[str, int]) -> None:
     """Play a scenario with a cluster that knows nothing but its bootstrap addresses."""
-    config = SimpleNamespace(
-        upstream=SimpleNamespace(bootstrap=bootstrap or (("kafka-1", 9092), ("kafka-2", 9092))),
-        proxy=SimpleNamespace(limits=Limits()),
-    )
+    addresses = [f"{host}:{port}" for host, port in bootstrap or (("kafka-1", 9092), ("kafka-2", 9092))]
 
     async def run() -> None:
-        topic_ids = TopicIds()
-        cluster = Cluster(config, topic_ids, lambda: 0)  # type: ignore[arg-type]
-        await scenario(cluster, topic_ids)
+        cluster = Cluster(Upstream(bootstrap=addresses), Limits(), lambda: 0)
+        await scenario(cluster, cluster.topic_ids)
         await cluster.close()
 
     asyncio.run(run())

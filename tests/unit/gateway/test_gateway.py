@@ -47,14 +47,6 @@ def gateway() -> Gateway:
     return Gateway(Config.model_validate(CONFIG))
 
 
-def test_every_tenant_has_its_namespace(gateway: Gateway) -> None:
-    acme, globex = gateway.shared.namespaces["acme"], gateway.shared.namespaces["globex"]
-
-    assert (acme.names.allowed_topics, globex.names.allowed_topics) == (frozenset({b"orders"}), None)
-    assert (acme.allow_topic_deletion, globex.allow_topic_deletion) == (False, True)
-    assert acme.topic_ids is globex.topic_ids
-
-
 def test_every_user_has_an_account_of_its_tenant(gateway: Gateway) -> None:
     accounts = gateway.shared.sasl.accounts
 
@@ -115,17 +107,6 @@ def test_a_delay_leaves_half_of_the_time_to_authenticate(longest_ms: int, delay_
 def test_limits_are_those_of_the_configuration(gateway: Gateway) -> None:
     assert gateway.shared.max_in_flight_requests == 7
     assert gateway.limits.max_connections == 2
-
-
-def test_masks_are_random(gateway: Gateway) -> None:
-    masks = {
-        space.masked_ids.mask(bytes([number]) * 16)
-        for space in gateway.shared.namespaces.values()
-        for number in range(1, 50)
-    }
-
-    assert len(masks) == 98
-    assert {len(one) for one in masks} == {16}
 
 
 def test_connections_are_counted_in_and_out(gateway: Gateway) -> None:

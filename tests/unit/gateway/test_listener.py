@@ -28,8 +28,8 @@ LISTENER_SET = ListenerSet(
 
 
 def listener(*node_ids: int, listener_set: ListenerSet = LISTENER_SET) -> Listener:
-    cluster = SimpleNamespace(node_ids=frozenset(node_ids))
-    gateway: Any = SimpleNamespace(cluster=cluster, shared=Stage().shared)
+    clusters = SimpleNamespace(node_ids=frozenset(node_ids))
+    gateway: Any = SimpleNamespace(clusters=clusters, shared=Stage().shared)
     return Listener(listener_set, gateway)
 
 

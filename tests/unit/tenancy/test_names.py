@@ -1,6 +1,6 @@
 import pytest
 
-from bifrost.config.name_template import NameTemplate
+from bifrost.config.name_template import NamePrefixes
 from bifrost.tenancy.names import (
     PhysicalGroup,
     PhysicalTopic,
@@ -128,10 +128,45 @@ def test_an_error_text_shows_virtual_names(text: bytes, expected: bytes) -> None
     assert ACME.virtual_text(text) == expected
 
 
-def test_another_template() -> None:
-    names = TenantNames("t1", ["orders"], NameTemplate("{tenant}-{name}"))
+def test_literal_prefixes_may_differ_by_kind() -> None:
+    names = TenantNames(
+        "t1", ["orders"], prefixes=NamePrefixes("t1-", "g1-", "x1-"), foreign_marks=["__vt_", "t2-"]
+    )
 
     assert names.prefix == b"t1-"
     assert names.physical_topic(VirtualTopic(b"orders")) == b"t1-orders"
     assert names.virtual_topic(PhysicalTopic(b"t1-/users")) == b"users"
+    assert names.physical_group(VirtualGroup(b"g")) == b"g1-g"
+    assert names.virtual_group(PhysicalGroup(b"t1-g")) is None
+    assert names.physical_transactional_id(VirtualTransactionalId(b"x")) == b"x1-x"
+    assert names.virtual_transactional_id(PhysicalTransactionalId(b"x1-x")) == b"x"
+    assert names.virtual_text(b"group g1-g has t1-orders") == b"group g has orders"
+    assert names.virtual_text(b"t1-orders collides with t2-orders") == b""
     assert names.tenant == "t1"
+
+
+def test_a_namespace_below_sees_what_begins_with_its_tiers() -> None:
+    whole, below = TenantNames("acme"), TenantNames("acme", tiers=["analytics", "eu"])
+
+    assert below.path == "acme:analytics:eu"
+    physical = below.physical_topic(VirtualTopic(b"orders"))
+    assert physical == b"__vt_acme_analytics.eu.orders"
+    assert whole.virtual_topic(physical) == b"analytics.eu.orders"
+    assert below.virtual_topic(PhysicalTopic(b"__vt_acme_orders")) is None
+    assert below.virtual_topic(PhysicalTopic(b"__vt_acme_analytics.us.orders")) is None
+    assert below.physical_group(VirtualGroup(b"g")) == b"__vt_acme_analytics.eu.g"
+    assert below.virtual_group(PhysicalGroup(b"__vt_acme_g")) is None
+
+
+def test_a_namespace_below_has_those_of_the_list_that_lie_in_it() -> None:
+    below = TenantNames("acme", ["orders", "eu.orders", "eu.a.b", "european"], tiers=["eu"])
+
+    assert below.allowed_topics == frozenset({b"orders", b"a.b"})
+    assert below.virtual_topic(PhysicalTopic(b"__vt_acme_eu.users")) is None
+
+
+def test_a_text_about_the_tenant_s_other_things_is_not_for_a_namespace_below() -> None:
+    below = TenantNames("acme", prefixes=NamePrefixes("t1-", "t1-", "t1-"), tiers=["eu"], foreign_marks=[])
+
+    assert below.virtual_text(b"t1-eu.orders exists") == b"orders exists"
+    assert below.virtual_text(b"t1-eu.orders collides with t1-salaries") == b""

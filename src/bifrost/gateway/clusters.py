@@ -1,0 +1,100 @@
+"""The physical clusters of one gateway, each looked at in its own time, so that one that is down holds up no other."""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+
+import structlog
+
+from bifrost.config.verifiers import Mechanism
+from bifrost.filters.api_versions import common_versions
+from bifrost.gateway.cluster import Broker, Cluster
+from bifrost.gateway.errors import BrokerError
+from bifrost.session.shared_state import Entry, Route
+from bifrost.tenancy.brokers import BrokerAddresses
+
+log = structlog.get_logger()
+
+
+class Clusters:
+    """The physical clusters, by the names that the configuration gives them."""
+
+    def __init__(self, clusters: Iterable[Cluster]) -> None:
+        """Ask none of them yet."""
+        self._clusters = {one.name: one for one in clusters}
+        self._answering: set[str] = set()
+
+    def __getitem__(self, name: str) -> Cluster:
+        return self._clusters[name]
+
+    def __iter__(self) -> Iterator[Cluster]:
+        return iter(tuple(self._clusters.values()))
+
+    @property
+    def node_ids(self) -> frozenset[int]:
+        """The node IDs of the brokers known, of all clusters together."""
+        return frozenset().union(*(one.node_ids for one in self))
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether some cluster answered when it was last asked."""
+        return bool(self._answering)
+
+    def is_up(self, name: str) -> bool:
+        """Whether a cluster answered when it was last asked."""
+        return name in self._answering
+
+    def brokers_at(self, node_id: int | None, names: Iterable[str] | None = None) -> dict[str, Broker]:
+        """Return the broker of each cluster that a connection may turn out to be for.
+
+        Args:
+            node_id: the broker that its port stands for; None for one that bootstraps: any will do.
+            names: the clusters in question; None for all.
+        """
+        chosen = self._clusters if names is None else {one: self._clusters[one] for one in names}
+        found = {}
+        for name, cluster in chosen.items():
+            broker = cluster.any_broker() if node_id is None else cluster.broker(node_id)
+            if broker is not None:
+                found[name] = broker
+        return found
+
+    async def discover(self) -> None:
+        """Ask all of them; return when the first has answered. `follow` goes on with the others."""
+        tasks = [asyncio.create_task(self._discover(one)) for one in self]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def refresh(self) -> None:
+        """Look at all of them anew, side by side; one that does not answer is logged and keeps what is known."""
+        await asyncio.gather(*(self._refresh(one) for one in self))
+
+    async def close(self) -> None:
+        """Close the gateway's own connections."""
+        for cluster in self:
+            await cluster.close()
+
+    async def _discover(self, cluster: Cluster) -> None:
+        await cluster.discover()
+        self._answering.add(cluster.name)
+
+    async def _refresh(self, cluster: Cluster) -> None:
+        try:
+            await cluster.refresh()
+        except BrokerError as error:
+            self._answering.discard(cluster.name)
+            log.warning("refresh_failed", upstream=cluster.name, error=str(error))
+        else:
+            self._answering.add(cluster.name)
+
+
+def entry_to(
+    brokers: Mapping[str, Broker], addresses: BrokerAddresses, mechanisms: tuple[Mechanism, ...]
+) -> Entry:
+    """Return the session's view of where a connection came in; `brokers` has at least one."""
+    routes = {name: Route(broker.node_id, broker.offered) for name, broker in brokers.items()}
+    offered = common_versions([route.offered for route in routes.values()])
+    return Entry(routes, offered, addresses, mechanisms)

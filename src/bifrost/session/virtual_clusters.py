@@ -1,0 +1,65 @@
+"""The virtual clusters of a gateway: what each account's clients see, and on which physical cluster it lies.
+
+A tenant's own namespace is made when the gateway starts and kept. One below a tenant (KIP-37) is made when the first of
+its clients authenticates, and lives while any of them does: a token's claim may name any.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from weakref import WeakValueDictionary
+
+from bifrost.filters.fetch import NO_SESSION
+from bifrost.session.accounts import Account
+from bifrost.session.fetch_sessions import FetchSessions
+from bifrost.tenancy.namespace import Namespace
+
+
+@dataclass(frozen=True)
+class VirtualCluster:
+    """One namespace on one physical cluster."""
+
+    namespace: Namespace
+    upstream: str
+    """The configuration's name of the physical cluster."""
+    fetch_sessions: FetchSessions
+    """Those of the physical cluster, of all its tenants."""
+
+    def owns_session(self, node_id: int, session_id: int) -> bool:
+        """Whether a broker's fetch session may be used here; "none" always may."""
+        return session_id == NO_SESSION or self.fetch_sessions.is_owned(
+            node_id, session_id, self.namespace.path
+        )
+
+    def claim_session(self, node_id: int, session_id: int) -> None:
+        """Note that a broker has given out a fetch session to one of the clients here."""
+        if session_id != NO_SESSION:
+            self.fetch_sessions.claim(node_id, session_id, self.namespace.path)
+
+
+class VirtualClusters:
+    """Those of all tenants."""
+
+    def __init__(
+        self, roots: Mapping[str, VirtualCluster], new_below: Callable[[Account], VirtualCluster]
+    ) -> None:
+        """Take one for each tenant, by its name; `new_below` makes those of the namespaces below."""
+        self._roots = roots
+        self._new_below = new_below
+        self._below: WeakValueDictionary[tuple[str, ...], VirtualCluster] = WeakValueDictionary()
+
+    def of(self, account: Account) -> VirtualCluster:
+        """Return what the clients of an account see."""
+        if not account.namespace:
+            return self._roots[account.tenant]
+        path = (account.tenant, *account.namespace)
+        found = self._below.get(path)
+        if found is None:
+            found = self._below[path] = self._new_below(account)
+        return found
+
+    def of_tenant(self, tenant: str) -> VirtualCluster:
+        """Return a tenant's own."""
+        return self._roots[tenant]
+
+    def __len__(self) -> int:
+        return len(self._roots)

@@ -1,0 +1,55 @@
+import gc
+
+from bifrost.session.accounts import Account
+from bifrost.session.fetch_sessions import FetchSessions
+from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
+from support.stage import UPSTREAM, Stage
+
+
+def account(*tiers: str, name: str = "reader") -> Account:
+    return Account(name, "acme", namespace=tiers)
+
+
+def test_accounts_without_tiers_share_their_tenant_s() -> None:
+    clusters = Stage().shared.virtual_clusters
+
+    assert clusters.of(account()) is clusters.of(account(name="other")) is clusters.of_tenant("acme")
+
+
+def test_one_below_is_shared_while_somebody_uses_it_and_then_forgotten() -> None:
+    made = []
+
+    def new(account: Account) -> VirtualCluster:
+        made.append(account.namespace)
+        return VirtualCluster(Stage().namespaces["acme"], UPSTREAM, FetchSessions())
+
+    clusters = VirtualClusters({}, new)
+    held = clusters.of(account("eu"))
+    assert clusters.of(account("eu", name="other")) is held
+    assert clusters.of(account("us")) is not held
+    assert made == [("eu",), ("us",)]
+
+    del held
+    gc.collect()
+    clusters.of(account("eu"))
+    assert made == [("eu",), ("us",), ("eu",)]
+
+
+def test_a_fetch_session_belongs_to_a_namespace_not_to_its_tenant() -> None:
+    stage = Stage()
+    clusters = stage.shared.virtual_clusters
+    whole, below = clusters.of(account()), clusters.of(account("eu"))
+    below.claim_session(1, 77)
+
+    assert below.owns_session(1, 77)
+    assert not whole.owns_session(1, 77)
+    assert not below.owns_session(2, 77)
+    assert whole.owns_session(1, 0)
+
+
+def test_none_is_nobody_s() -> None:
+    stage = Stage()
+    cluster = stage.shared.virtual_clusters.of_tenant("acme")
+    cluster.claim_session(1, 0)
+
+    assert len(stage.fetch_sessions) == 0
