@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -74,6 +74,7 @@ class GatewayProcess:
         bind_host: str = HOST,
         mechanisms: Sequence[str] | None = None,
         log_level: str = "info",
+        adjust: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
         """Describe a gateway; nothing is started yet.
 
@@ -87,6 +88,7 @@ class GatewayProcess:
             bind_host: where it listens, if that is not the address at which it says that it is (a tap is there).
             mechanisms: the listener set's `sasl_mechanisms`.
             log_level: the least severe level that is logged.
+            adjust: changes the configuration before it is written.
         """
         self.directory = directory
         self._upstream = upstream.split(",")
@@ -97,6 +99,7 @@ class GatewayProcess:
         self._brokers = brokers
         self._has_admin = has_admin
         self._bind_host = bind_host
+        self._adjust = adjust
         self._child: Child | None = None
         self.bootstrap_port = 0
         self.log_file = directory / "gateway.log"
@@ -206,6 +209,8 @@ class GatewayProcess:
             "upstream": {"bootstrap": self._upstream},
             "tenants": [tenant.section() for tenant in self._tenants.values()],
         }
+        if self._adjust is not None:
+            self._adjust(configuration)
         self.directory.joinpath("proxy.yaml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
         secrets = self.directory / "secrets"
         secrets.mkdir(exist_ok=True)

@@ -1,0 +1,161 @@
+"""Namespaces below a tenant (KIP-37), and tenants whose physical names have a prefix of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import MetadataRequest
+from support.clients import Endpoint
+from support.gateway_process import GatewayProcess, TenantSpec
+from support.raw_client import RawClient
+from support.raw_operations import fetch_request, metadata_of, recreate_topic
+from support.raw_operations import produce as send
+
+LITERAL = {"topic": "t1-", "group": "g1-", "transactional_id": "x1-"}
+TENANTS = (
+    TenantSpec("whole"),
+    TenantSpec("listed", allowed_topics=("orders", "eu.orders")),
+    TenantSpec("old"),
+)
+
+
+def adjust(configuration: dict[str, Any]) -> None:
+    """Give each tenant a user that is bound to its namespace `eu`, and one of them prefixes."""
+    for tenant in configuration["tenants"]:
+        own = tenant["auth"]["credentials"][0]
+        tenant["auth"]["credentials"].append(own | {"username": f"{tenant['name']}-eu", "namespace": "eu"})
+        if tenant["name"] == "old":
+            tenant["prefixes"] = LITERAL
+
+
+@pytest.fixture(scope="module")
+def namespaces(
+    kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], Endpoint]]:
+    """Give the endpoint of a user: a tenant's name, or that with `-eu` behind it."""
+    directory = tmp_path_factory.mktemp("namespaces")
+    with GatewayProcess(directory, kafka.bootstrap, tenants=TENANTS, adjust=adjust) as process:
+        yield lambda user: replace(process.broker_endpoint(user.removesuffix("-eu")), username=user)
+
+
+def topics_of(endpoint: Endpoint) -> set[str]:
+    return set(AdminClient(endpoint.for_confluent).list_topics(timeout=20).topics)
+
+
+def groups_of(endpoint: Endpoint) -> set[str]:
+    admin = AdminClient(endpoint.for_confluent)
+    return {one.group_id for one in admin.list_consumer_groups().result(20).valid}
+
+
+def create(endpoint: Endpoint, topic: str) -> None:
+    admin = AdminClient(endpoint.for_confluent)
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+
+
+def produce(endpoint: Endpoint, topic: str, value: str) -> None:
+    producer = Producer(endpoint.for_confluent)
+    producer.produce(topic, value)
+    assert producer.flush(20) == 0
+
+
+def consume(endpoint: Endpoint, topic: str, group: str) -> str:
+    consumer = Consumer(endpoint.for_confluent | {"group.id": group, "auto.offset.reset": "earliest"})
+    consumer.subscribe([topic])
+    message = consumer.poll(20)
+    assert message is not None
+    assert message.error() is None
+    consumer.commit(message, asynchronous=False)
+    consumer.close()
+    value: bytes = message.value()
+    return value.decode()
+
+
+def test_a_namespace_is_a_part_of_its_tenant_s(
+    namespaces: Callable[[str], Endpoint], broker: Endpoint
+) -> None:
+    whole, below = namespaces("whole"), namespaces("whole-eu")
+    create(whole, "orders")
+    create(below, "orders")
+    produce(whole, "orders", "of the whole")
+    produce(below, "orders", "of eu")
+
+    assert (consume(below, "orders", "g"), consume(whole, "eu.orders", "g2")) == ("of eu", "of eu")
+    assert consume(whole, "orders", "g") == "of the whole"
+    assert topics_of(below) == {"orders"}
+    assert topics_of(whole) == {"orders", "eu.orders"}
+    assert {"__vt_whole_orders", "__vt_whole_eu.orders"} <= topics_of(broker)
+    assert {"__vt_whole_g", "__vt_whole_g2", "__vt_whole_eu.g"} <= groups_of(broker)
+
+
+def test_a_namespace_does_not_continue_its_tenant_s_fetch_session(
+    namespaces: Callable[[str], Endpoint],
+) -> None:
+    whole, below = namespaces("whole"), namespaces("whole-eu")
+    with RawClient.authenticated(whole) as one, RawClient.authenticated(below) as other:
+        create(whole, "sessions")
+        send(one, "sessions", [b"secret"])
+        version = min(12, one.newest(ApiKey.FETCH))
+        begun = one.request(fetch_request("sessions", session_epoch=0), version)
+        assert begun.session_id != 0
+        stolen = fetch_request("sessions", session_id=begun.session_id, session_epoch=1)
+        stolen.topics = []
+
+        assert other.request(stolen, version).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        assert one.request(stolen, version).error_code == ErrorCode.NONE
+
+
+def test_a_list_holds_below_as_well(namespaces: Callable[[str], Endpoint]) -> None:
+    below = namespaces("listed-eu")
+    create(below, "orders")
+    with RawClient.authenticated(below) as client:
+        own, foreign = metadata_of(client, "orders", "users")
+
+    assert own.error_code == ErrorCode.NONE
+    assert foreign.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert topics_of(namespaces("listed")) == {"eu.orders"}
+
+
+def test_topics_that_were_there_become_a_tenant_s(
+    namespaces: Callable[[str], Endpoint], broker: Endpoint, direct: RawClient
+) -> None:
+    for topic in ("t1-orders", "t1-eu.orders", "g1-orders", "orders"):
+        recreate_topic(direct, topic)
+    produce(broker, "t1-orders", "from before")
+    produce(broker, "t1-eu.orders", "from before, in eu")
+    old, below = namespaces("old"), namespaces("old-eu")
+
+    assert topics_of(old) == {"orders", "eu.orders"}
+    assert topics_of(below) == {"orders"}
+    assert consume(old, "orders", "readers") == "from before"
+    assert consume(below, "orders", "readers") == "from before, in eu"
+    assert {"g1-readers", "g1-eu.readers"} <= groups_of(broker)
+    assert groups_of(old) == {"readers", "eu.readers"}
+
+
+def test_an_error_text_names_what_the_tenant_knows(namespaces: Callable[[str], Endpoint]) -> None:
+    old = namespaces("old")
+    create(old, "twice")
+    admin = AdminClient(old.for_confluent)
+    future = admin.create_topics([NewTopic("twice", 1, 1)])["twice"]
+
+    text = str(future.exception(20))
+    assert "Topic 'twice' already exists" in text
+    assert "t1-" not in text
+
+
+def test_each_namespace_is_a_cluster_of_its_own(namespaces: Callable[[str], Endpoint]) -> None:
+    ids = set()
+    for user in ("whole", "whole-eu", "old", "old-eu", "listed"):
+        with RawClient.authenticated(namespaces(user)) as client:
+            ids.add(client.request(MetadataRequest(topics=[]), 5).cluster_id)
+
+    assert len(ids) == 5
