@@ -32,6 +32,7 @@ WITHOUT_TWIN = {
     "embedded/demo/tenant.py": "a real producer and consumer: tests/kafka",
     "embedded/errors.py": "one exception without behaviour",
     "filters/filter.py": "the shape of a filter, without behaviour",
+    "gateway/reconfiguration.py": "binds ports and asks brokers: tests/kafka/operations/test_reload.py",
     "gateway/errors.py": "two exceptions without behaviour",
     "session/shared_state.py": "two dataclasses without behaviour",
     "wire/api_keys.py": "generated; tests/test_schemas_fresh.py compares it with Kafka's jars",

@@ -12,7 +12,11 @@ from typer.core import TyperGroup
 
 from bifrost.cli.run import run
 
-LAZY_COMMANDS = {"credentials": "bifrost.cli.credentials", "demo": "bifrost.cli.demo"}
+LAZY_COMMANDS = {
+    "credentials": "bifrost.cli.credentials",
+    "demo": "bifrost.cli.demo",
+    "reload": "bifrost.cli.reload",
+}
 """Commands whose module is imported when they are run; it has a function of the command's name."""
 
 
@@ -63,6 +67,12 @@ def _demo_stub() -> None:
 @app.command("credentials", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def _credentials_stub() -> None:
     """Make the SCRAM verifiers of a password, for a credential's scram_file."""
+    raise AssertionError("the command itself needs no more packages")
+
+
+@app.command("reload", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _reload_stub() -> None:
+    """Let a running gateway read its configuration again."""
     raise AssertionError("the command itself needs no more packages")
 
 

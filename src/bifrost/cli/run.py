@@ -55,7 +55,7 @@ def run(
     from bifrost.gateway.gateway import run as run_gateway
 
     try:
-        status = run_gateway(loaded)
+        status = run_gateway(loaded, config)
     except StartError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from None

@@ -17,7 +17,7 @@ from bifrost.config.listener_sets import ListenerSet
 from bifrost.config.section import Section
 from bifrost.config.tenants import Credential, Tenant
 from bifrost.config.upstream import Upstream
-from bifrost.config.values import Host, Port
+from bifrost.config.values import DurationMs, Host, Port
 
 NO_UPSTREAM = "upstream is missing: add it, e.g. upstream: { bootstrap: [...] }"
 
@@ -41,6 +41,11 @@ class Proxy(Section):
 
     admin: Admin | None = None
     """The operator's HTTP port. Default: none."""
+
+    watch_files_ms: DurationMs = Field(default=2_000, ge=0, le=3_600_000)
+    """Time between two looks at this file and those that it names, in milliseconds. When one has changed, and is the
+    same at the next look, all are read again (see [operations.md](operations.md)). Default 2 s; 0 turns it off, and
+    SIGHUP and `bifrost reload` remain. A change of this key itself takes a restart, and so does one of `admin`."""
 
     limits: Limits = Limits()
     """Bounds of what clients may ask. Default: those of each limit."""

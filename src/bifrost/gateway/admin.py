@@ -27,6 +27,10 @@ TIMEOUT_S = 10.0
 """Time of a connection, from accepting to closing it: the time a Prometheus server waits by default."""
 
 
+COMMAND_TIMEOUT_S = 300.0
+"""The same once it is known that a command is asked for: a reload reads thousands of files, and asks new clusters."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """What a path answers."""
@@ -42,10 +46,19 @@ Handler = Callable[[], Awaitable[Page]]
 class Admin:
     """The server of that port."""
 
-    def __init__(self, host: str, port: int, handlers: Mapping[str, Handler]) -> None:
-        """Listen nowhere yet; `handlers` by path."""
+    def __init__(
+        self, host: str, port: int, pages: Mapping[str, Handler], commands: Mapping[str, Handler]
+    ) -> None:
+        """Listen nowhere yet.
+
+        Args:
+            host: where to listen.
+            port: as well.
+            pages: by path, for GET and HEAD.
+            commands: by path, for POST.
+        """
         self._host, self._port = host, port
-        self._handlers = handlers
+        self._pages, self._commands = pages, commands
         self._server: asyncio.Server | None = None
         self._open = 0
 
@@ -71,8 +84,8 @@ class Admin:
         self._open += 1
         try:
             if self._open <= MAX_OPEN:
-                async with asyncio.timeout(TIMEOUT_S):
-                    await self._answer(reader, writer)
+                async with asyncio.timeout(TIMEOUT_S) as limit:
+                    await self._answer(reader, writer, limit)
         except (OSError, TimeoutError, h11.ProtocolError):
             pass
         except Exception:
@@ -83,14 +96,16 @@ class Admin:
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _answer(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit: asyncio.Timeout
+    ) -> None:
         connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_REQUEST_BYTES)
         try:
             request = await _receive(connection, reader)
         except h11.RemoteProtocolError as error:
             page, is_head = Page(HTTPStatus(error.error_status_hint), b"not an HTTP request\n"), False
         else:
-            page, is_head = await self._page(request), request.method == b"HEAD"
+            page, is_head = await self._page(request, limit), request.method == b"HEAD"
         headers = [
             ("Content-Type", page.content_type),
             ("Content-Length", str(len(page.body))),
@@ -102,13 +117,17 @@ class Admin:
                 writer.write(connection.send(event) or b"")
         await writer.drain()
 
-    async def _page(self, request: h11.Request) -> Page:
-        if request.method not in (b"GET", b"HEAD"):
-            return Page(HTTPStatus.METHOD_NOT_ALLOWED, b"only GET and HEAD\n")
+    async def _page(self, request: h11.Request, limit: asyncio.Timeout) -> Page:
         path = request.target.decode("latin-1").partition("?")[0]
-        handler = self._handlers.get(path)
+        is_command = path in self._commands
+        if request.method not in ((b"POST",) if is_command else (b"GET", b"HEAD")):
+            allowed = b"only POST\n" if is_command else b"only GET and HEAD\n"
+            return Page(HTTPStatus.METHOD_NOT_ALLOWED, allowed)
+        handler = (self._commands if is_command else self._pages).get(path)
         if handler is None:
-            return Page(HTTPStatus.NOT_FOUND, f"here is only {', '.join(self._handlers)}\n".encode())
+            return Page(HTTPStatus.NOT_FOUND, f"here is only {', '.join(self._pages)}\n".encode())
+        if is_command:
+            limit.reschedule(asyncio.get_running_loop().time() + COMMAND_TIMEOUT_S)
         return await handler()
 
 

@@ -47,7 +47,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     __slots__ = (
         "_address", "_broker_side", "_brokers", "_deadline", "_ended", "_expiry", "_framer", "_gateway",
         "_is_write_paused", "_peer", "_reads_broker", "_reads_client", "_session", "_task", "_transport",
-        "_unread_since_ns", "get_buffer",
+        "_unread_since_ns", "addresses", "get_buffer",
     )  # fmt: skip
 
     def __init__(
@@ -67,6 +67,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         """
         self._gateway = gateway
         self._brokers = brokers
+        self.addresses = addresses
+        """Those of the listener that it came through."""
         self._session = ClientSession(gateway.shared, entry_to(brokers, addresses, mechanisms))
         self._framer = Framer(gateway.limits.max_unauthenticated_frame_bytes)
         self.get_buffer = self._framer.get_buffer  # type: ignore[method-assign]  # no Python frame per read
@@ -356,6 +358,20 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Our bug: this connection dies with a trace, the others live."""
         log.exception("internal_error", peer=self._peer, tenant=self.tenant)
         self.end(CloseReason.INTERNAL_ERROR, "see the trace above")
+
+    def lost_place(self) -> tuple[CloseReason, str] | None:
+        """Return why the client has no place in the configuration that is in force now, None when it has."""
+        account, shared = self._session.account, self._gateway.shared
+        if account is None:
+            return None
+        if not shared.sasl.accounts.still_has(account):
+            return (
+                CloseReason.CREDENTIAL_REMOVED,
+                f"User:{account.username} is not in the configuration any more",
+            )
+        if shared.virtual_clusters.of(account) is not self._session.virtual_cluster:
+            return CloseReason.RECONFIGURED, f"names of tenant {account.tenant} mean something else now"
+        return None
 
     @property
     def tenant(self) -> str | None:

@@ -63,6 +63,8 @@ class Cluster:
         self._now_ms = now_ms
         self._brokers: dict[int, Broker] = {}
         self._client: BrokerClient | None = None
+        self.cluster_id: str | None = None
+        """The physical cluster's own ID, once it has been asked."""
         self._metadata_version = 0
         self._lock = asyncio.Lock()
 
@@ -103,8 +105,15 @@ class Cluster:
             metadata = await self._ask(_metadata_of_brokers)
             found = await asyncio.gather(*(self._inspect(node) for node in metadata.brokers))
         self._brokers = {broker.node_id: broker for broker in found if broker is not None}
+        self.cluster_id = metadata.cluster_id or None
         if not self._brokers:
             raise BrokerError("the cluster answers, but none of the brokers it names can be reached")
+
+    async def change(self, upstream: Upstream, limits: Limits) -> None:
+        """Go on with another description of the same physical cluster."""
+        self._bootstrap = upstream.bootstrap
+        self._timeout_ms = limits.upstream_connect_timeout_ms
+        await self.close()
 
     async def learn_topic_ids(self, topic_ids: Iterable[bytes]) -> None:
         """Ask the cluster whose these topic IDs are; those it does not know are noted as absent.
@@ -128,8 +137,9 @@ class Cluster:
 
     async def close(self) -> None:
         """Close the gateway's own connection."""
-        if self._client is not None:
-            await self._client.close()
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
 
     async def _ask(self, build_request: Callable[[int], Message]) -> Any:
         """Send a Metadata request of the newest version both sides know, over the connection there is or a new one."""

@@ -1,10 +1,14 @@
 """The physical clusters of one gateway, each looked at in its own time, so that one that is down holds up no other."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import structlog
 
+from bifrost.config.limits import Limits
+from bifrost.config.model import Config
+from bifrost.config.upstream import Upstream
 from bifrost.config.verifiers import Mechanism
 from bifrost.filters.api_versions import common_versions
 from bifrost.gateway.cluster import Broker, Cluster
@@ -13,6 +17,23 @@ from bifrost.session.shared_state import Entry, Route
 from bifrost.tenancy.brokers import BrokerAddresses
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The clusters of another configuration, and what is to be done when it comes into force."""
+
+    clusters: "Clusters"
+    changes: Sequence[tuple[Cluster, Upstream]]
+
+    async def take_effect(self, before: "Clusters", limits: Limits) -> None:
+        """Let those that go on have their new descriptions, and close those that are gone."""
+        for cluster, upstream in self.changes:
+            if cluster in tuple(before):
+                await cluster.change(upstream, limits)
+        for cluster in before:
+            if cluster not in tuple(self.clusters):
+                await cluster.close()
 
 
 class Clusters:
@@ -71,6 +92,45 @@ class Clusters:
     async def refresh(self) -> None:
         """Look at all of them anew, side by side; one that does not answer is logged and keeps what is known."""
         await asyncio.gather(*(self._refresh(one) for one in self))
+
+    async def like(self, config: Config, before: Config, now_ms: Callable[[], int]) -> "Changed":
+        """Return the clusters of another configuration; nothing has changed yet.
+
+        One that is described otherwise than before is asked who it is: if it is the same physical cluster, it goes on,
+        with all that is known of it.
+
+        Raises:
+            BrokerError: one that is new or described otherwise does not answer.
+        """
+        described = {one.name: one for one in before.clusters}
+        limits = config.proxy.limits
+        clusters: list[Cluster] = []
+        changes: list[tuple[Cluster, Upstream]] = []
+        for upstream in config.clusters:
+            old = self._clusters.get(upstream.name)
+            if old is not None and described[upstream.name] != upstream:
+                probe = Cluster(upstream, limits, now_ms)
+                await self._probe(probe)
+                is_same = old.cluster_id is not None and old.cluster_id == probe.cluster_id
+                clusters.append(old if is_same else probe)
+                if is_same:
+                    await probe.close()
+            elif old is None:
+                clusters.append(Cluster(upstream, limits, now_ms))
+                await self._probe(clusters[-1])
+            else:
+                clusters.append(old)
+            changes.append((clusters[-1], upstream))
+        found = Clusters(clusters)
+        found._answering = {one.name for one in clusters if one.name in self._answering or one.node_ids}
+        return Changed(found, changes)
+
+    async def _probe(self, cluster: Cluster) -> None:
+        try:
+            await cluster.refresh()
+        except BrokerError as error:
+            await cluster.close()
+            raise BrokerError(f"upstream {cluster.name}: {error}") from error
 
     async def close(self) -> None:
         """Close the gateway's own connections."""

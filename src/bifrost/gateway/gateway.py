@@ -8,10 +8,13 @@ import signal
 import time
 from collections import Counter
 from http import HTTPStatus
+from pathlib import Path
+from typing import Any
 
 import structlog
 import uvloop
 
+from bifrost.config.limits import Limits
 from bifrost.config.model import Config
 from bifrost.filters.build import build_plans
 from bifrost.gateway.admin import Admin, Page
@@ -21,6 +24,7 @@ from bifrost.gateway.clusters import Clusters
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.listener import Listener
 from bifrost.gateway.pauses import Pauses
+from bifrost.gateway.reloader import Outcome, Reloader
 from bifrost.gateway.virtual_clusters import virtual_clusters
 from bifrost.session.accounts import Account, Accounts
 from bifrost.session.close_reason import CloseReason
@@ -32,13 +36,17 @@ from bifrost.session.shared_state import SharedState
 log = structlog.get_logger()
 
 
-def run(config: Config) -> int:
+def run(config: Config, path: Path) -> int:
     """Run a gateway until it is told to stop by SIGINT or SIGTERM; return the process's exit status.
+
+    Args:
+        config: what stands at `path`.
+        path: where the configuration is read again when it changes, or on SIGHUP.
 
     Raises:
         StartError: it cannot start.
     """
-    return uvloop.run(Gateway(config).run())
+    return uvloop.run(Gateway(config, path).run())
 
 
 def now_ms() -> int:
@@ -49,29 +57,24 @@ def now_ms() -> int:
 class Gateway:
     """Everything one process shares between its connections."""
 
-    def __init__(self, config: Config) -> None:
-        """Build what the configuration describes; no I/O yet."""
+    def __init__(self, config: Config, path: Path | None = None) -> None:
+        """Build what the configuration describes; no I/O yet. It is read again from `path`, if that is given."""
+        self.config = config
         self.limits = config.proxy.limits
+        self.now_ms = now_ms
+        self._accounts_key = os.urandom(32)
         self.clusters = Clusters(Cluster(one, self.limits, now_ms) for one in config.clusters)
         plans = build_plans()
         self.shared = SharedState(
             plans=plans,
             lanes=Lanes(plans),
-            sasl=SaslSettings(
-                accounts=_accounts(config),
-                new_nonce=lambda: secrets.token_urlsafe(24),
-                now_ms=now_ms,
-                max_reauth_ms=self.limits.max_reauth_ms,
-            ),
+            sasl=self._sasl_settings(config),
             virtual_clusters=virtual_clusters(config, self.clusters, now_ms),
             max_in_flight_requests=self.limits.max_in_flight_requests,
         )
-        # A delay must leave enough of the time that a client has to authenticate.
-        self.failed_authentications = FailedAuthentications(
-            min(self.limits.max_authentication_delay_ms, self.limits.authentication_timeout_ms // 2)
-        )
-        self._listeners = [Listener(one, self) for one in config.proxy.listener_sets]
-        self._refresh_seconds = self.limits.metadata_refresh_ms / 1000
+        self.failed_authentications = FailedAuthentications(_max_delay_ms(self.limits))
+        self.listeners = [Listener(one, self) for one in config.proxy.listener_sets]
+        self.reloader = None if path is None else Reloader(self, path)
         self._connections: set[ClientConnection] = set()
         self._admin = self._build_admin(config)
         self.is_ready = False
@@ -82,12 +85,24 @@ class Gateway:
         self.ends: Counter[CloseReason] = Counter()
         """How many connections ended, by reason."""
 
+    def take_settings(self, config: Config) -> None:
+        """Let everything that asks for a setting have that of another configuration from now on."""
+        self.config = config
+        self.limits = config.proxy.limits
+        self.shared.sasl = self._sasl_settings(config)
+        self.shared.max_in_flight_requests = self.limits.max_in_flight_requests
+        self.failed_authentications.max_delay_ms = _max_delay_ms(self.limits)
+
     async def run(self) -> int:
         """Serve until told to stop."""
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
+        background: set[asyncio.Task[Any]] = set()
+        if self.reloader is not None:
+            loop.add_signal_handler(signal.SIGHUP, self._reload_in, background)
+            background.add(loop.create_task(self._watch(self.reloader)))
         serving = loop.create_task(self._serve())
         stopping = loop.create_task(stop.wait())
         try:
@@ -95,7 +110,7 @@ class Gateway:
             if serving.done():
                 serving.result()
         finally:
-            for task in (serving, stopping):
+            for task in (serving, stopping, *background):
                 task.cancel()
             with contextlib.suppress(asyncio.CancelledError, StartError):
                 await serving
@@ -113,9 +128,13 @@ class Gateway:
         """Count a connection out."""
         self._connections.discard(connection)
 
+    def connections(self) -> tuple[ClientConnection, ...]:
+        """Return the connections that are open."""
+        return tuple(self._connections)
+
     def count_connections(self) -> Counter[str]:
         """Return how many connections are open, by tenant; those not authenticated yet stand under no name."""
-        return Counter(connection.tenant or NO_TENANT for connection in tuple(self._connections))
+        return Counter(connection.tenant or NO_TENANT for connection in self.connections())
 
     def count_end(self, reason: CloseReason) -> None:
         """Note why a connection ended."""
@@ -143,34 +162,61 @@ class Gateway:
                 HTTPStatus.SERVICE_UNAVAILABLE, b"not ready: no broker answers, or it starts or stops\n"
             )
 
+        async def reload() -> Page:
+            assert self.reloader is not None
+            outcome, text = await self.reloader.reload()
+            is_refused = outcome is Outcome.REFUSED
+            status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
+            return Page(status, f"{outcome}: {text}\n".encode())
+
         pages = {"/metrics": show_metrics, "/healthz": show_health, "/readyz": show_readiness}
-        return Admin(admin.bind_host, admin.port, pages)
+        return Admin(admin.bind_host, admin.port, pages, {"/reload": reload} if self.reloader else {})
+
+    def _reload_in(self, background: set[asyncio.Task[Any]]) -> None:
+        """Reload in a task of its own, as SIGHUP asks."""
+        assert self.reloader is not None
+        task = asyncio.get_running_loop().create_task(self.reloader.reload())
+        background.add(task)
+        task.add_done_callback(background.discard)
+
+    async def _watch(self, reloader: Reloader) -> None:
+        if self.config.proxy.watch_files_ms:
+            await reloader.watch(self.config.proxy.watch_files_ms / 1000)
+
+    def _sasl_settings(self, config: Config) -> SaslSettings:
+        return SaslSettings(
+            # The same key for as long as the process lives, or a reload would tell who does not exist.
+            accounts=_accounts(config, self._accounts_key),
+            new_nonce=lambda: secrets.token_urlsafe(24),
+            now_ms=now_ms,
+            max_reauth_ms=config.proxy.limits.max_reauth_ms,
+        )
 
     async def _serve(self) -> None:
         if self._admin is not None:
             await self._admin.open()
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener.reserve()
         await self.clusters.discover()
-        for listener in self._listeners:
+        for listener in self.listeners:
             await listener.open()
         self.is_ready = True
         log.info("ready", brokers=sorted(self.clusters.node_ids), tenants=len(self.shared.virtual_clusters))
         while True:
-            await asyncio.sleep(self._refresh_seconds)
+            await asyncio.sleep(self.limits.metadata_refresh_ms / 1000)
             await self.clusters.refresh()
             self.is_ready = self.clusters.is_answering
             try:
-                for listener in self._listeners:
+                for listener in self.listeners:
                     await listener.follow_brokers()
             except StartError as error:
-                log.warning("refresh_failed", error=str(error), retry_in_ms=int(self._refresh_seconds * 1000))
+                log.warning("refresh_failed", error=str(error), retry_in_ms=self.limits.metadata_refresh_ms)
 
     async def _close(self) -> None:
         self.is_ready = False
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener.close()
-        for connection in tuple(self._connections):
+        for connection in self.connections():
             connection.end(CloseReason.SHUTDOWN, "the gateway stops")
         await self.clusters.close()
         if self._admin is not None:
@@ -180,7 +226,12 @@ class Gateway:
         log.info("stopped", ends={str(reason): count for reason, count in self.ends.items()})
 
 
-def _accounts(config: Config) -> Accounts:
+def _max_delay_ms(limits: Limits) -> int:
+    """Return the longest delay, which must leave enough of the time that a client has to authenticate."""
+    return min(limits.max_authentication_delay_ms, limits.authentication_timeout_ms // 2)
+
+
+def _accounts(config: Config, key: bytes) -> Accounts:
     accounts = [
         Account(
             credential.username,
@@ -192,4 +243,4 @@ def _accounts(config: Config) -> Accounts:
         for tenant, credential in config.credentials()
     ]
     principals = [Account(one, tenant.name) for tenant in config.tenants for one in tenant.auth.principals]
-    return Accounts([*accounts, *principals], key=os.urandom(32))
+    return Accounts([*accounts, *principals], key=key)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bifrost.config.listener_sets import ListenerSet
+from bifrost.config.verifiers import Mechanism
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.errors import StartError
 from bifrost.tenancy.brokers import BrokerPorts
@@ -27,6 +28,7 @@ class Listener:
     def __init__(self, listener_set: ListenerSet, gateway: "Gateway") -> None:
         """Bind nothing yet."""
         self._gateway = gateway
+        self.listener_set = listener_set
         self._name = listener_set.name
         self._range = listener_set.port_range
         self.ports = BrokerPorts(
@@ -35,12 +37,20 @@ class Listener:
             end=self._range.broker_port_range.end,
             broker_id_base=self._range.broker_id_base,
         )
-        possible = gateway.shared.sasl.accounts.mechanisms
-        wanted = listener_set.sasl_mechanisms or possible
-        self.mechanisms = tuple(one for one in dict.fromkeys(wanted) if one in possible)
         self._reserved: socket.socket | None = None
         self._servers: dict[int | None, asyncio.Server] = {}
         self._without_port: frozenset[int] = frozenset()
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """How clients may authenticate here, in the order of the configuration: of those that some account can use."""
+        possible = self._gateway.shared.sasl.accounts.mechanisms
+        wanted = self.listener_set.sasl_mechanisms or possible
+        return tuple(one for one in dict.fromkeys(wanted) if one in possible)
+
+    def is_at(self, listener_set: ListenerSet) -> bool:
+        """Whether this is where `listener_set` is to be reached; its other settings may change while it is open."""
+        return listener_set.port_range == self._range
 
     def reserve(self) -> None:
         """Bind the bootstrap port without listening, so that a port in use is known before anything else.
@@ -57,9 +67,9 @@ class Listener:
             StartError: a port cannot be bound.
         """
         await self.follow_brokers()
-        assert self._reserved is not None
-        await self._serve(None, self._reserved)
-        self._reserved = None
+        if self._reserved is not None:
+            await self._serve(None, self._reserved)
+            self._reserved = None
 
     async def follow_brokers(self) -> None:
         """Listen on the ports of brokers that are new, and no longer on those of brokers that are gone.

@@ -14,6 +14,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from bifrost.gateway.pauses import SIDES
+from bifrost.gateway.reloader import Outcome, Reloader
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.engine import DURATION_BOUNDS_S, Traffic, spare_bytes
 from bifrost.wire.schema import request_schema
@@ -59,6 +60,8 @@ class Metrics(Collector):
         for side in SIDES:
             paused.add_metric([side], gateway.pauses.seconds(side))
         yield paused
+        if gateway.reloader is not None:
+            yield from _reload_metrics(gateway.reloader)
         brokers = GaugeMetricFamily(
             "kafka_proxy_brokers", "Brokers of a physical cluster that are known.", labels=["upstream"]
         )
@@ -112,6 +115,22 @@ class Metrics(Collector):
         for reason in CloseReason:
             ended.add_metric([reason.value], gateway.ends[reason])
         yield ended
+
+
+def _reload_metrics(reloader: Reloader) -> Iterator[Metric]:
+    reloads = CounterMetricFamily(
+        "kafka_proxy_config_reloads",
+        "Reloads of the configuration, by what came of them.",
+        labels=["outcome"],
+    )
+    for outcome in Outcome:
+        reloads.add_metric([outcome.value], reloader.outcomes[outcome])
+    yield reloads
+    yield GaugeMetricFamily(
+        "kafka_proxy_config_applied_timestamp_seconds",
+        "When the configuration in force was read.",
+        value=reloader.applied_s,
+    )
 
 
 def _name(api_key: int | None) -> str:

@@ -5,22 +5,27 @@ from collections import Counter
 from collections.abc import Callable
 
 from bifrost.config.model import Config
-from bifrost.config.name_template import DEFAULT_MARK, NamePrefixes
+from bifrost.config.name_template import DEFAULT_MARK, NamePrefixes, NameTemplate
 from bifrost.config.tenants import Tenant
+from bifrost.gateway.cluster import Cluster
 from bifrost.gateway.clusters import Clusters
-from bifrost.session.accounts import Account
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
+from bifrost.wire.entity import Entity
 
 
-def virtual_clusters(config: Config, clusters: Clusters, now_ms: Callable[[], int]) -> VirtualClusters:
+def virtual_clusters(
+    config: Config, clusters: Clusters, now_ms: Callable[[], int], before: VirtualClusters | None = None
+) -> VirtualClusters:
     """Return the virtual clusters of a configuration.
 
     Args:
         config: whose tenants.
         clusters: its physical clusters.
         now_ms: a monotonic clock, in milliseconds.
+        before: those of the configuration before this one. A tenant whose names mean what they did, and of which none
+            is lost, goes on with its own, and so do the connections of its clients.
     """
     tenants = {tenant.name: tenant for tenant in config.tenants}
     marks = foreign_marks(config)
@@ -44,10 +49,43 @@ def virtual_clusters(config: Config, clusters: Clusters, now_ms: Callable[[], in
         )
         return VirtualCluster(namespace, cluster.name, cluster.fetch_sessions)
 
-    def build_below(account: Account) -> VirtualCluster:
-        return build(tenants[account.tenant], account.namespace)
+    def change(cluster: VirtualCluster) -> None:
+        tenant = tenants[cluster.namespace.tenant]
+        cluster.namespace.change(
+            tenant.allowed_topics,
+            marks[tenant.name],
+            allow_topic_deletion=tenant.allow_topic_deletion,
+            max_names=config.proxy.limits.max_names_per_namespace,
+        )
 
-    return VirtualClusters({name: build(tenant) for name, tenant in tenants.items()}, build_below)
+    roots = {}
+    for name, tenant in tenants.items():
+        old = None if before is None else before.of_tenant(name)
+        if old is not None and _goes_on(old, tenant, clusters[config.cluster_of(tenant).name]):
+            change(old)
+            roots[name] = old
+        else:
+            roots[name] = build(tenant)
+    found = VirtualClusters(roots, lambda account: build(tenants[account.tenant], account.namespace))
+    for below in found.keep(before) if before is not None else ():
+        change(below)
+    return found
+
+
+def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster) -> bool:
+    """Whether all names of a tenant mean what they did."""
+    names = old.namespace.names
+    root = _prefixes(tenant) or NamePrefixes.of_tenant(tenant.name, NameTemplate())
+    is_same = (
+        old.fetch_sessions is cluster.fetch_sessions
+        and names.prefix_of(Entity.TOPIC_NAME) == root.topic.encode()
+        and names.prefix_of(Entity.GROUP_ID) == root.group.encode()
+        and names.prefix_of(Entity.TRANSACTIONAL_ID) == root.transactional_id.encode()
+    )
+    if not is_same or tenant.allowed_topics is None:
+        return is_same
+    wanted = {topic.encode() for topic in tenant.allowed_topics}
+    return names.allowed_topics is not None and names.allowed_topics <= wanted
 
 
 def foreign_marks(config: Config) -> dict[str, frozenset[str]]:

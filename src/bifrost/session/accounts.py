@@ -83,6 +83,15 @@ class Accounts:
         """Return the account of a principal that somebody trusted has vouched for (a CA, an issuer, a KDC)."""
         return self._by_principal.get(name)
 
+    def still_has(self, account: Account) -> bool:
+        """Whether an account that authenticated once still belongs to the same tenant and namespace.
+
+        Its password may be another by now, which as at a broker ends no connection.
+        """
+        known = self._by_name if account.has_password else self._by_principal
+        now = known.get(account.username)
+        return now is not None and (now.tenant, now.namespace) == (account.tenant, account.namespace)
+
     def matching(self, username: str, password: bytes) -> Account | None:
         """Return the account of this name if that is its password; an unknown name takes as long as a known one."""
         account = self._by_name.get(username)

@@ -26,6 +26,10 @@ class CloseReason(StrEnum):
     INTERNAL_ERROR = "internal_error"
     TOO_MANY_TOPIC_IDS = "too_many_topic_ids"
     """One message named more topic IDs that nobody knows than are looked up at once."""
+    CREDENTIAL_REMOVED = "credential_removed"
+    """The configuration was reloaded, and who authenticated does not belong to the tenant any more."""
+    RECONFIGURED = "reconfigured"
+    """The configuration was reloaded, and what the connection was for is gone or means something else."""
     TOO_MANY_CONNECTIONS = "too_many_connections"
     SHUTDOWN = "shutdown"
 

@@ -29,22 +29,22 @@ class FailedAuthentications:
         Args:
             max_delay_ms: the longest delay; 0: there is none.
         """
-        self._max_delay_ms = max_delay_ms
+        self.max_delay_ms = max_delay_ms
         self._failures: BoundedMap[str, tuple[int, int]] = BoundedMap(MAX_ADDRESSES)
 
     def note(self, address: str, now_ms: int) -> None:
         """Count a failure."""
-        if self._max_delay_ms:
+        if self.max_delay_ms:
             key = _network(address)
             self._failures.put(key, (self._recent(key, now_ms) + 1, now_ms))
 
     def delay_ms(self, address: str, now_ms: int) -> int:
         """Return how long a new connection from this address waits before it is read."""
-        failures = self._recent(_network(address), now_ms) if self._max_delay_ms else 0
+        failures = self._recent(_network(address), now_ms) if self.max_delay_ms else 0
         if not failures:
             return 0
         # A shift by more would only make a large number of what the bound cuts off.
-        return min(FIRST_DELAY_MS << min(failures - 1, 20), self._max_delay_ms)
+        return min(FIRST_DELAY_MS << min(failures - 1, 20), self.max_delay_ms)
 
     def _recent(self, key: str, now_ms: int) -> int:
         count, last_ms = self._failures.get(key) or (0, 0)

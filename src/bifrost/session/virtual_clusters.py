@@ -4,7 +4,7 @@ A tenant's own namespace is made when the gateway starts and kept. One below a t
 its clients authenticates, and lives while any of them does: a token's claim may name any.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -57,9 +57,16 @@ class VirtualClusters:
             found = self._below[path] = self._new_below(account)
         return found
 
-    def of_tenant(self, tenant: str) -> VirtualCluster:
-        """Return a tenant's own."""
-        return self._roots[tenant]
+    def keep(self, before: "VirtualClusters") -> Iterator[VirtualCluster]:
+        """Take over those below the tenants that are the same objects as `before`, and yield them."""
+        for path, cluster in list(before._below.items()):
+            if self._roots.get(path[0]) is before._roots[path[0]]:
+                self._below[path] = cluster
+                yield cluster
+
+    def of_tenant(self, tenant: str) -> VirtualCluster | None:
+        """Return a tenant's own, None when there is no such tenant."""
+        return self._roots.get(tenant)
 
     def __len__(self) -> int:
         return len(self._roots)

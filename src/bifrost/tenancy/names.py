@@ -58,7 +58,9 @@ class TenantNames:
     """
 
     __slots__ = (
+        "_above",
         "_allowed",
+        "_below",
         "_denied_prefix",
         "_foreign_marks",
         "_own_prefixes",
@@ -96,14 +98,20 @@ class TenantNames:
         self._denied_prefix = self.prefix + _DENIED_MARK
         # Longest first: what one begins with must not be taken from another.
         self._own_prefixes = sorted({self._denied_prefix, *self._prefix_of.values()}, key=len, reverse=True)
-        marks = {*foreign_marks, *((root.topic, root.group, root.transactional_id) if tiers else ())}
-        self._foreign_marks = tuple(sorted(mark.encode() for mark in marks if mark))
-        below = own.topic.removeprefix(root.topic)
+        self._above = {root.topic, root.group, root.transactional_id} if tiers else set()
+        self._below = own.topic.removeprefix(root.topic)
+        self.allow(allowed_topics, foreign_marks)
+
+    def allow(self, allowed_topics: Iterable[str] | None, foreign_marks: Iterable[str]) -> None:
+        """Take another list of the tenant's topics, and other marks of foreign ones; see the class."""
+        self._foreign_marks = tuple(sorted(mark.encode() for mark in {*foreign_marks, *self._above} if mark))
         self._allowed = (
             None
             if allowed_topics is None
             else frozenset(
-                topic.removeprefix(below).encode() for topic in allowed_topics if topic.startswith(below)
+                topic.removeprefix(self._below).encode()
+                for topic in allowed_topics
+                if topic.startswith(self._below)
             )
         )
 

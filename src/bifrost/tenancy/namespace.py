@@ -85,6 +85,26 @@ class Namespace:
                 direction.tables[entity] = {}
         self.to_physical.tables[Entity.TOPIC_REGEX] = {}
 
+    def change(
+        self,
+        allowed_topics: Iterable[str] | None,
+        foreign_marks: Iterable[str],
+        *,
+        allow_topic_deletion: bool,
+        max_names: int,
+    ) -> None:
+        """Go on with other settings, for the connections that are open as well.
+
+        Only for a list that has all the topics of the one before: what a fetch session names is not asked again.
+        """
+        self.names.allow(allowed_topics, foreign_marks)
+        self.allow_topic_deletion = allow_topic_deletion
+        self._max_names = max_names
+        for direction in (self.to_physical, self.to_virtual):
+            for table in direction.tables:
+                if table is not None:
+                    table.clear()
+
     def physical(self, entity: int, value: bytes) -> bytes | None:
         """Return what the broker calls `value`; None for an ID that must be looked up, or a name nobody may send."""
         table = self.to_physical.tables[entity]

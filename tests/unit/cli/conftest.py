@@ -37,7 +37,8 @@ class FakeGateway(ModuleType):
         self.configs: list[Config] = []
         self.ends_with: int | BaseException = 0
 
-    def run(self, config: Config) -> int:
+    def run(self, config: Config, path: Path) -> int:
+        assert path.is_file()
         self.configs.append(config)
         structlog.get_logger().info("ready", tenants=len(config.tenants), detail="one line")
         if isinstance(self.ends_with, BaseException):

@@ -38,7 +38,7 @@ async def broken() -> Page:
 
 
 def server() -> Admin:
-    return Admin("127.0.0.1", 9404, {"/hello": hello, "/broken": broken})
+    return Admin("127.0.0.1", 9404, {"/hello": hello, "/broken": broken}, {"/command": hello})
 
 
 async def exchange(admin: Admin, request: bytes) -> bytes:

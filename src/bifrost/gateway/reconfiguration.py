@@ -1,0 +1,83 @@
+"""From one configuration to the next in a running gateway: all of it or nothing, unnoticed by whom it does not concern.
+
+First everything that may fail is done beside what runs: new clusters are asked, new ports are bound. Then the change
+itself, in one turn of the loop. Last those connections end that have no place any more.
+"""
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bifrost.config.model import Config
+from bifrost.gateway.clusters import Changed
+from bifrost.gateway.errors import StartError
+from bifrost.gateway.listener import Listener
+from bifrost.gateway.virtual_clusters import virtual_clusters
+from bifrost.session.close_reason import CloseReason
+
+if TYPE_CHECKING:
+    from bifrost.gateway.gateway import Gateway
+
+log = structlog.get_logger()
+
+
+async def reconfigure(gateway: "Gateway", config: Config) -> None:
+    """Let a gateway go on with another configuration.
+
+    Raises:
+        BrokerError, StartError: it cannot; nothing has changed.
+    """
+    if config.proxy.admin != gateway.config.proxy.admin:
+        raise StartError("proxy.admin cannot change while the gateway runs: restart it")
+    changed = await gateway.clusters.like(config, gateway.config, gateway.now_ms)
+    new: list[Listener] = []
+    try:
+        listeners = _listeners(gateway, config, new)
+        for listener in new:
+            listener.reserve()
+    except BaseException:
+        for listener in new:
+            listener.close()
+        raise
+    await _take_effect(gateway, config, changed, listeners)
+
+
+def _listeners(gateway: "Gateway", config: Config, new: list[Listener]) -> list[Listener]:
+    """Return the listeners of a configuration; those that are not open yet are `new` as well."""
+    before = {one.listener_set.name: one for one in gateway.listeners}
+    found = []
+    for listener_set in config.proxy.listener_sets:
+        old = before.get(listener_set.name)
+        if old is None or not old.is_at(listener_set):
+            old = Listener(listener_set, gateway)
+            new.append(old)
+        found.append(old)
+    return found
+
+
+async def _take_effect(
+    gateway: "Gateway", config: Config, changed: Changed, listeners: list[Listener]
+) -> None:
+    before, gone = gateway.clusters, [one for one in gateway.listeners if one not in listeners]
+    gateway.clusters = changed.clusters
+    gateway.shared.virtual_clusters = virtual_clusters(
+        config, changed.clusters, gateway.now_ms, gateway.shared.virtual_clusters
+    )
+    gateway.take_settings(config)
+    for listener, listener_set in zip(listeners, config.proxy.listener_sets, strict=True):
+        listener.listener_set = listener_set
+    gateway.listeners = listeners
+    for listener in gone:
+        listener.close()
+    for connection in gateway.connections():
+        lost = connection.lost_place()
+        if lost is None and any(connection.addresses is one.ports for one in gone):
+            lost = (CloseReason.RECONFIGURED, "the listener set is not in the configuration any more")
+        if lost is not None:
+            connection.end(*lost)
+    await changed.take_effect(before, config.proxy.limits)
+    for listener in listeners:
+        with contextlib.suppress(StartError):
+            # A broker's port that is taken is tried again with every refresh; the bootstrap port is bound already.
+            await listener.open()
