@@ -16,6 +16,7 @@ LAZY_COMMANDS = {
     "credentials": "bifrost.cli.credentials",
     "demo": "bifrost.cli.demo",
     "reload": "bifrost.cli.reload",
+    "check": "bifrost.cli.check",
 }
 """Commands whose module is imported when they are run; it has a function of the command's name."""
 
@@ -55,6 +56,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("run")(run)
+
+
+@app.command("check", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _check_stub() -> None:
+    """Say whether a configuration is valid, and everything that is wrong with it."""
+    raise AssertionError("the command itself needs no more packages")
 
 
 @app.command("demo", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

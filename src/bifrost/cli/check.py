@@ -1,0 +1,37 @@
+"""`bifrost check`: whether a configuration would be taken, without starting anything.
+
+It reads what `bifrost run` would read, the files of passwords among it, but opens no socket: whether a port is free or
+a host name resolves is not looked at. Exit status: 0 it would be taken, 2 it would not, or the command line is wrong.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bifrost.config.errors import ConfigError
+from bifrost.config.load import load
+
+
+def check(
+    config: Annotated[
+        Path, typer.Option("--config", "-c", help="What bifrost run would be given: a file or a folder.")
+    ],
+) -> None:
+    """Say whether a configuration is valid, and everything that is wrong with it."""
+    try:
+        loaded = load(config)
+    except ConfigError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    counts = (
+        _count(len(loaded.proxy.listener_sets), "listener set"),
+        _count(1, "upstream"),
+        _count(len(loaded.tenants), "tenant"),
+        _count(sum(1 for _ in loaded.credentials()), "credential"),
+    )
+    typer.echo(f"{config}: ok: {', '.join(counts)}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,98 @@
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bifrost.cli.main import app
+
+from .conftest import FakeGateway
+
+
+def check(*arguments: object) -> tuple[int, str, str]:
+    """The exit status, standard output and standard error of `bifrost check`."""
+    result = CliRunner().invoke(app, ["check", *map(str, arguments)])
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.parametrize("option", ["--config", "-c"])
+def test_a_valid_configuration_is_counted(config_file: Path, option: str) -> None:
+    expected = f"{config_file}: ok: 1 listener set, 1 upstream, 1 tenant, 1 credential\n"
+
+    assert check(option, config_file) == (0, expected, "")
+
+
+def test_more_than_one_of_each_is_counted(config_file: Path) -> None:
+    text = config_file.read_text()
+    more_users = ", ".join(f"{{ username: u{n}, password_file: acme.password }}" for n in range(3))
+    config_file.write_text(f"{text}  - name: globex\n    auth: {{ credentials: [{more_users}] }}\n")
+
+    _, output, _ = check("--config", config_file)
+
+    assert output.endswith(": ok: 1 listener set, 1 upstream, 2 tenants, 4 credentials\n")
+
+
+def test_every_mistake_is_a_line_and_the_status_is_two(config_file: Path) -> None:
+    mistaken = config_file.read_text().replace("bootstrap_port", "bootstrp_port").replace("acme", "a b")
+    config_file.write_text(mistaken)
+
+    status, output, errors = check("--config", config_file)
+
+    assert (status, output) == (2, "")
+    assert [line.removeprefix(f"{config_file}:").split(":")[0] for line in errors.splitlines()] == [
+        "4",
+        "6",
+        "11",
+        "14",
+    ]
+
+
+def test_what_it_says_of_a_mistake_is_what_run_says(gateway: FakeGateway, config_file: Path) -> None:
+    config_file.write_text(config_file.read_text().replace("9092", "99999"))
+
+    checked = check("--config", config_file)
+    run = CliRunner().invoke(app, ["run", "--config", str(config_file)])
+
+    assert checked == (run.exit_code, run.stdout, run.stderr)
+    assert gateway.configs == []
+
+
+def test_a_missing_configuration_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere.yaml"
+
+    assert check("--config", path) == (2, "", f"{path}: no such file\n")
+
+
+def test_nothing_is_started(gateway: FakeGateway, config_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+
+    assert check("--config", config_file)[0] == 0
+    assert gateway.configs == []
+
+
+def test_the_command_runs_as_a_user_runs_it_and_imports_no_gateway(config_file: Path) -> None:
+    program = """
+import sys
+sys.argv = ["bifrost", "check", "--config", sys.argv[1]]
+from bifrost.cli.main import main
+try:
+    main()
+finally:
+    print(*{"rich", "asyncio", "bifrost.gateway", "bifrost.embedded"}.intersection(sys.modules))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(config_file)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0].startswith(f"{config_file}: ok: ")
+    assert done.stdout.splitlines()[1] == ""
