@@ -17,6 +17,7 @@ LAZY_COMMANDS = {
     "demo": "bifrost.cli.demo",
     "reload": "bifrost.cli.reload",
     "check": "bifrost.cli.check",
+    "schema": "bifrost.cli.schema",
 }
 """Commands whose module is imported when they are run; it has a function of the command's name."""
 
@@ -80,6 +81,9 @@ def _credentials_stub() -> None:
 @app.command("reload", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def _reload_stub() -> None:
     """Let a running gateway read its configuration again."""
+@app.command("schema", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _schema_stub() -> None:
+    """Print the JSON Schema of the configuration, for editors."""
     raise AssertionError("the command itself needs no more packages")
 
 

@@ -1,0 +1,110 @@
+"""The configuration's JSON Schema (draft 2020-12), by which editors complete keys, show what they mean, mark mistakes.
+
+It is made of the model and of the documentation under its fields, and knows what a single value may be. What concerns
+more than one place (names that overlap, ports taken twice) and the files that are named only the loader knows: `bifrost
+check` says it. So whatever the loader takes, the schema takes, but not the other way round.
+"""
+
+import ast
+import inspect
+import json
+import textwrap
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from bifrost.config.model import Config
+from bifrost.config.secrets import READ_FROM_FILES
+from bifrost.config.units import BYTES_PER_UNIT, MS_PER_UNIT, read_duration_ms, read_size_bytes
+from bifrost.config.values import read_address
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema_text() -> str:
+    """Return the schema as the text of a file."""
+    return json.dumps(configuration_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def configuration_schema() -> JsonSchemaValue:
+    """Return the schema of a configuration file."""
+    schema = Config.model_json_schema(schema_generator=_Generator)
+    return {"$schema": DIALECT, "title": "Configuration of a Bifrost gateway", **schema}
+
+
+def field_documentation(section: type[BaseModel]) -> dict[str, str]:
+    """Return the text under each field of a section, a line for each paragraph."""
+    found: dict[str, str] = {}
+    for owner in reversed(section.__mro__):
+        if issubclass(owner, BaseModel) and owner is not BaseModel:
+            found |= _documentation_in(owner)
+    return found
+
+
+def _documentation_in(owner: type[BaseModel]) -> dict[str, str]:
+    [node] = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+    assert isinstance(node, ast.ClassDef)
+    found = {}
+    for statement, after in zip(node.body, node.body[1:], strict=False):
+        match statement, after:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                found[name] = _flat(text)
+    return found
+
+
+def _flat(text: str) -> str:
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+def _number_or_text(number: JsonSchemaValue, units: Iterable[str]) -> JsonSchemaValue:
+    """Let a quantity be written as a number, or with its unit."""
+    pattern = rf"^\s*[0-9]{{1,12}}(\.[0-9]{{1,9}})? ?({'|'.join(units)})\s*$"
+    return {"anyOf": [number, {"type": "string", "pattern": pattern}]}
+
+
+_BEFORE: dict[Any, Callable[[JsonSchemaValue], JsonSchemaValue]] = {
+    read_size_bytes: lambda number: _number_or_text(number, BYTES_PER_UNIT),
+    read_duration_ms: lambda number: _number_or_text(number, MS_PER_UNIT),
+    read_address: lambda _: {"type": "string", "pattern": "^[^,/]+:[0-9]{1,5}$"},
+}
+"""What the file says in place of the value that these readers make of it."""
+
+
+class _Generator(GenerateJsonSchema):
+    """Describes the file: not what the model holds once it is loaded, and with the documentation."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        # A key is left out; one without a value is refused.
+        return self.generate_inner(schema["schema"])
+
+    def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> JsonSchemaValue:
+        described = _BEFORE.get(schema["function"]["function"])
+        inner = super().function_before_schema(schema)
+        return described(inner) if described else inner
+
+    def model_fields_schema(self, schema: core_schema.ModelFieldsSchema) -> JsonSchemaValue:
+        written = {name: field for name, field in schema["fields"].items() if name not in READ_FROM_FILES}
+        return super().model_fields_schema({**schema, "fields": written})
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        section = schema["cls"]
+        described = super().model_schema(schema)
+        described.pop("title", None)
+        described["description"] = _flat(inspect.cleandoc(section.__doc__ or ""))
+        texts = field_documentation(section)
+        for name, field in described.get("properties", {}).items():
+            field["description"] = texts[name]
+            # Examples in the model are pieces of YAML, for messages; a section's default is its fields' own.
+            field.pop("examples", None)
+            if field.get("default") is None or isinstance(field["default"], dict | list):
+                field.pop("default", None)
+        return described
