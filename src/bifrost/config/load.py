@@ -8,7 +8,6 @@ one round.
 
 import hmac
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from bifrost.config.clashes import Loc, find_clashes
 from bifrost.config.document import Document, DocumentError, read_document
 from bifrost.config.errors import ConfigError, Problem
 from bifrost.config.explain import STRAY_HINT, explain, section_at, show_loc
+from bifrost.config.files import UnreadableError, path_hint, read_file, read_regular_file
 from bifrost.config.model import NO_UPSTREAM, Config
 from bifrost.config.secrets import READ_FROM_FILES, Secret
 from bifrost.config.verifiers import (
@@ -50,7 +50,7 @@ def load(path: str | Path) -> Config:
         document = read_document(_read_text(Path(path)))
     except DocumentError as error:
         raise ConfigError([Problem(file, error.line, error.text)]) from None
-    except _UnreadableError as error:
+    except UnreadableError as error:
         raise ConfigError([Problem(file, None, str(error))]) from None
     config, problems = _check(document, Path(path).parent)
     if config is None or problems:
@@ -58,30 +58,8 @@ def load(path: str | Path) -> Config:
     return config
 
 
-class _UnreadableError(Exception):
-    """Why a file cannot be read, in words for the operator."""
-
-
-def _read_file(path: Path, max_bytes: int) -> bytes:
-    try:
-        with path.open("rb") as file:
-            content = file.read(max_bytes + 1)
-    except FileNotFoundError:
-        raise _UnreadableError("no such file") from None
-    except IsADirectoryError:
-        raise _UnreadableError("a directory, not a file") from None
-    except PermissionError:
-        raise _UnreadableError("may not be read by this user: change its owner or mode") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a path"
-        raise _UnreadableError(f"cannot be read ({reason})") from None
-    if len(content) > max_bytes:
-        raise _UnreadableError(f"larger than {max_bytes} bytes: is it the right file?")
-    return content
-
-
 def _read_text(path: Path) -> str:
-    content = _read_file(path, MAX_FILE_BYTES)
+    content = read_file(path, MAX_FILE_BYTES)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -161,7 +139,7 @@ def _read_secrets(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, 
                 continue
             path = folder / name
             try:
-                content = _read_secret_file(path)
+                content = read_regular_file(path, MAX_PASSWORD_BYTES)
                 if key == "scram_file":
                     credential["verifiers"] = _read_verifiers(content)
                 else:
@@ -170,9 +148,8 @@ def _read_secrets(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, 
                     credential["verifiers"] = tuple(
                         _derive(one, password, str(credential.get("username"))) for one in derived
                     )
-            except _UnreadableError as error:
-                is_here = Path(name).is_absolute() or path.exists()
-                hint = "" if is_here else "; a relative path starts at the folder of this file"
+            except UnreadableError as error:
+                hint = path_hint(name, path)
                 yield (*loc, key), f"{show_loc((*loc, key))}: {what} {path}: {error}{hint}"
 
 
@@ -187,23 +164,12 @@ def _unusable_mechanisms(config: Config) -> Iterator[tuple[Loc, str]]:
                 yield loc, f"{show_loc(loc)}: {text}"
 
 
-def _read_secret_file(path: Path) -> bytes:
-    try:
-        mode = path.stat().st_mode
-    except (OSError, ValueError):
-        mode = stat.S_IFREG  # opening it says what is wrong
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        # Opening a pipe would wait for a writer that may never come.
-        raise _UnreadableError("not a regular file")
-    return _read_file(path, MAX_PASSWORD_BYTES)
-
-
 def _read_password(content: bytes) -> bytes:
     password = content.removesuffix(b"\n").removesuffix(b"\r")
     if not password.strip():
-        raise _UnreadableError("empty: write the password into it")
+        raise UnreadableError("empty: write the password into it")
     if b"\0" in password:
-        raise _UnreadableError("holds a NUL byte, which SASL/PLAIN cannot carry: is it the right file?")
+        raise UnreadableError("holds a NUL byte, which SASL/PLAIN cannot carry: is it the right file?")
     return password
 
 
@@ -211,11 +177,9 @@ def _read_verifiers(content: bytes) -> tuple[ScramVerifier, ...]:
     try:
         return read_verifiers(content.decode("ascii"))
     except UnicodeDecodeError:
-        raise _UnreadableError(
-            "not the text that bifrost credentials prints: is it the right file?"
-        ) from None
+        raise UnreadableError("not the text that bifrost credentials prints: is it the right file?") from None
     except ValueError as error:
-        raise _UnreadableError(str(error)) from None
+        raise UnreadableError(str(error)) from None
 
 
 def _derive(mechanism: Mechanism, password: bytes, username: str) -> ScramVerifier:
