@@ -24,8 +24,11 @@ BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "mana
 
 WITHOUT_TWIN = {
     "__main__.py": "two lines; tests/unit/cli/test_main.py runs it",
+    "config/resource.py": "one document and its places: tests/unit/config/test_virtual_clusters.py",
     "config/section.py": "one setting of pydantic: tests/unit/config/test_model.py",
+    "config/source.py": "places of the flat dialect: tests/unit/config/test_load.py",
     "config/tenants.py": "fields: tests/unit/config/test_model.py",
+    "config/translation.py": "half of config/virtual_clusters.py: tests/unit/config/test_virtual_clusters.py",
     "config/upstream.py": "fields: tests/unit/config/test_model.py",
     "embedded/demo/observer.py": "reads a real broker: tests/kafka",
     "embedded/demo/run.py": "starts real processes: tests/kafka",

@@ -19,6 +19,9 @@ MAX_DEPTH = 32
 MAX_ALIASES = 1000
 """Most uses of anchors (`*name`) in one file."""
 
+MAX_DOCUMENTS = 1000
+"""Most documents (separated by `---`) in one file; the model has room for far fewer virtual clusters."""
+
 MAX_VALUES = 200_000
 """Most values after aliases are expanded: twice what a file of 1 MiB holds that is full of tenants."""
 
@@ -34,7 +37,6 @@ _HINTS = (
     ("expected <block end>", "check the indentation"),
     ("expected ','", "close the bracket or brace, or add the comma"),
     ("unexpected end of stream", "close the quotes"),
-    ("expected a single document", "keep one document and remove the line ---"),
 )
 
 
@@ -68,9 +70,11 @@ class Document:
         return self.lines.get(loc, 1)
 
 
-def read_document(text: str) -> Document:
-    """Read one YAML document.
+def read_documents(text: str) -> list[Document]:
+    """Read the YAML documents of one file; lines count from the start of the file.
 
+    Returns:
+        One for each, those without a value among them; one without a value when there is none.
     Raises:
         DocumentError: the text is not YAML, uses what is not supported, or is beyond a limit.
     """
@@ -80,21 +84,26 @@ def read_document(text: str) -> Document:
         raise DocumentError(line, f"control character U+{ord(match.group()):04X}: remove it")
     try:
         _check_bounds(text)
-        root = yaml.compose(text, Loader=_LOADER)
+        roots = list(yaml.compose_all(text, Loader=_LOADER))
     except yaml.MarkedYAMLError as error:
         raise _syntax_error(error, text) from None
     except yaml.YAMLError:
         raise DocumentError(1, "not YAML") from None
-    reader = _Reader()
-    if root is not None:
+    documents: list[Document] = []
+    count = 0
+    for root in roots:
+        reader = _Reader(count)
         reader.document.data = reader.read(root, ())
-    return reader.document
+        documents.append(reader.document)
+        count = reader.count
+    return documents or [Document()]
 
 
 def _check_bounds(text: str) -> None:
     """Refuse what would exhaust the stack or the memory of whoever builds the tree."""
     depth = aliases = 0
     line = 0
+    documents = 0
     for event in yaml.parse(text, Loader=_LOADER):
         line = event.start_mark.line + 1 if event.start_mark else line
         if isinstance(event, yaml.CollectionStartEvent):
@@ -103,6 +112,10 @@ def _check_bounds(text: str) -> None:
             depth -= 1
         elif isinstance(event, yaml.AliasEvent):
             aliases += 1
+        elif isinstance(event, yaml.DocumentStartEvent):
+            documents += 1
+        if documents > MAX_DOCUMENTS:
+            raise DocumentError(line, f"more than {MAX_DOCUMENTS} documents in one file: use fewer")
         if depth > MAX_DEPTH:
             raise DocumentError(line, f"nested more than {MAX_DEPTH} levels deep")
         if aliases > MAX_ALIASES:
@@ -141,17 +154,22 @@ def show_key(key: str) -> str:
 class _Reader:
     """Turns nodes into values; each alias is expanded into a copy of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: int) -> None:
+        """Begin a document.
+
+        Args:
+            count: how many values the documents before it have, for the bound is one of the file.
+        """
         self.document = Document()
+        self.count = count
         self._constructor = yaml.constructor.SafeConstructor()
         self._open: set[int] = set()
-        self._count = 0
 
     def read(self, node: yaml.Node, loc: Loc) -> object:
         line = node.start_mark.line + 1
         self.document.lines.setdefault(loc, line)
-        self._count += 1
-        if self._count > MAX_VALUES:
+        self.count += 1
+        if self.count > MAX_VALUES:
             raise DocumentError(line, f"more than {MAX_VALUES} values, with aliases expanded: use fewer")
         if id(node) in self._open:
             raise DocumentError(line, "an anchor that contains itself")

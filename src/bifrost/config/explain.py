@@ -84,18 +84,29 @@ def _unknown_key(key: str, parent: Loc, model: type[BaseModel]) -> str:
     if key in READ_FROM_FILES:
         return f"{where}: {STRAY_HINT}"
     section = section_at(model, parent)
-    known = sorted(set(section.model_fields) - READ_FROM_FILES) if section else []
-    plain = re.sub("([a-z0-9])([A-Z])", r"\1_\2", key).replace("-", "_").lower()
+    known = set(section.model_fields) - READ_FROM_FILES if section else set()
+    return unknown_key_text((*parent, key), {name: name for name in known})
+
+
+def unknown_key_text(loc: Loc, known: Mapping[str, str]) -> str:
+    """Return what to say of a key that does not exist.
+
+    Args:
+        loc: where it stands; the last step is the key.
+        known: the keys there are, by their names in snake_case.
+    """
+    where = show_loc(loc)
+    plain = re.sub("([a-z0-9])([A-Z])", r"\1_\2", str(loc[-1])).replace("-", "_").lower()
     # Needed here only, and it costs memory that a running gateway would keep.
     from difflib import get_close_matches
 
-    close = get_close_matches(plain, known, n=1)
+    close = get_close_matches(plain, sorted(known), n=1)
     if close:
-        return f"{where}: unknown key; did you mean {close[0]}?"
-    if "credentials" in parent:
+        return f"{where}: unknown key; did you mean {known[close[0]]}?"
+    if "credentials" in loc[:-1]:
         # In `{ username: acme, hunter2 }` the key is the password.
-        where = show_loc(parent)
-    return f"{where}: unknown key; known here: {', '.join(known)}"
+        where = show_loc(loc[:-1])
+    return f"{where}: unknown key; known here: {', '.join(sorted(known.values()))}"
 
 
 def section_at(model: type[BaseModel], loc: Loc) -> type[BaseModel] | None:

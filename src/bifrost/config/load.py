@@ -1,6 +1,6 @@
-"""A configuration file becomes a `Config`, or a list of everything that is wrong with it.
+"""A configuration becomes a `Config`, or a list of everything that is wrong with it.
 
-The steps: read the text, compose it with the line of every value (`document.py`), read the password files,
+The steps: read the files with the line of every value (`source_files.py`, `document.py`), read the password files,
 hold the values against the model (`model.py`, worded by `explain.py`), look for what gets in each other's
 way (`clashes.py`). Each step goes on after mistakes as far as it can, so that an operator mends a file in
 one round.
@@ -13,13 +13,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from bifrost.config.clashes import Loc, find_clashes
-from bifrost.config.document import Document, DocumentError, read_document
+from bifrost.config.clashes import Clash, Loc, find_clashes
 from bifrost.config.errors import ConfigError, Problem
 from bifrost.config.explain import STRAY_HINT, explain, section_at, show_loc
-from bifrost.config.files import UnreadableError, path_hint, read_file, read_regular_file
+from bifrost.config.files import UnreadableError, path_hint, read_regular_file
 from bifrost.config.model import NO_UPSTREAM, Config
 from bifrost.config.secrets import READ_FROM_FILES, Secret
+from bifrost.config.source import Place, Source
+from bifrost.config.source_files import read_source
 from bifrost.config.verifiers import (
     MIN_ITERATIONS,
     NEW_SALT_BYTES,
@@ -29,9 +30,6 @@ from bifrost.config.verifiers import (
     read_verifiers,
 )
 
-MAX_FILE_BYTES = 1 << 20
-"""Largest configuration file, in bytes: some 6,500 tenants, read in some two seconds."""
-
 MAX_PASSWORD_BYTES = 4096
 """Largest file of a password or of verifiers, in bytes; a larger one is not a password but a wrong path."""
 
@@ -40,51 +38,37 @@ _SALT_KEY = os.urandom(32)
 
 
 def load(path: str | Path) -> Config:
-    """Read a configuration file and the password files it names.
+    """Read a configuration, a file or a folder, and the password files it names.
 
     Raises:
-        ConfigError: with every problem found, each with its line.
+        ConfigError: with every problem found, each with its file and line.
     """
-    file = str(path)
-    try:
-        document = read_document(_read_text(Path(path)))
-    except DocumentError as error:
-        raise ConfigError([Problem(file, error.line, error.text)]) from None
-    except UnreadableError as error:
-        raise ConfigError([Problem(file, None, str(error))]) from None
-    config, problems = _check(document, Path(path).parent)
+    source = read_source(Path(path))
+    config, problems = _check(source)
     if config is None or problems:
-        raise ConfigError([Problem(file, line, text) for line, text in problems])
+        raise ConfigError([Problem(*place, text) for place, text in problems])
     return config
 
 
-def _read_text(path: Path) -> str:
-    content = read_file(path, MAX_FILE_BYTES)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise DocumentError(line, "not UTF-8: save the file in that encoding") from None
-
-
-def _check(document: Document, folder: Path) -> tuple[Config | None, list[tuple[int, str]]]:
-    """Return the configuration when the document has one, and what is wrong, with lines."""
-    data = document.data
+def _check(source: Source) -> tuple[Config | None, list[tuple[Place, str]]]:
+    """Return the configuration when the source has one, and what is wrong, with places."""
+    data = source.data
     if not isinstance(data, dict):
         what = "is empty" if data is None else "is not a mapping"
         text = f"the file {what}: write the sections proxy, upstream and tenants"
-        return None, [(document.line_of(()), text)]
-    found = {loc: (line, text) for loc, line, text in document.problems if loc is not None}
-    others = [(line, text) for loc, line, text in document.problems if loc is None]
+        return None, [(source.place_of(()), text)]
+    found = {loc: (place, text) for loc, place, text in source.problems if loc is not None}
+    others = [(place, text) for loc, place, text in source.problems if loc is None]
 
     def report(loc: Loc, text: str) -> None:
         # What is wrong inside something already reported is its consequence.
-        if not any(loc[:depth] in found for depth in range(1, len(loc) + 1)):
-            found[loc] = (document.line_of(loc), text)
+        around = [loc[:depth] for depth in range(1, len(loc) + 1)]
+        if not any(place in found or place in source.unreported for place in around):
+            found[loc] = (source.place_of(loc), source.word(loc, text))
 
     for loc in _remove_empty(data, ()):
         report(loc, f"{show_loc(loc)} has no value: write one, or remove the line")
-    for loc, text in _read_secrets(data, folder):
+    for loc, text in _read_secrets(data, source.folder):
         report(loc, text)
     config = None
     try:
@@ -98,9 +82,18 @@ def _check(document: Document, folder: Path) -> tuple[Config | None, list[tuple[
     if not data.keys() & {"upstream", "upstreams"}:
         report(("upstream",), NO_UPSTREAM)
     for clash in find_clashes(data, found.keys()):
-        earlier = f" (see line {document.line_of(clash.first)})" if clash.first else ""
-        report(clash.loc, clash.text + earlier)
+        report(clash.loc, clash.text + _earlier(source, clash))
     return config, list(dict.fromkeys([*others, *found.values()]))
+
+
+def _earlier(source: Source, clash: Clash) -> str:
+    """Return where the other of the two stands, and what explains them."""
+    if clash.first is None:
+        return source.hint(clash.loc)
+    place = source.place_of(clash.first)
+    is_here = place.file == source.place_of(clash.loc).file
+    where = f"line {place.line}" if is_here else str(place)
+    return f" (see {where}){source.hint(clash.loc, clash.first)}"
 
 
 def _remove_empty(value: object, loc: Loc) -> Iterator[Loc]:

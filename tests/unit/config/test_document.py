@@ -2,9 +2,23 @@ from pathlib import Path
 
 import pytest
 
-from bifrost.config.document import MAX_ALIASES, MAX_DEPTH, DocumentError, read_document
+from bifrost.config.document import (
+    MAX_ALIASES,
+    MAX_DEPTH,
+    MAX_DOCUMENTS,
+    MAX_VALUES,
+    Document,
+    DocumentError,
+    read_documents,
+)
 
 from .conftest import PROXY_YAML, problems_of
+
+
+def read_document(text: str) -> Document:
+    """The one document of a text."""
+    [document] = read_documents(text)
+    return document
 
 
 def test_every_value_has_the_line_on_which_its_key_stands() -> None:
@@ -35,7 +49,6 @@ def test_every_value_has_the_line_on_which_its_key_stands() -> None:
         ("a: 1\n  b: 2\n", 2, "check the indentation, and put a text that contains ': ' in quotes"),
         ("x: 1\na: @b\n", 2, "put a text that begins with this character in quotes"),
         ("a: *b\n", 1, "an alias without its anchor: put text that begins with * in quotes"),
-        ("a: 1\n---\nb: 1\n", 2, "keep one document and remove the line ---"),
         ("- a\nb: c\n", 2, "check the indentation"),
         ("a: 1\nb: \x07\n", 2, "control character U+0007: remove it"),
         ("%YAML 3.0\n---\na: 1\n", 1, "not YAML"),
@@ -160,3 +173,27 @@ def test_aliases_that_deepen_each_other_stay_within_the_depth() -> None:
 def test_an_empty_text_has_no_value() -> None:
     assert read_document("").data is None
     assert read_document("# only a comment\n").data is None
+
+
+def test_several_documents_count_their_lines_from_the_start_of_the_file() -> None:
+    first, empty, last = read_documents("a: 1\n---\n# nothing\n---\nb:\n  c: 2\n")
+
+    assert (first.data, empty.data, last.data) == ({"a": 1}, None, {"b": {"c": 2}})
+    assert (first.line_of(("a",)), last.line_of(("b", "c"))) == (1, 6)
+
+
+def test_a_mistake_in_a_later_document_has_its_line() -> None:
+    with pytest.raises(DocumentError) as caught:
+        read_documents("a: 1\n---\nb: c: d\n")
+
+    assert caught.value.line == 3
+
+
+def test_the_bounds_are_those_of_the_whole_file() -> None:
+    with pytest.raises(DocumentError, match=f"more than {MAX_DOCUMENTS} documents"):
+        read_documents("---\n" * (MAX_DOCUMENTS + 1))
+    many = f"[{'1, ' * (MAX_VALUES // 2)}]"
+    assert len(read_documents(f"--- {many}\n")) == 1
+    with pytest.raises(DocumentError, match=f"more than {MAX_VALUES} values") as caught:
+        read_documents(f"--- {many}\n--- {many}\n")
+    assert caught.value.line == 2

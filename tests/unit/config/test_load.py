@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from bifrost.config.errors import ConfigError
-from bifrost.config.load import MAX_FILE_BYTES, load
+from bifrost.config.load import load
+from bifrost.config.source_files import MAX_FILE_BYTES
 from bifrost.config.values import Address
 
 from .conftest import PROXY_YAML, problems_of
@@ -402,7 +403,7 @@ def test_a_byte_order_mark_and_windows_line_breaks_are_taken(folder: Path) -> No
 def test_a_file_that_cannot_be_read_is_one_line(folder: Path) -> None:
     for path, reason in (
         ("nowhere.yaml", "no such file"),
-        ("secrets", "a directory, not a file"),
+        ("secrets", "a folder without a .yaml or .yml file"),
         ("x" * 300, "cannot be read (File name too long)"),
         ("a\0b", "cannot be read (not a path)"),
     ):

@@ -1,0 +1,105 @@
+"""The files of a configuration: one of the flat dialect, or Kubernetes-style documents in one file or in a folder.
+
+A document with `apiVersion` or `kind` is of the second dialect, any other of the first; the two are not mixed.
+"""
+
+from pathlib import Path
+
+from bifrost.config.document import Document, DocumentError, read_documents
+from bifrost.config.errors import ConfigError, Problem
+from bifrost.config.files import UnreadableError, read_file
+from bifrost.config.resource import Resource
+from bifrost.config.source import Place, Source
+from bifrost.config.virtual_clusters import VirtualClusters
+
+MAX_FILE_BYTES = 1 << 20
+"""Largest configuration file, in bytes: some 6,500 tenants, read in some two seconds."""
+
+MAX_FILES = 256
+"""Most files in a folder: four times the virtual clusters that there can be, to leave out none by a slip."""
+
+MAX_FOLDER_BYTES = 8 << 20
+"""Largest sum of the files in a folder, in bytes."""
+
+SUFFIXES = (".yaml", ".yml")
+
+
+def read_source(path: Path) -> Source:
+    """Read a file, or every *.yaml and *.yml file of a folder in the order of their names; not of folders inside it.
+
+    Raises:
+        ConfigError: a file cannot be read or is not YAML, or there is none.
+    """
+    problems: list[Problem] = []
+    read: list[Resource] = []
+    total = 0
+    try:
+        files = _files_at(path)
+    except UnreadableError as error:
+        raise ConfigError([Problem(str(path), None, str(error))]) from None
+    for file in files:
+        try:
+            content = read_file(file, MAX_FILE_BYTES)
+            total += len(content)
+            if total > MAX_FOLDER_BYTES:
+                text = f"the files of the folder up to here have more than {MAX_FOLDER_BYTES} bytes together"
+                raise ConfigError([Problem(str(file), None, text)])
+            read += [Resource(str(file), document) for document in read_documents(_decode(content))]
+        except UnreadableError as error:
+            problems.append(Problem(str(file), None, str(error)))
+        except DocumentError as error:
+            problems.append(Problem(str(file), error.line, error.text))
+    if problems:
+        raise ConfigError(problems)
+    return _choose_dialect(read)
+
+
+def _files_at(path: Path) -> list[Path]:
+    """Return the files to read; hidden ones are an editor's, or old versions of a ConfigMap that Kubernetes mounts."""
+    try:
+        is_folder = path.is_dir()
+    except (OSError, ValueError):
+        is_folder = False  # opening it says what is wrong
+    if not is_folder:
+        return [path]
+    try:
+        names = [entry.name for entry in path.iterdir() if entry.suffix in SUFFIXES]
+    except OSError as error:
+        raise UnreadableError(f"cannot be listed ({error.strerror})") from None
+    names = sorted(name for name in names if not name.startswith("."))
+    if not names:
+        raise UnreadableError("a folder without a .yaml or .yml file")
+    if len(names) > MAX_FILES:
+        raise UnreadableError(f"a folder with {len(names)} files, at most {MAX_FILES} are read: use fewer")
+    return [path / name for name in names]
+
+
+def _decode(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DocumentError(line, "not UTF-8: save the file in that encoding") from None
+
+
+def _choose_dialect(documents: list[Resource]) -> Source:
+    # `---` at the end of a file begins a document that says nothing.
+    some = [one for one in documents if one.document.data is not None] or documents[:1]
+    resources = [one for one in some if _is_resource(one.document)]
+    strangers = [one for one in some if not _is_resource(one.document)]
+    if resources:
+        source: Source = VirtualClusters(resources)
+        text = (
+            "a document without apiVersion and kind, beside others that have them: add the two, or remove it"
+        )
+    else:
+        first, *strangers = strangers
+        source = Source(first.file, first.document)
+        text = f"a second document, the first is in {first.file}: keep one, and remove the line --- if it is there"
+    for one in strangers:
+        source.problems.append((None, Place(one.file, one.document.line_of(())), text))
+    return source
+
+
+def _is_resource(document: Document) -> bool:
+    return isinstance(document.data, dict) and not document.data.keys().isdisjoint(("apiVersion", "kind"))

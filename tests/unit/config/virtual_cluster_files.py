@@ -1,0 +1,86 @@
+"""Documents of the second dialect, and what the loader makes of them in the folder of `conftest.py`."""
+
+from pathlib import Path
+
+import pytest
+
+from bifrost.config.errors import ConfigError
+from bifrost.config.load import load
+from bifrost.config.model import Config
+
+# The line numbers that the tests expect count from the line after the quotes.
+PROD = """\
+apiVersion: gateway.corp/v1alpha1
+kind: KafkaVirtualCluster
+metadata:
+  name: tenant-a-prod
+spec:
+  # 1. Virtualization interface
+  listener:
+    bind: 0.0.0.0
+    port: 9093
+    advertisedHost: gateway.corp.net
+
+  # 2. Backing infrastructure
+  targetCluster:
+    bootstrapServers: "broker-1.internal:9092,broker-2.internal:9092"
+
+  # 3. Isolation rules
+  virtualization:
+    topicPrefix: "t1-"
+    groupPrefix: "t1-"
+    transactionIdPrefix: "t1-"
+"""
+FILTERS = """\
+
+  # 4. Active filters (the chain)
+  filters:
+    - name: SchemaValidator
+      config:
+        registryUrl: "http://schema-registry.internal:8081"
+        enforce: true
+    - name: EnvelopeEncryption
+      config:
+        kmsProvider: "Vault"
+        keyId: "tenant-a-master-key"
+        cacheExpirySeconds: 300
+"""
+AUTH = """\
+  auth:
+    credentials:
+      - username: a-writer
+        passwordFile: secrets/acme.password
+"""
+
+GATEWAY = """\
+---
+apiVersion: gateway.corp/v1alpha1
+kind: KafkaGateway
+metadata: { name: bifrost }
+spec:
+  admin: { port: 9404, bindHost: 127.0.0.1 }
+  limits:
+    maxConnections: 7
+    maxReauthMs: 1h
+"""
+
+
+def second(text: str = PROD) -> str:
+    """Another virtual cluster, of other names, prefixes and ports."""
+    return text.replace("tenant-a-prod", "tenant-b").replace("t1-", "t2-").replace("9093", "9193")
+
+
+def loaded(folder: Path, text: str) -> Config:
+    """The configuration that a file with this text is."""
+    (folder / "a.yaml").write_text(text)
+    return load("a.yaml")
+
+
+def mistakes(folder: Path, *replacements: tuple[str, str], text: str = PROD) -> list[str]:
+    """What is wrong with a text once each part is replaced by another, as printed lines."""
+    for old, new in replacements:
+        assert old in text, f"{old!r} is not in the file"
+        text = text.replace(old, new, 1)
+    with pytest.raises(ConfigError) as caught:
+        loaded(folder, text)
+    return str(caught.value).splitlines()
