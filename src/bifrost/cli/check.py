@@ -26,7 +26,7 @@ def check(
         raise typer.Exit(2) from None
     counts = (
         _count(len(loaded.proxy.listener_sets), "listener set"),
-        _count(1, "upstream"),
+        _count(len(loaded.clusters), "upstream"),
         _count(len(loaded.tenants), "tenant"),
         _count(sum(1 for _ in loaded.credentials()), "credential"),
     )
