@@ -201,15 +201,17 @@ _KINDS_OF_NAMES = ("topic", "group", "transactional_id")
 def _tenant_clashes(tree: _Tree) -> Iterator[Clash]:
     """Report tenants of which one's prefix begins another's on the same physical cluster; each later one once."""
     first: dict[str | None, int] = {}
-    by_upstream: dict[str | None, list[int]] = {}
+    clusters = _clusters(tree)
+    by_cluster: dict[str | int | None, list[int]] = {}
     for index in tree.indexes("tenants"):
         name = tree.text("tenants", index, "name")
         if first.setdefault(name, index) == index or name is None:
-            by_upstream.setdefault(tree.text("tenants", index, "upstream"), []).append(index)
+            upstream = tree.text("tenants", index, "upstream")
+            by_cluster.setdefault(clusters.get(upstream, upstream), []).append(index)
         else:
             text = f"tenant {name} is given twice: rename one or merge the two"
             yield Clash(("tenants", index, "name"), text, ("tenants", first[name], "name"))
-    for indexes in by_upstream.values():
+    for indexes in by_cluster.values():
         clashes: dict[int, tuple[int, str]] = {}
         for kind in _KINDS_OF_NAMES:
             for later, earlier in _overlaps({one: _prefix(tree, one, kind) for one in indexes}).items():
@@ -217,6 +219,25 @@ def _tenant_clashes(tree: _Tree) -> Iterator[Clash]:
                     clashes[later] = (earlier, kind)
         for later, (earlier, kind) in sorted(clashes.items()):
             yield _overlap(tree, earlier, later, kind)
+
+
+def _clusters(tree: _Tree) -> dict[str | None, int]:
+    """Return a number for each upstream's name, the same for those that share a broker: they are one cluster.
+
+    None stands for the only one there is.
+    """
+    locs: list[Loc] = [("upstreams", index) for index in tree.indexes("upstreams")] or [("upstream",)]
+    names: dict[str | None, int] = {}
+    brokers: dict[str, int] = {}
+    for number, loc in enumerate(locs):
+        found = [tree.get(*loc, "bootstrap", one) for one in tree.indexes(*loc, "bootstrap")]
+        here = {str(broker).lower() for broker in found if broker is not None}
+        same = {number, *(brokers[broker] for broker in here & brokers.keys())}
+        names[tree.text(*loc, "name") or DEFAULT_UPSTREAM] = number
+        brokers |= dict.fromkeys(here, number)
+        names = {name: min(same) if other in same else other for name, other in names.items()}
+        brokers = {broker: min(same) if other in same else other for broker, other in brokers.items()}
+    return names | ({None: 0} if len(locs) == 1 else {})
 
 
 def _overlaps(prefixes: Mapping[int, str | None]) -> dict[int, int]:

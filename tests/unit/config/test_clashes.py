@@ -123,3 +123,34 @@ def test_the_room_for_a_topic_depends_on_the_tenants_name() -> None:
 
     assert find_clashes(topic(179)) == []
     assert "shorten it to 179" in find_clashes(topic(180))[0].text
+
+
+def on_upstreams(*bootstraps: list[str], names: tuple[str | None, str | None]) -> dict[str, Any]:
+    """Two tenants with the same prefixes, on the upstreams of these names."""
+    upstreams = [{"name": f"u{index}", "bootstrap": bootstrap} for index, bootstrap in enumerate(bootstraps)]
+    prefixes = dict.fromkeys(("topic", "group", "transactional_id"), "t-")
+    both = [
+        {"name": f"t{index}", "prefixes": prefixes} | ({"upstream": name} if name else {})
+        for index, name in enumerate(names)
+    ]
+    return {"upstreams": upstreams, "tenants": both}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        on_upstreams(["a:1"], names=("u0", None)),
+        on_upstreams(["a:1", "b:1"], ["b:1", "c:1"], names=("u0", "u1")),
+        on_upstreams(["a:1"], ["A:1"], names=("u0", "u1")),
+        on_upstreams(["a:1"], ["b:1"], ["a:1", "b:1"], names=("u0", "u1")),
+        on_upstreams(["a:1"], ["b:1"], ["c:1"], ["b:1", "c:1"], ["c:1", "a:1"], names=("u0", "u1")),
+    ],
+)
+def test_upstreams_that_share_a_broker_are_one_cluster(data: dict[str, Any]) -> None:
+    [clash] = find_clashes(data)
+
+    assert clash.loc == ("tenants", 1, "prefixes", "topic")
+
+
+def test_upstreams_of_other_brokers_keep_tenants_apart() -> None:
+    assert find_clashes(on_upstreams(["a:1"], ["a:2"], ["b:1"], names=("u0", "u1"))) == []
