@@ -13,7 +13,7 @@ from http import HTTPStatus
 import h11
 import structlog
 
-from bifrost.gateway.errors import StartError
+from bifrost.gateway.bound_socket import bind
 
 log = structlog.get_logger()
 
@@ -68,11 +68,8 @@ class Admin:
         Raises:
             StartError: the port cannot be bound.
         """
-        try:
-            self._server = await asyncio.start_server(self._serve, self._host, self._port)
-        except OSError as error:
-            where = f"{self._host}:{self._port}"
-            raise StartError(f"admin: cannot listen on {where}: {error.strerror or error}") from error
+        bound = bind("admin", self._host, self._port)
+        self._server = await asyncio.start_server(self._serve, sock=bound)
         log.info("listening", listener="admin", address=f"{self._host}:{self._port}")
 
     def close(self) -> None:

@@ -1,7 +1,6 @@
 """The ports of one listener set: one to bootstrap from, and one for each broker that exists."""
 
 import asyncio
-import errno
 import socket
 from typing import TYPE_CHECKING
 
@@ -9,8 +8,8 @@ import structlog
 
 from bifrost.config.listener_sets import ListenerSet
 from bifrost.config.verifiers import Mechanism
+from bifrost.gateway.bound_socket import bind
 from bifrost.gateway.client_connection import ClientConnection
-from bifrost.gateway.errors import StartError
 from bifrost.tenancy.brokers import BrokerPorts
 
 if TYPE_CHECKING:
@@ -109,16 +108,7 @@ class Listener:
         log.info("listening", listener=self._name, address=_address_of(bound), stands_for=what)
 
     def _bind(self, port: int) -> socket.socket:
-        host = self._range.bind_host
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        bound = socket.socket(family, socket.SOCK_STREAM)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            bound.bind((host, port))
-        except OSError as error:
-            bound.close()
-            raise StartError(f"listener {self._name}: {_bind_failure(host, port, error)}") from error
-        return bound
+        return bind(f"listener {self._name}", self._range.bind_host, port)
 
     def _warn_of_brokers_without_port(self, known: frozenset[int]) -> None:
         without = frozenset(node_id for node_id in known if self.ports.port_of(node_id) is None)
@@ -130,16 +120,6 @@ class Listener:
                 detail="clients cannot reach this broker: widen broker_port_range or mend broker_id_base",
             )
         self._without_port = without
-
-
-def _bind_failure(host: str, port: int, error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return f"port {port} on {host} is in use: end whoever listens there, or configure another port"
-    if error.errno == errno.EACCES:
-        return f"port {port} on {host} may not be bound by this user: choose one from 1024 on"
-    if error.errno == errno.EADDRNOTAVAIL:
-        return f"{host} is not an address of this machine: mend bind_host"
-    return f"cannot bind {host}:{port}: {error}"
 
 
 def _address_of(bound: socket.socket) -> str:

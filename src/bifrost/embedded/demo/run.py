@@ -132,11 +132,14 @@ class Demo:
             self._stack.callback(gateway.stop)
             deadline = time.monotonic() + GATEWAY_TIMEOUT_S
             while gateway.exit_status() is None and time.monotonic() < deadline:
+                if "port_shared" in gateway.log():
+                    gateway.stop()  # The port of another demo, taken between looking and binding.
+                    break
                 if _answers(self._address.bootstrap_port):
                     self._gateway = gateway
                     return
                 time.sleep(0.02)
-            if "in use" not in gateway.log():
+            if "in use" not in gateway.log() and "port_shared" not in gateway.log():
                 break
         raise EmbeddedError(f"the gateway did not start; its log ends:\n{tail(gateway.log())}")
 

@@ -1,0 +1,82 @@
+"""A listening socket's port, which a second gateway may have at the same time: the next one, before this one ends.
+
+On Linux all sockets of a port that were bound with SO_REUSEPORT by the same user get their share of the new connections
+(socket(7)), so a gateway can be replaced without a moment in which nobody listens. Whoever holds the port without
+having said so, or belongs to another user, keeps it for himself as ever. On other systems the option means something
+else: there a port is shared with nobody.
+"""
+
+import errno
+import socket
+import sys
+
+import structlog
+
+from bifrost.gateway.errors import StartError
+
+log = structlog.get_logger()
+
+
+def bind(name: str, host: str, port: int) -> socket.socket:
+    """Return a socket bound to a port, not listening yet. That another gateway has the port as well is logged.
+
+    Args:
+        name: of whom it is for, in the error.
+        host: an address of this machine, or a name of one.
+        port: of TCP.
+    Raises:
+        StartError: the port cannot be bound.
+    """
+    try:
+        if not is_shareable() or not _is_taken(host, port):
+            return _bound(host, port, shares=is_shareable())
+        bound = _bound(host, port, shares=True)
+    except OSError as error:
+        raise StartError(f"{name}: {_bind_failure(host, port, error)}") from error
+    log.info(
+        "port_shared",
+        listener=name,
+        address=f"{host}:{port}",
+        detail="a gateway of this user listens there as well: until one ends, new connections go to either",
+    )
+    return bound
+
+
+def is_shareable() -> bool:
+    """Whether two gateways can listen on one port here."""
+    return sys.platform == "linux" and hasattr(socket, "SO_REUSEPORT")
+
+
+def _is_taken(host: str, port: int) -> bool:
+    try:
+        _bound(host, port, shares=False).close()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            return True
+        raise
+    return False
+
+
+def _bound(host: str, port: int, *, shares: bool) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        # Connections of the last run that have not timed out are no obstacle.
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shares:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        bound.bind((host, port))
+    except BaseException:
+        bound.close()
+        raise
+    return bound
+
+
+def _bind_failure(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} on {host} is in use: end whoever listens there, or configure another port"
+    if error.errno == errno.EACCES:
+        return f"port {port} on {host} may not be bound by this user: choose one from 1024 on"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"{host} is not an address of this machine: mend bind_host"
+    return f"cannot bind {host}:{port}: {error}"

@@ -1,0 +1,106 @@
+"""What is said when a port cannot be had, and to whom it is lent; sockets that listen are in tests/kafka."""
+
+import errno
+import socket
+from typing import Any
+
+import pytest
+
+from bifrost.gateway import bound_socket
+from bifrost.gateway.bound_socket import bind
+from bifrost.gateway.errors import StartError
+
+ADDRESS = ("192.0.2.9", 9092)
+
+
+class Kernel:
+    """Binds nothing, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[bool] = []
+        """Of each binding, whether it would share."""
+        self.held_by: str | None = None
+        self.fails_with: int | None = None
+        self.opened: list[socket.socket] = []
+
+    def bind(self, sock: socket.socket, address: tuple[str, int]) -> None:
+        assert address == ADDRESS
+        self.opened.append(sock)
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
+        shares = bool(sock.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT))
+        self.asked.append(shares)
+        if self.fails_with is not None:
+            raise OSError(self.fails_with, "Network is down")
+        if self.held_by == "another program" or (self.held_by == "a gateway" and not shares):
+            raise OSError(errno.EADDRINUSE, "Address already in use")
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    one = Kernel()
+
+    def bind(sock: socket.socket, address: tuple[str, int]) -> None:
+        one.bind(sock, address)
+
+    monkeypatch.setattr(socket.socket, "bind", bind)
+    return one
+
+
+def test_a_port_that_is_free_is_bound_so_that_it_can_be_shared(kernel: Kernel, logged: list[Any]) -> None:
+    with bind("listener plaintext", *ADDRESS) as bound:
+        assert bound is kernel.opened[-1]
+
+    assert kernel.asked == [False, True]
+    assert logged == []
+    assert [one.fileno() for one in kernel.opened] == [-1, -1]
+
+
+def test_a_port_that_a_gateway_has_is_shared_and_that_is_said(kernel: Kernel, logged: list[Any]) -> None:
+    kernel.held_by = "a gateway"
+
+    bind("listener plaintext", *ADDRESS).close()
+
+    assert [(entry["event"], entry["address"]) for entry in logged] == [("port_shared", "192.0.2.9:9092")]
+
+
+def test_where_ports_cannot_be_shared_one_is_bound_as_ever(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bound_socket.sys, "platform", "darwin")
+
+    bind("listener plaintext", *ADDRESS).close()
+
+    assert kernel.asked == [False]
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (
+            errno.EADDRINUSE,
+            "port 9092 on 192.0.2.9 is in use: end whoever listens there, or configure another port",
+        ),
+        (errno.EACCES, "port 9092 on 192.0.2.9 may not be bound by this user: choose one from 1024 on"),
+        (errno.EADDRNOTAVAIL, "192.0.2.9 is not an address of this machine: mend bind_host"),
+        (errno.ENETDOWN, "cannot bind 192.0.2.9:9092: [Errno 100] Network is down"),
+    ],
+)
+def test_a_port_that_cannot_be_bound_says_why_and_how_to_mend_it(
+    kernel: Kernel, number: int, expected: str
+) -> None:
+    kernel.fails_with = number
+
+    with pytest.raises(StartError) as caught:
+        bind("listener plaintext", *ADDRESS)
+
+    assert str(caught.value) == f"listener plaintext: {expected}"
+    assert {one.fileno() for one in kernel.opened} == {-1}
+
+
+def test_the_port_of_another_program_is_in_use(kernel: Kernel) -> None:
+    kernel.held_by = "another program"
+
+    with pytest.raises(StartError, match="is in use"):
+        bind("admin", *ADDRESS)
+
+    assert kernel.asked == [False, True]
