@@ -7,8 +7,9 @@ FRAMES ?= 10000000
 ASAN_FRAMES ?= 500000
 SEED ?= 1
 HOURS ?= 4
+RESTARTS ?= 50
 
-.PHONY: demo test proof soak lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
+.PHONY: demo test proof soak rolling-restart lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +18,7 @@ help:
 	@echo "make test-matrix     the tests with real clients against each version of Kafka from 2.8 on"
 	@echo "make proof           Kafka's tools, Streams and Connect as tenants; three brokers, one killed"
 	@echo "make soak            random client operations, compared with a direct connection (HOURS=)"
+	@echo "make rolling-restart one gateway after the other under load (RESTARTS=)"
 	@echo "make schemas         write the schema table anew from Kafka's own definitions"
 	@echo "make fuzz            ten million mutated frames through the engine (FRAMES=, SEED=)"
 	@echo "make fuzz-asan       fewer, with the engine built under AddressSanitizer"
@@ -60,6 +62,10 @@ proof: $(VENV)/.dev
 # Random client operations against a broker and through the gateway; HOURS= of them.
 soak: $(VENV)/.dev
 	BIFROST_SOAK_S=$$(($(HOURS) * 3600)) $(BIN)/python -m pytest tests/kafka/differential -o log_cli=true -o log_cli_level=INFO
+
+# Gateways that follow each other on the same ports, under load from every kind of client.
+rolling-restart: $(VENV)/.dev
+	BIFROST_RESTARTS=$(RESTARTS) $(BIN)/python -m pytest tests/kafka/operations/test_rolling_restart.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

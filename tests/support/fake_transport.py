@@ -15,8 +15,12 @@ class FakeTransport:
         self.written = bytearray()
         self.is_closed = False
         self.is_aborted = False
+        self.has_written_eof = False
+        self.is_tls = False
+        self.protocol: Any = None
         self.reading = True
         self.high_water_bytes = 0
+        self.unwritten_bytes = 0
 
     def take_frames(self) -> list[bytes]:
         """Return the frames that were written since the last call, without their lengths."""
@@ -45,6 +49,20 @@ class FakeTransport:
 
     def abort(self) -> None:
         self.is_closed = self.is_aborted = True
+
+    def can_write_eof(self) -> bool:
+        return not self.is_tls
+
+    def write_eof(self) -> None:
+        assert self.can_write_eof()
+        self.has_written_eof = True
+
+    def get_write_buffer_size(self) -> int:
+        """Everything is written at once, unless a test says otherwise."""
+        return self.unwritten_bytes
+
+    def set_protocol(self, protocol: Any) -> None:
+        self.protocol = protocol
 
     def is_closing(self) -> bool:
         return self.is_closed

@@ -93,7 +93,7 @@ class GatewayProcess:
         self.directory = directory
         self._upstream = upstream.split(",")
         self._tenants = {tenant.name: tenant for tenant in tenants}
-        self._limits = {"max_authentication_delay_ms": 0} | dict(limits or {})
+        self._limits = {"max_authentication_delay_ms": 0, "drain_timeout_ms": 5000} | dict(limits or {})
         self._mechanisms = mechanisms
         self._log_level = log_level
         self._brokers = brokers
@@ -101,6 +101,7 @@ class GatewayProcess:
         self._bind_host = bind_host
         self._adjust = adjust
         self._child: Child | None = None
+        self._is_second = False
         self.bootstrap_port = 0
         self.log_file = directory / "gateway.log"
 
@@ -143,6 +144,9 @@ class GatewayProcess:
     def launch(self) -> None:
         """Start it, and do not wait until it is ready."""
         self.bootstrap_port = free_ports(2 + self._brokers)
+        self._launch_here()
+
+    def _launch_here(self) -> None:
         self._write_configuration()
         command = [sys.executable, "-m", "bifrost.cli.main", "run", "--log-format", "json"]
         command += ["--log-level", self._log_level]
@@ -154,16 +158,34 @@ class GatewayProcess:
             self.launch()
             if self._await_ready():
                 return
-            assert "is in use" in self.log(), f"the gateway did not start:\n{self.log()}"
+            assert "is in use" in self.log() or "port_shared" in self.log(), (
+                f"the gateway did not start:\n{self.log()}"
+            )
             self.log_file.unlink()
         raise AssertionError("no free ports for the gateway")
 
+    def start_second(self, first: GatewayProcess) -> None:
+        """Start it on the ports of another that still runs, and wait until it is ready."""
+        self._is_second = True
+        self.bootstrap_port = first.bootstrap_port
+        self._launch_here()
+        assert self._await_ready(), f"the second gateway did not start:\n{self.log()}"
+
     def stop(self) -> None:
         """Stop it by SIGTERM, and check that it ends in order and had no bug."""
+        self.terminate()
+        self.await_end()
+
+    def terminate(self) -> None:
+        """Ask it to end, by SIGTERM."""
         assert self._child is not None
         status = self._child.exit_status()
         assert status is None, f"the gateway ended by itself with status {status}:\n{self.log()}"
         self._child.terminate()
+
+    def await_end(self) -> None:
+        """Wait until it has ended, and check how."""
+        assert self._child is not None
         ended = self._child.wait(STOP_TIMEOUT_S)
         status = self._child.exit_status()
         self._child.stop()
@@ -183,7 +205,12 @@ class GatewayProcess:
         assert self._child is not None
         deadline = time.monotonic() + START_TIMEOUT_S
         while self._child.exit_status() is None:
-            if any(event["event"] == "ready" for event in self.events()):
+            happened = {event["event"] for event in self.events()}
+            if "port_shared" in happened and not self._is_second:
+                # Another test's gateway has it, taken between looking and binding.
+                self._child.stop()
+                return False
+            if "ready" in happened:
                 return True
             assert time.monotonic() < deadline, f"the gateway is not ready:\n{self.log()}"
             time.sleep(0.02)

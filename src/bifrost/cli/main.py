@@ -81,6 +81,8 @@ def _credentials_stub() -> None:
 @app.command("reload", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def _reload_stub() -> None:
     """Let a running gateway read its configuration again."""
+
+
 @app.command("schema", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def _schema_stub() -> None:
     """Print the JSON Schema of the configuration, for editors."""

@@ -45,6 +45,16 @@ class Limits(Section):
     until one is answered. Default 100: a broker answers a connection's requests one after the other, so that
     more hides no more latency, while librdkafka would send a million (`max.in.flight`)."""
 
+    drain_timeout_ms: DurationMs = Field(default=30_000, ge=0, le=3_600_000)
+    """Time that requests in flight have to be answered once the gateway is told to stop, in milliseconds; then
+    what is left is cut. Default 30 s: long polls and all but the longest joins of groups end by themselves. What
+    stops the gateway must wait longer (Kubernetes' `terminationGracePeriodSeconds`). 0 waits for nothing."""
+
+    max_idle_ms: DurationMs = Field(default=600_000, ge=1000, le=2**31 - 1)
+    """Time after which a connection is closed on which nothing came from its client and nothing awaits an
+    answer, in milliseconds. Default 10 min, a broker's own `connections.max.idle.ms`; clients' is 9 min, so
+    that they usually close first."""
+
     upstream_connect_timeout_ms: DurationMs = Field(default=10_000, ge=100, le=3_600_000)
     """Time for a connection to a broker to be established, in milliseconds; then the client's connection is
     closed and it may try again. Default 10 s, as `socket.connection.setup.timeout.ms` of Kafka's own

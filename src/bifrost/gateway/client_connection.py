@@ -16,6 +16,7 @@ from bifrost.gateway.broker_connection import BrokerConnection, set_up_socket
 from bifrost.gateway.cluster import Broker
 from bifrost.gateway.clusters import entry_to
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.farewell import Farewell
 from bifrost.gateway.pauses import BROKER, CLIENT, SIDES
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import CloseReason, SessionEnded
@@ -37,7 +38,10 @@ REFUSAL_DELAY_S = 0.1
 `connection.failed.authentication.delay.ms`: guessing takes longer, and a client that finds the answer and the end
 in one read may see the end alone (kafka-python does)."""
 
-_QUIET = frozenset({CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN})
+_IN_ORDER = frozenset({CloseReason.IDLE, CloseReason.DRAINED})
+"""Ends between two requests, which must cost no answer."""
+
+_QUIET = frozenset({CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN}) | _IN_ORDER
 """Ends that are everyday's, and logged at debug level only."""
 
 
@@ -46,7 +50,8 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_address", "_broker_side", "_brokers", "_deadline", "_ended", "_expiry", "_framer", "_gateway",
-        "_is_write_paused", "_peer", "_reads_broker", "_reads_client", "_session", "_task", "_transport",
+        "_idle_since_ms", "_is_write_paused", "_peer", "_reads_broker", "_reads_client", "_seen_bytes", "_session",
+        "_task", "_transport",
         "_unread_since_ns", "addresses", "get_buffer",
     )  # fmt: skip
 
@@ -80,6 +85,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._is_write_paused = False
         self._reads_client = self._reads_broker = True
         self._unread_since_ns = [0, 0]
+        self._seen_bytes = self._idle_since_ms = 0
         self._ended = False
         self._address = self._peer = "?"
 
@@ -198,6 +204,9 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self._ended:
             return
         session, broker = self._session, self._broker_side
+        if session.has_finished and self._task is None:
+            self.end(CloseReason.DRAINED, "the gateway stops")
+            return
         # A client that does not read its answers is not read either, as by a broker.
         is_blocked = self._is_write_paused or self._task is not None or session.is_holding
         wanted = not is_blocked and (broker is None or not broker.is_write_paused)
@@ -217,6 +226,25 @@ class ClientConnection(asyncio.BufferedProtocol):
         if has_ended:
             self._gateway.pauses.add(side, now_ns - self._unread_since_ns[index])
         self._unread_since_ns[index] = now_ns
+
+    def idle_ms(self, now_ms: int) -> int:
+        """Return for how long nothing has happened, in milliseconds, as far as earlier calls have shown."""
+        received, session = self._framer.received, self._session
+        is_busy = session.in_flight or self._task is not None or self._is_write_paused
+        if received != self._seen_bytes or is_busy or not session.is_authenticated:
+            self._seen_bytes, self._idle_since_ms = received, now_ms
+        return now_ms - self._idle_since_ms
+
+    def drain(self) -> None:
+        """Read no more from the client, and end once what was sent on is answered."""
+        if not self._ended:
+            self._session.stop()
+            self.update_reading()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing is left but to close the client's socket."""
+        return self._ended
 
     def end(self, reason: CloseReason, detail: str) -> None:
         """Close both sides, once; what was answered before is still written to the client."""
@@ -243,6 +271,9 @@ class ClientConnection(asyncio.BufferedProtocol):
                 self._gateway.failed_authentications.note(self._address, now_ms)
                 _set_reading(self._transport, False)
                 self._deadline = asyncio.get_running_loop().call_later(REFUSAL_DELAY_S, self._close)
+            elif reason in _IN_ORDER:
+                timeout_s = self._gateway.limits.drain_timeout_ms / 1000
+                Farewell(self._transport, self.connection_lost, timeout_s=max(timeout_s, CLOSE_TIMEOUT_S))
             else:
                 self._close()
 

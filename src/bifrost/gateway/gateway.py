@@ -21,7 +21,9 @@ from bifrost.gateway.admin import Admin, Page
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.cluster import Cluster
 from bifrost.gateway.clusters import Clusters
+from bifrost.gateway.drain import drain
 from bifrost.gateway.errors import StartError
+from bifrost.gateway.idle_sweep import close_idle
 from bifrost.gateway.listener import Listener
 from bifrost.gateway.pauses import Pauses
 from bifrost.gateway.reloader import Outcome, Reloader
@@ -38,6 +40,8 @@ log = structlog.get_logger()
 
 def run(config: Config, path: Path) -> int:
     """Run a gateway until it is told to stop by SIGINT or SIGTERM; return the process's exit status.
+
+    It then waits for what is in flight, unless it is told again.
 
     Args:
         config: what stands at `path`.
@@ -94,26 +98,28 @@ class Gateway:
         self.failed_authentications.max_delay_ms = _max_delay_ms(self.limits)
 
     async def run(self) -> int:
-        """Serve until told to stop."""
-        stop = asyncio.Event()
+        """Serve until told to stop, then drain."""
+        stop, hurry = asyncio.Event(), asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop.set)
+            loop.add_signal_handler(number, _tell, stop, hurry)
         background: set[asyncio.Task[Any]] = set()
         if self.reloader is not None:
             loop.add_signal_handler(signal.SIGHUP, self._reload_in, background)
             background.add(loop.create_task(self._watch(self.reloader)))
         serving = loop.create_task(self._serve())
         stopping = loop.create_task(stop.wait())
+        sweeping = loop.create_task(close_idle(self._connections, lambda: self.limits.max_idle_ms))
         try:
             await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if serving.done():
                 serving.result()
         finally:
-            for task in (serving, stopping, *background):
+            for task in (serving, stopping, sweeping, *background):
                 task.cancel()
             with contextlib.suppress(asyncio.CancelledError, StartError):
                 await serving
+            await self._drain(hurry)
             await self._close()
         return 0
 
@@ -212,12 +218,18 @@ class Gateway:
             except StartError as error:
                 log.warning("refresh_failed", error=str(error), retry_in_ms=self.limits.metadata_refresh_ms)
 
-    async def _close(self) -> None:
+    async def _drain(self, hurry: asyncio.Event) -> None:
+        """Take nothing new, let what is in flight be answered, and end what is left after the time-out."""
         self.is_ready = False
         for listener in self.listeners:
             listener.close()
-        for connection in self.connections():
-            connection.end(CloseReason.SHUTDOWN, "the gateway stops")
+        if self._connections:
+            timeout_ms = self.limits.drain_timeout_ms
+            log.info("draining", connections=len(self._connections), timeout_ms=timeout_ms)
+            cut = await drain(self._connections, timeout_ms=timeout_ms, hurry=hurry)
+            log.info("drained", drained=self.ends[CloseReason.DRAINED], cut=cut)
+
+    async def _close(self) -> None:
         await self.clusters.close()
         if self._admin is not None:
             self._admin.close()
@@ -229,6 +241,11 @@ class Gateway:
 def _max_delay_ms(limits: Limits) -> int:
     """Return the longest delay, which must leave enough of the time that a client has to authenticate."""
     return min(limits.max_authentication_delay_ms, limits.authentication_timeout_ms // 2)
+
+
+def _tell(stop: asyncio.Event, hurry: asyncio.Event) -> None:
+    """Take a signal: the first one means to stop, every further one not to wait for anybody."""
+    (hurry if stop.is_set() else stop).set()
 
 
 def _accounts(config: Config, key: bytes) -> Accounts:

@@ -16,10 +16,10 @@ from typing import Any
 from bifrost.filters import namespace as translation
 from bifrost.filters.fetch import FINAL_EPOCH, INITIAL_EPOCH, session_not_found
 from bifrost.filters.filter import Exchange, Scope
-from bifrost.filters.plan import Plan
 from bifrost.session.accounts import Account
 from bifrost.session.authentication import Authentication, Proven, answer_here, api_name, encode_answer
 from bifrost.session.close_reason import CloseReason, SessionEnded
+from bifrost.session.fetch_ownership import FetchOwnership
 from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.session.lanes import NO_TENANT
 from bifrost.session.session_lifetime import SessionLifetime
@@ -63,6 +63,7 @@ class ClientSession:
         self.authentications = 0
         """How often the client has authenticated."""
         self._max_in_flight = shared.max_in_flight_requests
+        self._is_stopped = False
         self._lanes: dict[int, Lane] = {}
         self._in_flight = InFlight()
         self._held_requests: deque[bytes] = deque()
@@ -123,6 +124,17 @@ class ClientSession:
         """
         self._max_in_flight = self._shared.max_in_flight_requests
         self._release_requests()
+
+    def stop(self) -> None:
+        """Take nothing more, and drop what came and was not sent on: nobody was told that it would be done."""
+        self._max_in_flight = 0
+        self._held_requests.clear()
+        self._is_stopped = True
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether it was stopped and everything is answered."""
+        return self._is_stopped and not (self._in_flight.queue or self.to_broker or self._held_responses)
 
     def receive_from_client(self, frame: bytes | memoryview) -> None:
         """Handle one frame from the client, without its length field.
@@ -213,6 +225,12 @@ class ClientSession:
         self._route = self._entry.route_to(self.virtual_cluster.upstream)
         self._namespace = self.virtual_cluster.namespace
         self._scope = Scope(self._namespace, self._entry.addresses)
+        self._fetches = FetchOwnership(
+            self.virtual_cluster.fetch_sessions, self._route.node_id, self._namespace.path
+        )
+        # Asked on the way of every message: bound once.
+        self._admits_request = self._fetches.admits_request
+        self._admits_response = self._fetches.admits_response
         self._to_physical, self._to_virtual = self._namespace.to_physical, self._namespace.to_virtual
 
     # -- client to broker
@@ -239,16 +257,6 @@ class ClientSession:
                 self._lanes[key[0] << 16 | key[1]] = lane
         return lane
 
-    def _admits_request(self, plan: Plan, fields: tuple[int, ...]) -> bool:
-        """Whether a request with these peeked fields is one like most."""
-        if plan.api_key == ApiKey.PRODUCE:
-            return fields[0] != 0  # One with acks=0 gets no answer.
-        replica_id, session_id, _ = fields
-        return replica_id < 0 and self.virtual_cluster.owns_session(self._route.node_id, session_id)
-
-    def _admits_response(self, fields: tuple[int, ...]) -> bool:
-        return self.virtual_cluster.owns_session(self._route.node_id, fields[0])
-
     def _request(self, frame: bytes | memoryview) -> None:
         header = headers.read_request_header(frame)
         lane = self._lane_of(header)
@@ -266,7 +274,7 @@ class ClientSession:
                 is_answered = fields[0] != 0
             else:
                 replica_id, session_id, session_epoch = fields
-                foreign_session = not self.virtual_cluster.owns_session(self._route.node_id, session_id)
+                foreign_session = not self._fetches.owns(session_id)
                 if foreign_session and session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
                     self._answer(header.correlation_id, lane, frame, session_not_found())
                     return
@@ -310,8 +318,7 @@ class ClientSession:
             self._held_requests.appendleft(bytes(frame))
             return None
         if plan.api_key == ApiKey.FETCH:
-            is_own = self.virtual_cluster.owns_session(self._route.node_id, request.session_id)
-            exchange.notes["foreign_fetch_session"] = not is_own
+            exchange.notes["foreign_fetch_session"] = not self._fetches.owns(request.session_id)
         for one in plan.filters:
             answer = one.on_request(exchange, request)
             if answer is not None:
@@ -360,7 +367,7 @@ class ClientSession:
         offset, head = headers.response_body_offset(frame, plan.response.is_flexible_header)
         if plan.response_peek is not None:
             (session_id,) = plan.response_peek(frame, offset)
-            self.virtual_cluster.claim_session(self._route.node_id, session_id)
+            self._fetches.claim(session_id)
         segments = None
         if plan.response.program is not None:
             segments = rewrite(plan.response.program, frame, offset, self._to_virtual, head)

@@ -31,7 +31,12 @@ class CloseReason(StrEnum):
     RECONFIGURED = "reconfigured"
     """The configuration was reloaded, and what the connection was for is gone or means something else."""
     TOO_MANY_CONNECTIONS = "too_many_connections"
+    IDLE = "idle"
+    """Nothing came, and nothing awaited an answer, for `max_idle_ms`."""
+    DRAINED = "drained"
+    """The gateway stops, and everything was answered."""
     SHUTDOWN = "shutdown"
+    """The gateway stops, and did not wait any longer."""
 
 
 class SessionEnded(Exception):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
-from bifrost.filters.fetch import NO_SESSION
 from bifrost.session.accounts import Account
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.tenancy.namespace import Namespace
@@ -23,17 +22,6 @@ class VirtualCluster:
     """The configuration's name of the physical cluster."""
     fetch_sessions: FetchSessions
     """Those of the physical cluster, of all its tenants."""
-
-    def owns_session(self, node_id: int, session_id: int) -> bool:
-        """Whether a broker's fetch session may be used here; "none" always may."""
-        return session_id == NO_SESSION or self.fetch_sessions.is_owned(
-            node_id, session_id, self.namespace.path
-        )
-
-    def claim_session(self, node_id: int, session_id: int) -> None:
-        """Note that a broker has given out a fetch session to one of the clients here."""
-        if session_id != NO_SESSION:
-            self.fetch_sessions.claim(node_id, session_id, self.namespace.path)
 
 
 class VirtualClusters:

@@ -293,6 +293,10 @@ class Framer:
     def buffered(self) -> int:
         """Bytes held of an unfinished frame, its length included."""
 
+    @property
+    def received(self) -> int:
+        """Bytes received in all, lengths included, up to the first that is no frame."""
+
     def get_buffer(self, sizehint: int = -1) -> memoryview:
         """Return writable memory to receive into, never empty; the hint is ignored.
 

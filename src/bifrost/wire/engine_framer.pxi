@@ -129,6 +129,11 @@ cdef class Framer:
         """Bytes received that belong to an unfinished frame."""
         return self.hi - self.lo if self.frame is None else self.at + 4
 
+    @property
+    def received(self):
+        """Bytes received in all."""
+        return self.passed + self.buffered
+
     def get_buffer(self, sizehint=-1):
         """Return writable memory to receive into, never empty."""
         cdef Chunk fuller

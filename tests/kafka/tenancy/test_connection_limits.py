@@ -149,6 +149,31 @@ def test_connections_beyond_the_limit_are_closed_until_one_is_free(start_gateway
         client.close()
 
 
+def test_idle_connections_are_closed_and_those_that_wait_are_not(
+    start_gateway: StartGateway, fresh_topic: FreshTopic
+) -> None:
+    fresh_topic("acme", "orders")
+    gateway = start_gateway(limits={"max_idle_ms": 1000}, log_level="debug")
+    with (
+        RawClient.authenticated(gateway.endpoint("acme")) as idle,
+        RawClient.authenticated(gateway.endpoint("acme")) as waiting,
+        RawClient.authenticated(gateway.endpoint("acme")) as busy,
+    ):
+        request = fetch_request("orders", max_wait_ms=3000)
+        request.min_bytes = MIB
+        sent = waiting.send(request, 11)
+        deadline = time.monotonic() + 2.5
+        while time.monotonic() < deadline:
+            busy.request(MetadataRequest(topics=[]), 9)
+            time.sleep(0.1)
+
+        assert idle.socket.recv(1) == b""
+        assert int.from_bytes(waiting.receive_frame()[:4], "big") == sent
+        ended = gateway.await_event(0, event="connection_ended", peer=idle.address)
+        assert (ended["reason"], ended["level"]) == ("idle", "debug")
+        assert busy.socket.recv(1) == b""
+
+
 def _is_admitted(endpoint: Endpoint) -> bool:
     try:
         with RawClient.authenticated(endpoint):

@@ -1,6 +1,7 @@
 import gc
 
 from bifrost.session.accounts import Account
+from bifrost.session.fetch_ownership import FetchOwnership
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from support.stage import UPSTREAM, Stage
@@ -36,20 +37,13 @@ def test_one_below_is_shared_while_somebody_uses_it_and_then_forgotten() -> None
 
 
 def test_a_fetch_session_belongs_to_a_namespace_not_to_its_tenant() -> None:
-    stage = Stage()
-    clusters = stage.shared.virtual_clusters
-    whole, below = clusters.of(account()), clusters.of(account("eu"))
-    below.claim_session(1, 77)
+    clusters = Stage().shared.virtual_clusters
+    whole, below = (
+        FetchOwnership(one.fetch_sessions, 1, one.namespace.path)
+        for one in (clusters.of(account()), clusters.of(account("eu")))
+    )
+    below.claim(77)
 
-    assert below.owns_session(1, 77)
-    assert not whole.owns_session(1, 77)
-    assert not below.owns_session(2, 77)
-    assert whole.owns_session(1, 0)
-
-
-def test_none_is_nobody_s() -> None:
-    stage = Stage()
-    cluster = stage.shared.virtual_clusters.of_tenant("acme")
-    cluster.claim_session(1, 0)
-
-    assert len(stage.fetch_sessions) == 0
+    assert below.owns(77)
+    assert not whole.owns(77)
+    assert whole.owns(0)

@@ -370,3 +370,18 @@ class TestFirstBytes:
         data = framed(body(50_000))
         feed(framer, data, [7])
         assert framer.first_bytes[:7] == data[:7]
+
+
+@pytest.mark.parametrize("size", [1, 5, 1000, 70_000, 300_000])
+def test_all_that_was_received_is_counted(size: int) -> None:
+    framer = Framer(1_000_000)
+    stream = framed(bytes(size)) * 3
+    fed = 0
+
+    while fed < len(stream):
+        window = framer.get_buffer()
+        here = min(len(window), len(stream) - fed, 40_000)
+        window[:here] = stream[fed : fed + here]
+        framer.buffer_updated(here)
+        fed += here
+        assert framer.received == fed

@@ -63,6 +63,7 @@ def proxy_yaml(address: Address, upstream: str, tenants: Sequence[DemoTenant]) -
         f"        bootstrap_port: {address.bootstrap_port}",
         f"        broker_port_range: {{ start: {address.broker_port}, end: {address.broker_port} }}",
         "        broker_id_base: 1",
+        "  limits: { drain_timeout_ms: 2s } # the demo's own clients are gone by then",
         "",
         "upstream:",
         f'  bootstrap: ["{upstream}"]',

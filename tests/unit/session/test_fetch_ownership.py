@@ -1,0 +1,49 @@
+import pytest
+
+from bifrost.filters.build import build_plans
+from bifrost.session.fetch_ownership import FetchOwnership
+from bifrost.session.fetch_sessions import FetchSessions
+from bifrost.wire.api_keys import ApiKey
+
+PLANS = build_plans()
+
+
+def ownership() -> FetchOwnership:
+    sessions = FetchSessions()
+    sessions.claim(1, 7, "acme")
+    sessions.claim(1, 8, "globex")
+    sessions.claim(2, 9, "acme")
+    return FetchOwnership(sessions, 1, "acme")
+
+
+@pytest.mark.parametrize(("session_id", "is_own"), [(0, True), (7, True), (8, False), (9, False), (5, False)])
+def test_a_session_is_owned_by_whom_this_broker_gave_it(session_id: int, is_own: bool) -> None:
+    assert ownership().owns(session_id) is is_own
+    assert ownership().admits_response((session_id,)) is is_own
+
+
+def test_what_is_claimed_is_owned_and_no_session_is_not_claimed() -> None:
+    one = ownership()
+
+    one.claim(8)
+    one.claim(0)
+
+    assert one.owns(8)
+    assert len(one._sessions) == 3
+
+
+@pytest.mark.parametrize(
+    ("api_key", "fields", "is_admitted"),
+    [
+        (ApiKey.PRODUCE, (-1,), True),
+        (ApiKey.PRODUCE, (0,), False),
+        (ApiKey.FETCH, (-1, 7, 3), True),
+        (ApiKey.FETCH, (-1, 8, 3), False),
+        (ApiKey.FETCH, (1, 7, 3), False),
+    ],
+)
+def test_requests_like_most_are_admitted(api_key: ApiKey, fields: tuple[int, ...], is_admitted: bool) -> None:
+    plan = PLANS.plan_for(api_key, 9)
+    assert plan is not None
+
+    assert ownership().admits_request(plan, fields) is is_admitted
