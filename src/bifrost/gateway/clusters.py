@@ -19,6 +19,11 @@ from bifrost.tenancy.brokers import BrokerAddresses
 log = structlog.get_logger()
 
 
+GIVEN_TWICE = (
+    "both are the same physical cluster, where tenants could meet: remove one, and give its tenants the other"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Changed:
     """The clusters of another configuration, and what is to be done when it comes into force."""
@@ -43,6 +48,7 @@ class Clusters:
         """Ask none of them yet."""
         self._clusters = {one.name: one for one in clusters}
         self._answering: set[str] = set()
+        self._twins: set[str] = set()
 
     def __getitem__(self, name: str) -> Cluster:
         return self._clusters[name]
@@ -74,6 +80,8 @@ class Clusters:
         chosen = self._clusters if names is None else {one: self._clusters[one] for one in names}
         found = {}
         for name, cluster in chosen.items():
+            if name in self._twins:
+                continue
             broker = cluster.any_broker() if node_id is None else cluster.broker(node_id)
             if broker is not None:
                 found[name] = broker
@@ -122,6 +130,10 @@ class Clusters:
                 clusters.append(old)
             changes.append((clusters[-1], upstream))
         found = Clusters(clusters)
+        for one in clusters:
+            twin = found.twin_of(one)
+            if twin is not None:
+                raise BrokerError(f"upstreams {twin.name} and {one.name}: {GIVEN_TWICE}")
         found._answering = {one.name for one in clusters if one.name in self._answering or one.node_ids}
         return Changed(found, changes)
 
@@ -137,9 +149,32 @@ class Clusters:
         for cluster in self:
             await cluster.close()
 
+    def twin_of(self, cluster: Cluster) -> Cluster | None:
+        """Return the cluster before this one that is the same physical one, by its ID; None when there is none.
+
+        Tenants with the same prefix on both would share their topics: so the later one serves nobody.
+        """
+        for other in self:
+            if other is cluster:
+                return None
+            if cluster.cluster_id is not None and other.cluster_id == cluster.cluster_id:
+                return other
+        return None
+
+    def _note_answer(self, cluster: Cluster) -> None:
+        twin = self.twin_of(cluster)
+        if twin is None:
+            self._answering.add(cluster.name)
+            self._twins.discard(cluster.name)
+            return
+        self._answering.discard(cluster.name)
+        if cluster.name not in self._twins:
+            self._twins.add(cluster.name)
+            log.error("upstream_given_twice", upstream=cluster.name, same_as=twin.name, detail=GIVEN_TWICE)
+
     async def _discover(self, cluster: Cluster) -> None:
         await cluster.discover()
-        self._answering.add(cluster.name)
+        self._note_answer(cluster)
 
     async def _refresh(self, cluster: Cluster) -> None:
         try:
@@ -148,7 +183,7 @@ class Clusters:
             self._answering.discard(cluster.name)
             log.warning("refresh_failed", upstream=cluster.name, error=str(error))
         else:
-            self._answering.add(cluster.name)
+            self._note_answer(cluster)
 
 
 def entry_to(

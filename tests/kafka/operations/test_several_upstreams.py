@@ -76,3 +76,18 @@ def test_one_that_is_down_keeps_nobody_else_waiting(kafka: EmbeddedKafka, tmp_pa
         ended = gateway.await_event(since, event="connection_ended", reason="broker_unreachable")
         assert ended["tenant"] == "far"
         assert "upstream far" in ended["detail"]
+
+
+def test_one_that_is_given_twice_is_refused_to_the_later_tenants(kafka: EmbeddedKafka, tmp_path: Path) -> None:
+    """By another address of the same broker: only the cluster's ID tells."""
+    same = kafka.bootstrap.replace(HOST, "localhost")
+    tenants = (TenantSpec("near"), TenantSpec("far"))
+    with GatewayProcess(tmp_path, "", tenants=tenants, adjust=two(kafka.bootstrap, same)) as gateway:
+        told = gateway.await_event(0, event="upstream_given_twice")
+        assert (told["upstream"], told["same_as"]) in {("far", "near")}
+
+        assert set(AdminClient(gateway.endpoint("near").for_confluent).list_topics(timeout=20).brokers) == {1}
+        with pytest.raises(Exception, match=r"_TRANSPORT|_TIMED_OUT|Failed"):
+            AdminClient(gateway.endpoint("far").for_confluent).list_topics(timeout=3)
+        # Or the end of the test would take the refusal for a bug.
+        gateway.log_file.write_text("")

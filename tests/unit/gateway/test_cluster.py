@@ -32,6 +32,7 @@ class Brokers:
         self.topics: dict[bytes, str] = {}
         self.asked: list[tuple[str, int, Any]] = []
         self.open: list[str] = []
+        self.cluster_id: str | None = None
 
     def __call__(self, host: str, port: int, *, timeout_ms: int) -> "FakeClient":
         return FakeClient(self, f"{host}:{port}")
@@ -48,7 +49,7 @@ class Brokers:
             else {"topic_id": one, "name": None, "error_code": ErrorCode.UNKNOWN_TOPIC_ID}
             for one in known
         ]
-        return messages.MetadataResponse(brokers=brokers, topics=topics)
+        return messages.MetadataResponse(brokers=brokers, topics=topics, cluster_id=self.cluster_id)
 
 
 class FakeClient:

@@ -82,3 +82,24 @@ def test_a_cluster_without_such_a_broker_ends_the_connection() -> None:
         entry.route_to("down")
     assert caught.value.reason is CloseReason.BROKER_UNREACHABLE
     assert "upstream down" in caught.value.detail
+
+
+def test_a_cluster_that_is_given_twice_serves_once(brokers: Brokers, logged: list[dict[str, Any]]) -> None:
+    brokers.cluster_id = "4L6g3nShT-eMCtK--X86sw"
+
+    async def scenario() -> Clusters:
+        some = Clusters(
+            Cluster(Upstream(name=name, bootstrap=[f"{host}:9092"]), Limits(), lambda: 0)
+            for name, host in (("one", "kafka-1"), ("same", "kafka-2"))
+        )
+        await some.refresh()
+        await some.refresh()
+        await some.close()
+        return some
+
+    some = asyncio.run(scenario())
+
+    assert set(some.brokers_at(None)) == {"one"}
+    assert not some.is_up("same")
+    [told] = [one for one in logged if one["event"] == "upstream_given_twice"]
+    assert (told["upstream"], told["same_as"]) == ("same", "one")
