@@ -78,7 +78,9 @@ def test_one_that_is_down_keeps_nobody_else_waiting(kafka: EmbeddedKafka, tmp_pa
         assert "upstream far" in ended["detail"]
 
 
-def test_one_that_is_given_twice_is_refused_to_the_later_tenants(kafka: EmbeddedKafka, tmp_path: Path) -> None:
+def test_one_that_is_given_twice_is_refused_to_the_later_tenants(
+    kafka: EmbeddedKafka, tmp_path: Path
+) -> None:
     """By another address of the same broker: only the cluster's ID tells."""
     same = kafka.bootstrap.replace(HOST, "localhost")
     tenants = (TenantSpec("near"), TenantSpec("far"))
