@@ -1,19 +1,22 @@
-"""What the flat dialect says and the same in Kubernetes-style documents are equal configurations."""
+"""What the flat dialect says and the same in Kubernetes-style documents: equal configurations; the schema has both."""
 
 import re
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bifrost.config.errors import ConfigError, Problem
+from bifrost.config.json_schema import configuration_schema
 from bifrost.config.load import load
 from bifrost.config.model import Config
 from bifrost.config.virtual_clusters import API_VERSION
 
+SCHEMA = jsonschema.Draft202012Validator(configuration_schema())
 NAMES = st.lists(st.from_regex(r"[a-zA-Z0-9-]{1,20}", fullmatch=True), min_size=1, max_size=4, unique=True)
 ADDRESSES = st.builds(
     "{}:{}".format, st.sampled_from(["b-1", "b-2.internal", "[::1]", "10.0.0.1"]), st.integers(1, 65535)
@@ -129,6 +132,7 @@ def test_both_dialects_make_the_same_configuration(
         (folder / "all.yaml").write_text(yaml.safe_dump_all(documents, sort_keys=False))
 
     assert load(folder) == load(folder / "flat.conf")
+    assert all(SCHEMA.is_valid(document) for document in [flat, *documents])
 
 
 @settings(max_examples=max(60, settings().max_examples))

@@ -20,6 +20,8 @@ from bifrost.config.model import Config
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.units import BYTES_PER_UNIT, MS_PER_UNIT, read_duration_ms, read_size_bytes
 from bifrost.config.values import read_address
+from bifrost.config.virtual_cluster_schema import document_definitions
+from bifrost.config.virtual_clusters import GATEWAY, VIRTUAL_CLUSTER
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -30,9 +32,24 @@ def schema_text() -> str:
 
 
 def configuration_schema() -> JsonSchemaValue:
-    """Return the schema of a configuration file."""
-    schema = Config.model_json_schema(schema_generator=_Generator)
-    return {"$schema": DIALECT, "title": "Configuration of a Bifrost gateway", **schema}
+    """Return the schema of a configuration: of each document in it, be it of the one dialect or of the other."""
+    config = Config.model_json_schema(schema_generator=_Generator)
+    definitions = {**config.pop("$defs"), "Config": config}
+    documents = document_definitions(definitions)
+    refer = {name: {"$ref": f"#/$defs/{name}"} for name in ("Config", VIRTUAL_CLUSTER, GATEWAY)}
+    return {
+        "$schema": DIALECT,
+        "title": "Configuration of a Bifrost gateway",
+        "type": "object",
+        "if": {"anyOf": [{"required": ["apiVersion"]}, {"required": ["kind"]}]},
+        "then": {
+            "if": {"properties": {"kind": {"const": GATEWAY}}, "required": ["kind"]},
+            "then": refer[GATEWAY],
+            "else": refer[VIRTUAL_CLUSTER],
+        },
+        "else": refer["Config"],
+        "$defs": definitions | documents,
+    }
 
 
 def field_documentation(section: type[BaseModel]) -> dict[str, str]:
@@ -89,6 +106,9 @@ class _Generator(GenerateJsonSchema):
     def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> JsonSchemaValue:
         described = _BEFORE.get(schema["function"]["function"])
         inner = super().function_before_schema(schema)
+        if schema["schema"]["type"] == "enum" and "off" in schema["schema"]["members"]:
+            # To YAML 1.1 that is the truth value false, and the model takes it.
+            return {"anyOf": [inner, {"const": False}]}
         return described(inner) if described else inner
 
     def model_fields_schema(self, schema: core_schema.ModelFieldsSchema) -> JsonSchemaValue:

@@ -54,11 +54,12 @@ TENANT_KEYS = camel_keys(Tenant, without=("name", "upstream", "prefixes", "auth"
 GATEWAY_KEYS = camel_keys(Proxy, without=("listener_sets",))
 
 _SASL_FREE = ("PLAINTEXT", "SSL")
-_WORDS = {
+WORDS = {
     "bind_host": "bind",
     "bootstrap_port": "port",
     "broker_port_range": "brokerPorts",
 }
+"""What is not called as in the flat dialect, apart from camelCase."""
 
 
 class VirtualClusters(Translation):
@@ -66,7 +67,7 @@ class VirtualClusters(Translation):
 
     def __init__(self, resources: Sequence[Resource]) -> None:
         """Translate them, in their order; there is at least one."""
-        super().__init__(resources[0], _WORDS)
+        super().__init__(resources[0], WORDS)
         self._default_ports: set[Loc] = set()
         self._targets: list[Target] = []
         self._listener_sets: list[dict[str, object]] = []
