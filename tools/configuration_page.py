@@ -22,10 +22,12 @@ HEAD = """# Configuration
 
 Written by `tools/configuration_page.py` from `src/bifrost/config/model.py`; a test checks that it is current.
 
+    bifrost check --config proxy.yaml    # would it be taken?
     bifrost run --config proxy.yaml
 
-The gateway reads one YAML file when it starts. Everything that is wrong with it is reported at once, each as
-`file:line: what and how to mend it`, and the exit status is 2:
+The gateway reads one YAML file when it starts, or Kubernetes-style documents, which
+[virtual-clusters.md](virtual-clusters.md) explains. `bifrost check` does the same and starts nothing. Everything that
+is wrong is reported at once, each as `file:line: what and how to mend it`, and the exit status is 2:
 
     proxy.yaml:14: tenants[0].alowed_topics: unknown key; did you mean allowed_topics?
     proxy.yaml:17: tenants[0].auth.credentials[0].password_file: password file secrets/acme.password: no such file; \
@@ -36,6 +38,15 @@ a relative path starts at the folder of this file
   milliseconds or a number with `ms`, `s`, `min` or `h`. Numbers, texts and truth values are not turned into each other.
 * Anchors, aliases and merge keys (`<<`) work; tags do not. The file is UTF-8 and at most 1 MiB.
 * Passwords stand in files of their own and are never printed.
+
+**Editors** complete the keys, show what each means and mark what cannot be, by a JSON Schema (draft 2020-12):
+[config.schema.json](config.schema.json), which `bifrost schema` prints for the version that is installed. With the
+YAML language server (VS Code, Neovim, ...) name it in the first line of the file:
+
+    # yaml-language-server: $schema=https://example.com/config.schema.json
+
+where a path works as well as an address. It knows what a single value may be; what concerns several places, and the
+files that are named, `bifrost check` says.
 
 [examples/proxy.yaml](../examples/proxy.yaml) is the file below;
 [examples/every-setting.yaml](../examples/every-setting.yaml) has every key, and [authentication.md](authentication.md)

@@ -16,7 +16,7 @@ from bifrost.config.section import Section
 
 from .conftest import PROXY_YAML
 
-EXAMPLES = sorted((Path(__file__).resolve().parents[3] / "examples").glob("*.yaml"))
+EXAMPLES = sorted((Path(__file__).resolve().parents[3] / "examples").rglob("*.yaml"))
 SCHEMA = configuration_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 

@@ -1,14 +1,19 @@
 """Several documents of the second dialect in one file: what they share, and where they get in each other's way."""
 
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from bifrost.config.load import load
 from bifrost.config.tenants import Prefixes
+from bifrost.config.verifiers import Mechanism, ScramVerifier
 
 from .virtual_cluster_files import AUTH, GATEWAY, PROD, loaded, mistakes, second
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples/virtual-clusters"
 
 Problems = Callable[..., list[str]]
 
@@ -132,3 +137,17 @@ def test_a_gateway_without_virtual_clusters_is_refused(problems: Problems) -> No
     assert problems(text=GATEWAY) == [
         "a.yaml:3: no document is a KafkaVirtualCluster: add one, for it is they that clients reach"
     ]
+
+
+def test_the_example_folder_loads(tmp_path: Path) -> None:
+    copied = shutil.copytree(EXAMPLE, tmp_path / "clusters")
+    (copied / "secrets").mkdir()
+    verifier = ScramVerifier.derive(Mechanism.SCRAM_SHA_512, b"x", bytes(16), 4096)
+    (copied / "secrets/tenant-b.scram").write_text(verifier.to_line())
+
+    config = load(copied)
+
+    assert [tenant.name for tenant in config.tenants] == ["tenant-a-prod", "tenant-b-prod"]
+    assert [one.security_protocol for one in config.proxy.listener_sets] == ["PLAINTEXT", "SASL_PLAINTEXT"]
+    assert [upstream.name for upstream in config.clusters] == ["east"]
+    assert config.proxy.limits.max_connections == 5000
