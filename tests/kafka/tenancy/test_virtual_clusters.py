@@ -1,0 +1,217 @@
+"""Virtual clusters from Kubernetes-style documents: clients without any security settings, and names with prefixes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import ListTransactionsRequest, MetadataRequest
+from kafka import KafkaConsumer, KafkaProducer
+from support.clients import Endpoint
+from support.gateway_process import HOST, GatewayProcess, free_ports
+from support.raw_client import RawClient
+from support.virtual_cluster_texts import PROD
+
+PORTS = 2
+"""Of each virtual cluster: one to bootstrap from, and that of the only broker."""
+
+
+class VirtualClusters(GatewayProcess):
+    """A gateway with a virtual cluster for each prefix; those of `with_users` ask for a password."""
+
+    def __init__(
+        self, directory: Path, upstream: str, prefixes: Sequence[str], with_users: Sequence[str] = ()
+    ) -> None:
+        super().__init__(directory, upstream)
+        self._bootstrap_servers = upstream
+        self._prefixes = list(prefixes)
+        self._with_users = with_users
+
+    def of(self, prefix: str) -> Endpoint:
+        """Return how clients connect to the virtual cluster with this prefix."""
+        user = {"username": f"{prefix}user", "password": "pw"} if prefix in self._with_users else {}
+        return Endpoint(HOST, self._port(prefix), **user)
+
+    def _port(self, prefix: str) -> int:
+        return self._first_port + PORTS * self._prefixes.index(prefix)
+
+    def _write_configuration(self) -> None:
+        self._first_port = free_ports(PORTS * len(self._prefixes))
+        documents = [self._document(prefix) for prefix in self._prefixes]
+        (self.directory / "proxy.yaml").write_text(yaml.safe_dump_all(documents, sort_keys=False))
+        (self.directory / "password").write_text("pw")
+
+    def _document(self, prefix: str) -> dict[str, Any]:
+        port = self._port(prefix)
+        document: dict[str, Any] = yaml.safe_load(PROD.replace("t1-", prefix))
+        document["metadata"]["name"] = f"tenant-{prefix}prod"
+        spec = document["spec"]
+        spec["listener"] |= {"bind": HOST, "port": port, "advertisedHost": HOST, "brokerIdBase": 1}
+        spec["listener"]["brokerPorts"] = {"start": port + 1, "end": port + 1}
+        spec["targetCluster"]["bootstrapServers"] = self._bootstrap_servers
+        if prefix in self._with_users:
+            user = {"username": f"{prefix}user", "passwordFile": "password"}
+            spec["auth"] = {"credentials": [user]}
+        return document
+
+
+@pytest.fixture(scope="module")
+def clusters(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VirtualClusters]:
+    directory = tmp_path_factory.mktemp("virtual-clusters")
+    prefixes = ("t1-", "t2-", "t3-", "t4-")
+    with VirtualClusters(directory, kafka.bootstrap, prefixes, with_users=("t3-", "t4-")) as gateway:
+        yield gateway
+
+
+def topics_of(endpoint: Endpoint) -> set[str]:
+    return set(AdminClient(endpoint.for_confluent).list_topics(timeout=20).topics)
+
+
+def groups_of(endpoint: Endpoint) -> set[str]:
+    return {
+        one.group_id for one in AdminClient(endpoint.for_confluent).list_consumer_groups().result(20).valid
+    }
+
+
+def transactional_ids_of(endpoint: Endpoint) -> set[str]:
+    with RawClient(endpoint) as client:
+        listed = client.request(ListTransactionsRequest(), 0)
+    return {one.transactional_id for one in listed.transaction_states}
+
+
+def exchange(endpoint: Endpoint, topic: str, value: str) -> list[str]:
+    """Send a record in a transaction, read what is in the topic as a group, and commit."""
+    AdminClient(endpoint.for_confluent).create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+    producer = Producer(endpoint.for_confluent | {"transactional.id": f"{topic}-tx"})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    producer.produce(topic, value)
+    producer.commit_transaction(20)
+    settings = {
+        "group.id": f"{topic}-group",
+        "auto.offset.reset": "earliest",
+        "isolation.level": "read_committed",
+    }
+    consumer = Consumer(endpoint.for_confluent | settings)
+    consumer.subscribe([topic])
+    message = consumer.poll(20)
+    assert message is not None
+    assert message.error() is None
+    consumer.commit(message, asynchronous=False)
+    values = [message.value().decode()]
+    while (message := consumer.poll(0.5)) is not None:
+        values.append(message.value().decode())
+    consumer.close()
+    return values
+
+
+def test_clients_need_no_security_settings_and_names_have_prefixes_on_the_broker(
+    clusters: VirtualClusters, broker: Endpoint
+) -> None:
+    one, two = clusters.of("t1-"), clusters.of("t2-")
+    assert (one.username, two.username) == (None, None)
+
+    assert exchange(one, "orders", "of the first") == ["of the first"]
+    assert exchange(two, "orders", "of the second") == ["of the second"]
+
+    assert {"t1-orders", "t2-orders"} <= topics_of(broker)
+    assert {"t1-orders-group", "t2-orders-group"} <= groups_of(broker)
+    assert {"t1-orders-tx", "t2-orders-tx"} <= transactional_ids_of(broker)
+    assert not any(name.endswith("orders") and name.startswith("__vt_t") for name in topics_of(broker))
+
+
+def test_each_sees_its_own_names_alone(clusters: VirtualClusters) -> None:
+    one, two = clusters.of("t1-"), clusters.of("t2-")
+    exchange(one, "mine", "x")
+    exchange(two, "yours", "y")
+
+    for endpoint, own, foreign in ((one, "mine", "yours"), (two, "yours", "mine")):
+        assert own in topics_of(endpoint)
+        assert foreign not in topics_of(endpoint)
+        assert f"{own}-group" in groups_of(endpoint)
+        assert f"{foreign}-group" not in groups_of(endpoint)
+        assert f"{own}-tx" in transactional_ids_of(endpoint)
+        assert f"{foreign}-tx" not in transactional_ids_of(endpoint)
+        seen = topics_of(endpoint) | groups_of(endpoint) | transactional_ids_of(endpoint)
+        assert not any(name.startswith(("t1-", "t2-", "__")) for name in seen)
+
+
+@pytest.mark.parametrize("name", ["t2-secret", "t1-secret", "secret"])
+def test_a_topic_of_another_is_absent_by_every_name(
+    clusters: VirtualClusters, broker: Endpoint, name: str
+) -> None:
+    if "secret" not in topics_of(clusters.of("t2-")):
+        exchange(clusters.of("t2-"), "secret", "z")
+
+    with RawClient(clusters.of("t1-")) as client:
+        topics = [MetadataRequest.MetadataRequestTopic(name=name)]
+        [found] = client.request(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 12).topics
+
+    assert "t2-secret" in topics_of(broker)
+    assert found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert found.topic_id == bytes(16)
+
+
+def test_a_topic_that_was_there_before_is_the_tenant_s(clusters: VirtualClusters, broker: Endpoint) -> None:
+    AdminClient(broker.for_confluent).create_topics([NewTopic("t1-legacy", 2, 1)])["t1-legacy"].result(20)
+    old = Producer(broker.for_confluent)
+    old.produce("t1-legacy", "from before", partition=1)
+    assert old.flush(20) == 0
+
+    consumer = Consumer(clusters.of("t1-").for_confluent | {"group.id": "legacy-group"})
+    consumer.assign([TopicPartition("legacy", 1, 0)])
+    message = consumer.poll(20)
+    consumer.close()
+
+    assert message is not None
+    assert message.value() == b"from before"
+    assert "legacy" not in topics_of(clusters.of("t2-"))
+
+
+def test_kafka_python_needs_no_settings_either(clusters: VirtualClusters, broker: Endpoint) -> None:
+    endpoint = clusters.of("t2-")
+    AdminClient(endpoint.for_confluent).create_topics([NewTopic("python", 1, 1)])["python"].result(20)
+    with KafkaProducer(**endpoint.for_python) as producer:
+        producer.send("python", b"hello").get(20)
+
+    consumer = KafkaConsumer(
+        "python",
+        group_id="python-group",
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=20_000,
+        **endpoint.for_python,
+    )
+    record = next(consumer)
+    consumer.commit()
+    consumer.close()
+
+    assert record.value == b"hello"
+    assert "t2-python-group" in groups_of(broker)
+
+
+def test_a_virtual_cluster_with_users_is_for_its_own_alone(clusters: VirtualClusters) -> None:
+    own, other = clusters.of("t3-"), clusters.of("t4-")
+    since = clusters.mark()
+
+    assert exchange(own, "guarded", "of the third") == ["of the third"]
+    assert exchange(other, "guarded", "of the fourth") == ["of the fourth"]
+    strangers = [
+        replace(own, username=other.username),
+        replace(own, password="wrong"),
+        replace(own, username=None),
+    ]
+    for stranger in strangers:
+        with pytest.raises(KafkaException):
+            AdminClient(stranger.for_confluent).list_topics(timeout=3)
+
+    ends = [one for one in clusters.events(since) if one["event"] == "connection_ended"]
+    assert {"authentication_failed", "not_authenticated"} <= {one["reason"] for one in ends}
