@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
-from bifrost.config import limits, listener_sets, model, tenants, upstream
+from bifrost.config import limits, listener_sets, model, server_tls, tenants, upstream
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.section import Section
 
@@ -55,11 +55,12 @@ says which credential to choose.
 ```yaml
 """
 
-MODULES = (model, listener_sets, limits, upstream, tenants)
+MODULES = (model, listener_sets, server_tls, limits, upstream, tenants)
 """Where the sections of the file are, in any order."""
 
 KINDS = {
     "AdvertisedHost": "host",
+    "ClientAuth": "`none`, `requested` or `required`",
     "Count": "whole number",
     "DurationMs": "duration",
     "Flag": "`true` or `false`",
@@ -68,10 +69,15 @@ KINDS = {
     "NamespacePath | None": "text",
     "Prefix": "text",
     "Name": "text",
+    "Name | None": "text",
     "Port": "port, 1 to 65535",
+    "PrincipalMappingRules": "text",
+    "ProxyProtocolSetting": "`off`, `allowed` or `required`",
+    "SecurityProtocol": "`PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`",
     "SizeBytes": "size",
     "Text": "text",
     "Text | None": "text",
+    "TlsVersion": "`TLSv1.2` or `TLSv1.3`",
     "Username": "text",
     "tuple[BrokerAddress, ...]": "list of `host:port`",
     "tuple[Mechanism, ...] | None": "list of texts",

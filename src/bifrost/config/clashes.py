@@ -45,6 +45,7 @@ def find_clashes(data: object, bad: Collection[Loc] = ()) -> list[Clash]:
     return [
         *_port_clashes(tree),
         *_repeated(tree, [(*sets, index, "name") for index in tree.indexes(*sets)]),
+        *_unknown_tenants(tree),
         *_upstream_clashes(tree),
         *sorted(_tenant_clashes(tree), key=lambda clash: clash.loc[1]),
         *_topic_clashes(tree),
@@ -163,6 +164,20 @@ def _hosts_overlap(one: str, other: str) -> bool:
         if wildcard == "::":
             return ":" in host or not host.replace(".", "").isdigit()
     return False
+
+
+def _unknown_tenants(tree: _Tree) -> Iterator[Clash]:
+    """Report listener sets of tenants that there are not, unless some tenant's name could not be read."""
+    names = [tree.text("tenants", index, "name") for index in tree.indexes("tenants")]
+    known = {name for name in names if name is not None}
+    if not known or None in names:
+        return
+    for index in tree.indexes("proxy", "listener_sets"):
+        at: Loc = ("proxy", "listener_sets", index, "tenant")
+        name = tree.text(*at)
+        if name is not None and name not in known:
+            some = ", ".join(sorted(known)[:10])
+            yield Clash(at, f"there is no tenant {name}: write one of {some}, or add it to tenants")
 
 
 def _upstream_clashes(tree: _Tree) -> Iterator[Clash]:

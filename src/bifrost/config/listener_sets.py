@@ -1,10 +1,49 @@
 """The ways to reach the gateway: the section `proxy.listener_sets`."""
 
-from pydantic import Field
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
 
 from bifrost.config.section import Section
+from bifrost.config.server_tls import ClientAuth, ServerTls
 from bifrost.config.values import AdvertisedHost, Count, Host, Name, Port
 from bifrost.config.verifiers import Mechanism
+
+
+class SecurityProtocol(StrEnum):
+    """How a listener set protects what crosses the network and learns who a client is, in Kafka's words."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether connections are encrypted."""
+        return self in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
+
+    @property
+    def has_sasl(self) -> bool:
+        """Whether clients say who they are by SASL."""
+        return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
+
+
+class ProxyProtocol(StrEnum):
+    """Whether a load balancer says in front of each connection whose it is."""
+
+    OFF = "off"
+    ALLOWED = "allowed"
+    REQUIRED = "required"
+
+
+def _read_proxy_protocol(value: object) -> object:
+    """Take `off` as it is written: YAML makes the truth value false of it."""
+    return ProxyProtocol.OFF if value is False else value
+
+
+ProxyProtocolSetting = Annotated[ProxyProtocol, BeforeValidator(_read_proxy_protocol)]
 
 
 class BrokerPortRange(Section):
@@ -69,3 +108,55 @@ class ListenerSet(Section):
     """How clients may authenticate here: `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`. Default: the key is
     absent and each is offered that some credential allows. Where no listener set offers SCRAM, no verifiers
     are derived from password files, which takes some 4 ms for each at the start."""
+
+    security_protocol: SecurityProtocol = SecurityProtocol.SASL_PLAINTEXT
+    """How clients connect, in the words of their own `security.protocol`: `PLAINTEXT` (unencrypted, and nobody is asked
+    who he is: all are the `tenant`'s), `SSL` (TLS, and the client's certificate says who it is), `SASL_PLAINTEXT`
+    (SASL, unencrypted) or `SASL_SSL` (SASL within TLS). Default `SASL_PLAINTEXT`, which needs no certificate: outside a
+    trusted network take `SASL_SSL` or `SSL`."""
+
+    tenant: Name | None = Field(default=None, examples=["acme"])
+    """The tenant that all clients of this listener set belong to. Required with `PLAINTEXT`: every connection is the
+    tenant's at once. With `SSL` everybody whose certificate is trusted is the tenant's, or everybody when `client_auth`
+    is `none`. With SASL only the tenant's users may authenticate here. Default: the key is absent, and who a client is
+    decides its tenant."""
+
+    tls: ServerTls | None = Field(default=None, examples=["{ ... }"])
+    """Certificates. Required with `SSL` and `SASL_SSL`. Default: none."""
+
+    proxy_protocol: ProxyProtocolSetting = ProxyProtocol.OFF
+    """Whether a load balancer sends HAProxy's PROXY protocol, version 2, in front of each connection: `required`,
+    `allowed` or `off`. The address in it then stands in logs and for the client where authentication failed. Whoever
+    reaches the port can claim any address by it, so let only the balancer reach it, above all with `allowed`.
+    Default `off`: who sends it is closed."""
+
+    @model_validator(mode="after")
+    def _check_security(self) -> "ListenerSet":
+        protocol, tls = self.security_protocol, self.tls
+        if protocol.has_tls and tls is None:
+            raise ValueError(f"{protocol} needs certificates: add the section tls")
+        if tls is not None and not protocol.has_tls:
+            secure = SecurityProtocol.SASL_SSL if protocol.has_sasl else SecurityProtocol.SSL
+            raise ValueError(
+                f"{protocol} is not encrypted, so tls is of no use: set security_protocol to {secure}, or remove tls"
+            )
+        if self.sasl_mechanisms is not None and not protocol.has_sasl:
+            raise ValueError(f"{protocol} has no SASL: remove sasl_mechanisms, or set security_protocol")
+        if protocol is SecurityProtocol.PLAINTEXT and self.tenant is None:
+            raise ValueError("PLAINTEXT asks nobody who he is: name the tenant that all clients are (tenant)")
+        return self
+
+    @model_validator(mode="after")
+    def _check_certificates(self) -> "ListenerSet":
+        protocol, tls = self.security_protocol, self.tls
+        is_required = tls is not None and tls.client_auth is ClientAuth.REQUIRED
+        if protocol is SecurityProtocol.SSL and self.tenant is None and not is_required:
+            raise ValueError(
+                "with SSL the certificate says who a client is: set tls.client_auth to required, or name "
+                "the tenant that all clients are (tenant)"
+            )
+        if protocol is SecurityProtocol.SASL_SSL and tls is not None and tls.has_mapping:
+            raise ValueError(
+                "with SASL_SSL it is SASL that says who a client is: remove tls.principal_mapping_rules"
+            )
+        return self

@@ -21,6 +21,7 @@ from bifrost.config.model import NO_UPSTREAM, Config
 from bifrost.config.secrets import READ_FROM_FILES, Secret
 from bifrost.config.source import Place, Source
 from bifrost.config.source_files import read_source
+from bifrost.config.tls_files import check_tls_files
 from bifrost.config.verifiers import (
     MIN_ITERATIONS,
     NEW_SALT_BYTES,
@@ -68,7 +69,7 @@ def _check(source: Source) -> tuple[Config | None, list[tuple[Place, str]]]:
 
     for loc in _remove_empty(data, ()):
         report(loc, f"{show_loc(loc)} has no value: write one, or remove the line")
-    for loc, text in _read_secrets(data, source.folder):
+    for loc, text in (*_read_secrets(data, source.folder), *check_tls_files(data, source.folder)):
         report(loc, text)
     config = None
     try:

@@ -15,6 +15,7 @@ from bifrost.config.model import Config
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.verifiers import SCRAM_HASHES, Mechanism, ScramVerifier
 from configuration_page import PAGE, ROOT, main, page
+from support.certificates import Authority
 
 EXAMPLES = ROOT / "examples"
 
@@ -30,7 +31,7 @@ def sections(
 
 
 def load_example(name: str, folder: Path) -> Config:
-    """Load an example with a password in every file it names."""
+    """Load an example with a password in every file it names, and a certificate."""
     text = (EXAMPLES / name).read_text().replace("/run/secrets/globex", "secrets/globex")
     (folder / "secrets").mkdir()
     for password_file in re.findall(r'password_file: "(.*?)"', text):
@@ -38,6 +39,10 @@ def load_example(name: str, folder: Path) -> Config:
     for scram_file in re.findall(r'scram_file: "(.*?)"', text):
         lines = [ScramVerifier.derive(one, b"x", bytes(16), 4096).to_line() for one in SCRAM_HASHES]
         (folder / scram_file).write_text("\n".join(lines))
+    authority = Authority("CA")
+    password = "x" if "key_password_file" in text else None
+    authority.server("gateway.example.com").write(folder / "tls", "gateway", password=password)
+    authority.write(folder / "tls/client-ca.pem")
     (folder / name).write_text(text)
     return load(folder / name)
 
@@ -105,3 +110,11 @@ def test_the_example_of_scram_loads(tmp_path: Path) -> None:
     assert config.proxy.listener_sets[0].sasl_mechanisms == (Mechanism.SCRAM_SHA_512,)
     assert [len(user.verifiers) for _, user in config.credentials()] == [2, 1, 2]
     assert [user.password is None for _, user in config.credentials()] == [True, False, True]
+
+
+def test_the_example_of_tls_loads(tmp_path: Path) -> None:
+    passwords, certificates = load_example("tls.yaml", tmp_path).proxy.listener_sets
+
+    assert (passwords.security_protocol, certificates.security_protocol) == ("SASL_SSL", "SSL")
+    assert certificates.tls is not None
+    assert certificates.tls.client_ca_file == str(tmp_path / "tls/client-ca.pem")
