@@ -69,7 +69,6 @@ KINDS = {
     "NamespacePath | None": "text",
     "Prefix": "text",
     "Name": "text",
-    "Name | None": "text",
     "Port": "port, 1 to 65535",
     "PrincipalMappingRules": "text",
     "ProxyProtocolSetting": "`off`, `allowed` or `required`",

@@ -37,6 +37,8 @@ class TenantSpec:
     allow_topic_deletion: bool = False
     is_salted: bool = False
     """Whether the gateway is given verifiers, as `bifrost credentials` prints them, instead of the password."""
+    principals: tuple[str, ...] = ()
+    """Whom others vouch for, beside its user."""
 
     @property
     def password(self) -> str:
@@ -46,7 +48,10 @@ class TenantSpec:
         """Return the tenant's section of proxy.yaml."""
         kind = "scram" if self.is_salted else "password"
         credential = {"username": self.name, f"{kind}_file": f"secrets/{self.name}.{kind}"}
-        section: dict[str, Any] = {"name": self.name, "auth": {"credentials": [credential]}}
+        auth: dict[str, Any] = {"credentials": [credential]}
+        if self.principals:
+            auth["principals"] = list(self.principals)
+        section: dict[str, Any] = {"name": self.name, "auth": auth}
         if self.allowed_topics is not None:
             section["allowed_topics"] = list(self.allowed_topics)
         if self.allow_topic_deletion:
@@ -73,6 +78,7 @@ class GatewayProcess:
         has_admin: bool = False,
         bind_host: str = HOST,
         mechanisms: Sequence[str] | None = None,
+        listener: Mapping[str, Any] | None = None,
         log_level: str = "info",
         adjust: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
@@ -87,6 +93,7 @@ class GatewayProcess:
             has_admin: whether it has the operator's HTTP port.
             bind_host: where it listens, if that is not the address at which it says that it is (a tap is there).
             mechanisms: the listener set's `sasl_mechanisms`.
+            listener: further keys of the listener set.
             log_level: the least severe level that is logged.
             adjust: changes the configuration before it is written.
         """
@@ -95,6 +102,7 @@ class GatewayProcess:
         self._tenants = {tenant.name: tenant for tenant in tenants}
         self._limits = {"max_authentication_delay_ms": 0, "drain_timeout_ms": 5000} | dict(limits or {})
         self._mechanisms = mechanisms
+        self._listener = dict(listener or {})
         self._log_level = log_level
         self._brokers = brokers
         self._has_admin = has_admin
@@ -224,7 +232,7 @@ class GatewayProcess:
             "broker_port_range": {"start": self.broker_port(1), "end": self.broker_port(self._brokers)},
             "broker_id_base": 1,
         }
-        listener_set: dict[str, Any] = {"name": "plaintext", "port_range": port_range}
+        listener_set: dict[str, Any] = {"name": "plaintext", "port_range": port_range} | self._listener
         if self._mechanisms is not None:
             listener_set["sasl_mechanisms"] = list(self._mechanisms)
         configuration = {

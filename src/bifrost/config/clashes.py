@@ -14,6 +14,8 @@ Loc = tuple[str | int, ...]
 """Where a value stands: keys and indexes from the root."""
 
 MAX_LISTENER_SETS = 64
+_UNASKED = ("PLAINTEXT", "SSL")
+"""Security protocols whose clients need not say who they are, where the listener set names the tenant."""
 DEFAULT_UPSTREAM = "upstream"
 """Name of a physical cluster that the file does not name."""
 _WILDCARD_IPV4 = "0.0.0.0"  # noqa: S104 - recognised, not bound
@@ -178,6 +180,23 @@ def _unknown_tenants(tree: _Tree) -> Iterator[Clash]:
         if name is not None and name not in known:
             some = ", ".join(sorted(known)[:10])
             yield Clash(at, f"there is no tenant {name}: write one of {some}, or add it to tenants")
+
+
+def find_unreachable_tenants(data: object) -> Iterator[Clash]:
+    """Report tenants to which nobody belongs: neither who proves it, nor all clients of a listener set."""
+    tree = _Tree(data, ())
+    sets: Loc = ("proxy", "listener_sets")
+    unasked = {
+        tree.text(*sets, index, "tenant")
+        for index in tree.indexes(*sets)
+        if str(tree.text(*sets, index, "security_protocol")) in _UNASKED
+    }
+    for index in tree.indexes("tenants"):
+        at: Loc = ("tenants", index, "auth")
+        is_tenant = isinstance(tree.get("tenants", index), Mapping)
+        if is_tenant and tree.get(*at) is None and tree.text("tenants", index, "name") not in unasked:
+            text = f"tenants[{index}].auth is missing: add it, e.g. auth: {{ credentials: [...] }}"
+            yield Clash(at, text)
 
 
 def _upstream_clashes(tree: _Tree) -> Iterator[Clash]:

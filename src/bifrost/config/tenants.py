@@ -107,5 +107,16 @@ class Tenant(Section):
     """Whether the tenant may delete its topics. Default false, because deletion cannot be undone: the answer
     is then TOPIC_AUTHORIZATION_FAILED."""
 
-    auth: Auth = Field(examples=["{ credentials: [...] }"])
-    """The users that belong to the tenant. Required."""
+    auth: Auth | None = Field(default=None, examples=["{ credentials: [...] }"])
+    """Who belongs to the tenant. Default: the key is absent, and all clients of the listener set that names the tenant
+    do, which has `security_protocol` PLAINTEXT or SSL. Required where there is none."""
+
+    @property
+    def credentials(self) -> tuple[Credential, ...]:
+        """The users with a password."""
+        return () if self.auth is None else self.auth.credentials
+
+    @property
+    def principals(self) -> tuple[str, ...]:
+        """The principals that others vouch for."""
+        return () if self.auth is None else self.auth.principals

@@ -228,6 +228,8 @@ class VirtualClusters(Translation):
         if isinstance(spec, dict) and "auth" in spec:
             auth = {"auth": spec["auth"]}
             tenant |= self.copy_fields(resource, ("spec",), to, auth, Tenant, {"auth": "auth"})
+        else:
+            self.unreported.add((*to, "auth"))  # Whether it is missing depends on the protocol.
         return tenant
 
     def _read_targets(self) -> list[dict[str, object]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 import structlog
 
 from bifrost.config.verifiers import Mechanism
+from bifrost.gateway.arrival import DIRECT, Arrival
 from bifrost.gateway.broker_connection import BrokerConnection, set_up_socket
 from bifrost.gateway.cluster import Broker
 from bifrost.gateway.clusters import entry_to
@@ -49,7 +50,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     """One client, and the broker connection that is made for it once it is authenticated and asks for something."""
 
     __slots__ = (
-        "_address", "_broker_side", "_brokers", "_deadline", "_ended", "_expiry", "_framer", "_gateway",
+        "_address", "_arrival", "_broker_side", "_brokers", "_deadline", "_ended", "_expiry", "_framer", "_gateway",
         "_idle_since_ms", "_is_write_paused", "_peer", "_reads_broker", "_reads_client", "_seen_bytes", "_session",
         "_task", "_transport",
         "_unread_since_ns", "addresses", "get_buffer",
@@ -61,6 +62,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         brokers: Mapping[str, Broker],
         addresses: BrokerAddresses,
         mechanisms: tuple[Mechanism, ...],
+        arrival: Arrival = DIRECT,
     ) -> None:
         """Stand for one of `brokers`, the one of the physical cluster that its client's tenant belongs to.
 
@@ -69,12 +71,14 @@ class ClientConnection(asyncio.BufferedProtocol):
             brokers: by the name of the physical cluster, at least one.
             addresses: what the client is told of where brokers are.
             mechanisms: those by which it may authenticate.
+            arrival: how it came in.
         """
         self._gateway = gateway
-        self._brokers = brokers
+        self._brokers, self._arrival = brokers, arrival
         self.addresses = addresses
         """Those of the listener that it came through."""
-        self._session = ClientSession(gateway.shared, entry_to(brokers, addresses, mechanisms))
+        entry = entry_to(brokers, addresses, mechanisms, arrival)
+        self._session = ClientSession(gateway.shared, entry)
         self._framer = Framer(gateway.limits.max_unauthenticated_frame_bytes)
         self.get_buffer = self._framer.get_buffer  # type: ignore[method-assign]  # no Python frame per read
         self._transport: asyncio.Transport | None = None
@@ -95,17 +99,24 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Count the connection and give it its time to authenticate."""
         self._transport = cast(asyncio.Transport, transport)
         set_up_socket(self._transport)
-        address = self._transport.get_extra_info("peername")
+        address = self._arrival.address or self._transport.get_extra_info("peername")
         if address:
             self._address, self._peer = address[0], f"{address[0]}:{address[1]}"
         if not self._gateway.admit(self):
             self.end(CloseReason.TOO_MANY_CONNECTIONS, f"{self._gateway.limits.max_connections} are open")
             return
-        timeout_ms = self._gateway.limits.authentication_timeout_ms
-        self._deadline = asyncio.get_running_loop().call_later(
-            timeout_ms / 1000, self._authentication_timed_out
-        )
-        self._delay_after_failures()
+        try:
+            self._session.begin()
+        except SessionEnded as ended:
+            self.end(ended.reason, ended.detail)
+            return
+        if self._session.is_authenticated:
+            self._let_in()
+            return
+        left_ms = self._gateway.limits.authentication_timeout_ms - (self._arrival.waited_ms or 0)
+        self._deadline = asyncio.get_running_loop().call_later(left_ms / 1000, self._authentication_timed_out)
+        if self._arrival.waited_ms is None:
+            self._delay_after_failures()
 
     def _delay_after_failures(self) -> None:
         """Hear a client later from whose address authentication has just failed."""
@@ -259,7 +270,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._expiry.cancel()
         if self._task is not None:
             self._task.cancel()
-        self._log_end(reason, detail)
+        log_end(reason, self._peer, self.tenant, detail)
         self._gateway.count_end(reason)
         if self._broker_side is not None and self._broker_side.transport is not None:
             self._broker_side.transport.close()
@@ -379,8 +390,8 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def _explain(self, error: WireError) -> tuple[CloseReason, str]:
         """Say what came instead of a Kafka frame."""
-        stranger = recognise_stranger(self._framer.first_bytes)
-        if stranger is not None and not self._session.is_authenticated:
+        stranger = recognise_stranger(self._framer.first_bytes, self._arrival.security_protocol)
+        if stranger is not None and not self._session.authentications:
             return stranger
         reason = CloseReason.FRAME_TOO_LARGE if isinstance(error, FrameTooLarge) else CloseReason.MALFORMED
         return reason, str(error)
@@ -409,9 +420,11 @@ class ClientConnection(asyncio.BufferedProtocol):
         """The tenant whose client this is; None before it is authenticated."""
         return None if self._session.account is None else self._session.account.tenant
 
-    def _log_end(self, reason: CloseReason, detail: str) -> None:
-        write = log.debug if reason in _QUIET else log.warning
-        write("connection_ended", reason=str(reason), peer=self._peer, tenant=self.tenant, detail=detail)
+
+def log_end(reason: CloseReason, peer: str, tenant: str | None, detail: str) -> None:
+    """Log that a connection ended; at debug level what is everyday's."""
+    write = log.debug if reason in _QUIET else log.warning
+    write("connection_ended", reason=str(reason), peer=peer, tenant=tenant, detail=detail)
 
 
 def _set_reading(transport: asyncio.Transport, wanted: bool) -> None:

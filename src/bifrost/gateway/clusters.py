@@ -11,6 +11,7 @@ from bifrost.config.model import Config
 from bifrost.config.upstream import Upstream
 from bifrost.config.verifiers import Mechanism
 from bifrost.filters.api_versions import common_versions
+from bifrost.gateway.arrival import DIRECT, Arrival
 from bifrost.gateway.cluster import Broker, Cluster
 from bifrost.gateway.errors import BrokerError
 from bifrost.session.shared_state import Entry, Route
@@ -187,9 +188,12 @@ class Clusters:
 
 
 def entry_to(
-    brokers: Mapping[str, Broker], addresses: BrokerAddresses, mechanisms: tuple[Mechanism, ...]
+    brokers: Mapping[str, Broker],
+    addresses: BrokerAddresses,
+    mechanisms: tuple[Mechanism, ...],
+    arrival: Arrival = DIRECT,
 ) -> Entry:
     """Return the session's view of where a connection came in; `brokers` has at least one."""
     routes = {name: Route(broker.node_id, broker.offered) for name, broker in brokers.items()}
     offered = common_versions([route.offered for route in routes.values()])
-    return Entry(routes, offered, addresses, mechanisms)
+    return Entry(routes, offered, addresses, mechanisms, arrival.account, arrival.tenant)

@@ -21,6 +21,7 @@ from bifrost.gateway.admin import Admin, Page
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.cluster import Cluster
 from bifrost.gateway.clusters import Clusters
+from bifrost.gateway.doorway import Doorway
 from bifrost.gateway.drain import drain
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.idle_sweep import close_idle
@@ -80,6 +81,7 @@ class Gateway:
         self.listeners = [Listener(one, self) for one in config.proxy.listener_sets]
         self.reloader = None if path is None else Reloader(self, path)
         self._connections: set[ClientConnection] = set()
+        self._doorways: set[Doorway] = set()
         self._admin = self._build_admin(config)
         self.is_ready = False
         """Whether clients can be served: the listeners are open, and a broker answered when last asked."""
@@ -123,16 +125,22 @@ class Gateway:
             await self._close()
         return 0
 
-    def admit(self, connection: ClientConnection) -> bool:
+    def admit(self, connection: ClientConnection | Doorway) -> bool:
         """Count a connection in, unless there are too many."""
-        if len(self._connections) >= self.limits.max_connections:
+        if len(self._connections) + len(self._doorways) >= self.limits.max_connections:
             return False
-        self._connections.add(connection)
+        if isinstance(connection, Doorway):
+            self._doorways.add(connection)
+        else:
+            self._connections.add(connection)
         return True
 
-    def forget(self, connection: ClientConnection) -> None:
+    def forget(self, connection: ClientConnection | Doorway) -> None:
         """Count a connection out."""
-        self._connections.discard(connection)
+        if isinstance(connection, Doorway):
+            self._doorways.discard(connection)
+        else:
+            self._connections.discard(connection)
 
     def connections(self) -> tuple[ClientConnection, ...]:
         """Return the connections that are open."""
@@ -140,7 +148,8 @@ class Gateway:
 
     def count_connections(self) -> Counter[str]:
         """Return how many connections are open, by tenant; those not authenticated yet stand under no name."""
-        return Counter(connection.tenant or NO_TENANT for connection in self.connections())
+        counted = Counter(connection.tenant or NO_TENANT for connection in self.connections())
+        return counted + Counter({NO_TENANT: len(self._doorways)})
 
     def count_end(self, reason: CloseReason) -> None:
         """Note why a connection ended."""
@@ -223,6 +232,8 @@ class Gateway:
         self.is_ready = False
         for listener in self.listeners:
             listener.close()
+        for doorway in tuple(self._doorways):
+            doorway.end(CloseReason.SHUTDOWN, "the gateway stops")
         if self._connections:
             timeout_ms = self.limits.drain_timeout_ms
             log.info("draining", connections=len(self._connections), timeout_ms=timeout_ms)
@@ -259,5 +270,5 @@ def _accounts(config: Config, key: bytes) -> Accounts:
         )
         for tenant, credential in config.credentials()
     ]
-    principals = [Account(one, tenant.name) for tenant in config.tenants for one in tenant.auth.principals]
+    principals = [Account(one, tenant.name) for tenant in config.tenants for one in tenant.principals]
     return Accounts([*accounts, *principals], key=key)

@@ -8,8 +8,10 @@ import structlog
 
 from bifrost.config.listener_sets import ListenerSet
 from bifrost.config.verifiers import Mechanism
+from bifrost.gateway.arrival import Arrival
 from bifrost.gateway.bound_socket import bind
 from bifrost.gateway.client_connection import ClientConnection
+from bifrost.gateway.entrance import Entrance
 from bifrost.tenancy.brokers import BrokerPorts
 
 if TYPE_CHECKING:
@@ -25,9 +27,14 @@ class Listener:
     """Accepts the clients of one listener set."""
 
     def __init__(self, listener_set: ListenerSet, gateway: "Gateway") -> None:
-        """Bind nothing yet."""
+        """Bind nothing yet.
+
+        Raises:
+            StartError: its certificates cannot be used any more.
+        """
         self._gateway = gateway
         self.listener_set = listener_set
+        self._entrance = Entrance(listener_set, gateway)
         self._name = listener_set.name
         self._range = listener_set.port_range
         self.ports = BrokerPorts(
@@ -99,9 +106,12 @@ class Listener:
         """Listen on a bound socket, for one broker or (None) for whoever bootstraps."""
         loop = asyncio.get_running_loop()
 
-        def accept() -> asyncio.BaseProtocol:
+        def enter(arrival: Arrival) -> ClientConnection:
             brokers = self._gateway.clusters.brokers_at(node_id)
-            return ClientConnection(self._gateway, brokers, self.ports, self.mechanisms)
+            return ClientConnection(self._gateway, brokers, self.ports, self.mechanisms, arrival)
+
+        def accept() -> asyncio.BaseProtocol:
+            return self._entrance.open(enter)
 
         self._servers[node_id] = await loop.create_server(accept, sock=bound, backlog=BACKLOG)
         what = "bootstrap" if node_id is None else f"broker {node_id}"

@@ -4,6 +4,7 @@ Whoever asks for an unknown name is to see and to wait for what a known one's wo
 impostor, made after one of the accounts that there are, whose password nothing matches.
 """
 
+import copy
 import hmac
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -63,6 +64,7 @@ class Accounts:
             key: a secret of this process, which makes what is shown of unknown users look random.
         """
         self._key = key
+        self._tenant: str | None = None
         everybody = tuple(accounts)
         self._by_principal = {one.username: one for one in everybody if not one.has_password}
         self._by_name = {one.username: one for one in everybody if one.has_password}
@@ -79,9 +81,22 @@ class Accounts:
         self.mechanisms = (Mechanism.PLAIN, *scram) if self._all else ()
         """The mechanisms that some account can use."""
 
+    def only_of(self, tenant: str) -> "Accounts":
+        """Return the same accounts, of which only this tenant's authenticate.
+
+        The others do not become unknown, whom another salt would show to be known elsewhere: they have wrong passwords.
+        """
+        restricted = copy.copy(self)
+        restricted._tenant = tenant
+        return restricted
+
+    def _admitted(self, account: Account | None) -> Account | None:
+        is_foreign = account is not None and self._tenant is not None and account.tenant != self._tenant
+        return None if is_foreign else account
+
     def of_principal(self, name: str) -> Account | None:
         """Return the account of a principal that somebody trusted has vouched for (a CA, an issuer, a KDC)."""
-        return self._by_principal.get(name)
+        return self._admitted(self._by_principal.get(name))
 
     def still_has(self, account: Account) -> bool:
         """Whether an account that authenticated once still belongs to the same tenant and namespace.
@@ -104,7 +119,7 @@ class Accounts:
             verifier = next(iter(like.verifiers.values()))
             imitated = verifier.imitated(self._key, username)
             matches = (verifier if account else imitated).matches(password)
-        return account if account and matches else None
+        return self._admitted(account) if matches else None
 
     def verifier(self, username: str, mechanism: Mechanism) -> tuple[Account | None, ScramVerifier]:
         """Return the account of this name and its verifier; for an unknown name None and one that nothing proves."""
@@ -112,7 +127,7 @@ class Accounts:
         model = self._model_of(username, self._with[mechanism])
         imitated = model.verifiers[mechanism].imitated(self._key, username)
         found = account.verifiers.get(mechanism) if account else None
-        return (None, imitated) if found is None else (account, found)
+        return (None, imitated) if found is None else (self._admitted(account), found)
 
     def _find(self, username: str) -> Account | None:
         """Return the account of a name as it stands, or else as SASLprep has it."""

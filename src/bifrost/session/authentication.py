@@ -45,7 +45,8 @@ class Proven:
     """What a client has proved: who it is, and how."""
 
     account: Account
-    mechanism: Mechanism
+    mechanism: Mechanism | None
+    """None where it was not by SASL."""
 
 
 class Authentication:

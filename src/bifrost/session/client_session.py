@@ -53,13 +53,12 @@ class ClientSession:
     """The protocol state of one client connection and of the broker connection behind it."""
 
     def __init__(self, shared: SharedState, entry: Entry) -> None:
-        """Start unauthenticated, towards whatever broker `entry` has for whoever it turns out to be."""
-        self._shared = shared
-        self._entry = entry
+        """Start towards whatever broker `entry` has for whoever it is: unauthenticated, unless it says that as well."""
+        self._shared, self._entry = shared, entry
         self._proven: Proven | None = None
         self._authentication: Authentication | None = self._new_authentication()
         """What the client's frames go to while it has to authenticate, for the first time or again."""
-        self._lifetime = SessionLifetime(shared.sasl)
+        self._lifetime = SessionLifetime(entry.settings(shared.sasl))
         self.authentications = 0
         """How often the client has authenticated."""
         self._max_in_flight = shared.max_in_flight_requests
@@ -75,6 +74,15 @@ class ClientSession:
         """Topic IDs to ask the broker for; then `resume`."""
 
     # -- what the shell calls
+
+    def begin(self) -> None:
+        """Let the client in at once where it is not asked who it is.
+
+        Raises:
+            SessionEnded: it cannot be served.
+        """
+        if self._entry.account is not None:
+            self._let_in(Proven(self._entry.account, None))
 
     @property
     def account(self) -> Account | None:
@@ -187,7 +195,8 @@ class ClientSession:
 
     def _new_authentication(self) -> Authentication:
         shared, entry = self._shared, self._entry
-        return Authentication(shared.plans, shared.sasl, entry.offered, entry.mechanisms, self._proven)
+        settings = entry.settings(shared.sasl)
+        return Authentication(shared.plans, settings, entry.offered, entry.mechanisms, self._proven)
 
     def _authenticate(self, authentication: Authentication, frame: bytes | memoryview) -> None:
         if self._in_flight.queue:
@@ -209,19 +218,20 @@ class ClientSession:
             return
         self.authentications += 1
         self._lifetime.begin(is_again=self._proven is not None)
-        self._authentication = None
         self._max_in_flight = self._shared.max_in_flight_requests
-        if self._proven is None:
-            self._proven = proven
-            self._let_in(proven.account)
+        self._let_in(proven)
 
-    def _let_in(self, account: Account) -> None:
+    def _let_in(self, proven: Proven) -> None:
         """Take the account's part from now on: its namespace, and the broker of its physical cluster.
 
         Raises:
             SessionEnded: there is no such broker.
         """
-        self.virtual_cluster = self._shared.virtual_clusters.of(account)
+        self._authentication = None
+        if self._proven is not None:
+            return
+        self._proven = proven
+        self.virtual_cluster = self._shared.virtual_clusters.of(proven.account)
         self._route = self._entry.route_to(self.virtual_cluster.upstream)
         self._namespace = self.virtual_cluster.namespace
         self._scope = Scope(self._namespace, self._entry.addresses)
@@ -229,8 +239,10 @@ class ClientSession:
             self.virtual_cluster.fetch_sessions, self._route.node_id, self._namespace.path
         )
         # Asked on the way of every message: bound once.
-        self._admits_request = self._fetches.admits_request
-        self._admits_response = self._fetches.admits_response
+        self._admits_request, self._admits_response = (
+            self._fetches.admits_request,
+            self._fetches.admits_response,
+        )
         self._to_physical, self._to_virtual = self._namespace.to_physical, self._namespace.to_virtual
 
     # -- client to broker

@@ -1,11 +1,12 @@
 """What a ClientSession is given when a connection begins."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bifrost.config.verifiers import Mechanism
 from bifrost.filters.api_versions import OfferedVersions
 from bifrost.filters.plan import Plans
+from bifrost.session.accounts import Account
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.lanes import Lanes
 from bifrost.session.sasl_server import SaslSettings
@@ -43,6 +44,19 @@ class Entry:
     addresses: BrokerAddresses
     mechanisms: tuple[Mechanism, ...]
     """How its clients may authenticate."""
+
+    account: Account | None = None
+    """Who the client is, where it is not asked (PLAINTEXT, SSL): SASL is out of order then."""
+    tenant: str | None = None
+    """The only tenant whose clients may come in here; None: any."""
+
+    def settings(self, shared: SaslSettings) -> SaslSettings:
+        """Return what authentications here have in common, which is less than what they have everywhere."""
+        if self.account is not None:
+            return replace(shared, max_reauth_ms=0)  # It holds for as long as the connection.
+        if self.tenant is not None:
+            return replace(shared, accounts=shared.accounts.only_of(self.tenant))
+        return shared
 
     def route_to(self, upstream: str) -> Route:
         """Return the broker of a physical cluster that the connection stands for.
