@@ -14,8 +14,6 @@ Loc = tuple[str | int, ...]
 """Where a value stands: keys and indexes from the root."""
 
 MAX_LISTENER_SETS = 64
-_UNASKED = ("PLAINTEXT", "SSL")
-"""Security protocols whose clients need not say who they are, where the listener set names the tenant."""
 DEFAULT_UPSTREAM = "upstream"
 """Name of a physical cluster that the file does not name."""
 _WILDCARD_IPV4 = "0.0.0.0"  # noqa: S104 - recognised, not bound
@@ -50,6 +48,7 @@ def find_clashes(data: object, bad: Collection[Loc] = ()) -> list[Clash]:
         *_unknown_tenants(tree),
         *_upstream_clashes(tree),
         *sorted(_tenant_clashes(tree), key=lambda clash: clash.loc[1]),
+        *_unreachable_tenants(tree),
         *_topic_clashes(tree),
         *_repeated(tree, list(_username_locs(tree)), why="the name decides the tenant"),
     ]
@@ -182,23 +181,6 @@ def _unknown_tenants(tree: _Tree) -> Iterator[Clash]:
             yield Clash(at, f"there is no tenant {name}: write one of {some}, or add it to tenants")
 
 
-def find_unreachable_tenants(data: object) -> Iterator[Clash]:
-    """Report tenants to which nobody belongs: neither who proves it, nor all clients of a listener set."""
-    tree = _Tree(data, ())
-    sets: Loc = ("proxy", "listener_sets")
-    unasked = {
-        tree.text(*sets, index, "tenant")
-        for index in tree.indexes(*sets)
-        if str(tree.text(*sets, index, "security_protocol")) in _UNASKED
-    }
-    for index in tree.indexes("tenants"):
-        at: Loc = ("tenants", index, "auth")
-        is_tenant = isinstance(tree.get("tenants", index), Mapping)
-        if is_tenant and tree.get(*at) is None and tree.text("tenants", index, "name") not in unasked:
-            text = f"tenants[{index}].auth is missing: add it, e.g. auth: {{ credentials: [...] }}"
-            yield Clash(at, text)
-
-
 def _upstream_clashes(tree: _Tree) -> Iterator[Clash]:
     """Report what keeps a tenant from having exactly one physical cluster."""
     has_one, has_several = tree.get("upstream") is not None, tree.get("upstreams") is not None
@@ -329,6 +311,23 @@ def _overlap_text(template: NameTemplate, earlier: str, later: str) -> str:
         f"tenant names {earlier} and {later} overlap: topic {rest}x of {short} and topic x of {long} would "
         f"be one on the broker ({template.prefix(long)}x): rename one, e.g. with - in place of . or _"
     )
+
+
+def _unreachable_tenants(tree: _Tree) -> Iterator[Clash]:
+    """Report tenants without users that have no listener set either where nobody is asked who he is."""
+    sets: list[Loc] = [("proxy", "listener_sets", index) for index in tree.indexes("proxy", "listener_sets")]
+    if not sets or any(tree.is_bad(*at, key) for at in sets for key in ("tenant", "security_protocol")):
+        return  # what could not be read may have been meant for the tenant
+    owners = {
+        tree.text(*at, "tenant") for at in sets if tree.text(*at, "security_protocol") in ("PLAINTEXT", "SSL")
+    }
+    for index in tree.indexes("tenants"):
+        at: Loc = ("tenants", index, "auth")
+        has_users = any(tree.get(*at, key) for key in ("credentials", "principals"))
+        name = tree.text("tenants", index, "name")
+        if not has_users and not tree.is_bad(*at) and name is not None and name not in owners:
+            text = f"and nobody belongs to {name}: add it, or a listener set of the tenant's own"
+            yield Clash(at, f"tenants[{index}].auth is missing, {text}")
 
 
 def _topic_clashes(tree: _Tree) -> Iterator[Clash]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from bifrost.config.clashes import Clash, Loc, find_clashes, find_unreachable_tenants
+from bifrost.config.clashes import Clash, Loc, find_clashes
 from bifrost.config.errors import ConfigError, Problem
 from bifrost.config.explain import STRAY_HINT, explain, section_at, show_loc
 from bifrost.config.files import UnreadableError, path_hint, read_regular_file
@@ -82,7 +82,7 @@ def _check(source: Source) -> tuple[Config | None, list[tuple[Place, str]]]:
             report(loc, text)
     if not data.keys() & {"upstream", "upstreams"}:
         report(("upstream",), NO_UPSTREAM)
-    for clash in (*find_unreachable_tenants(data), *find_clashes(data, found.keys())):
+    for clash in find_clashes(data, found.keys()):
         report(clash.loc, clash.text + _earlier(source, clash))
     return config, list(dict.fromkeys([*others, *found.values()]))
 

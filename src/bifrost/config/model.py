@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from pydantic import Field, model_validator
 
-from bifrost.config.clashes import find_clashes, find_unreachable_tenants
+from bifrost.config.clashes import find_clashes
 from bifrost.config.limits import Limits
 from bifrost.config.listener_sets import ListenerSet
 from bifrost.config.section import Section
@@ -71,8 +71,7 @@ class Config(Section):
     def _check_clashes(self) -> "Config":
         if not self.clusters:
             raise ValueError(NO_UPSTREAM)
-        data = self.model_dump()
-        clashes = [*find_unreachable_tenants(data), *find_clashes(data)]
+        clashes = find_clashes(self.model_dump())
         if clashes:
             raise ValueError("; ".join(clash.text for clash in clashes))
         return self
@@ -89,5 +88,5 @@ class Config(Section):
     def credentials(self) -> Iterator[tuple[Tenant, Credential]]:
         """Yield every credential with the tenant it belongs to."""
         for tenant in self.tenants:
-            for credential in tenant.credentials:
+            for credential in tenant.auth.credentials:
                 yield tenant, credential

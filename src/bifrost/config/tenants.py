@@ -69,6 +69,10 @@ class Auth(Section):
         return self
 
 
+NOBODY = Auth.model_construct()
+"""Of a tenant whose clients are known by where they connect."""
+
+
 class Prefixes(Section):
     """What the tenant's physical names begin with, in place of `__vt_` and its name."""
 
@@ -107,16 +111,6 @@ class Tenant(Section):
     """Whether the tenant may delete its topics. Default false, because deletion cannot be undone: the answer
     is then TOPIC_AUTHORIZATION_FAILED."""
 
-    auth: Auth | None = Field(default=None, examples=["{ credentials: [...] }"])
-    """Who belongs to the tenant. Default: the key is absent, and all clients of the listener set that names the tenant
-    do, which has `security_protocol` PLAINTEXT or SSL. Required where there is none."""
-
-    @property
-    def credentials(self) -> tuple[Credential, ...]:
-        """The users with a password."""
-        return () if self.auth is None else self.auth.credentials
-
-    @property
-    def principals(self) -> tuple[str, ...]:
-        """The principals that others vouch for."""
-        return () if self.auth is None else self.auth.principals
+    auth: Auth = Field(default=NOBODY, examples=["{ credentials: [...] }"])
+    """The users that belong to the tenant. Default: none; then a listener set has to be the tenant's own (its key
+    `tenant`, with `security_protocol` `PLAINTEXT` or `SSL`), where nobody is asked who he is."""

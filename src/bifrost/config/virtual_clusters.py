@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bifrost.config.camel_case import camel_keys
-from bifrost.config.clashes import Loc
+from bifrost.config.clashes import MAX_LISTENER_SETS, Loc
 from bifrost.config.listener_sets import ListenerSet, PortRange
 from bifrost.config.model import Proxy
 from bifrost.config.resource import Resource
@@ -75,8 +75,11 @@ class VirtualClusters(Translation):
         kinds = [(resource, self._read_head(resource)) for resource in resources]
         clusters = [resource for resource, kind in kinds if kind == VIRTUAL_CLUSTER]
         proxy = self._read_gateway([resource for resource, kind in kinds if kind == GATEWAY])
-        for resource in clusters:
+        for resource in clusters[:MAX_LISTENER_SETS]:
             self._read_cluster(resource)
+        for resource in clusters[MAX_LISTENER_SETS:][:1]:
+            text = f": {len(clusters)} are a {VIRTUAL_CLUSTER}, one gateway takes {MAX_LISTENER_SETS}: run another"
+            self.tell(resource, ("kind",), text)
         if not clusters:
             self._refuse_none(resources[0], is_known=all(kind for _, kind in kinds))
         self.data = {
@@ -194,9 +197,8 @@ class VirtualClusters(Translation):
                 resource, ("spec", "auth"), f" is of no use with {protocol}: remove it, or securityProtocol"
             )
         elif protocol in ("SASL_PLAINTEXT", "SASL_SSL") and "auth" not in spec:
-            self.tell(
-                resource, ("spec", "auth"), f" is missing: with {protocol} it says who belongs to the tenant"
-            )
+            text = f" is missing: with {protocol} it says who belongs to the tenant"
+            self.tell(resource, ("spec", "auth"), text, spoils=("tenants", to[-1], "auth"))
         return {**copied, "port_range": ports}
 
     def _broker_ports(self, resource: Resource, ports_to: Loc, port: object) -> dict[str, object]:
@@ -228,8 +230,6 @@ class VirtualClusters(Translation):
         if isinstance(spec, dict) and "auth" in spec:
             auth = {"auth": spec["auth"]}
             tenant |= self.copy_fields(resource, ("spec",), to, auth, Tenant, {"auth": "auth"})
-        else:
-            self.unreported.add((*to, "auth"))  # Whether it is missing depends on the protocol.
         return tenant
 
     def _read_targets(self) -> list[dict[str, object]]:

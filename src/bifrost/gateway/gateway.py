@@ -270,5 +270,5 @@ def _accounts(config: Config, key: bytes) -> Accounts:
         )
         for tenant, credential in config.credentials()
     ]
-    principals = [Account(one, tenant.name) for tenant in config.tenants for one in tenant.principals]
+    principals = [Account(one, tenant.name) for tenant in config.tenants for one in tenant.auth.principals]
     return Accounts([*accounts, *principals], key=key)
