@@ -154,3 +154,28 @@ def test_upstreams_that_share_a_broker_are_one_cluster(data: dict[str, Any]) -> 
 
 def test_upstreams_of_other_brokers_keep_tenants_apart() -> None:
     assert find_clashes(on_upstreams(["a:1"], ["a:2"], ["b:1"], names=("u0", "u1"))) == []
+
+
+@pytest.mark.parametrize(
+    ("listener_set", "auth", "reported"),
+    [
+        ({}, None, [0, 1]),
+        ({"security_protocol": "PLAINTEXT", "tenant": "a"}, None, [1]),
+        ({"security_protocol": "SSL", "tenant": "b"}, None, [0]),
+        ({"security_protocol": "SASL_SSL", "tenant": "b"}, None, [0, 1]),
+        ({"security_protocol": "SSL"}, None, [0, 1]),
+        ({}, {"credentials": [{"username": "x"}]}, [1]),
+        ({}, {"principals": ["x"]}, [1]),
+        ({}, {"credentials": (), "principals": ()}, [0, 1]),
+    ],
+)
+def test_a_tenant_that_nobody_can_be_is_reported(
+    listener_set: dict[str, Any], auth: object, reported: list[int]
+) -> None:
+    data = tenants("a", "b") | {"proxy": {"listener_sets": [listener_set]}}
+    if auth is not None:
+        data["tenants"][0]["auth"] = auth
+
+    assert [clash.loc for clash in find_clashes(data)] == [("tenants", index, "auth") for index in reported]
+    bad = [("proxy", "listener_sets", 0, "tenant")]
+    assert find_clashes(data, bad) == []
