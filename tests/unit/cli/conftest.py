@@ -38,7 +38,7 @@ class FakeGateway(ModuleType):
         self.ends_with: int | BaseException = 0
 
     def run(self, config: Config, path: Path) -> int:
-        assert path.is_file()
+        assert path.exists()
         self.configs.append(config)
         structlog.get_logger().info("ready", tenants=len(config.tenants), detail="one line")
         if isinstance(self.ends_with, BaseException):

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bifrost.cli.main import app
+from support.virtual_cluster_texts import FILTERS, PROD
 
 from .conftest import FakeGateway
 
@@ -57,6 +58,35 @@ def test_what_it_says_of_a_mistake_is_what_run_says(gateway: FakeGateway, config
 
     assert checked == (run.exit_code, run.stdout, run.stderr)
     assert gateway.configs == []
+
+
+def test_a_folder_of_virtual_clusters_is_checked_and_run_like_a_file(
+    gateway: FakeGateway, tmp_path: Path
+) -> None:
+    (tmp_path / "a.yaml").write_text(PROD)
+    other = PROD.replace("tenant-a-prod", "tenant-b").replace("t1-", "t2-").replace("9093", "9193")
+    (tmp_path / "b.yaml").write_text(other)
+
+    checked = check("--config", tmp_path)
+    run = CliRunner().invoke(app, ["run", "--config", str(tmp_path)])
+
+    assert checked == (0, f"{tmp_path}: ok: 2 listener sets, 1 upstream, 2 tenants, 0 credentials\n", "")
+    assert run.exit_code == 0
+    assert [[tenant.name for tenant in one.tenants] for one in gateway.configs] == [
+        ["tenant-a-prod", "tenant-b"]
+    ]
+
+
+def test_filters_are_named_and_the_rest_would_do(tmp_path: Path) -> None:
+    file = tmp_path / "tenant-a-prod.yaml"
+    file.write_text(PROD + FILTERS)
+
+    assert check("--config", file) == (
+        2,
+        "",
+        f"{file}:24: filter SchemaValidator is not built yet: remove it\n"
+        f"{file}:28: filter EnvelopeEncryption is not built yet: remove it\n",
+    )
 
 
 def test_a_missing_configuration_is_one_line(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bifrost.config.clashes import MAX_LISTENER_SETS
 from bifrost.config.load import load
 from bifrost.config.tenants import Prefixes
 from bifrost.config.verifiers import Mechanism, ScramVerifier
@@ -80,6 +81,18 @@ def test_the_line_is_that_of_the_right_document(problems: Problems) -> None:
     told = problems(text=f"{PROD}---\n{second().replace('gateway.corp.net', 'x y')}")
 
     assert told == ["a.yaml:31: spec.listener.advertisedHost: 'x y' is no host name and no IP address"]
+
+
+def test_there_are_no_more_than_one_gateway_takes(problems: Problems) -> None:
+    names = [f"tenant-{index}" for index in range(MAX_LISTENER_SETS + 2)]
+    documents = [
+        PROD.replace("tenant-a-prod", name).replace("t1-", f"{name}.").replace("9093", str(2000 + 20 * index))
+        for index, name in enumerate(names)
+    ]
+
+    assert problems(text="---\n".join(documents)) == [
+        f"a.yaml:{64 * 21 + 2}: kind: 66 are a KafkaVirtualCluster, one gateway takes 64: run another"
+    ]
 
 
 # -- the gateway's own settings
