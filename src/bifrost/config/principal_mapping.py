@@ -21,6 +21,7 @@ MAX_RULES = 100
 
 _RULE = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)", re.DOTALL)
 _DEFAULT = "DEFAULT"
+_DIGITS = frozenset("0123456789")
 _LINE_BREAK = re.compile("[\n\r\u0085\u2028\u2029]")
 
 
@@ -36,13 +37,23 @@ class _Rule:
         """Return what becomes of a name, None when it does not match."""
         if self._pattern.fullmatch(name) is None:
             return None
-        principal = self._pattern.sub(self._replace, name)
+        principal = self._replaced(name)
         if self._case:
             return principal.lower() if self._case == "L" else principal.upper()
         return principal
 
-    def _replace(self, match: re.Match[str]) -> str:
-        return "".join(part if isinstance(part, str) else match[part] or "" for part in self._parts)
+    def _replaced(self, name: str) -> str:
+        """Replace as Java's Matcher.replaceAll, which goes on behind an empty match one character later."""
+        parts, copied, start = [], 0, 0
+        while start <= len(name):
+            found = self._pattern.search(name, start)
+            if found is None:
+                break
+            parts.append(name[copied : found.start()])
+            parts += [part if isinstance(part, str) else found[part] or "" for part in self._parts]
+            copied = found.end()
+            start = copied + (copied == found.start())
+        return "".join(parts) + name[copied:]
 
 
 class PrincipalMapping:
@@ -109,7 +120,7 @@ def _skip_spaces(text: str, start: int) -> int:
 def _read_replacement(text: str, groups: int) -> list[str | int]:
     """Return literal texts and numbers of groups, read as Java's Matcher.replaceAll does.
 
-    A reference to a group that there is not stands for itself if there are any groups, as Kafka has it.
+    A number of a group that there is not is refused, though Kafka takes one of them, not two, for itself.
     """
     parts: list[str | int] = []
     position = 0
@@ -117,29 +128,29 @@ def _read_replacement(text: str, groups: int) -> list[str | int]:
         char = text[position]
         position += 1
         if char == "\\":
+            if text[position] == "$" and groups and text[position + 1 : position + 2] in _DIGITS:
+                _read_reference(text, position + 1, groups)  # Kafka looks for numbers behind \$ as well.
             parts.append(text[position])  # There is one: the grammar reads them in pairs.
             position += 1
         elif char != "$":
             parts.append(char)
         else:
             number, position = _read_reference(text, position, groups)
-            parts.append(f"${text[position - 1]}" if number is None else number)
+            parts.append(number)
     return parts
 
 
-def _read_reference(text: str, start: int, groups: int) -> tuple[int | None, int]:
-    """Return the group that the digits at `start` name, None for one that there is not, and where they end."""
-    if start >= len(text) or text[start] not in "0123456789":
+def _read_reference(text: str, start: int, groups: int) -> tuple[int, int]:
+    """Return the group that the digits at `start` name, and where they end: at the last that still names one."""
+    if start >= len(text) or text[start] not in _DIGITS:
         raise ValueError(
             "a $ in the replacement is followed by the number of a group; write \\$ for the sign itself"
         )
     number = int(text[start])
     if number > groups:
-        if not groups:
-            raise ValueError(f"the replacement has ${number}, but the pattern has no group (...)")
-        return None, start + 1
+        raise ValueError(f"the replacement has ${number}, but the pattern has {groups or 'no'} groups (...)")
     end = start + 1
-    while end < len(text) and text[end] in "0123456789" and number * 10 + int(text[end]) <= groups:
+    while end < len(text) and text[end] in _DIGITS and number * 10 + int(text[end]) <= groups:
         number = number * 10 + int(text[end])
         end += 1
     return number, end

@@ -18,8 +18,8 @@ MAX_NAME_LENGTH = 512
 that certificates usually have come to 300 at most."""
 
 _SEQUENCE, _SET, _OBJECT_IDENTIFIER, _VERSION = 0x30, 0x31, 0x06, 0xA0
-_STRINGS = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E})
-"""UTF8String, PrintableString, T61String, IA5String, GeneralString, UniversalString, BMPString."""
+_STRINGS = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E})
+"""UTF8String, PrintableString, T61String, IA5String, GeneralString, BMPString."""
 
 _KEYWORDS = {
     "2.5.4.3": "CN",
