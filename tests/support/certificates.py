@@ -15,6 +15,7 @@ from typing import Self
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 DAY = datetime.timedelta(days=1)
@@ -67,6 +68,16 @@ class Files:
 
     certificate: Path
     key: Path
+
+    def write_store(self, password: str) -> Path:
+        """Write both as Java's older clients take them (kafka-clients 2.8 reads no such key in PEM)."""
+        key = serialization.load_pem_private_key(self.key.read_bytes(), None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        first, *issuers = x509.load_pem_x509_certificates(self.certificate.read_bytes())
+        encryption = serialization.BestAvailableEncryption(password.encode())
+        store = self.key.with_suffix(".p12")
+        store.write_bytes(pkcs12.serialize_key_and_certificates(b"me", key, first, issuers, encryption))
+        return store
 
 
 class Authority:

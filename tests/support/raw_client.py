@@ -7,6 +7,7 @@ opinions, no retries and no metadata.
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -52,6 +53,8 @@ class RawClient:
         client_id: str = "raw",
         timeout_s: float = DEFAULT_TIMEOUT_S,
         never_receives: Sequence[bytes] = (),
+        context: ssl.SSLContext | None = None,
+        greeting: bytes = b"",
     ) -> None:
         """Connect, and say nothing yet.
 
@@ -60,13 +63,23 @@ class RawClient:
             client_id: in the header of every request.
             timeout_s: for every read.
             never_receives: bytes that must stand in no answer.
+            context: to speak TLS by.
+            greeting: what is sent before all else, TLS too.
         """
         self.endpoint = endpoint
         self.client_id = client_id
         self._never_receives = tuple(never_receives)
         self.socket = socket.create_connection((endpoint.host, endpoint.port), timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        host, port = self.socket.getsockname()
+        if greeting:
+            self.socket.sendall(greeting)
+        if context is not None:
+            try:
+                self.socket = context.wrap_socket(self.socket, server_hostname=endpoint.host)
+            except BaseException:
+                self.socket.close()
+                raise
+        host, port = self.socket.getsockname()[:2]
         self.address = f"{host}:{port}"
         """This end of the connection, as the other end's log names it."""
         self._correlation_id = 0

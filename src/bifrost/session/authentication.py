@@ -208,15 +208,23 @@ def answer_here(
     if header.api_key == ApiKey.API_VERSIONS:
         return answer_api_versions(plans, offered, header, frame)
     plan = plans.plan_for(header.api_key, header.api_version)
-    if plan is not None and header.api_key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):
-        is_handshake = header.api_key == ApiKey.SASL_HANDSHAKE
-        response: type[Message] = SaslHandshakeResponse if is_handshake else SaslAuthenticateResponse
-        return encode_answer(header.correlation_id, plan, response(error_code=ErrorCode.ILLEGAL_SASL_STATE))
+    if plan is not None and header.api_key in _OUT_OF_ORDER:
+        return encode_answer(header.correlation_id, plan, _OUT_OF_ORDER[header.api_key])
     refusal = build_refusal(header.api_key, header.api_version, header.correlation_id)
     if refusal is None:
         detail = f"{api_name(header.api_key)} v{header.api_version} is not served"
         raise SessionEnded(CloseReason.UNSUPPORTED, detail)
     return refusal
+
+
+_OUT_OF_ORDER: dict[int, Message] = {
+    ApiKey.SASL_HANDSHAKE: SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE),
+    ApiKey.SASL_AUTHENTICATE: SaslAuthenticateResponse(
+        error_code=ErrorCode.ILLEGAL_SASL_STATE,
+        error_message="SaslAuthenticate request received after successful authentication",
+    ),
+}
+"""What KafkaApis answers SASL with, on a listener without it as on one where the client has authenticated."""
 
 
 def encode_answer(correlation_id: int, plan: Plan, response: Message) -> bytes:

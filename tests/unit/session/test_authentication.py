@@ -202,6 +202,9 @@ def test_an_unknown_version_of_api_versions_is_answered_in_the_oldest(
     assert book << to_client(stage.versions.unsupported_version_response(), version=0)
 
 
+OUT_OF_ORDER = "SaslAuthenticate request received after successful authentication"
+
+
 def test_sasl_after_authentication_is_out_of_order(stage: Stage) -> None:
     error = ErrorCode.ILLEGAL_SASL_STATE
     assert (
@@ -209,7 +212,7 @@ def test_sasl_after_authentication_is_out_of_order(stage: Stage) -> None:
         >> client_sends(handshake(), 1)
         << to_client(messages.SaslHandshakeResponse(error_code=error))
         >> client_sends(authenticate(plain_token("globex")), 2)
-        << to_client(messages.SaslAuthenticateResponse(error_code=error))
+        << to_client(messages.SaslAuthenticateResponse(error_code=error, error_message=OUT_OF_ORDER))
         >> client_sends(metadata("orders"))
         << to_broker(metadata("__vt_acme_orders"))
     )

@@ -251,7 +251,12 @@ def test_a_token_without_a_handshake_is_out_of_order(stage: Stage) -> None:
     assert (
         book
         >> client_sends(authenticate(plain_token("acme")), 2)
-        << to_client(messages.SaslAuthenticateResponse(error_code=OUT_OF_ORDER))
+        << to_client(
+            messages.SaslAuthenticateResponse(
+                error_code=OUT_OF_ORDER,
+                error_message="SaslAuthenticate request received after successful authentication",
+            )
+        )
     )
     assert works(book)
 
