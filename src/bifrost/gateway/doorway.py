@@ -19,7 +19,7 @@ from bifrost.gateway.arrival import Arrival
 from bifrost.gateway.client_connection import CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, log_end
 from bifrost.gateway.server_tls import TlsFailure, feed, shake_hands
 from bifrost.session.accounts import AuthenticationFailed
-from bifrost.session.close_reason import CloseReason
+from bifrost.session.close_reason import NOT_LET_IN, CloseReason
 from bifrost.session.proxy_header import (
     HEAD_BYTES,
     MAX_REST_BYTES,
@@ -37,10 +37,6 @@ if TYPE_CHECKING:
     from bifrost.gateway.gateway import Gateway
 
 log = structlog.get_logger()
-
-_FAILED_AUTHENTICATION = frozenset(
-    {CloseReason.AUTHENTICATION_FAILED, CloseReason.CLIENT_CERTIFICATE_REFUSED}
-)
 
 
 class Doorway(asyncio.BufferedProtocol):
@@ -208,7 +204,7 @@ class Doorway(asyncio.BufferedProtocol):
             self._task.cancel()
         log_end(reason, self._peer, None, detail)
         self._gateway.count_end(reason)
-        if reason in _FAILED_AUTHENTICATION:
+        if reason in NOT_LET_IN:
             self._gateway.failed_authentications.note(self._address, self._gateway.shared.sasl.now_ms())
         transport = self._transport
         if transport is None:

@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from bifrost.gateway.pauses import SIDES
 from bifrost.gateway.reloader import Outcome, Reloader
-from bifrost.session.close_reason import CloseReason
+from bifrost.session.close_reason import NOT_LET_IN, CloseReason
 from bifrost.wire.engine import DURATION_BOUNDS_S, Traffic, spare_bytes
 from bifrost.wire.schema import request_schema
 
@@ -103,9 +103,9 @@ class Metrics(Collector):
         )
         for tenant, count in tuple(gateway.authenticated.items()):
             authenticated.add_metric([tenant, "success"], count)
-        for reason in (CloseReason.AUTHENTICATION_FAILED, CloseReason.AUTHENTICATION_TIMEOUT):
-            outcome = reason.value.removeprefix("authentication_")
-            authenticated.add_metric(["", outcome], gateway.ends[reason])
+        failed = sum(gateway.ends[reason] for reason in NOT_LET_IN)
+        authenticated.add_metric(["", "failed"], failed)
+        authenticated.add_metric(["", "timeout"], gateway.ends[CloseReason.AUTHENTICATION_TIMEOUT])
         yield authenticated
         ended = CounterMetricFamily(
             "kafka_proxy_connections_ended",

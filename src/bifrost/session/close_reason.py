@@ -46,6 +46,10 @@ class CloseReason(StrEnum):
     """The gateway stops, and did not wait any longer."""
 
 
+NOT_LET_IN = frozenset({CloseReason.AUTHENTICATION_FAILED, CloseReason.CLIENT_CERTIFICATE_REFUSED})
+"""The client said who it is, or did not where it must, and was not believed: what may be guessing."""
+
+
 class SessionEnded(Exception):
     """The connection is to be closed, after what stands in `to_client` is written."""
 

@@ -29,8 +29,9 @@ def recognise_stranger(
         )
     if first_bytes[:4] in _HTTP_METHODS:
         return CloseReason.HTTP, "the client speaks HTTP to a Kafka port"
-    is_signature = len(first_bytes) >= 4 and SIGNATURE.startswith(first_bytes[: len(SIGNATURE)])
-    if first_bytes.startswith(TEXT_START) or is_signature:
+    if len(first_bytes) >= 4 and any(
+        one.startswith(first_bytes[: len(one)]) for one in (SIGNATURE, TEXT_START)
+    ):
         return CloseReason.BAD_PROXY_HEADER, (
             "a load balancer sends the PROXY protocol to a port without it: turn it off there, or set proxy_protocol"
         )
