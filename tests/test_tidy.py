@@ -25,6 +25,7 @@ BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "mana
 WITHOUT_TWIN = {
     "__main__.py": "two lines; tests/unit/cli/test_main.py runs it",
     "config/resource.py": "one document and its places: tests/unit/config/test_virtual_clusters.py",
+    "config/security_protocol.py": "an enum: tests/unit/config/test_listener_sets.py",
     "config/section.py": "one setting of pydantic: tests/unit/config/test_model.py",
     "config/source.py": "places of the flat dialect: tests/unit/config/test_load.py",
     "config/tenants.py": "fields: tests/unit/config/test_model.py",

@@ -11,7 +11,16 @@ from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
-from bifrost.config import limits, listener_sets, model, server_tls, tenants, upstream
+from bifrost.config import (
+    client_tls,
+    limits,
+    listener_sets,
+    model,
+    server_tls,
+    tenants,
+    upstream,
+    upstream_sasl,
+)
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.section import Section
 
@@ -55,7 +64,7 @@ says which credential to choose.
 ```yaml
 """
 
-MODULES = (model, listener_sets, server_tls, limits, upstream, tenants)
+MODULES = (model, listener_sets, server_tls, limits, upstream, client_tls, upstream_sasl, tenants)
 """Where the sections of the file are, in any order."""
 
 KINDS = {
@@ -77,7 +86,10 @@ KINDS = {
     "Text": "text",
     "Text | None": "text",
     "TlsVersion": "`TLSv1.2` or `TLSv1.3`",
+    "HttpUrl | None": "URL, `http://` or `https://`",
+    "UpstreamMechanism": "text",
     "Username": "text",
+    "Username | None": "text",
     "tuple[BrokerAddress, ...]": "list of `host:port`",
     "tuple[Mechanism, ...] | None": "list of texts",
     "tuple[TopicName, ...] | None": "list of texts",
@@ -94,15 +106,23 @@ def page() -> str:
         node.name: node
         for module in MODULES
         for node in ast.parse(inspect.getsource(module)).body
-        if isinstance(node, ast.ClassDef)
+        if isinstance(node, ast.ClassDef) and issubclass(getattr(module, node.name), Section)
     }
-    sections = _sections("Config", "", classes)
+    sections = _sections("Config", "", classes, {})
     return HEAD + without_comments + "```\n\n" + "\n\n".join(sections) + "\n"
 
 
-def _sections(name: str, path: str, classes: dict[str, ast.ClassDef]) -> list[str]:
-    """Return a section of the page for this class and for each that its fields hold, in the order of the file."""
+def _sections(name: str, path: str, classes: dict[str, ast.ClassDef], told: dict[str, str]) -> list[str]:
+    """Return a section of the page for this class and for each that its fields hold, in the order of the file.
+
+    Args:
+        name: of the class.
+        path: where it stands in the file.
+        classes: all that there are.
+        told: where each class is told of already; the same section in another place is not told of again.
+    """
     node = classes[name]
+    told[name] = path
     lines = [f"## {path or 'The file'}", "", _flat(ast.get_docstring(node) or "", keep_paragraphs=True)]
     inner = []
     for field, annotation, text in _fields(node):
@@ -111,7 +131,10 @@ def _sections(name: str, path: str, classes: dict[str, ast.ClassDef]) -> list[st
         if held:
             here = f"{path}.{field}".removeprefix(".")
             below = here + ("[]" if annotation.startswith("tuple") else "")
-            inner += _sections(held, below, classes)
+            if held in told:
+                below = told[held]
+            else:
+                inner += _sections(held, below, classes, told)
             kind = "list of sections" if below.endswith("[]") else "section"
             kind = f"{kind}, [{below}](#{re.sub('[^a-z_]', '', below)})"
         elif field in READ_FROM_FILES:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH, NameTemplate, fold
+from bifrost.config.upstream_security import security_misfits
 
 Loc = tuple[str | int, ...]
 """Where a value stands: keys and indexes from the root."""
@@ -51,6 +52,7 @@ def find_clashes(data: object, bad: Collection[Loc] = ()) -> list[Clash]:
         *_unreachable_tenants(tree),
         *_topic_clashes(tree),
         *_repeated(tree, list(_username_locs(tree)), why="the name decides the tenant"),
+        *(Clash(loc, text) for loc, text in security_misfits(tree)),
     ]
 
 

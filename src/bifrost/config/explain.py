@@ -1,7 +1,7 @@
 """What the model says of a file, in words for the one who wrote it.
 
 Pydantic finds what is wrong; this says where in the file's own terms, what was found and what to write
-instead. Values under `credentials` are never repeated, whatever they are.
+instead. Values under `credentials`, `sasl` and `upstream_sasl` are never repeated, whatever they are.
 """
 
 import re
@@ -23,6 +23,9 @@ _EXPECTED = {
     "tuple_type": "a list",
     "model_type": "a mapping of keys to values",
 }
+
+_SECRETIVE = frozenset({"credentials", "sasl", "upstream_sasl"})
+"""Keys below which a password may have strayed into the file."""
 
 
 def explain(error: ValidationError, data: object, model: type[BaseModel]) -> Iterator[tuple[Loc, str]]:
@@ -103,7 +106,7 @@ def unknown_key_text(loc: Loc, known: Mapping[str, str]) -> str:
     close = get_close_matches(plain, sorted(known), n=1)
     if close:
         return f"{where}: unknown key; did you mean {known[close[0]]}?"
-    if "credentials" in loc[:-1]:
+    if not _SECRETIVE.isdisjoint(loc[:-1]):
         # In `{ username: acme, hunter2 }` the key is the password.
         where = show_loc(loc[:-1])
     return f"{where}: unknown key; known here: {', '.join(sorted(known.values()))}"
@@ -150,7 +153,7 @@ def _found(loc: Loc, data: object) -> str:
         return "a mapping"
     if isinstance(value, list):
         return "a list"
-    if "credentials" in loc:
+    if not _SECRETIVE.isdisjoint(loc):
         return "a text" if isinstance(value, str) else "something else"
     if isinstance(value, bool):
         return f"the truth value {str(value).lower()} (YAML reads yes, no, on and off as one)"

@@ -6,28 +6,10 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, model_validator
 
 from bifrost.config.section import Section
+from bifrost.config.security_protocol import SecurityProtocol
 from bifrost.config.server_tls import ClientAuth, ServerTls
 from bifrost.config.values import AdvertisedHost, Count, Host, Name, Port
 from bifrost.config.verifiers import Mechanism
-
-
-class SecurityProtocol(StrEnum):
-    """How a listener set protects what crosses the network and learns who a client is, in Kafka's words."""
-
-    PLAINTEXT = "PLAINTEXT"
-    SSL = "SSL"
-    SASL_PLAINTEXT = "SASL_PLAINTEXT"
-    SASL_SSL = "SASL_SSL"
-
-    @property
-    def has_tls(self) -> bool:
-        """Whether connections are encrypted."""
-        return self in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
-
-    @property
-    def has_sasl(self) -> bool:
-        """Whether clients say who they are by SASL."""
-        return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
 
 
 class ProxyProtocol(StrEnum):

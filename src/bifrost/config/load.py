@@ -22,6 +22,7 @@ from bifrost.config.secrets import READ_FROM_FILES, Secret
 from bifrost.config.source import Place, Source
 from bifrost.config.source_files import read_source
 from bifrost.config.tls_files import check_tls_files
+from bifrost.config.upstream_files import UnusableFile, lacks_gssapi, named_files, secured_sections
 from bifrost.config.verifiers import (
     MIN_ITERATIONS,
     NEW_SALT_BYTES,
@@ -69,7 +70,9 @@ def _check(source: Source) -> tuple[Config | None, list[tuple[Place, str]]]:
 
     for loc in _remove_empty(data, ()):
         report(loc, f"{show_loc(loc)} has no value: write one, or remove the line")
-    for loc, text in (*_read_secrets(data, source.folder), *check_tls_files(data, source.folder)):
+    secrets = _read_secrets(data, source.folder)
+    upstream = _read_upstream_files(data, source.folder)
+    for loc, text in (*secrets, *check_tls_files(data, source.folder), *upstream):
         report(loc, text)
     config = None
     try:
@@ -145,6 +148,34 @@ def _read_secrets(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, 
             except UnreadableError as error:
                 hint = path_hint(name, path)
                 yield (*loc, key), f"{show_loc((*loc, key))}: {what} {path}: {error}{hint}"
+
+
+def _read_upstream_files(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:
+    """Put secrets and paths beside or in place of the files that secure connections to brokers; yield what is wrong."""
+    for at, section, is_tls in secured_sections(data):
+        for stray in sorted(READ_FROM_FILES & section.keys()):
+            yield (
+                (*at, stray),
+                f"{show_loc((*at, stray))}: {STRAY_HINT.replace('password_file', f'{stray}_file')}",
+            )
+            del section[stray]
+        if lacks_gssapi(section):
+            text = (
+                "GSSAPI needs the library gssapi, which is not installed: pip install 'bifrost-kafka[gssapi]'"
+            )
+            yield (*at, "mechanism"), f"{show_loc((*at, 'mechanism'))}: {text}"
+        for file in named_files(at, section, is_tls=is_tls):
+            path = folder / str(section[file.key])
+            try:
+                content = read_regular_file(path, file.max_bytes)
+                if file.is_secret:
+                    file.keep_secret(_read_password(content))
+                else:
+                    file.keep_path(content, str(path))
+            except (UnreadableError, UnusableFile) as error:
+                is_here = Path(str(section[file.key])).is_absolute() or path.exists()
+                hint = "" if is_here else "; a relative path starts at the folder of this file"
+                yield file.loc, f"{show_loc(file.loc)}: {file.what} {path}: {error}{hint}"
 
 
 def _unusable_mechanisms(config: Config) -> Iterator[tuple[Loc, str]]:

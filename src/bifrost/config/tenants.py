@@ -4,6 +4,7 @@ from pydantic import Field, model_validator
 
 from bifrost.config.secrets import Secret
 from bifrost.config.section import Section
+from bifrost.config.upstream_sasl import UpstreamSasl
 from bifrost.config.values import Flag, Name, NamespacePath, Prefix, Text, TopicName, Username
 from bifrost.config.verifiers import ScramVerifier
 
@@ -34,6 +35,11 @@ class Credential(Section):
     """What the user sees of its tenant: tiers with `:` between, such as `analytics:eu` (KIP-37). Its topic `orders` is
     then what users of the whole tenant call `analytics.eu.orders`; so with its groups and transactional IDs. Default:
     the key is absent, and the user sees all of its tenant."""
+
+    upstream_sasl: UpstreamSasl | None = None
+    """The user's own account at the brokers, where the broker is to know one user from another; its keys are those of
+    `upstream.sasl`. Only with a `security_protocol` with SASL. Default: the tenant's `upstream_sasl`, or else
+    `upstream.sasl`."""
 
     password: Secret | None = Field(default=None, repr=False)
     """The password. Not a key of the file: the loader reads it from `password_file`."""
@@ -110,6 +116,11 @@ class Tenant(Section):
     allow_topic_deletion: Flag = False
     """Whether the tenant may delete its topics. Default false, because deletion cannot be undone: the answer
     is then TOPIC_AUTHORIZATION_FAILED."""
+
+    upstream_sasl: UpstreamSasl | None = None
+    """The tenant's own account at the brokers, so that they see whose a connection is and their ACLs and quotas hold
+    for it; its keys are those of `upstream.sasl`. Only with a `security_protocol` with SASL. Default:
+    `upstream.sasl`."""
 
     auth: Auth = Field(default=NOBODY, examples=["{ credentials: [...] }"])
     """The users that belong to the tenant. Default: none; then a listener set has to be the tenant's own (its key

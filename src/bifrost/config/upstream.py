@@ -3,7 +3,10 @@
 from pydantic import Field
 
 from bifrost.config.clashes import DEFAULT_UPSTREAM
+from bifrost.config.client_tls import ClientTls
 from bifrost.config.section import Section
+from bifrost.config.security_protocol import SecurityProtocol
+from bifrost.config.upstream_sasl import UpstreamSasl
 from bifrost.config.values import BrokerAddress, Name
 
 
@@ -19,3 +22,16 @@ class Upstream(Section):
     )
     """Brokers to ask first, each `host:port`, 1 to 64; all others are discovered. Name at least two, so that
     one may be down when the gateway starts. Required."""
+
+    security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    """How the gateway connects to the brokers: `PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`, that of the
+    listener behind the `bootstrap` addresses. Independent of how clients connect to the gateway. Default `PLAINTEXT`,
+    as Kafka's clients."""
+
+    tls: ClientTls | None = None
+    """TLS towards the brokers; only with SSL and SASL_SSL. Default: the brokers' certificates must be signed by whom
+    the system trusts, and none is shown to them."""
+
+    sasl: UpstreamSasl | None = None
+    """As whom the gateway authenticates at the brokers, for its own requests and for those of tenants that have no
+    `upstream_sasl`. Required with SASL_PLAINTEXT and SASL_SSL, and only allowed there. Default: nobody."""

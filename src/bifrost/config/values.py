@@ -18,6 +18,9 @@ _NAME = re.compile(r"[a-zA-Z0-9._-]+")
 _NAMESPACE = re.compile(r"[a-zA-Z0-9_-]+(:[a-zA-Z0-9_-]+)*")
 """Without a dot, which separates the tiers in a physical name."""
 _HOST = re.compile(r"[a-zA-Z0-9_]([a-zA-Z0-9_.-]*[a-zA-Z0-9_.])?")
+_HTTP_URL = re.compile(
+    r"https?://(?P<authority>(?P<host>\[[0-9a-fA-F:.]+\]|[^:/?#\[\]]+)(:(?P<port>[0-9]{1,5}))?)([/?][\x21-\x22\x24-\x7e]*)?"
+)
 _MAX_HOST_LENGTH = 253  # RFC 1035, section 2.3.4, as text
 _WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - recognised, not bound
 
@@ -118,12 +121,23 @@ def _check_username(name: str) -> str:
     return name
 
 
+def _check_http_url(url: str) -> str:
+    match = _HTTP_URL.fullmatch(url)
+    if match is None or "@" in match["authority"]:
+        raise ValueError("expected a URL, http:// or https://, without user, password or fragment")
+    if match["port"] and not 1 <= int(match["port"]) <= 65535:
+        raise ValueError(f"port {match['port']} is not between 1 and 65535")
+    _check_host(match["host"].removeprefix("[").removesuffix("]"))
+    return url
+
+
 Flag = StrictBool
 Text = Annotated[StrictStr, Field(min_length=1)]
 Count = StrictInt
 Port = Annotated[StrictInt, Field(ge=1, le=65535)]
 Host = Annotated[Text, AfterValidator(_check_host)]
 AdvertisedHost = Annotated[Text, AfterValidator(_check_advertised_host)]
+HttpUrl = Annotated[Text, AfterValidator(_check_http_url)]
 Name = Annotated[
     StrictStr, Field(min_length=1, max_length=MAX_TENANT_NAME_LENGTH), AfterValidator(_check_name)
 ]

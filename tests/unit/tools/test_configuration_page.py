@@ -23,19 +23,40 @@ EXAMPLES = ROOT / "examples"
 def sections(
     model: type[BaseModel] = Config, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, type[BaseModel]]]:
-    yield ".".join(path), model
-    for field in model.model_fields:
-        held = section_at(model, (field,))
-        if held:
-            yield from sections(held, (*path, field))
+    """Yield every section once, where it first stands in the file."""
+    told: set[type[BaseModel]] = set()
+
+    def below(model: type[BaseModel], path: tuple[str, ...]) -> Iterator[tuple[str, type[BaseModel]]]:
+        told.add(model)
+        yield ".".join(path), model
+        for field in model.model_fields:
+            held = section_at(model, (field,))
+            if held and held not in told:
+                yield from below(held, (*path, field))
+
+    yield from below(model, path)
+
+
+CONTENTS = {
+    "ca_file": "-----BEGIN CERTIFICATE-----",
+    "certificate_file": "-----BEGIN CERTIFICATE-----",
+    "key_file": "-----BEGIN PRIVATE KEY-----",
+    "keytab_file": "\x05",
+    "password_file": "x",
+    "client_secret_file": "x",
+    "token_file": "x",
+}
+"""What is written into each kind of file, by the end of its key."""
 
 
 def load_example(name: str, folder: Path) -> Config:
     """Load an example with a password in every file it names, and a certificate."""
     text = (EXAMPLES / name).read_text().replace("/run/secrets/globex", "secrets/globex")
     (folder / "secrets").mkdir()
-    for password_file in re.findall(r'password_file: "(.*?)"', text):
-        (folder / password_file).write_text("x")
+    for end, content in CONTENTS.items():
+        for file in re.findall(rf'{end}: "(.*?)"', text):
+            (folder / file).parent.mkdir(exist_ok=True)
+            (folder / file).write_text(content)
     for scram_file in re.findall(r'scram_file: "(.*?)"', text):
         lines = [ScramVerifier.derive(one, b"x", bytes(16), 4096).to_line() for one in SCRAM_HASHES]
         (folder / scram_file).write_text("\n".join(lines))
@@ -90,7 +111,11 @@ def test_the_page_shows_the_file_that_users_write(tmp_path: Path) -> None:
     assert [tenant.name for tenant in load_example("proxy.yaml", tmp_path).tenants] == ["acme", "globex"]
 
 
-def test_the_full_example_has_every_key_and_its_limits_are_the_defaults(tmp_path: Path) -> None:
+def test_the_full_example_has_every_key_and_its_limits_are_the_defaults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bifrost.config.upstream_files.find_spec", lambda _name: object())
+
     def keys(value: Any) -> Iterator[str]:
         if isinstance(value, dict):
             yield from value
@@ -118,3 +143,11 @@ def test_the_example_of_tls_loads(tmp_path: Path) -> None:
     assert (passwords.security_protocol, certificates.security_protocol) == ("SASL_SSL", "SSL")
     assert certificates.tls is not None
     assert certificates.tls.client_ca_file == str(tmp_path / "tls/client-ca.pem")
+
+
+def test_the_example_of_security_towards_brokers_loads(tmp_path: Path) -> None:
+    config = load_example("upstream-security.yaml", tmp_path)
+
+    assert config.clusters[0].security_protocol == "SASL_SSL"
+    accounts = [config.clusters[0].sasl, *(tenant.upstream_sasl for tenant in config.tenants)]
+    assert [one and one.username for one in accounts] == ["gateway", "acme", None]

@@ -1,0 +1,32 @@
+"""A secret of the gateway's own: it has to be said to a broker, so unlike a `Secret` it can be read back.
+
+Its counterpart is `secrets.py`, for what clients say to the gateway, where a digest is enough. Neither is ever printed.
+"""
+
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from bifrost.config.secrets import Secret
+
+
+class KeptSecret(Secret):
+    """A secret value that `reveal` gives back; shown as `Secret(***)` wherever it is printed."""
+
+    __slots__ = ("_value",)
+    _value: bytes
+
+    def __init__(self, value: bytes) -> None:
+        super().__init__(value)
+        object.__setattr__(self, "_value", value)
+
+    def reveal(self) -> bytes:
+        """Return the value, to be sent where it belongs and nowhere else."""
+        return self._value
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Accept only a KeptSecret, and dump it as `Secret(***)` in JSON."""
+        masked = core_schema.plain_serializer_function_ser_schema(str, when_used="json")
+        return core_schema.is_instance_schema(cls, serialization=masked)

@@ -1,0 +1,83 @@
+"""As whom the gateway authenticates at the brokers: `upstream.sasl`, and `upstream_sasl` of a tenant or a credential.
+
+Kafka's words are `sasl.mechanism` and the options of its login modules in `sasl.jaas.config`. What belongs to which
+mechanism is checked by `upstream_security.py`, which knows the lines.
+"""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from bifrost.config.kept_secret import KeptSecret
+from bifrost.config.section import Section
+from bifrost.config.values import Flag, HttpUrl, Text, Username
+
+
+class UpstreamMechanism(StrEnum):
+    """How the gateway may prove to a broker who it is."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+    OAUTHBEARER = "OAUTHBEARER"
+    GSSAPI = "GSSAPI"
+
+
+class UpstreamSasl(Section):
+    """An account at the brokers. Which keys it has depends on the mechanism; any other is refused."""
+
+    mechanism: UpstreamMechanism = Field(examples=["SCRAM-SHA-512"])
+    """`PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`, `OAUTHBEARER` or `GSSAPI`. Required."""
+
+    username: Username | None = Field(default=None, examples=["gateway"])
+    """PLAIN and SCRAM: name of the account, 1 to 256 printable characters. Required there. Default: none."""
+
+    password_file: Text | None = Field(default=None, examples=["secrets/gateway.password"])
+    """PLAIN and SCRAM: file that holds the password, at most 4 KiB, without its final line break; a relative path
+    starts at the folder of the configuration file, as those below do. Required there. Default: none."""
+
+    token_endpoint_url: HttpUrl | None = Field(
+        default=None, examples=["https://login.example.com/oauth2/token"]
+    )
+    """OAUTHBEARER: where a token is asked for by the client credentials grant (KIP-768; Kafka's
+    `sasl.oauthbearer.token.endpoint.url`). Default: the token is read from `token_file`."""
+
+    token_endpoint_ca_file: Text | None = None
+    """OAUTHBEARER: file with the certificates, PEM, that are trusted to sign the token endpoint's. Default: those that
+    the system trusts."""
+
+    client_id: Text | None = Field(default=None, examples=["gateway"])
+    """OAUTHBEARER: the client's name at the token endpoint. Goes with `token_endpoint_url`. Default: none."""
+
+    client_secret_file: Text | None = Field(default=None, examples=["secrets/gateway.client-secret"])
+    """OAUTHBEARER: file that holds the client's secret, at most 4 KiB, without its final line break. Goes with
+    `token_endpoint_url`. Default: none."""
+
+    scope: Text | None = None
+    """OAUTHBEARER: the scope that is asked for. Default: none, which lets the endpoint choose."""
+
+    header_urlencode: Flag = False
+    """OAUTHBEARER: whether name and secret are form-encoded before they are sent, as RFC 6749 wants (Kafka's
+    `sasl.oauthbearer.header.urlencode`). Default false, as Kafka's clients; it matters only for secrets with other
+    characters than letters, digits, `-`, `.` and `_`."""
+
+    token_file: Text | None = Field(default=None, examples=["/var/run/secrets/tokens/kafka"])
+    """OAUTHBEARER: file that holds a token, at most 64 KiB; read anew for each login, so that whoever writes it may
+    replace it at any time. Default: the token is asked for at `token_endpoint_url`."""
+
+    service_name: Text | None = None
+    """GSSAPI: first part of the brokers' principals, `kafka` in `kafka/kafka-1.internal@EXAMPLE.COM` (Kafka's
+    `sasl.kerberos.service.name`). Default: `kafka`."""
+
+    principal: Text | None = Field(default=None, examples=["gateway@EXAMPLE.COM"])
+    """GSSAPI: as whom the gateway authenticates. Default: whose ticket there is."""
+
+    keytab_file: Text | None = Field(default=None, examples=["secrets/gateway.keytab"])
+    """GSSAPI: file with the keys of `principal`, which goes with it. Default: there is a ticket, or a keytab, where
+    Kerberos itself looks for one (KRB5CCNAME, KRB5_CLIENT_KTNAME)."""
+
+    password: KeptSecret | None = Field(default=None, repr=False)
+    """The password. Not a key of the file: the loader reads it from `password_file`."""
+
+    client_secret: KeptSecret | None = Field(default=None, repr=False)
+    """The client's secret. Not a key of the file: the loader reads it from `client_secret_file`."""
