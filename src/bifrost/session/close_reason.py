@@ -9,6 +9,8 @@ class CloseReason(StrEnum):
     CLIENT_CLOSED = "client_closed"
     BROKER_CLOSED = "broker_closed"
     BROKER_UNREACHABLE = "broker_unreachable"
+    UPSTREAM_LOGIN_FAILED = "upstream_login_failed"
+    """The broker was reached and did not accept the account that the gateway has there for this client."""
     AUTHENTICATION_FAILED = "authentication_failed"
     AUTHENTICATION_TIMEOUT = "authentication_timeout"
     NOT_AUTHENTICATED = "not_authenticated"
