@@ -85,6 +85,10 @@ class Config(Section):
         """Return the physical cluster that a tenant belongs to."""
         return next(one for one in self.clusters if tenant.upstream in (None, one.name))
 
+    def tenants_of(self, upstream: Upstream) -> tuple[Tenant, ...]:
+        """Return the tenants that belong to a physical cluster."""
+        return tuple(one for one in self.tenants if self.cluster_of(one) is upstream)
+
     def credentials(self) -> Iterator[tuple[Tenant, Credential]]:
         """Yield every credential with the tenant it belongs to."""
         for tenant in self.tenants:

@@ -4,51 +4,65 @@ One request at a time over one connection, with a time limit on each. Clients' r
 """
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Any
 
+from bifrost.gateway.broker_login import login_failure
+from bifrost.gateway.broker_security import BrokerSecurity
 from bifrost.gateway.errors import BrokerError
-from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import decode, encode
-from bifrost.wire.error_codes import ErrorCode
+from bifrost.gateway.own_request import decode_response, encode_request
 from bifrost.wire.errors import WireError
-from bifrost.wire.headers import REQUEST_PREFIX, response_body_offset
 from bifrost.wire.message import Message
-from bifrost.wire.programs import compile_layout
-from bifrost.wire.schema import response_schema
-
-CLIENT_ID = b"bifrost"
-_UNSUPPORTED_VERSION = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
 
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 """More than the metadata of a million partitions; a length above it means that this is no Kafka."""
+
+_TLS_ALERT = 0x1503
+"""How a TLS alert begins: its type and the major version (RFC 8446, section 5.1)."""
 
 
 class BrokerClient:
     """A connection to one broker for the gateway's own requests."""
 
-    def __init__(self, host: str, port: int, *, timeout_ms: int) -> None:
-        """Prepare a connection; `timeout_ms` bounds connecting and every request."""
+    def __init__(
+        self, host: str, port: int, *, timeout_ms: int, security: BrokerSecurity | None = None
+    ) -> None:
+        """Prepare a connection.
+
+        Args:
+            host: of the broker.
+            port: of the broker.
+            timeout_ms: bounds connecting with its login, and every request.
+            security: of the connection; None for plain text.
+        """
         self.address = f"{host}:{port}"
         self._host, self._port = host, port
-        self._timeout = timeout_ms / 1000
+        self._timeout_ms = timeout_ms
+        self._security = security
+        self._login = security.own if security is not None else None
         self._correlation_id = 0
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
+        self._renew_at: float | None = None
 
     async def request(self, message: Message, version: int) -> Any:
         """Send a request and return its response.
 
         Raises:
+            LoginError: the broker did not let the gateway in.
             BrokerError: no connection, no answer within the time limit, or an answer that does not parse. The
-                connection is closed then; the next request makes a new one.
+                connection is closed in either case; the next request makes a new one.
         """
         try:
-            async with asyncio.timeout(self._timeout):
+            if self._writer is None:
+                async with self._bounded():
+                    await self._connect()
+            elif self._renew_at is not None and asyncio.get_running_loop().time() >= self._renew_at:
+                async with self._bounded():
+                    await self._log_in()
+            async with self._bounded():
                 return await self._exchange(message, version)
-        except (OSError, EOFError, TimeoutError, WireError) as error:
-            await self.close()
-            what = str(error) or type(error).__name__
-            raise BrokerError(f"{self.address}: {what}") from error
         except BaseException:
             await self.close()
             raise
@@ -59,25 +73,44 @@ class BrokerClient:
         if writer is not None:
             writer.close()
 
+    @contextlib.asynccontextmanager
+    async def _bounded(self) -> AsyncIterator[None]:
+        """Bound what is done inside in time, and word its failure."""
+        try:
+            async with asyncio.timeout(self._timeout_ms / 1000):
+                yield
+        except (OSError, EOFError, WireError) as error:
+            raise login_failure(error, self._login, self.address, self._timeout_ms) from error
+
+    async def _connect(self) -> None:
+        options = self._security.connect_options(self._host) if self._security is not None else {}
+        async with self._login.pace.attempt() if self._login is not None else contextlib.nullcontext():
+            self._reader, self._writer = await asyncio.open_connection(self._host, self._port, **options)
+            await self._log_in()
+
+    async def _log_in(self) -> None:
+        self._renew_at = None
+        if self._login is None:
+            return
+        renew_after_ms = await self._login.log_in(self._send, self._host, self.address)
+        if renew_after_ms is not None:
+            self._renew_at = asyncio.get_running_loop().time() + renew_after_ms / 1000
+
     async def _exchange(self, message: Message, version: int) -> Any:
-        if self._writer is None:
-            self._reader, self._writer = await asyncio.open_connection(self._host, self._port)
-        assert self._reader is not None
-        assert message.SCHEMA.api_key is not None
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
-        api_key = message.SCHEMA.api_key
-        head = REQUEST_PREFIX.pack(api_key, version, self._correlation_id, len(CLIENT_ID)) + CLIENT_ID
-        if message.SCHEMA.request_header_version(version) >= 2:
-            head += b"\0"
-        self._writer.write(encode(compile_layout(message.SCHEMA.name, version), message, head))
+        number = self._correlation_id
+        frame = await self._send(encode_request(message, version, number))
+        assert message.SCHEMA.api_key is not None
+        return decode_response(message.SCHEMA.api_key, version, number, frame)
+
+    async def _send(self, request: bytes) -> bytes:
+        """Send a request; return the frame of its response."""
+        assert self._reader is not None
+        assert self._writer is not None
+        self._writer.write(request)
         size = int.from_bytes(await self._reader.readexactly(4), "big", signed=True)
+        if size >> 16 == _TLS_ALERT:
+            raise BrokerError(f"{self.address}: its listener speaks TLS: mend security_protocol")
         if not 4 <= size <= MAX_RESPONSE_BYTES:
             raise WireError(f"response length {size}, this is no Kafka broker", 0)
-        frame = await self._reader.readexactly(size)
-        if int.from_bytes(frame[:4], "big") != self._correlation_id:
-            raise WireError("an answer to another request", 0)
-        schema = response_schema(api_key)
-        if api_key == ApiKey.API_VERSIONS and frame[4:6] == _UNSUPPORTED_VERSION:
-            version = 0  # KIP-511: whatever was asked
-        offset, _ = response_body_offset(frame, schema.response_header_version(version) >= 1)
-        return decode(compile_layout(schema.name, version), frame, offset)
+        return await self._reader.readexactly(size)

@@ -1,14 +1,27 @@
-"""The broker side of one client's connection: a socket and its framer; what to do with the frames is the session's."""
+"""The broker side of one client's connection: a socket and its framer; what to do with the frames is the session's.
+
+    connected ──log_in──▶ logging in ──▶ open ──is_login_due, log_in──▶ logging in ──▶ open …
+
+Without an account at the brokers it is open at once. While it logs in, what comes is the login's alone, and nothing of
+the client's is sent.
+"""
 
 import asyncio
+import contextlib
 import socket
-from typing import TYPE_CHECKING, cast
+import ssl
+from typing import TYPE_CHECKING, Any, cast
 
+from bifrost.gateway.broker_login import MAX_LOGIN_FRAME_BYTES, Login, login_failure
+from bifrost.gateway.broker_tls import tls_failure
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.engine import Framer
+from bifrost.wire.errors import WireError
 
 if TYPE_CHECKING:
+    from bifrost.gateway.broker_security import BrokerSecurity
     from bifrost.gateway.client_connection import ClientConnection
+    from bifrost.gateway.cluster import Broker
 
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 """A broker bounds its answers itself (fetch.max.bytes, 55 MiB by default, plus one batch); this bounds our memory."""
@@ -17,7 +30,10 @@ MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 class BrokerConnection(asyncio.BufferedProtocol):
     """Carries one client's frames to one broker and back."""
 
-    __slots__ = ("_client", "framer", "get_buffer", "is_write_paused", "transport")
+    __slots__ = (
+        "_answer", "_client", "_is_logging_in", "_renewal", "framer", "get_buffer", "is_login_due", "is_write_paused",
+        "transport",
+    )  # fmt: skip
 
     def __init__(self, client: "ClientConnection") -> None:
         """Belong to `client` from the start: if the client goes, this goes."""
@@ -26,6 +42,11 @@ class BrokerConnection(asyncio.BufferedProtocol):
         self.get_buffer = self.framer.get_buffer  # type: ignore[method-assign]  # no Python frame per read
         self.transport: asyncio.Transport | None = None
         self.is_write_paused = False
+        self.is_login_due = False
+        """Whether the login must be renewed before more is sent."""
+        self._is_logging_in = False
+        self._answer: asyncio.Future[bytes] | None = None
+        self._renewal: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Set the socket up."""
@@ -33,8 +54,11 @@ class BrokerConnection(asyncio.BufferedProtocol):
         set_up_socket(self.transport)
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Hand what came to the client's connection, which owns the session."""
-        self._client.broker_bytes_received(self.framer, nbytes)
+        """Hand what came to the client's connection, which owns the session; or to a login."""
+        if self._is_logging_in:
+            self._login_bytes_received(nbytes)
+        else:
+            self._client.broker_bytes_received(self.framer, nbytes)
 
     def pause_writing(self) -> None:
         """The broker reads slower than the client writes: stop reading from the client."""
@@ -53,8 +77,124 @@ class BrokerConnection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Without its broker a client's connection has no meaning; the client will make a new one."""
         self.transport = None
-        detail = "the broker closed the connection" if exc is None else f"{type(exc).__name__}: {exc}"
+        if self._renewal is not None:
+            self._renewal.cancel()
+        if self._is_logging_in:
+            self._settle(exc or EOFError("the broker closed the connection"))
+            return
+        detail = "the broker closed the connection"
+        if exc is not None:
+            words = tls_failure(exc) if isinstance(exc, ssl.SSLError) else exc
+            detail = f"{type(exc).__name__}: {words}"
         self._client.end(CloseReason.BROKER_CLOSED, detail)
+
+    # -- login
+
+    async def log_in(self, login: Login, broker: "Broker") -> None:
+        """Log in, or renew the login; nothing of the client's may await an answer.
+
+        Raises:
+            LoginError: the broker did not let the gateway in.
+            EOFError, OSError, WireError: the connection failed.
+        """
+        self._is_logging_in = True
+        self.framer.max_frame_bytes = MAX_LOGIN_FRAME_BYTES
+        address = f"broker {broker.node_id} at {broker.host}:{broker.port}"
+        renew_after_ms = await login.log_in(self._ask, broker.host, address, broker.offered.broker_response)
+        if self.framer.buffered:
+            raise WireError("the broker sent more than the login asked for", 0)
+        if self.transport is None:
+            raise EOFError("the broker closed the connection")
+        self._is_logging_in = self.is_login_due = False
+        self.framer.max_frame_bytes = MAX_RESPONSE_BYTES
+        if renew_after_ms is not None:
+            loop = asyncio.get_running_loop()
+            self._renewal = loop.call_later(renew_after_ms / 1000, self._login_ends)
+
+    def _login_ends(self) -> None:
+        self.is_login_due = True
+        self._client.broker_login_due()
+
+    async def _ask(self, request: bytes) -> bytes:
+        """Send a request of a login; return the frame of its response."""
+        if self.transport is None:
+            raise EOFError("the broker closed the connection")
+        self._answer = asyncio.get_running_loop().create_future()
+        self.transport.writelines([request])
+        try:
+            return await self._answer
+        finally:
+            self._answer = None
+
+    def _login_bytes_received(self, nbytes: int) -> None:
+        try:
+            frames = self.framer.buffer_updated(nbytes)
+            if self.framer.failed is not None:
+                raise self.framer.failed
+        except WireError as error:
+            self._settle(error)
+            return
+        if len(frames) == 1 and self._answer is not None and not self._answer.done():
+            self._answer.set_result(bytes(frames[0]))
+        elif frames:
+            self._settle(WireError("the broker sent what the login did not ask for", 0))
+
+    def _settle(self, error: Exception) -> None:
+        """End the login by an error; the connection is of no more use."""
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error)
+        if self.transport is not None:
+            self.transport.abort()
+            self.transport = None
+
+
+async def connect(
+    client: "ClientConnection",
+    broker: "Broker",
+    security: "BrokerSecurity",
+    login: Login | None,
+    timeout_ms: int,
+) -> BrokerConnection:
+    """Connect a client to its broker, and log in.
+
+    Raises:
+        LoginError: the broker did not let the gateway in.
+        BrokerError: there is no connection within the time limit.
+    """
+    made: BrokerConnection | None = None
+    options: dict[str, Any] = security.connect_options(broker.host)
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            async with login.pace.attempt() if login is not None else contextlib.nullcontext():
+                loop = asyncio.get_running_loop()
+                _, made = await loop.create_connection(
+                    lambda: BrokerConnection(client), broker.host, broker.port, **options
+                )
+                if login is not None:
+                    await made.log_in(login, broker)
+        return made
+    except BaseException as error:
+        if made is not None and made.transport is not None:
+            made.transport.abort()
+        if not isinstance(error, OSError | EOFError | WireError):
+            raise
+        address = f"broker {broker.node_id} at {broker.host}:{broker.port}"
+        raise login_failure(error, login, address, timeout_ms) from error
+
+
+async def renew_login(connection: BrokerConnection, broker: "Broker", login: Login, timeout_ms: int) -> None:
+    """Renew the login of a connection on which nothing awaits an answer.
+
+    Raises:
+        LoginError: the broker did not let the gateway in again.
+        BrokerError: it did not answer within the time limit, or the connection failed.
+    """
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            await connection.log_in(login, broker)
+    except (OSError, EOFError, WireError) as error:
+        address = f"broker {broker.node_id} at {broker.host}:{broker.port}"
+        raise login_failure(error, login, address, timeout_ms) from error
 
 
 WRITE_HIGH_WATER_BYTES = 1024 * 1024

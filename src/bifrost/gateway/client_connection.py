@@ -13,10 +13,11 @@ import structlog
 
 from bifrost.config.verifiers import Mechanism
 from bifrost.gateway.arrival import DIRECT, Arrival
-from bifrost.gateway.broker_connection import BrokerConnection, set_up_socket
-from bifrost.gateway.cluster import Broker
+from bifrost.gateway.broker_connection import BrokerConnection, connect, renew_login, set_up_socket
+from bifrost.gateway.broker_login import Login
+from bifrost.gateway.cluster import Broker, Cluster
 from bifrost.gateway.clusters import entry_to
-from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.errors import BrokerError, LoginError
 from bifrost.gateway.farewell import Farewell
 from bifrost.gateway.pauses import BROKER, CLIENT, SIDES
 from bifrost.session.client_session import ClientSession
@@ -208,6 +209,13 @@ class ClientConnection(asyncio.BufferedProtocol):
         else:
             self._flush()
 
+    def broker_login_due(self) -> None:
+        """Send nothing more until all requests are answered and the login at the broker is renewed (KIP-368)."""
+        if not self._ended:
+            self._session.hold_back()
+            self._flush()
+            self.update_reading()
+
     # -- what both have in common
 
     def update_reading(self) -> None:
@@ -304,7 +312,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         if session.to_broker and broker is not None and broker.transport is not None:
             broker.transport.writelines(session.to_broker)
             session.to_broker.clear()
-        if self._task is None and (session.to_broker or session.lookup):
+        is_login_due = broker is not None and broker.is_login_due and not session.in_flight
+        if self._task is None and (session.to_broker or session.lookup or is_login_due):
             self._task = asyncio.get_running_loop().create_task(self._catch_up())
         if not (self._reads_client and self._reads_broker) or session.is_holding or self._task is not None:
             self.update_reading()
@@ -315,10 +324,13 @@ class ClientConnection(asyncio.BufferedProtocol):
         try:
             if self._broker_side is None:
                 self._broker_side = await self._connect()
+            elif self._broker_side.is_login_due and not session.in_flight:
+                await self._renew_login(self._broker_side)
             while session.lookup:
-                cluster = self._gateway.clusters[session.virtual_cluster.upstream]
-                await cluster.learn_topic_ids(session.lookup)
+                await self._cluster.learn_topic_ids(session.lookup)
                 session.resume()
+        except LoginError as error:
+            self.end(CloseReason.UPSTREAM_LOGIN_FAILED, str(error))
         except BrokerError as error:
             self.end(CloseReason.BROKER_UNREACHABLE, str(error))
         except SessionEnded as ended:
@@ -332,21 +344,37 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._flush()
 
     async def _connect(self) -> BrokerConnection:
-        loop = asyncio.get_running_loop()
-        upstream = self._session.virtual_cluster.upstream
-        chosen = self._brokers[upstream]
-        broker = self._gateway.clusters[upstream].broker(chosen.node_id) or chosen
-        try:
-            async with asyncio.timeout(self._gateway.limits.upstream_connect_timeout_ms / 1000):
-                _, connection = await loop.create_connection(
-                    lambda: BrokerConnection(self), broker.host, broker.port
-                )
-        except (OSError, TimeoutError) as error:
-            what = str(error) or type(error).__name__
-            raise BrokerError(f"broker {broker.node_id} at {broker.host}:{broker.port}: {what}") from error
+        cluster, timeout_ms = self._cluster, self._gateway.limits.upstream_connect_timeout_ms
+        connection = await connect(self, self._broker, cluster.security, self._login, timeout_ms)
         if self._ended and connection.transport is not None:
             connection.transport.close()
         return connection
+
+    async def _renew_login(self, broker_side: BrokerConnection) -> None:
+        login = self._login
+        assert login is not None
+        timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
+        await renew_login(broker_side, self._broker, login, timeout_ms)
+        log.debug("logged_in_again", peer=self._peer, tenant=self.tenant)
+        self._session.let_go()
+
+    @property
+    def _login(self) -> Login | None:
+        """The account at the broker that stands for this client."""
+        account = self._session.account
+        assert account is not None
+        return self._cluster.security.login_of(account.tenant, account.username)
+
+    @property
+    def _cluster(self) -> Cluster:
+        """The physical cluster of the client's tenant."""
+        return self._gateway.clusters[self._session.virtual_cluster.upstream]
+
+    @property
+    def _broker(self) -> Broker:
+        """The broker of that cluster which the connection stands for."""
+        chosen = self._brokers[self._session.virtual_cluster.upstream]
+        return self._cluster.broker(chosen.node_id) or chosen
 
     def _let_in(self) -> None:
         self._cancel_deadline()

@@ -7,16 +7,18 @@ keeps what was known of it: its clients find out for themselves.
 import asyncio
 import os
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
 
 from bifrost.config.limits import Limits
+from bifrost.config.tenants import Tenant
 from bifrost.config.upstream import Upstream
 from bifrost.filters.api_versions import OfferedVersions, offered_versions
 from bifrost.gateway.broker_client import BrokerClient
+from bifrost.gateway.broker_security import BrokerSecurity
 from bifrost.gateway.errors import BrokerError
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.tenancy.topic_ids import TopicIds
@@ -53,13 +55,26 @@ class Broker:
 class Cluster:
     """The brokers of one physical cluster."""
 
-    def __init__(self, upstream: Upstream, limits: Limits, now_ms: Callable[[], int]) -> None:
-        """Know nothing yet; `discover` asks."""
+    def __init__(
+        self, upstream: Upstream, tenants: Sequence[Tenant], limits: Limits, now_ms: Callable[[], int]
+    ) -> None:
+        """Know nothing yet; `discover` asks.
+
+        Args:
+            upstream: its section.
+            tenants: those that belong to it.
+            limits: of the gateway.
+            now_ms: a monotonic clock, in milliseconds.
+        Raises:
+            StartError: the certificates for connections to it cannot be used, or a library is missing.
+        """
         self.name = upstream.name
         self.fetch_sessions = FetchSessions()
         self.topic_ids = TopicIds()
         self._bootstrap = upstream.bootstrap
         self._timeout_ms = limits.upstream_connect_timeout_ms
+        self.security = BrokerSecurity(upstream, tenants, timeout_ms=self._timeout_ms, now_ms=now_ms)
+        """Of every connection to one of the brokers."""
         self._now_ms = now_ms
         self._brokers: dict[int, Broker] = {}
         self._client: BrokerClient | None = None
@@ -109,10 +124,15 @@ class Cluster:
         if not self._brokers:
             raise BrokerError("the cluster answers, but none of the brokers it names can be reached")
 
-    async def change(self, upstream: Upstream, limits: Limits) -> None:
-        """Go on with another description of the same physical cluster."""
-        self._bootstrap = upstream.bootstrap
+    async def change(self, upstream: Upstream, tenants: Sequence[Tenant], limits: Limits) -> None:
+        """Go on with another description of the same physical cluster; connections that are open stay as they are.
+
+        Raises:
+            StartError: as when it was made.
+        """
         self._timeout_ms = limits.upstream_connect_timeout_ms
+        security = BrokerSecurity(upstream, tenants, timeout_ms=self._timeout_ms, now_ms=self._now_ms)
+        self._bootstrap, self.security = upstream.bootstrap, security
         await self.close()
 
     async def learn_topic_ids(self, topic_ids: Iterable[bytes]) -> None:
@@ -158,7 +178,7 @@ class Cluster:
         failures = []
         known = [(broker.host, broker.port) for broker in self._brokers.values()]
         for host, port in [*self._bootstrap, *known]:
-            client = BrokerClient(host, port, timeout_ms=self._timeout_ms)
+            client = self._client_of(host, port)
             try:
                 self._metadata_version = _newest(ApiKey.METADATA, await _ask_versions(client))
             except BrokerError as error:
@@ -168,6 +188,9 @@ class Cluster:
             return client
         raise BrokerError("; ".join(failures))
 
+    def _client_of(self, host: str, port: int) -> BrokerClient:
+        return BrokerClient(host, port, timeout_ms=self._timeout_ms, security=self.security)
+
     async def _inspect(self, node: Any) -> Broker | None:
         """Ask a broker what it offers, unless that is known since a little while ago."""
         known = self._brokers.get(node.node_id)
@@ -175,7 +198,7 @@ class Cluster:
             inspected_ago_ms = self._now_ms() - known.inspected_ms
             if inspected_ago_ms < INSPECT_EVERY_MS:
                 return known
-        client = BrokerClient(node.host, node.port, timeout_ms=self._timeout_ms)
+        client = self._client_of(node.host, node.port)
         try:
             offered = offered_versions(await _ask_versions(client))
         except BrokerError as error:

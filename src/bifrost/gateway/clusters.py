@@ -8,6 +8,7 @@ import structlog
 
 from bifrost.config.limits import Limits
 from bifrost.config.model import Config
+from bifrost.config.tenants import Tenant
 from bifrost.config.upstream import Upstream
 from bifrost.config.verifiers import Mechanism
 from bifrost.filters.api_versions import common_versions
@@ -30,13 +31,12 @@ class Changed:
     """The clusters of another configuration, and what is to be done when it comes into force."""
 
     clusters: "Clusters"
-    changes: Sequence[tuple[Cluster, Upstream]]
+    changes: Sequence[tuple[Cluster, Upstream, Sequence[Tenant]]]
 
     async def take_effect(self, before: "Clusters", limits: Limits) -> None:
         """Let those that go on have their new descriptions, and close those that are gone."""
-        for cluster, upstream in self.changes:
-            if cluster in tuple(before):
-                await cluster.change(upstream, limits)
+        for cluster, upstream, tenants in self.changes:
+            await cluster.change(upstream, tenants, limits)
         for cluster in before:
             if cluster not in tuple(self.clusters):
                 await cluster.close()
@@ -111,25 +111,26 @@ class Clusters:
         Raises:
             BrokerError: one that is new or described otherwise does not answer.
         """
-        described = {one.name: one for one in before.clusters}
+        described = {one.name: _described(before, one) for one in before.clusters}
         limits = config.proxy.limits
         clusters: list[Cluster] = []
-        changes: list[tuple[Cluster, Upstream]] = []
+        changes: list[tuple[Cluster, Upstream, Sequence[Tenant]]] = []
         for upstream in config.clusters:
             old = self._clusters.get(upstream.name)
-            if old is not None and described[upstream.name] != upstream:
-                probe = Cluster(upstream, limits, now_ms)
+            tenants = config.tenants_of(upstream)
+            if old is not None and described[upstream.name] != _described(config, upstream):
+                probe = Cluster(upstream, tenants, limits, now_ms)
                 await self._probe(probe)
                 is_same = old.cluster_id is not None and old.cluster_id == probe.cluster_id
                 clusters.append(old if is_same else probe)
                 if is_same:
                     await probe.close()
+                    changes.append((old, upstream, tenants))
             elif old is None:
-                clusters.append(Cluster(upstream, limits, now_ms))
+                clusters.append(Cluster(upstream, tenants, limits, now_ms))
                 await self._probe(clusters[-1])
             else:
                 clusters.append(old)
-            changes.append((clusters[-1], upstream))
         found = Clusters(clusters)
         for one in clusters:
             twin = found.twin_of(one)
@@ -185,6 +186,20 @@ class Clusters:
             log.warning("refresh_failed", upstream=cluster.name, error=str(error))
         else:
             self._note_answer(cluster)
+
+
+def _described(config: Config, upstream: Upstream) -> tuple[object, ...]:
+    """Return all that a configuration says of a physical cluster, with the accounts that tenants have there."""
+    accounts = [
+        (
+            tenant.name,
+            tenant.upstream_sasl,
+            [(one.username, one.upstream_sasl) for one in tenant.auth.credentials],
+        )
+        for tenant in config.tenants_of(upstream)
+        if tenant.upstream_sasl or any(one.upstream_sasl for one in tenant.auth.credentials)
+    ]
+    return upstream, accounts
 
 
 def entry_to(

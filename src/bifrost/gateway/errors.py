@@ -7,3 +7,7 @@ class StartError(Exception):
 
 class BrokerError(Exception):
     """A broker could not be reached, or did not answer in time or in form; the text says which and why."""
+
+
+class LoginError(BrokerError):
+    """A broker was reached and did not let the gateway in; the text has the broker's own words and no secret."""

@@ -68,7 +68,9 @@ class Gateway:
         self.limits = config.proxy.limits
         self.now_ms = now_ms
         self._accounts_key = os.urandom(32)
-        self.clusters = Clusters(Cluster(one, self.limits, now_ms) for one in config.clusters)
+        self.clusters = Clusters(
+            Cluster(one, config.tenants_of(one), self.limits, now_ms) for one in config.clusters
+        )
         plans = build_plans()
         self.shared = SharedState(
             plans=plans,

@@ -6,8 +6,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from bifrost.config.limits import Limits
+from bifrost.config.upstream import Upstream
+from bifrost.config.values import Address
 from bifrost.config.verifiers import Mechanism
 from bifrost.gateway.broker_connection import BrokerConnection
+from bifrost.gateway.broker_security import BrokerSecurity
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.cluster import Broker
 from bifrost.gateway.errors import BrokerError
@@ -30,6 +33,8 @@ class FakeCluster:
         self.topics: dict[bytes, str] = {}
         self.asked: list[frozenset[bytes]] = []
         self.is_down = False
+        upstream = Upstream(bootstrap=[Address("kafka-1.internal", 9092)])
+        self.security = BrokerSecurity(upstream, (), timeout_ms=1000, now_ms=lambda: stage.now_ms)
         self.may_answer = asyncio.Event()
         self.may_answer.set()
 

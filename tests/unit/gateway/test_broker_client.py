@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bifrost.gateway.broker_client import MAX_RESPONSE_BYTES, BrokerClient
-from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.errors import BrokerError, LoginError
+from bifrost.gateway.login_pace import LoginPace
+from bifrost.gateway.own_request import encode_request
 from support import messages
 from support.fake_transport import framed
 from support.playbook import read_request, response_frame, split_frames
@@ -91,14 +94,18 @@ def test_one_connection_serves_many_requests(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("reply", "problem"),
     [
-        (lambda _number, _request: b"", "0 bytes read"),
+        (lambda _number, _request: b"", "the broker closed the connection; does security_protocol suit"),
+        (
+            lambda _number, _request: b"\x15\x03\x03\0\2\2\x46",
+            "its listener speaks TLS: mend security_protocol",
+        ),
         (lambda _number, _request: b"HTTP/1.1 400 Bad Request", "this is no Kafka broker"),
         (lambda _number, _request: bytes(4), "response length 0, this is no Kafka broker"),
         (lambda _number, _request: b"\xff\xff\xff\xff", "response length -1"),
         (lambda _number, _request: (MAX_RESPONSE_BYTES + 1).to_bytes(4, "big"), "no Kafka broker"),
         (lambda number, _request: metadata_frame(number + 1, 9), "an answer to another request"),
         (lambda number, _request: framed(metadata_frame(number, 9)[4:-1]), "at byte"),
-        (lambda _number, _request: None, "TimeoutError"),
+        (lambda _number, _request: None, "no answer within 50 ms"),
     ],
 )
 def test_an_answer_that_is_none_closes_the_connection_and_the_next_request_makes_another(
@@ -154,3 +161,77 @@ def test_who_is_cancelled_leaves_no_connection(monkeypatch: pytest.MonkeyPatch) 
 
     asyncio.run(scenario())
     assert broker.closed == 1
+
+
+class Login:
+    """Stands for the gateway's own account: takes note of when it is asked, and fails once told so."""
+
+    def __init__(self, renew_after_ms: int | None = None) -> None:
+        self.pace = LoginPace(lambda: 0)
+        self.renew_after_ms = renew_after_ms
+        self.hosts: list[tuple[str, str]] = []
+        self.fails = False
+
+    async def log_in(self, ask: Any, host: str, address: str) -> int | None:
+        self.hosts.append((host, address))
+        if self.fails:
+            raise LoginError(f"{address}: refused")
+        assert (await ask(encode_request(METADATA, 9, 1))).startswith(b"\0\0\0\1")
+        return self.renew_after_ms
+
+
+def logged_in(monkeypatch: pytest.MonkeyPatch, login: Login, requests: int) -> tuple[Broker, list[Any]]:
+    broker = Broker(lambda number, _request: metadata_frame(number, 9))
+    results: list[Any] = []
+
+    async def open_connection(host: str, port: int, **options: Any) -> Any:
+        assert options == {"ssl": "context", "server_hostname": host}
+        return await broker.open(host, port)
+
+    monkeypatch.setattr(asyncio, "open_connection", open_connection)
+    security = SimpleNamespace(
+        own=login, connect_options=lambda host: {"ssl": "context", "server_hostname": host}
+    )
+
+    async def scenario() -> None:
+        client = BrokerClient("kafka-1.internal", 9092, timeout_ms=50, security=security)  # type: ignore[arg-type]
+        for _ in range(requests):
+            try:
+                results.append(await client.request(METADATA, 9))
+            except BrokerError as error:
+                results.append(error)
+        await client.close()
+
+    asyncio.run(scenario())
+    return broker, results
+
+
+def test_it_logs_in_once_before_it_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    login = Login()
+
+    broker, answers = logged_in(monkeypatch, login, 3)
+
+    assert [answer.controller_id for answer in answers] == [9, 9, 9]
+    assert login.hosts == [("kafka-1.internal", "kafka-1.internal:9092")]
+    assert (len(broker.requests), broker.connections) == (4, 1)
+
+
+def test_a_login_that_ends_is_renewed_between_two_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    login = Login(renew_after_ms=0)
+
+    broker, answers = logged_in(monkeypatch, login, 3)
+
+    assert [answer.controller_id for answer in answers] == [9, 9, 9]
+    assert len(login.hosts) == 3
+    assert (broker.connections, broker.closed) == (1, 1)
+
+
+def test_a_login_that_is_refused_ends_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    login = Login()
+    login.fails = True
+
+    broker, (error,) = logged_in(monkeypatch, login, 1)
+
+    assert isinstance(error, LoginError)
+    assert (broker.requests, broker.closed) == ([], 1)
+    assert login.pace.last_failure == "kafka-1.internal:9092: refused"

@@ -34,7 +34,7 @@ class Brokers:
         self.open: list[str] = []
         self.cluster_id: str | None = None
 
-    def __call__(self, host: str, port: int, *, timeout_ms: int) -> "FakeClient":
+    def __call__(self, host: str, port: int, *, timeout_ms: int, security: Any) -> "FakeClient":
         return FakeClient(self, f"{host}:{port}")
 
     def metadata(self, request: Any) -> Any:
@@ -82,7 +82,7 @@ def played(scenario: Callable[[Cluster, TopicIds], Awaitable[None]], *bootstrap:
     addresses = [f"{host}:{port}" for host, port in bootstrap or (("kafka-1", 9092), ("kafka-2", 9092))]
 
     async def run() -> None:
-        cluster = Cluster(Upstream(bootstrap=addresses), Limits(), lambda: 0)
+        cluster = Cluster(Upstream(bootstrap=addresses), (), Limits(), lambda: 0)
         await scenario(cluster, cluster.topic_ids)
         await cluster.close()
 

@@ -25,7 +25,7 @@ def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
 def clusters() -> Clusters:
     """One that answers, and one whose brokers are down."""
     return Clusters(
-        Cluster(Upstream(name=name, bootstrap=[f"{host}:9092"]), Limits(), lambda: 0)
+        Cluster(Upstream(name=name, bootstrap=[f"{host}:9092"]), (), Limits(), lambda: 0)
         for name, host in (("up", "kafka-1"), ("down", "kafka-9"))
     )
 
@@ -89,7 +89,7 @@ def test_a_cluster_that_is_given_twice_serves_once(brokers: Brokers, logged: lis
 
     async def scenario() -> Clusters:
         some = Clusters(
-            Cluster(Upstream(name=name, bootstrap=[f"{host}:9092"]), Limits(), lambda: 0)
+            Cluster(Upstream(name=name, bootstrap=[f"{host}:9092"]), (), Limits(), lambda: 0)
             for name, host in (("one", "kafka-1"), ("same", "kafka-2"))
         )
         await some.refresh()

@@ -24,7 +24,7 @@ def configured(**tenants: dict[str, Any]) -> Config:
 
 
 def built(config: Config) -> VirtualClusters:
-    clusters = Clusters(Cluster(one, config.proxy.limits, int) for one in config.clusters)
+    clusters = Clusters(Cluster(one, (), config.proxy.limits, int) for one in config.clusters)
     return virtual_clusters(config, clusters, int)
 
 

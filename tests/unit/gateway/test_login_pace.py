@@ -1,0 +1,86 @@
+"""How often a login is tried that fails."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from bifrost.gateway.errors import BrokerError, LoginError
+from bifrost.gateway.login_pace import RETRY_MS, LoginPace
+
+
+class Clock:
+    """Time that passes by sleeping."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_ms = 1_000
+        self._yield = asyncio.sleep
+        monkeypatch.setattr(asyncio, "sleep", self.sleep)
+
+    async def sleep(self, seconds: float) -> None:
+        self.now_ms += round(seconds * 1000)
+        await self._yield(0)
+
+
+async def attempt(pace: LoginPace, clock: Clock, tried: list[int], error: Exception | None = None) -> None:
+    async with pace.attempt():
+        tried.append(clock.now_ms)
+        await asyncio.sleep(0)
+        if error is not None:
+            raise error
+
+
+def played(monkeypatch: pytest.MonkeyPatch, scenario: Callable[[LoginPace, Clock], Awaitable[None]]) -> None:
+    clock = Clock(monkeypatch)
+    asyncio.run(scenario(LoginPace(lambda: clock.now_ms), clock))  # type: ignore[arg-type]
+
+
+def test_while_all_is_well_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(pace: LoginPace, clock: Clock) -> None:
+        tried: list[int] = []
+        await asyncio.gather(*(attempt(pace, clock, tried) for _ in range(5)))
+        assert tried == [1_000] * 5
+
+    played(monkeypatch, scenario)
+
+
+def test_after_a_failure_one_is_tried_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(pace: LoginPace, clock: Clock) -> None:
+        tried: list[int] = []
+        refused = LoginError("refused")
+        first = await asyncio.gather(attempt(pace, clock, tried, refused), return_exceptions=True)
+        assert first == [refused]
+        assert pace.last_failure == "refused"
+
+        await asyncio.gather(
+            *(attempt(pace, clock, tried, refused) for _ in range(3)), return_exceptions=True
+        )
+        assert tried == [1_000 + number * RETRY_MS for number in range(4)]
+
+    played(monkeypatch, scenario)
+
+
+def test_the_first_success_lets_all_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(pace: LoginPace, clock: Clock) -> None:
+        tried: list[int] = []
+        with pytest.raises(LoginError):
+            await attempt(pace, clock, tried, LoginError("refused"))
+
+        await asyncio.gather(*(attempt(pace, clock, tried) for _ in range(5)))
+
+        assert tried == [1_000] + [2_000] * 5
+        assert pace.last_failure == ""
+
+    played(monkeypatch, scenario)
+
+
+def test_a_broker_that_is_away_is_no_failed_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(pace: LoginPace, clock: Clock) -> None:
+        tried: list[int] = []
+        for _ in range(3):
+            with pytest.raises(BrokerError):
+                await attempt(pace, clock, tried, BrokerError("refused"))
+
+        assert tried == [1_000] * 3
+
+    played(monkeypatch, scenario)
