@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, Producer
 
 from support.gateway_process import GatewayProcess
 from support.raw_client import RawClient
@@ -144,3 +147,51 @@ def test_what_is_wrong_is_said(
 
     assert expected in event["error"]
     check_no_secret(gateway)
+
+
+@pytest.mark.timeout(180)
+def test_many_large_records_pass_tls_unchanged(
+    start_secured: StartSecured, secure_kafka: SecureKafka
+) -> None:
+    """Frames of up to a megabyte, of which each is many TLS records, with a consumer that falls behind."""
+    tls = {"ca_file": str(secure_kafka.ca_file)}
+    gateway = start_secured("SASLTLS", sasl("PLAIN", "SASL_SSL") | {"tls": tls})
+    told = gateway.endpoint("acme").for_confluent
+    values = [random.Random(number).randbytes(number % 7 * 150_000 + 1) for number in range(120)]
+    producer = Producer(told | {"linger.ms": 0})
+    for value in values:
+        producer.produce("orders", value)
+        producer.poll(0)
+    assert producer.flush(60) == 0
+
+    consumer = Consumer(
+        told | {"group.id": "slow", "auto.offset.reset": "earliest", "queued.max.messages.kbytes": 2000}
+    )
+    consumer.subscribe(["orders"])
+    found: list[bytes] = []
+    try:
+        while len(found) < len(values):
+            message = consumer.poll(20)
+            assert message is not None
+            assert message.error() is None
+            found.append(message.value())
+            time.sleep(0.01)
+    finally:
+        consumer.close()
+
+    assert found == values
+
+
+def test_certificates_are_read_again_when_they_change(
+    start_secured: StartSecured, secure_kafka: SecureKafka, tmp_path: Path
+) -> None:
+    ca_file = tmp_path / "ca.pem"
+    ca_file.write_bytes(secure_kafka.other_ca_file.read_bytes())
+    security = {"security_protocol": "SSL", "tls": {"ca_file": str(ca_file)}}
+    gateway = start_secured("TLS", security, is_ready=False)
+    gateway.await_event(0, event="upstream_unreachable", timeout_s=20)
+
+    ca_file.write_bytes(secure_kafka.ca_file.read_bytes())
+
+    gateway.await_event(0, event="ready", timeout_s=20)
+    check_served(gateway)
