@@ -16,6 +16,7 @@ from bifrost.config import (
     limits,
     listener_sets,
     model,
+    oauth,
     server_tls,
     tenants,
     upstream,
@@ -64,12 +65,14 @@ says which credential to choose.
 ```yaml
 """
 
-MODULES = (model, listener_sets, server_tls, limits, upstream, client_tls, upstream_sasl, tenants)
+MODULES = (model, listener_sets, server_tls, oauth, limits, upstream, client_tls, upstream_sasl, tenants)
 """Where the sections of the file are, in any order."""
 
 KINDS = {
     "AdvertisedHost": "host",
     "ClientAuth": "`none`, `requested` or `required`",
+    "Claim": "text",
+    "Claim | None": "text",
     "Count": "whole number",
     "DurationMs": "duration",
     "Flag": "`true` or `false`",
@@ -90,8 +93,12 @@ KINDS = {
     "UpstreamMechanism": "text",
     "Username": "text",
     "Username | None": "text",
+    "Url | None": "URL",
+    "tuple[Algorithm, ...]": "list of texts",
     "tuple[BrokerAddress, ...]": "list of `host:port`",
     "tuple[Mechanism, ...] | None": "list of texts",
+    "tuple[Scope, ...]": "list of texts",
+    "tuple[Text, ...]": "list of texts",
     "tuple[TopicName, ...] | None": "list of texts",
     "tuple[Username, ...]": "list of texts",
 }
@@ -107,6 +114,7 @@ def page() -> str:
         for module in MODULES
         for node in ast.parse(inspect.getsource(module)).body
         if isinstance(node, ast.ClassDef) and issubclass(getattr(module, node.name), Section)
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "Section" for base in node.bases)
     }
     sections = _sections("Config", "", classes, {})
     return HEAD + without_comments + "```\n\n" + "\n\n".join(sections) + "\n"

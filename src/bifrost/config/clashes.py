@@ -320,6 +320,8 @@ def _unreachable_tenants(tree: _Tree) -> Iterator[Clash]:
     sets: list[Loc] = [("proxy", "listener_sets", index) for index in tree.indexes("proxy", "listener_sets")]
     if not sets or any(tree.is_bad(*at, key) for at in sets for key in ("tenant", "security_protocol")):
         return  # what could not be read may have been meant for the tenant
+    if tree.text("proxy", "oauth", "namespace_claim") is not None:
+        return  # tokens say whom they are for
     owners = {
         tree.text(*at, "tenant") for at in sets if tree.text(*at, "security_protocol") in ("PLAINTEXT", "SSL")
     }
@@ -329,7 +331,10 @@ def _unreachable_tenants(tree: _Tree) -> Iterator[Clash]:
         name = tree.text("tenants", index, "name")
         if not has_users and not tree.is_bad(*at) and name is not None and name not in owners:
             text = f"and nobody belongs to {name}: add it, or a listener set of the tenant's own"
-            yield Clash(at, f"tenants[{index}].auth is missing, {text}")
+            text = f"tenants[{index}].auth is missing, {text}"
+            if tree.get(*at) is not None:
+                text = "nobody belongs to the tenant: add credentials, or principals"
+            yield Clash(at, text)
 
 
 def _topic_clashes(tree: _Tree) -> Iterator[Clash]:

@@ -86,9 +86,10 @@ class ListenerSet(Section):
     port_range: PortRange = Field(examples=["{ ... }"])
     """The addresses. Required."""
 
-    sasl_mechanisms: tuple[Mechanism, ...] | None = Field(default=None, min_length=1, max_length=3)
-    """How clients may authenticate here: `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`. Default: the key is
-    absent and each is offered that some credential allows. Where no listener set offers SCRAM, no verifiers
+    sasl_mechanisms: tuple[Mechanism, ...] | None = Field(default=None, min_length=1, max_length=5)
+    """How clients may authenticate here: `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`, `OAUTHBEARER`, `GSSAPI`.
+    Default: the key is absent and each is offered that some user or principal can use: `OAUTHBEARER` where there is a
+    section `oauth`, `GSSAPI` where there is `kerberos`. Where no listener set offers SCRAM, no verifiers
     are derived from password files, which takes some 4 ms for each at the start."""
 
     security_protocol: SecurityProtocol = SecurityProtocol.SASL_PLAINTEXT

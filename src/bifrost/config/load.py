@@ -8,7 +8,7 @@ one round.
 
 import hmac
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -17,7 +17,9 @@ from bifrost.config.clashes import Clash, Loc, find_clashes
 from bifrost.config.errors import ConfigError, Problem
 from bifrost.config.explain import STRAY_HINT, explain, section_at, show_loc
 from bifrost.config.files import UnreadableError, path_hint, read_regular_file
+from bifrost.config.mechanisms import unusable_mechanisms
 from bifrost.config.model import NO_UPSTREAM, Config
+from bifrost.config.named_files import find_files
 from bifrost.config.secrets import READ_FROM_FILES, Secret
 from bifrost.config.source import Place, Source
 from bifrost.config.source_files import read_source
@@ -34,6 +36,9 @@ from bifrost.config.verifiers import (
 
 MAX_PASSWORD_BYTES = 4096
 """Largest file of a password or of verifiers, in bytes; a larger one is not a password but a wrong path."""
+
+MAX_NAMED_FILE_BYTES = 1 << 20
+"""Largest file of keys or certificates, in bytes."""
 
 _SALT_KEY = os.urandom(32)
 """Makes the salts of derived verifiers, so that the same file loaded twice by one process is the same `Config`."""
@@ -70,10 +75,9 @@ def _check(source: Source) -> tuple[Config | None, list[tuple[Place, str]]]:
 
     for loc in _remove_empty(data, ()):
         report(loc, f"{show_loc(loc)} has no value: write one, or remove the line")
-    secrets = _read_secrets(data, source.folder)
-    upstream = _read_upstream_files(data, source.folder)
-    for loc, text in (*secrets, *check_tls_files(data, source.folder), *upstream):
-        report(loc, text)
+    for read in (_read_secrets, check_tls_files, _read_upstream_files, _unreadable_files):
+        for loc, text in read(data, source.folder):
+            report(loc, text)
     config = None
     try:
         config = Config.model_validate(data)
@@ -81,13 +85,17 @@ def _check(source: Source) -> tuple[Config | None, list[tuple[Place, str]]]:
         for loc, text in explain(error, data, Config):
             report(loc, text)
     if config is not None and not found:
-        for loc, text in _unusable_mechanisms(config):
-            report(loc, text)
-    if not data.keys() & {"upstream", "upstreams"}:
-        report(("upstream",), NO_UPSTREAM)
-    for clash in find_clashes(data, found.keys()):
+        for loc, text in unusable_mechanisms(config):
+            report(loc, f"{show_loc(loc)}: {text}")
+    for clash in _clashes(data, found.keys()):
         report(clash.loc, clash.text + _earlier(source, clash))
     return config, list(dict.fromkeys([*others, *found.values()]))
+
+
+def _clashes(data: dict[str, object], bad: Collection[Loc]) -> Iterator[Clash]:
+    if not data.keys() & {"upstream", "upstreams"}:
+        yield Clash(("upstream",), NO_UPSTREAM)
+    yield from find_clashes(data, bad)
 
 
 def _earlier(source: Source, clash: Clash) -> str:
@@ -178,15 +186,12 @@ def _read_upstream_files(data: dict[str, object], folder: Path) -> Iterator[tupl
                 yield file.loc, f"{show_loc(file.loc)}: {file.what} {path}: {error}{hint}"
 
 
-def _unusable_mechanisms(config: Config) -> Iterator[tuple[Loc, str]]:
-    """Yield every mechanism that a listener set should offer and that no credential has a verifier for."""
-    usable = {verifier.mechanism for _, user in config.credentials() for verifier in user.verifiers}
-    for index, listener_set in enumerate(config.proxy.listener_sets):
-        for number, mechanism in enumerate(listener_set.sasl_mechanisms or ()):
-            if mechanism is not Mechanism.PLAIN and mechanism not in usable:
-                loc: Loc = ("proxy", "listener_sets", index, "sasl_mechanisms", number)
-                text = f"no credential can use {mechanism}: add its line to a scram_file, or remove it here"
-                yield loc, f"{show_loc(loc)}: {text}"
+def _unreadable_files(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:
+    for loc, what, path in find_files(data, folder):
+        try:
+            read_regular_file(path, MAX_NAMED_FILE_BYTES)
+        except UnreadableError as error:
+            yield loc, f"{show_loc(loc)}: {what} {path}: {error}"
 
 
 def _read_password(content: bytes) -> bytes:

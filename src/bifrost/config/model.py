@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from bifrost.config.clashes import find_clashes
 from bifrost.config.limits import Limits
 from bifrost.config.listener_sets import ListenerSet
+from bifrost.config.oauth import OAuth
 from bifrost.config.section import Section
 from bifrost.config.tenants import Credential, Tenant
 from bifrost.config.upstream import Upstream
@@ -46,6 +47,9 @@ class Proxy(Section):
     """Time between two looks at this file and those that it names, in milliseconds. When one has changed, and is the
     same at the next look, all are read again (see [operations.md](operations.md)). Default 2 s; 0 turns it off, and
     SIGHUP and `bifrost reload` remain. A change of this key itself takes a restart, and so does one of `admin`."""
+
+    oauth: OAuth | None = None
+    """Whose access tokens clients may show (SASL/OAUTHBEARER). Default: nobody's."""
 
     limits: Limits = Limits()
     """Bounds of what clients may ask. Default: those of each limit."""

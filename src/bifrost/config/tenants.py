@@ -68,12 +68,6 @@ class Auth(Section):
     certificate, a token, a Kerberos ticket), by name and without Kafka's `User:`. Default: none. No two principals
     or user names of the file are the same, for the name decides the tenant."""
 
-    @model_validator(mode="after")
-    def _check_reachable(self) -> "Auth":
-        if not self.credentials and not self.principals:
-            raise ValueError("nobody belongs to the tenant: add credentials, or principals")
-        return self
-
 
 NOBODY = Auth.model_construct()
 """Of a tenant whose clients are known by where they connect."""
@@ -124,4 +118,5 @@ class Tenant(Section):
 
     auth: Auth = Field(default=NOBODY, examples=["{ credentials: [...] }"])
     """The users that belong to the tenant. Default: none; then a listener set has to be the tenant's own (its key
-    `tenant`, with `security_protocol` `PLAINTEXT` or `SSL`), where nobody is asked who he is."""
+    `tenant`, with `security_protocol` `PLAINTEXT` or `SSL`), where nobody is asked who he is, or tokens say
+    whom they are for (`proxy.oauth.namespace_claim`)."""

@@ -94,9 +94,12 @@ upstream:"""
     ("mechanisms", "expected"),
     [
         ("[]", "is empty: add one"),
-        ("[SCRAM-SHA-1]", "[0]: Input should be 'PLAIN', 'SCRAM-SHA-256' or 'SCRAM-SHA-512'"),
+        (
+            "[SCRAM-SHA-1]",
+            "[0]: Input should be 'PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER' or 'GSSAPI'",
+        ),
         ("PLAIN", "expected a list, found the text 'PLAIN'"),
-        ("[PLAIN, PLAIN, PLAIN, PLAIN]", "has 4 entries, at most 3 are allowed"),
+        ("[PLAIN, PLAIN, PLAIN, PLAIN, PLAIN, PLAIN]", "has 6 entries, at most 5 are allowed"),
         ("[[PLAIN]]", "[0]: Input should be"),
     ],
 )

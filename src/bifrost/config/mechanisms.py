@@ -1,0 +1,44 @@
+"""Which SASL mechanisms of a listener set nobody could use: it must not offer what lets nobody in."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from bifrost.config.clashes import Loc
+from bifrost.config.verifiers import Mechanism
+
+if TYPE_CHECKING:
+    from bifrost.config.model import Config
+
+
+def unusable_mechanisms(config: "Config") -> Iterator[tuple[Loc, str]]:
+    """Yield every mechanism that a listener set should offer and that nobody can use, and how to mend that."""
+    for index, listener_set in enumerate(config.proxy.listener_sets):
+        for number, mechanism in enumerate(listener_set.sasl_mechanisms or ()):
+            reason = _reason(config, mechanism)
+            if reason is not None:
+                yield ("proxy", "listener_sets", index, "sasl_mechanisms", number), reason
+
+
+def _reason(config: "Config", mechanism: Mechanism) -> str | None:
+    """Return why nobody can use a mechanism; None: somebody can."""
+    users = [user for _, user in config.credentials()]
+    has_principals = any(tenant.auth.principals for tenant in config.tenants)
+    match mechanism:
+        case Mechanism.PLAIN:
+            if not users:
+                return "no tenant has credentials, which PLAIN is for: add some, or remove it here"
+        case Mechanism.OAUTHBEARER:
+            oauth = config.proxy.oauth
+            if oauth is None:
+                return "OAUTHBEARER needs the section proxy.oauth: add it, or remove the mechanism here"
+            if oauth.namespace_claim is None and not has_principals:
+                return (
+                    "nobody can use OAUTHBEARER: add principals to a tenant, or proxy.oauth.namespace_claim, "
+                    "or remove it here"
+                )
+        case Mechanism.GSSAPI:
+            return "GSSAPI needs the section proxy.kerberos: add it, or remove the mechanism here"
+        case _:
+            if not any(verifier.mechanism is mechanism for user in users for verifier in user.verifiers):
+                return f"no credential can use {mechanism}: add its line to a scram_file, or remove it here"
+    return None
