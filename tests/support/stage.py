@@ -34,6 +34,8 @@ from support.playbook import Playbook, client_sends, to_client
 PORTS = BrokerPorts(advertised_host="proxy.example.com", start=9093, end=9095, broker_id_base=1)
 UPSTREAM = "upstream"
 PHYSICAL_CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+PASSWORD_MECHANISMS = (Mechanism.PLAIN, Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512)
+"""Those that the users of a stage can use."""
 PLANS = build_plans()
 """Shared by all tests: what plans remember depends on nothing but the schemas."""
 
@@ -87,6 +89,7 @@ class Stage:
         versions: OfferedVersions | None = None,
         mechanisms: tuple[Mechanism, ...] = (Mechanism.PLAIN,),
         max_reauth_ms: int = 0,
+        tokens: Any = None,
     ) -> None:
         """Set the stage; every tenant has a user of its own name with the password `<tenant>-password`."""
         self.now_ms = 1_000_000
@@ -109,6 +112,7 @@ class Stage:
                 new_nonce=lambda: f"server-nonce-{next(nonces)}",
                 now_ms=lambda: self.now_ms,
                 max_reauth_ms=max_reauth_ms,
+                tokens=tokens,
             ),
             virtual_clusters=VirtualClusters(
                 {

@@ -39,6 +39,18 @@ OTHER_AUTHORIZATION_ID = (
 )
 
 
+def invalid_credentials(mechanism: Mechanism, *, is_again: bool) -> str:
+    """Return what a client is told whose exchange failed, whatever was wrong with it.
+
+    Args:
+        mechanism: by which it wanted to authenticate.
+        is_again: whether it had authenticated before on its connection.
+    Source: SaslServerAuthenticator.handleSaslToken.
+    """
+    which = "re-authentication" if is_again else "authentication"
+    return f"Authentication failed during {which} due to invalid credentials with SASL mechanism {mechanism}"
+
+
 class AuthenticationFailed(Exception):
     """The exchange failed. The text is for the client, as Kafka words it, and never says which part was wrong.
 
@@ -93,6 +105,11 @@ class Accounts:
     def _admitted(self, account: Account | None) -> Account | None:
         is_foreign = account is not None and self._tenant is not None and account.tenant != self._tenant
         return None if is_foreign else account
+
+    @property
+    def has_principals(self) -> bool:
+        """Whether there is anybody that somebody else vouches for."""
+        return bool(self._by_principal)
 
     def of_principal(self, name: str) -> Account | None:
         """Return the account of a principal that somebody trusted has vouched for (a CA, an issuer, a KDC)."""

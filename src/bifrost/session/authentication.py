@@ -6,7 +6,8 @@
 
 ApiVersions is answered in every state, everything else than what the drawing shows ends the connection. A failure is
 answered in the protocol's own words first (v0 has none: there the connection just closes). PLAIN takes one token, SCRAM
-two. Who authenticates again stays who it is, by the mechanism it used before (KIP-368).
+two, OAUTHBEARER one and after a refusal another. Who authenticates again stays who it is, by the mechanism it used
+before (KIP-368).
 
 Source: KIP-43, KIP-84, KIP-152, KIP-255, KIP-368; SaslServerAuthenticator.
 """
@@ -47,6 +48,8 @@ class Proven:
     account: Account
     mechanism: Mechanism | None
     """None where it was not by SASL."""
+    lifetime_ms: int | None = None
+    """How long that holds, until the client must authenticate again; None: for ever."""
 
 
 class Authentication:
@@ -90,6 +93,7 @@ class Authentication:
         Raises:
             SessionEnded: the exchange failed, or the client asked for something else.
             WireError: the client broke the protocol.
+            KeysAreFetched: give the same frame again when the issuer's keys have been fetched.
         """
         if self._state is _State.RAW_TOKEN:
             answer, proven = self._respond(bytes(frame), lambda _message: None)
@@ -98,9 +102,8 @@ class Authentication:
         header = headers.read_request_header(frame)
         is_first = self._state is _State.UNAUTHENTICATED
         if is_first and self._before is not None and header.api_key != ApiKey.SASL_HANDSHAKE:
-            detail = (
-                f"{api_name(header.api_key)} after {self._settings.max_reauth_ms} ms without authentication"
-            )
+            lifetime_ms = self._before.lifetime_ms
+            detail = f"{api_name(header.api_key)} after {lifetime_ms} ms without authentication"
             raise SessionEnded(CloseReason.SESSION_EXPIRED, detail)
         match header.api_key:
             case ApiKey.API_VERSIONS:
@@ -121,6 +124,7 @@ class Authentication:
             error = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             response = SaslHandshakeResponse(error_code=error, mechanisms=names)
             self._answers.append(encode_answer(header.correlation_id, plan, response))
+            self._settings.outcomes["", "", "failure"] += 1
             detail = f"the client wants another SASL mechanism than {', '.join(names)}"
             raise SessionEnded(CloseReason.AUTHENTICATION_FAILED, detail)
         response = SaslHandshakeResponse(mechanisms=names)
@@ -138,8 +142,8 @@ class Authentication:
             self._answers.append(encode_answer(header.correlation_id, plan, response))
 
         answer, proven = self._respond(request.auth_bytes, refuse)
-        lifetime_ms = 0 if proven is None else self._settings.max_reauth_ms
-        response = SaslAuthenticateResponse(auth_bytes=answer, session_lifetime_ms=lifetime_ms)
+        lifetime_ms = None if proven is None else proven.lifetime_ms
+        response = SaslAuthenticateResponse(auth_bytes=answer, session_lifetime_ms=lifetime_ms or 0)
         self._answers.append(encode_answer(header.correlation_id, plan, response))
         return proven
 
@@ -155,8 +159,18 @@ class Authentication:
             self._check_principal(account)
         except AuthenticationFailed as failure:
             refuse(str(failure))
+            self._settings.outcomes["", self._mechanism, "failure"] += 1
             raise SessionEnded(CloseReason.AUTHENTICATION_FAILED, failure.detail) from None
-        return answer, Proven(account, self._mechanism)
+        self._settings.outcomes[account.tenant, self._mechanism, "success"] += 1
+        return answer, Proven(account, self._mechanism, self._lifetime_ms(self._exchange.lifetime_ms))
+
+    def _lifetime_ms(self, proof_ms: int | None) -> int | None:
+        """Return how long an authentication holds whose proof holds for `proof_ms`; None: for ever.
+
+        Source: SaslServerAuthenticator.ReauthInfo.calcCompletionTimesAndReturnSessionLifetimeMs.
+        """
+        limits = [one for one in (self._settings.max_reauth_ms or None, proof_ms) if one is not None]
+        return min(limits, default=None)
 
     def _check_mechanism(self) -> None:
         """Refuse another mechanism than before, as ReauthInfo.saslMechanismUnchanged does."""
@@ -168,13 +182,17 @@ class Authentication:
             raise AuthenticationFailed(text, text)
 
     def _check_principal(self, account: Account) -> None:
-        """Refuse another user than before, as ReauthInfo.ensurePrincipalUnchanged does."""
-        if self._before is not None and account.username != self._before.account.username:
+        """Refuse another user than before, as ReauthInfo.ensurePrincipalUnchanged does, or another namespace."""
+        if self._before is not None and _identity(account) != _identity(self._before.account):
             text = (
                 f"Cannot change principals during re-authentication from User.{self._before.account.username}: "
                 f"User.{account.username}"
             )
             raise AuthenticationFailed(text, "the client authenticated again as another user")
+
+
+def _identity(account: Account) -> tuple[str, str, tuple[str, ...]]:
+    return account.username, account.tenant, account.namespace
 
 
 def answer_api_versions(

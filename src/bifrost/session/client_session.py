@@ -22,6 +22,7 @@ from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.fetch_ownership import FetchOwnership
 from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.session.lanes import NO_TENANT
+from bifrost.session.oauthbearer_server import KeysAreFetched
 from bifrost.session.session_lifetime import SessionLifetime
 from bifrost.session.shared_state import Entry, SharedState
 from bifrost.session.tries import Tries
@@ -61,6 +62,8 @@ class ClientSession:
         self._lifetime = SessionLifetime(entry.settings(shared.sasl))
         self.authentications = 0
         """How often the client has authenticated."""
+        self.awaits_keys = False
+        """Whether it holds back until the issuer's keys have been fetched; then `let_go`."""
         self._max_in_flight = shared.max_in_flight_requests
         self._is_stopped = False
         self._lanes: dict[int, Lane] = {}
@@ -121,7 +124,7 @@ class ClientSession:
         return len(self._in_flight)
 
     def hold_back(self) -> None:
-        """Take nothing from a new client until `let_go`; the shell stops reading it when something has come."""
+        """Take nothing from the client until `let_go`; the shell stops reading it when something has come."""
         self._max_in_flight = 0
 
     def let_go(self) -> None:
@@ -130,7 +133,7 @@ class ClientSession:
         Raises:
             SessionEnded, WireError: as when frames are received.
         """
-        self._max_in_flight = self._shared.max_in_flight_requests
+        self._max_in_flight, self.awaits_keys = self._shared.max_in_flight_requests, False
         self._release_requests()
 
     def stop(self) -> None:
@@ -210,6 +213,10 @@ class ClientSession:
         traffic.receive(4 + len(frame))
         try:
             proven = authentication.receive(frame)
+        except KeysAreFetched:
+            self._held_requests.appendleft(bytes(frame))
+            self._max_in_flight, self.awaits_keys = 0, True
+            return
         finally:
             answers = authentication.take_answers()
             traffic.send(sum(map(len, answers)))
@@ -217,7 +224,7 @@ class ClientSession:
         if proven is None:
             return
         self.authentications += 1
-        self._lifetime.begin(is_again=self._proven is not None)
+        self._lifetime.begin(proven.lifetime_ms, is_again=self._proven is not None)
         self._max_in_flight = self._shared.max_in_flight_requests
         self._let_in(proven)
 
@@ -228,9 +235,9 @@ class ClientSession:
             SessionEnded: there is no such broker.
         """
         self._authentication = None
-        if self._proven is not None:
+        is_first, self._proven = self._proven is None, proven
+        if not is_first:
             return
-        self._proven = proven
         self.virtual_cluster = self._shared.virtual_clusters.of(proven.account)
         self._route = self._entry.route_to(self.virtual_cluster.upstream)
         self._namespace = self.virtual_cluster.namespace

@@ -4,15 +4,17 @@ PLAIN (RFC 4616), one token:
 
     message := [authzid] NUL authcid NUL passwd        (UTF-8)
 
-SCRAM is scram_server.py. A failure never says which part was wrong.
+SCRAM is scram_server.py, OAUTHBEARER oauthbearer_server.py. A failure never says which part was wrong.
 """
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from bifrost.config.verifiers import Mechanism
 from bifrost.session.accounts import OTHER_AUTHORIZATION_ID, Account, Accounts, AuthenticationFailed
+from bifrost.session.oauthbearer_server import OAuthBearerServer, Tokens
 from bifrost.session.scram_server import ScramServer
 
 
@@ -28,12 +30,27 @@ class SaslSettings:
     max_reauth_ms: int = 0
     """Time after which a client must authenticate again; 0: never."""
 
+    tokens: Tokens | None = None
+    """What checks access tokens; None: none are taken."""
+
+    outcomes: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """How many authentications there were, by tenant (none if it failed), mechanism and outcome."""
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """Every mechanism that somebody can use."""
+        has_tokens = self.tokens is not None and self.tokens.has_principals
+        return (*self.accounts.mechanisms, *((Mechanism.OAUTHBEARER,) if has_tokens else ()))
+
 
 class SaslExchange(Protocol):
     """One mechanism's exchange with one client."""
 
     account: Account | None
     """Set once the client has proved it."""
+
+    lifetime_ms: int | None
+    """How long the proof holds from then on; None: for ever."""
 
     def respond(self, token: bytes) -> bytes:
         """Answer the client's next token; the one that proves the account is answered as well.
@@ -45,6 +62,8 @@ class SaslExchange(Protocol):
 
 class PlainServer:
     """PLAIN: one token, with name and password."""
+
+    lifetime_ms: int | None = None
 
     def __init__(self, accounts: Accounts) -> None:
         """Wait for the token."""
@@ -75,4 +94,7 @@ def new_exchange(mechanism: Mechanism, settings: SaslSettings, *, is_again: bool
     """Begin an exchange; `is_again` when the client authenticates again."""
     if mechanism is Mechanism.PLAIN:
         return PlainServer(settings.accounts)
+    if mechanism is Mechanism.OAUTHBEARER:
+        assert settings.tokens is not None
+        return OAuthBearerServer(settings.tokens, is_again=is_again)
     return ScramServer(mechanism, settings.accounts, settings.new_nonce(), is_again=is_again)

@@ -22,6 +22,7 @@ from bifrost.session.accounts import (
     Account,
     Accounts,
     AuthenticationFailed,
+    invalid_credentials,
 )
 
 MAX_TOKEN_BYTES = 4096
@@ -43,6 +44,8 @@ _CLIENT_FINAL = re.compile(
 class ScramServer:
     """One exchange; a token too many, or out of order, fails it."""
 
+    lifetime_ms: int | None = None
+
     def __init__(
         self, mechanism: Mechanism, accounts: Accounts, server_nonce: str, *, is_again: bool = False
     ) -> None:
@@ -57,10 +60,7 @@ class ScramServer:
         self._mechanism = mechanism
         self._accounts = accounts
         self._server_nonce = server_nonce
-        self._text = (
-            f"Authentication failed during {'re-authentication' if is_again else 'authentication'} due to "
-            f"invalid credentials with SASL mechanism {mechanism}"
-        )
+        self._text = invalid_credentials(mechanism, is_again=is_again)
         self._claimed: Account | None = None
         self._verifier: ScramVerifier | None = None
         self._gs2 = self._nonce = self._bare = self._server_first = ""

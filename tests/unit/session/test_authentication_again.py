@@ -2,7 +2,6 @@
 
 import pytest
 
-from bifrost.config.verifiers import Mechanism
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
@@ -20,10 +19,10 @@ from support.playbook import (
     to_client_frame,
 )
 from support.scram_client import ScramClient
-from support.stage import Stage, authenticate, handshake, plain_token
+from support.stage import PASSWORD_MECHANISMS, Stage, authenticate, handshake, plain_token
 
 LIFETIME_MS = 30_000
-MECHANISMS = messages.SaslHandshakeResponse(mechanisms=[str(one) for one in Mechanism])
+MECHANISMS = messages.SaslHandshakeResponse(mechanisms=[str(one) for one in PASSWORD_MECHANISMS])
 LET_IN = messages.SaslAuthenticateResponse(session_lifetime_ms=LIFETIME_MS)
 OUT_OF_ORDER = ErrorCode.ILLEGAL_SASL_STATE
 API_VERSIONS = messages.ApiVersionsRequest(client_software_name="tests", client_software_version="1")
@@ -33,7 +32,7 @@ ANSWERED, SEEN = metadata_of("__vt_acme_orders"), metadata_of("orders", tenant="
 
 @pytest.fixture
 def stage() -> Stage:
-    return Stage(mechanisms=tuple(Mechanism), max_reauth_ms=LIFETIME_MS)
+    return Stage(mechanisms=PASSWORD_MECHANISMS, max_reauth_ms=LIFETIME_MS)
 
 
 def let_in(book: Playbook, tenant: str = "acme", version: int = 2) -> Playbook:
