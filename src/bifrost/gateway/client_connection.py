@@ -40,6 +40,9 @@ REFUSAL_DELAY_S = 0.1
 `connection.failed.authentication.delay.ms`: guessing takes longer, and a client that finds the answer and the end
 in one read may see the end alone (kafka-python does)."""
 
+MAX_WAIT_MS = 86_400_000
+"""Longest time until an authentication's end is looked at again: a day."""
+
 _IN_ORDER = frozenset({CloseReason.IDLE, CloseReason.DRAINED})
 """Ends between two requests, which must cost no answer."""
 
@@ -51,10 +54,10 @@ class ClientConnection(asyncio.BufferedProtocol):
     """One client, and the broker connection that is made for it once it is authenticated and asks for something."""
 
     __slots__ = (
-        "_address", "_arrival", "_broker_side", "_brokers", "_deadline", "_ended", "_expiry", "_framer", "_gateway",
-        "_idle_since_ms", "_is_write_paused", "_peer", "_reads_broker", "_reads_client", "_seen_bytes", "_session",
-        "_task", "_transport",
-        "_unread_since_ns", "addresses", "get_buffer",
+        "_address", "_arrival", "_authentications", "_broker_side", "_brokers", "_deadline", "_ended",
+        "_expiry", "_framer", "_gateway", "_idle_since_ms", "_is_write_paused", "_peer", "_reads_broker",
+        "_reads_client", "_seen_bytes", "_session", "_task", "_transport", "_unread_since_ns", "addresses",
+        "get_buffer",
     )  # fmt: skip
 
     def __init__(
@@ -87,6 +90,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._task: asyncio.Task[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._expiry: asyncio.TimerHandle | None = None
+        self._authentications = 0
         self._is_write_paused = False
         self._reads_client = self._reads_broker = True
         self._unread_since_ns = [0, 0]
@@ -112,6 +116,8 @@ class ClientConnection(asyncio.BufferedProtocol):
             self.end(ended.reason, ended.detail)
             return
         if self._session.is_authenticated:
+            proved_by = str(self._arrival.security_protocol)
+            self._gateway.shared.sasl.outcomes[self.tenant or "", proved_by, "success"] += 1
             self._let_in()
             return
         left_ms = self._gateway.limits.authentication_timeout_ms - (self._arrival.waited_ms or 0)
@@ -140,7 +146,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         except Exception:
             self._internal_error()
         else:
-            if self._session.is_authenticated:
+            if self._session.authentications != self._authentications:
                 self._let_in()
             self._flush()
             self.update_reading()
@@ -163,7 +169,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         except Exception:
             self._internal_error()
         else:
-            if self._deadline is not None and session.is_authenticated:
+            if session.authentications != self._authentications:
                 self._let_in()
             self._flush()
 
@@ -316,6 +322,9 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self._task is None and (session.to_broker or session.lookup or is_login_due):
             self._task = asyncio.get_running_loop().create_task(self._catch_up())
         if not (self._reads_client and self._reads_broker) or session.is_holding or self._task is not None:
+            if session.awaits_keys:
+                session.awaits_keys = False
+                self._gateway.call_when_keys_are_fetched(self._hear)
             self.update_reading()
 
     async def _catch_up(self) -> None:
@@ -377,35 +386,34 @@ class ClientConnection(asyncio.BufferedProtocol):
         return self._cluster.broker(chosen.node_id) or chosen
 
     def _let_in(self) -> None:
+        """The client has authenticated, for the first time or again."""
+        is_first, self._authentications = not self._authentications, self._session.authentications
+        if is_first:
+            self._let_in_first()
+        else:
+            log.debug("authenticated_again", peer=self._peer, tenant=self.tenant)
+        if self._expiry is not None:
+            self._expiry.cancel()
+        self._follow_lifetime()
+
+    def _let_in_first(self) -> None:
         self._cancel_deadline()
         self._framer.max_frame_bytes = self._gateway.limits.max_request_bytes
         account = self._session.account
         assert account is not None
-        self._gateway.authenticated[account.tenant] += 1
         log.debug(
             "authenticated", peer=self._peer, tenant=account.tenant, principal=f"User:{account.username}"
         )
 
-        if self._session.lifetime_left_ms() is not None:
-            self._follow_lifetime(self._session.authentications)
-
-    def _follow_lifetime(self, authentications: int) -> None:
-        """Let the session see whether its client should have authenticated again by now, which it may have.
-
-        Args:
-            authentications: how often it had when this was last looked at.
-        """
-        session = self._session
-        left_ms = session.lifetime_left_ms()
-        if session.authentications > authentications:
-            log.debug("authenticated_again", peer=self._peer, tenant=self.tenant)
-        elif not left_ms:
+    def _follow_lifetime(self) -> None:
+        """Let the session see when its client should have authenticated again."""
+        left_ms = self._session.lifetime_left_ms()
+        if left_ms == 0:
             log.debug("authentication_expired", peer=self._peer, tenant=self.tenant)
-        # After the end a new authentication may still come, which then holds for the whole time.
-        wait_ms = left_ms or self._gateway.limits.max_reauth_ms
-        self._expiry = asyncio.get_running_loop().call_later(
-            wait_ms / 1000, self._follow_lifetime, session.authentications
-        )
+        elif left_ms is not None:
+            # A token may be good for years, which is more than a loop's timer takes.
+            wait_s = min(left_ms, MAX_WAIT_MS) / 1000
+            self._expiry = asyncio.get_running_loop().call_later(wait_s, self._follow_lifetime)
 
     def _authentication_timed_out(self) -> None:
         timeout_ms = self._gateway.limits.authentication_timeout_ms

@@ -7,9 +7,10 @@ import secrets
 import signal
 import time
 from collections import Counter
+from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 import uvloop
@@ -35,6 +36,9 @@ from bifrost.session.failed_authentications import FailedAuthentications
 from bifrost.session.lanes import NO_TENANT, Lanes
 from bifrost.session.sasl_server import SaslSettings
 from bifrost.session.shared_state import SharedState
+
+if TYPE_CHECKING:
+    from bifrost.gateway.jwks import Jwks
 
 log = structlog.get_logger()
 
@@ -72,6 +76,8 @@ class Gateway:
             Cluster(one, config.tenants_of(one), self.limits, now_ms) for one in config.clusters
         )
         plans = build_plans()
+        self.jwks = _jwks(config)
+        self._outcomes: Counter[tuple[str, str, str]] = Counter()
         self.shared = SharedState(
             plans=plans,
             lanes=Lanes(plans),
@@ -84,12 +90,11 @@ class Gateway:
         self.reloader = None if path is None else Reloader(self, path)
         self._connections: set[ClientConnection] = set()
         self._doorways: set[Doorway] = set()
+        self._issuing: asyncio.Task[None] | None = None
         self._admin = self._build_admin(config)
         self.is_ready = False
         """Whether clients can be served: the listeners are open, and a broker answered when last asked."""
         self.pauses = Pauses()
-        self.authenticated: Counter[str] = Counter()
-        """How many connections were authenticated, by tenant."""
         self.ends: Counter[CloseReason] = Counter()
         """How many connections ended, by reason."""
 
@@ -157,6 +162,11 @@ class Gateway:
         """Note why a connection ended."""
         self.ends[reason] += 1
 
+    def call_when_keys_are_fetched(self, callback: Callable[[], object]) -> None:
+        """Call back when the fetch of an issuer's keys that is under way has ended."""
+        assert self.jwks is not None
+        self.jwks.call_when_fetched(callback)
+
     def _build_admin(self, config: Config) -> Admin | None:
         admin = config.proxy.admin
         if admin is None:
@@ -201,12 +211,16 @@ class Gateway:
             await reloader.watch(self.config.proxy.watch_files_ms / 1000)
 
     def _sasl_settings(self, config: Config) -> SaslSettings:
+        # The same key for as long as the process lives, or a reload would tell who does not exist.
+        accounts = _accounts(config, self._accounts_key)
+        tenants = [tenant.name for tenant in config.tenants]
         return SaslSettings(
-            # The same key for as long as the process lives, or a reload would tell who does not exist.
-            accounts=_accounts(config, self._accounts_key),
+            accounts=accounts,
             new_nonce=lambda: secrets.token_urlsafe(24),
             now_ms=now_ms,
             max_reauth_ms=config.proxy.limits.max_reauth_ms,
+            tokens=None if self.jwks is None else self.jwks.tokens(accounts, tenants),
+            outcomes=self._outcomes,
         )
 
     async def _serve(self) -> None:
@@ -214,6 +228,9 @@ class Gateway:
             await self._admin.open()
         for listener in self.listeners:
             listener.reserve()
+        if self.jwks is not None:
+            self.jwks.prepare()
+            self._issuing = asyncio.create_task(self.jwks.run())
         await self.clusters.discover()
         for listener in self.listeners:
             await listener.open()
@@ -243,6 +260,8 @@ class Gateway:
             log.info("drained", drained=self.ends[CloseReason.DRAINED], cut=cut)
 
     async def _close(self) -> None:
+        if self._issuing is not None:
+            self._issuing.cancel()
         await self.clusters.close()
         if self._admin is not None:
             self._admin.close()
@@ -259,6 +278,14 @@ def _max_delay_ms(limits: Limits) -> int:
 def _tell(stop: asyncio.Event, hurry: asyncio.Event) -> None:
     """Take a signal: the first one means to stop, every further one not to wait for anybody."""
     (hurry if stop.is_set() else stop).set()
+
+
+def _jwks(config: Config) -> "Jwks | None":
+    if config.proxy.oauth is None:
+        return None
+    from bifrost.gateway.jwks import Jwks  # and cryptography, 20 MiB, for those who use it
+
+    return Jwks(config.proxy.oauth, now_ms)
 
 
 def _accounts(config: Config, key: bytes) -> Accounts:

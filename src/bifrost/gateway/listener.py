@@ -50,7 +50,7 @@ class Listener:
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """How clients may authenticate here, in the order of the configuration: of those that some account can use."""
-        possible = self._gateway.shared.sasl.accounts.mechanisms
+        possible = self._gateway.shared.sasl.mechanisms
         wanted = self.listener_set.sasl_mechanisms or possible
         return tuple(one for one in dict.fromkeys(wanted) if one in possible)
 

@@ -98,14 +98,16 @@ class Metrics(Collector):
         )
         authenticated = CounterMetricFamily(
             "kafka_proxy_authentications",
-            "Connections by what came of their authentication.",
-            labels=["tenant", "outcome"],
+            "Authentications by what came of them, those that clients repeat on their connection among them.",
+            labels=["tenant", "mechanism", "outcome"],
         )
-        for tenant, count in tuple(gateway.authenticated.items()):
-            authenticated.add_metric([tenant, "success"], count)
-        failed = sum(gateway.ends[reason] for reason in NOT_LET_IN)
-        authenticated.add_metric(["", "failed"], failed)
-        authenticated.add_metric(["", "timeout"], gateway.ends[CloseReason.AUTHENTICATION_TIMEOUT])
+        sasl = gateway.shared.sasl
+        none_yet = {("", str(mechanism), "failure"): 0 for mechanism in sasl.mechanisms}
+        for labels, count in (none_yet | sasl.outcomes).items():
+            authenticated.add_metric(labels, count)
+        refused = sum(gateway.ends[reason] for reason in NOT_LET_IN - {CloseReason.AUTHENTICATION_FAILED})
+        authenticated.add_metric(["", "", "failure"], refused)
+        authenticated.add_metric(["", "", "timeout"], gateway.ends[CloseReason.AUTHENTICATION_TIMEOUT])
         yield authenticated
         ended = CounterMetricFamily(
             "kafka_proxy_connections_ended",

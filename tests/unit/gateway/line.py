@@ -63,7 +63,7 @@ class FakeGateway:
         self.clusters = {UPSTREAM: self.cluster}
         self.connections: set[ClientConnection] = set()
         self.ends: Counter[CloseReason] = Counter()
-        self.authenticated: Counter[str] = Counter()
+        self.waiting_for_keys: list[Callable[[], object]] = []
         self.pauses = Pauses()
         self.failed_authentications = FailedAuthentications(self.limits.max_authentication_delay_ms)
 
@@ -76,6 +76,9 @@ class FakeGateway:
     def forget(self, connection: ClientConnection) -> None:
         self.connections.discard(connection)
 
+    def call_when_keys_are_fetched(self, callback: Callable[[], object]) -> None:
+        self.waiting_for_keys.append(callback)
+
     def count_end(self, reason: CloseReason) -> None:
         self.ends[reason] += 1
 
@@ -83,12 +86,12 @@ class FakeGateway:
 class Line:
     """A client's connection with both its sockets played by the test."""
 
-    def __init__(self, gateway: Any) -> None:
+    def __init__(self, gateway: Any, mechanisms: tuple[Mechanism, ...] = (Mechanism.PLAIN,)) -> None:
         self.gateway = gateway
         self.client = FakeTransport()
         self.broker: FakeTransport | None = None
         brokers = {UPSTREAM: gateway.cluster.broker(1)}
-        self.connection = ClientConnection(gateway, brokers, PORTS, (Mechanism.PLAIN,))
+        self.connection = ClientConnection(gateway, brokers, PORTS, mechanisms)
         self.connection.connection_made(self.client)
         self._correlation_id = 0
 

@@ -7,9 +7,13 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
+from bifrost.config.verifiers import Mechanism
+from bifrost.session.accounts import Account
 from bifrost.session.close_reason import CloseReason
+from bifrost.session.oauthbearer_server import KeysAreFetched, Vouched
 from support.fake_transport import framed, receive
-from support.stage import authenticate, handshake, plain_token
+from support.issuer import client_first
+from support.stage import Stage, authenticate, handshake, plain_token
 
 from .line import HEARTBEAT, FakeGateway, Line, authenticated, played, settled
 
@@ -218,3 +222,113 @@ def test_without_a_limit_there_is_no_time() -> None:
         assert not line.client.is_closed
 
     played(scenario)
+
+
+class FakeTokens:
+    """Takes every token, for a time, once keys were fetched."""
+
+    max_bytes = 1000
+    has_principals = True
+    is_fetching = False
+    lifetime_ms = LIFETIME_MS
+
+    def check(self, token: str) -> Vouched:
+        if self.is_fetching:
+            raise KeysAreFetched
+        return Vouched(Account("alice", "acme"), self.lifetime_ms)
+
+
+def played_with_tokens(scenario: Any) -> FakeGateway:
+    """Play a scenario with a gateway that takes tokens, and sets no limit of its own."""
+    tokens = FakeTokens()
+    gateway = FakeGateway(Stage(mechanisms=(Mechanism.OAUTHBEARER,), tokens=tokens))
+    asyncio.run(scenario(gateway, tokens))
+    return gateway
+
+
+def show_token(line: Line) -> None:
+    line.send(handshake("OAUTHBEARER"), 1)
+    line.send(authenticate(client_first("token")), 2)
+
+
+def test_a_session_ends_with_its_token_though_there_is_no_limit() -> None:
+    async def scenario(gateway: FakeGateway, tokens: FakeTokens) -> None:
+        line = Line(gateway, (Mechanism.OAUTHBEARER,))
+        show_token(line)
+        await pass_time(gateway, LIFETIME_MS)
+        assert not line.client.is_closed
+
+        line.send(HEARTBEAT, 4)
+
+        assert line.client.is_closed
+
+    assert played_with_tokens(scenario).ends == {CloseReason.SESSION_EXPIRED: 1}
+
+
+def test_who_shows_a_new_token_after_the_end_goes_on_until_that_ends() -> None:
+    async def scenario(gateway: FakeGateway, tokens: FakeTokens) -> None:
+        line = Line(gateway, (Mechanism.OAUTHBEARER,))
+        show_token(line)
+        await pass_time(gateway, 3 * LIFETIME_MS)
+        tokens.lifetime_ms = LIFETIME_MS // 2
+        show_token(line)
+        line.send(HEARTBEAT, 4)
+        await settled()
+        assert not line.client.is_closed
+
+        await pass_time(gateway, LIFETIME_MS // 2)
+        line.send(HEARTBEAT, 4)
+        line.answer_heartbeat()
+
+        assert line.client.is_closed
+
+    assert played_with_tokens(scenario).ends == {CloseReason.SESSION_EXPIRED: 1}
+
+
+def test_a_token_for_years_needs_no_timer_for_years() -> None:
+    async def scenario(gateway: FakeGateway, tokens: FakeTokens) -> None:
+        tokens.lifetime_ms = 10**15
+        line = Line(gateway, (Mechanism.OAUTHBEARER,))
+
+        show_token(line)
+
+        assert line.connection._expiry is not None
+        assert line.connection._expiry.when() < asyncio.get_running_loop().time() + 90_000
+        line.connection.end(CloseReason.SHUTDOWN, "")
+
+    played_with_tokens(scenario)
+
+
+def test_who_needs_a_key_that_is_being_fetched_is_not_read_until_it_is_there() -> None:
+    async def scenario(gateway: FakeGateway, tokens: FakeTokens) -> None:
+        tokens.is_fetching = True
+        line = Line(gateway, (Mechanism.OAUTHBEARER,))
+        show_token(line)
+        assert len(line.client.take_frames()) == 1
+        assert not line.client.is_reading()
+        [callback] = gateway.waiting_for_keys
+        tokens.is_fetching = False
+
+        callback()
+
+        assert len(line.client.take_frames()) == 1
+        assert line.client.is_reading()
+        line.send(HEARTBEAT, 4)
+        await settled()
+        assert len(line.broker_side.transport.take_frames()) == 1
+
+    played_with_tokens(scenario)
+
+
+def test_who_goes_while_keys_are_fetched_leaves_nothing() -> None:
+    async def scenario(gateway: FakeGateway, tokens: FakeTokens) -> None:
+        tokens.is_fetching = True
+        line = Line(gateway, (Mechanism.OAUTHBEARER,))
+        show_token(line)
+        line.connection.connection_lost(None)
+
+        gateway.waiting_for_keys[0]()
+
+        assert gateway.connections == set()
+
+    played_with_tokens(scenario)

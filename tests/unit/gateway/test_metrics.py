@@ -12,7 +12,7 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import Awaited
 from unit.gateway.test_gateway import CONFIG
 
-LABELS = ("tenant", "api", "side", "reason", "outcome", "le")
+LABELS = ("tenant", "api", "side", "reason", "mechanism", "outcome", "le")
 
 
 def samples(gateway: Gateway) -> dict[tuple[str, ...], float]:
@@ -33,6 +33,7 @@ def test_everything_that_can_be_zero_is_there_from_the_start() -> None:
         assert found["kafka_proxy_connections_ended_total", reason.value] == 0
     assert found["kafka_proxy_reads_paused_seconds_total", "client"] == 0
     assert found["kafka_proxy_ready",] == 0
+    assert found["kafka_proxy_authentications_total", "", "PLAIN", "failure"] == 0
     assert found["kafka_proxy_max_client_connections",] == 2
 
 
@@ -57,14 +58,16 @@ def test_traffic_is_shown_by_tenant_and_api() -> None:
 
 def test_authentications_and_pauses_are_counted() -> None:
     gateway = Gateway(Config.model_validate(CONFIG))
-    gateway.authenticated["acme"] += 3
-    gateway.ends[CloseReason.AUTHENTICATION_FAILED] += 2
+    gateway.shared.sasl.outcomes["acme", "OAUTHBEARER", "success"] += 3
+    gateway.shared.sasl.outcomes["", "GSSAPI", "failure"] += 2
+    gateway.ends[CloseReason.AUTHENTICATION_TIMEOUT] += 4
     gateway.pauses.add("broker", 2_500_000_000)
 
     found = samples(gateway)
 
-    assert found["kafka_proxy_authentications_total", "acme", "success"] == 3
-    assert found["kafka_proxy_authentications_total", "", "failed"] == 2
+    assert found["kafka_proxy_authentications_total", "acme", "OAUTHBEARER", "success"] == 3
+    assert found["kafka_proxy_authentications_total", "", "GSSAPI", "failure"] == 2
+    assert found["kafka_proxy_authentications_total", "", "", "timeout"] == 4
     assert found["kafka_proxy_reads_paused_seconds_total", "broker"] == 2.5
 
 
