@@ -81,6 +81,7 @@ class GatewayProcess:
         listener: Mapping[str, Any] | None = None,
         log_level: str = "info",
         adjust: Callable[[dict[str, Any]], None] | None = None,
+        proxy: Mapping[str, Any] | None = None,
     ) -> None:
         """Describe a gateway; nothing is started yet.
 
@@ -96,6 +97,7 @@ class GatewayProcess:
             listener: further keys of the listener set.
             log_level: the least severe level that is logged.
             adjust: changes the configuration before it is written.
+            proxy: more sections of `proxy`.
         """
         self.directory = directory
         self._upstream = upstream.split(",")
@@ -104,6 +106,7 @@ class GatewayProcess:
         self._mechanisms = mechanisms
         self._listener = dict(listener or {})
         self._log_level = log_level
+        self._proxy = dict(proxy or {})
         self._brokers = brokers
         self._has_admin = has_admin
         self._bind_host = bind_host
@@ -239,6 +242,7 @@ class GatewayProcess:
             "proxy": {
                 "listener_sets": [listener_set],
                 "limits": self._limits,
+                **self._proxy,
                 **({"admin": {"port": self.admin_port}} if self._has_admin else {}),
             },
             "upstream": {"bootstrap": self._upstream},
