@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from bifrost.config import (
     client_tls,
+    kerberos,
     limits,
     listener_sets,
     model,
@@ -65,7 +66,18 @@ says which credential to choose.
 ```yaml
 """
 
-MODULES = (model, listener_sets, server_tls, oauth, limits, upstream, client_tls, upstream_sasl, tenants)
+MODULES = (
+    model,
+    listener_sets,
+    server_tls,
+    oauth,
+    kerberos,
+    limits,
+    upstream,
+    client_tls,
+    upstream_sasl,
+    tenants,
+)
 """Where the sections of the file are, in any order."""
 
 KINDS = {
@@ -80,6 +92,8 @@ KINDS = {
     "Name | None": "text",
     "NamespacePath | None": "text",
     "Prefix": "text",
+    "Host | None": "host",
+    "KerberosPart": "text",
     "Name": "text",
     "Port": "port, 1 to 65535",
     "PrincipalMappingRules": "text",
@@ -96,6 +110,7 @@ KINDS = {
     "Url | None": "URL",
     "tuple[Algorithm, ...]": "list of texts",
     "tuple[BrokerAddress, ...]": "list of `host:port`",
+    "tuple[LocalRule, ...]": "list of texts",
     "tuple[Mechanism, ...] | None": "list of texts",
     "tuple[Scope, ...]": "list of texts",
     "tuple[Text, ...]": "list of texts",

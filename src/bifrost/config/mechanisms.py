@@ -37,7 +37,10 @@ def _reason(config: "Config", mechanism: Mechanism) -> str | None:
                     "or remove it here"
                 )
         case Mechanism.GSSAPI:
-            return "GSSAPI needs the section proxy.kerberos: add it, or remove the mechanism here"
+            if config.proxy.kerberos is None:
+                return "GSSAPI needs the section proxy.kerberos: add it, or remove the mechanism here"
+            if not has_principals:
+                return "nobody can use GSSAPI: add principals to a tenant, or remove it here"
         case _:
             if not any(verifier.mechanism is mechanism for user in users for verifier in user.verifiers):
                 return f"no credential can use {mechanism}: add its line to a scram_file, or remove it here"

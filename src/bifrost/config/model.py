@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pydantic import Field, model_validator
 
 from bifrost.config.clashes import find_clashes
+from bifrost.config.kerberos import Kerberos
 from bifrost.config.limits import Limits
 from bifrost.config.listener_sets import ListenerSet
 from bifrost.config.oauth import OAuth
@@ -50,6 +51,9 @@ class Proxy(Section):
 
     oauth: OAuth | None = None
     """Whose access tokens clients may show (SASL/OAUTHBEARER). Default: nobody's."""
+
+    kerberos: Kerberos | None = None
+    """How clients prove who they are by Kerberos tickets (SASL/GSSAPI). Default: they cannot."""
 
     limits: Limits = Limits()
     """Bounds of what clients may ask. Default: those of each limit."""

@@ -12,6 +12,7 @@ from bifrost.config.clashes import Loc
 FILES: tuple[tuple[Loc, str], ...] = (
     (("proxy", "oauth", "jwks_file"), "file of keys"),
     (("proxy", "oauth", "ca_file"), "file of certificates"),
+    (("proxy", "kerberos", "keytab_file"), "keytab"),
 )
 """Where they stand, and what they are."""
 

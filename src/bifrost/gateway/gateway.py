@@ -33,6 +33,7 @@ from bifrost.gateway.virtual_clusters import virtual_clusters
 from bifrost.session.accounts import Account, Accounts
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.failed_authentications import FailedAuthentications
+from bifrost.session.gssapi_server import KerberosSettings
 from bifrost.session.lanes import NO_TENANT, Lanes
 from bifrost.session.sasl_server import SaslSettings
 from bifrost.session.shared_state import SharedState
@@ -67,7 +68,14 @@ class Gateway:
     """Everything one process shares between its connections."""
 
     def __init__(self, config: Config, path: Path | None = None) -> None:
-        """Build what the configuration describes; no I/O yet. It is read again from `path`, if that is given."""
+        """Build what the configuration describes; no I/O yet, but for certificates and Kerberos's files.
+
+        Args:
+            config: what to serve.
+            path: where it is read again from, if that is given.
+        Raises:
+            StartError: what secures connections cannot be used here.
+        """
         self.config = config
         self.limits = config.proxy.limits
         self.now_ms = now_ms
@@ -219,6 +227,7 @@ class Gateway:
             new_nonce=lambda: secrets.token_urlsafe(24),
             now_ms=now_ms,
             max_reauth_ms=config.proxy.limits.max_reauth_ms,
+            kerberos=_kerberos(config),
             tokens=None if self.jwks is None else self.jwks.tokens(accounts, tenants),
             outcomes=self._outcomes,
         )
@@ -286,6 +295,14 @@ def _jwks(config: Config) -> "Jwks | None":
     from bifrost.gateway.jwks import Jwks  # and cryptography, 20 MiB, for those who use it
 
     return Jwks(config.proxy.oauth, now_ms)
+
+
+def _kerberos(config: Config) -> KerberosSettings | None:
+    if config.proxy.kerberos is None:
+        return None
+    from bifrost.gateway.kerberos import kerberos_settings
+
+    return kerberos_settings(config.proxy.kerberos)
 
 
 def _accounts(config: Config, key: bytes) -> Accounts:

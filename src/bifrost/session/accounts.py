@@ -54,12 +54,14 @@ def invalid_credentials(mechanism: Mechanism, *, is_again: bool) -> str:
 class AuthenticationFailed(Exception):
     """The exchange failed. The text is for the client, as Kafka words it, and never says which part was wrong.
 
-    `detail` is for the log: what an honest client's owner should know.
+    `detail` is for the log: what an honest client's owner should know. What another try may mend is not told
+    (`is_told`): the connection just ends, and a client tries again.
     """
 
-    def __init__(self, text: str, detail: str = WRONG_CREDENTIALS) -> None:
+    def __init__(self, text: str, detail: str = WRONG_CREDENTIALS, *, is_told: bool = True) -> None:
         super().__init__(text)
         self.detail = detail
+        self.is_told = is_told
 
 
 _NOBODYS = Secret(b"nobody has this password, since no account refers to it")

@@ -6,8 +6,8 @@
 
 ApiVersions is answered in every state, everything else than what the drawing shows ends the connection. A failure is
 answered in the protocol's own words first (v0 has none: there the connection just closes). PLAIN takes one token, SCRAM
-two, OAUTHBEARER one and after a refusal another. Who authenticates again stays who it is, by the mechanism it used
-before (KIP-368).
+two, OAUTHBEARER one and after a refusal another, GSSAPI three. Who authenticates again stays who it is, by the
+mechanism it used before (KIP-368).
 
 Source: KIP-43, KIP-84, KIP-152, KIP-255, KIP-368; SaslServerAuthenticator.
 """
@@ -158,7 +158,8 @@ class Authentication:
                 return answer, None
             self._check_principal(account)
         except AuthenticationFailed as failure:
-            refuse(str(failure))
+            if failure.is_told:
+                refuse(str(failure))
             self._settings.outcomes["", self._mechanism, "failure"] += 1
             raise SessionEnded(CloseReason.AUTHENTICATION_FAILED, failure.detail) from None
         self._settings.outcomes[account.tenant, self._mechanism, "success"] += 1

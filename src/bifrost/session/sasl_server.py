@@ -4,7 +4,8 @@ PLAIN (RFC 4616), one token:
 
     message := [authzid] NUL authcid NUL passwd        (UTF-8)
 
-SCRAM is scram_server.py, OAUTHBEARER oauthbearer_server.py. A failure never says which part was wrong.
+SCRAM is scram_server.py, OAUTHBEARER oauthbearer_server.py, GSSAPI gssapi_server.py. A failure never says which part
+was wrong.
 """
 
 from collections import Counter
@@ -14,6 +15,7 @@ from typing import Protocol
 
 from bifrost.config.verifiers import Mechanism
 from bifrost.session.accounts import OTHER_AUTHORIZATION_ID, Account, Accounts, AuthenticationFailed
+from bifrost.session.gssapi_server import GssapiServer, KerberosSettings
 from bifrost.session.oauthbearer_server import OAuthBearerServer, Tokens
 from bifrost.session.scram_server import ScramServer
 
@@ -33,14 +35,21 @@ class SaslSettings:
     tokens: Tokens | None = None
     """What checks access tokens; None: none are taken."""
 
+    kerberos: KerberosSettings | None = None
+    """What accepts Kerberos tickets; None: none are taken."""
+
     outcomes: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """How many authentications there were, by tenant (none if it failed), mechanism and outcome."""
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """Every mechanism that somebody can use."""
-        has_tokens = self.tokens is not None and self.tokens.has_principals
-        return (*self.accounts.mechanisms, *((Mechanism.OAUTHBEARER,) if has_tokens else ()))
+        vouched = []
+        if self.tokens is not None and self.tokens.has_principals:
+            vouched.append(Mechanism.OAUTHBEARER)
+        if self.kerberos is not None and self.accounts.has_principals:
+            vouched.append(Mechanism.GSSAPI)
+        return (*self.accounts.mechanisms, *vouched)
 
 
 class SaslExchange(Protocol):
@@ -97,4 +106,7 @@ def new_exchange(mechanism: Mechanism, settings: SaslSettings, *, is_again: bool
     if mechanism is Mechanism.OAUTHBEARER:
         assert settings.tokens is not None
         return OAuthBearerServer(settings.tokens, is_again=is_again)
+    if mechanism is Mechanism.GSSAPI:
+        assert settings.kerberos is not None
+        return GssapiServer(settings.kerberos, settings.accounts, is_again=is_again)
     return ScramServer(mechanism, settings.accounts, settings.new_nonce(), is_again=is_again)
