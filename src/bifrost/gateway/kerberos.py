@@ -64,11 +64,7 @@ class Context:
         """
         self._error = error
         self._context = self._call(build)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the client has proved who it is."""
-        return bool(self._context.complete)
+        self.is_complete = False
 
     def step(self, token: bytes) -> bytes:
         """Take the client's token and return the answer, empty if there is none.
@@ -76,7 +72,10 @@ class Context:
         Raises:
             ContextFailed: the ticket, or what it proves, is not good.
         """
-        return self._call(lambda: self._context.step(token)) or b""
+        answer: bytes = self._call(lambda: self._context.step(token)) or b""
+        # Asked for at once: the library keeps an error back that has an answer, and raises it now.
+        self.is_complete = bool(self._call(lambda: self._context.complete))
+        return answer
 
     def initiator(self) -> str:
         """Return the client's principal.

@@ -26,12 +26,18 @@ class LibraryError(Exception):
 class FakeLibrary:
     """As much of the package as is used; `fails` is what it raises, wherever it is asked."""
 
-    complete = True
     initiator_name = "alice@EXAMPLE.COM"
 
     def __init__(self, fails: Exception | None = None) -> None:
         self.fails = fails
         self.steps: list[bytes] = []
+        self.late: Exception | None = None
+
+    @property
+    def complete(self) -> bool:
+        if self.late is not None:
+            raise self.late
+        return True
 
     def step(self, token: bytes) -> bytes | None:
         if self.fails is not None:
@@ -70,6 +76,14 @@ def test_what_the_library_raises_becomes_ours(code: int, is_passing: bool) -> No
         context.step(b"ticket")
 
     assert caught.value.is_passing == is_passing
+
+
+def test_what_the_library_raises_late_is_of_the_same_step() -> None:
+    library = FakeLibrary()
+    library.late = LibraryError("Request is a replay", REPLAY)
+
+    with pytest.raises(ContextFailed, match="replay"):
+        Context(lambda: library, LibraryError).step(b"ticket")
 
 
 def test_a_bug_is_no_failure_of_the_client() -> None:
@@ -133,7 +147,7 @@ def test_credentials_are_those_of_the_configuration(
 
     assert asked == [{"name": (name, "service"), "usage": "accept", "store": store, "mechs": ["krb5"]}]
     assert settings.names.of("alice@EXAMPLE.COM") == "alice"
-    assert settings.new_context().is_complete
+    assert settings.new_context().step(b"ticket") == b""
 
 
 def test_a_keytab_without_the_service_stops_the_start(package: Any) -> None:
