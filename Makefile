@@ -9,12 +9,13 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test proof soak rolling-restart lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
+.PHONY: demo test gssapi proof soak rolling-restart lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo [FOR=15s]  two tenants on one real Kafka, live"
 	@echo "make test            lint, types, contracts, tests against real brokers"
+	@echo "make gssapi          what the tests of Kerberos need; without it they are skipped"
 	@echo "make test-matrix     the tests with real clients against each version of Kafka from 2.8 on"
 	@echo "make proof           Kafka's tools, Streams and Connect as tenants; three brokers, one killed"
 	@echo "make soak            random client operations, compared with a direct connection (HOURS=)"
@@ -54,6 +55,18 @@ demo: $(VENV)/.demo
 test: lint types contracts
 	$(BIN)/python -m pytest --ignore=tests/applications
 	BIFROST_TEST_KAFKA=3.9.1 $(BIN)/python -m pytest $(addprefix tests/kafka/,clients differential equivalence tenancy transactions)
+
+# The package for Kerberos, which is built from source, and as root on Debian what it and its tests need. Both may fail:
+# the tests that need them are skipped then, and say why. By -c, for PIP_CONSTRAINT would also bind what builds it.
+KERBEROS := krb5-kdc krb5-admin-server krb5-user libkrb5-dev
+gssapi: $(VENV)/.dev
+	@(PATH=$$PATH:/usr/sbin; for one in krb5-config krb5kdc kdb5_util kadmin.local kinit; do \
+		command -v $$one >/dev/null || exit 1; done) \
+		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq \
+		&& DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(KERBEROS); } \
+		|| echo "note: no Kerberos here; install it for its tests, e.g. apt install $(KERBEROS)"
+	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt gssapi \
+		|| echo "note: the package gssapi cannot be built here; its tests are skipped"
 
 # Kafka's tools, Kafka Streams and Kafka Connect as tenants; three brokers, one of which is killed.
 proof: $(VENV)/.dev

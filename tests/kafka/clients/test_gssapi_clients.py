@@ -18,11 +18,17 @@ from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, StartGateway
 from support.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.java_clients import JavaClients, JavaError
+from support.kafka_versions import version_under_test
 from support.kdc import REALM, Kdc, what_is_missing
 from support.raw_client import RawClient
 
 MISSING = what_is_missing()
-pytestmark = pytest.mark.skipif(MISSING is not None, reason=f"no Kerberos here: {MISSING}")
+pytestmark = [
+    pytest.mark.skipif(MISSING is not None, reason=f"no Kerberos here: {MISSING}"),
+    pytest.mark.skipif(
+        version_under_test() != DEFAULT_VERSION, reason="the broker has no part in it: one version is enough"
+    ),
+]
 TENANTS = (TenantSpec("acme"), TenantSpec("globex", principals=("alice", "batch-jobs")))
 RULES = ["RULE:[2:$1-$2](batch-.*)", "DEFAULT"]
 TEXT = "Authentication failed during authentication due to invalid credentials with SASL mechanism GSSAPI"

@@ -13,17 +13,21 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import MetadataRequest, SaslAuthenticateRequest, SaslHandshakeRequest
 from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, StartGateway
 from support.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.issuer import ISSUER, Issuer, client_first, encoded
+from support.kafka_versions import version_under_test
 from support.key_server import KeyServer
 from support.oidc_server import OidcServer
 from support.raw_client import RawClient
 
+pytestmark = pytest.mark.skipif(
+    version_under_test() != DEFAULT_VERSION, reason="the broker has no part in it: one version is enough"
+)
 FIRST, SECOND = Issuer(), Issuer(number=2)
 TENANTS = (TenantSpec("acme", principals=("bob",)), TenantSpec("globex", principals=("alice",)))
 

@@ -155,3 +155,12 @@ def test_the_example_of_security_towards_brokers_loads(tmp_path: Path) -> None:
     assert config.clusters[0].security_protocol == "SASL_SSL"
     accounts = [config.clusters[0].sasl, *(tenant.upstream_sasl for tenant in config.tenants)]
     assert [one and one.username for one in accounts] == ["gateway", "acme", None]
+
+
+def test_the_examples_of_tokens_and_tickets_load(tmp_path: Path) -> None:
+    for name, mechanism in (("oauth.yaml", Mechanism.OAUTHBEARER), ("kerberos.yaml", Mechanism.GSSAPI)):
+        folder = tmp_path / mechanism
+        folder.mkdir()
+        config = load_example(name, folder)
+        assert config.proxy.listener_sets[0].sasl_mechanisms == (mechanism,)
+        assert list(config.credentials()) == []
