@@ -77,9 +77,8 @@ def topics_of(endpoint: Endpoint) -> set[str]:
 
 
 def groups_of(endpoint: Endpoint) -> set[str]:
-    return {
-        one.group_id for one in AdminClient(endpoint.for_confluent).list_consumer_groups().result(20).valid
-    }
+    admin = AdminClient(endpoint.for_confluent)  # the answer comes while it lives
+    return {one.group_id for one in admin.list_consumer_groups().result(20).valid}
 
 
 def transactional_ids_of(endpoint: Endpoint) -> set[str]:
@@ -88,9 +87,14 @@ def transactional_ids_of(endpoint: Endpoint) -> set[str]:
     return {one.transactional_id for one in listed.transaction_states}
 
 
+def create(endpoint: Endpoint, topic: str, partitions: int = 1) -> None:
+    admin = AdminClient(endpoint.for_confluent)
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(20)
+
+
 def exchange(endpoint: Endpoint, topic: str, value: str) -> list[str]:
     """Send a record in a transaction, read what is in the topic as a group, and commit."""
-    AdminClient(endpoint.for_confluent).create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+    create(endpoint, topic)
     producer = Producer(endpoint.for_confluent | {"transactional.id": f"{topic}-tx"})
     producer.init_transactions(20)
     producer.begin_transaction()
@@ -162,7 +166,7 @@ def test_a_topic_of_another_is_absent_by_every_name(
 
 
 def test_a_topic_that_was_there_before_is_the_tenant_s(clusters: VirtualClusters, broker: Endpoint) -> None:
-    AdminClient(broker.for_confluent).create_topics([NewTopic("t1-legacy", 2, 1)])["t1-legacy"].result(20)
+    create(broker, "t1-legacy", partitions=2)
     old = Producer(broker.for_confluent)
     old.produce("t1-legacy", "from before", partition=1)
     assert old.flush(20) == 0
@@ -179,7 +183,7 @@ def test_a_topic_that_was_there_before_is_the_tenant_s(clusters: VirtualClusters
 
 def test_kafka_python_needs_no_settings_either(clusters: VirtualClusters, broker: Endpoint) -> None:
     endpoint = clusters.of("t2-")
-    AdminClient(endpoint.for_confluent).create_topics([NewTopic("python", 1, 1)])["python"].result(20)
+    create(endpoint, "python")
     with KafkaProducer(**endpoint.for_python) as producer:
         producer.send("python", b"hello").get(20)
 
