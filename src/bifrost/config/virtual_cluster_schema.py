@@ -58,7 +58,9 @@ def document_definitions(definitions: Mapping[str, Schema]) -> dict[str, Schema]
 
     def keys_of(section: str, keys: Mapping[str, str]) -> dict[str, Schema]:
         properties = definitions[section]["properties"]
-        return {key: _in_camel_case(properties[name], definitions, made) for key, name in keys.items()}
+        # What the loader fills is no key.
+        there = {key: properties[name] for key, name in keys.items() if name in properties}
+        return {key: _in_camel_case(schema, definitions, made) for key, schema in there.items()}
 
     listener = _object(
         keys_of("PortRange", PORT_KEYS) | keys_of("ListenerSet", LISTENER_KEYS), ("port", "advertisedHost")

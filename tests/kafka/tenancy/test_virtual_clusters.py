@@ -26,15 +26,23 @@ PORTS = 2
 
 
 class VirtualClusters(GatewayProcess):
-    """A gateway with a virtual cluster for each prefix; those of `with_users` ask for a password."""
+    """A gateway with a folder that has a file for each prefix; those of `with_users` ask for a password."""
 
     def __init__(
-        self, directory: Path, upstream: str, prefixes: Sequence[str], with_users: Sequence[str] = ()
+        self,
+        directory: Path,
+        upstream: str,
+        prefixes: Sequence[str],
+        *,
+        with_users: Sequence[str] = (),
+        later: Sequence[str] = (),
     ) -> None:
         super().__init__(directory, upstream)
+        self.folder = directory / "proxy.yaml"  # what the process is given
         self._bootstrap_servers = upstream
-        self._prefixes = list(prefixes)
+        self._prefixes = [*prefixes, *later]
         self._with_users = with_users
+        self._later = later
 
     def of(self, prefix: str) -> Endpoint:
         """Return how clients connect to the virtual cluster with this prefix."""
@@ -44,11 +52,19 @@ class VirtualClusters(GatewayProcess):
     def _port(self, prefix: str) -> int:
         return self._first_port + PORTS * self._prefixes.index(prefix)
 
+    def write(self, prefix: str) -> Path:
+        """Write the document of the virtual cluster with this prefix into the folder."""
+        file = self.folder / f"{prefix}prod.yaml"
+        file.write_text(yaml.safe_dump(self._document(prefix), sort_keys=False))
+        return file
+
     def _write_configuration(self) -> None:
-        self._first_port = free_ports(PORTS * len(self._prefixes))
-        documents = [self._document(prefix) for prefix in self._prefixes]
-        (self.directory / "proxy.yaml").write_text(yaml.safe_dump_all(documents, sort_keys=False))
-        (self.directory / "password").write_text("pw")
+        self.folder.mkdir(exist_ok=True)
+        self._first_port = free_ports(PORTS * (len(self._prefixes)))
+        for prefix in self._prefixes:
+            if prefix not in self._later:
+                self.write(prefix)
+        (self.folder / "password").write_text("pw")
 
     def _document(self, prefix: str) -> dict[str, Any]:
         port = self._port(prefix)
@@ -219,3 +235,23 @@ def test_a_virtual_cluster_with_users_is_for_its_own_alone(clusters: VirtualClus
 
     ends = [one for one in clusters.events(since) if one["event"] == "connection_ended"]
     assert {"authentication_failed", "not_authenticated"} <= {one["reason"] for one in ends}
+
+
+def test_a_tenant_comes_and_goes_with_its_file(kafka: EmbeddedKafka, tmp_path: Path) -> None:
+    with VirtualClusters(tmp_path, kafka.bootstrap, ["stays-"], later=["comes-"]) as gateway:
+        stays, comes = gateway.of("stays-"), gateway.of("comes-")
+        consumer = Consumer(stays.for_confluent | {"group.id": "g"})
+        assert exchange(stays, "orders", "before") == ["before"]
+
+        since = gateway.mark()
+        file = gateway.write("comes-")
+        gateway.await_event(since, event="reloaded", outcome="applied")
+        assert exchange(comes, "orders", "of a new tenant") == ["of a new tenant"]
+
+        since = gateway.mark()
+        file.unlink()
+        gateway.await_event(since, event="reloaded", outcome="applied")
+        with pytest.raises(KafkaException):
+            AdminClient(comes.for_confluent).list_topics(timeout=2)
+        assert set(consumer.list_topics(timeout=20).topics) >= {"orders"}
+        consumer.close()
