@@ -24,7 +24,7 @@ _EXPECTED = {
     "model_type": "a mapping of keys to values",
 }
 
-_SECRETIVE = frozenset({"credentials", "sasl", "upstream_sasl"})
+_SECRETIVE = frozenset({"credentials", "sasl", "upstream_sasl", "upstreamSasl"})
 """Keys below which a password may have strayed into the file."""
 
 

@@ -2,8 +2,8 @@
 
 Each says in `spec.targetCluster` which is its own, by a list of brokers. Those that say the same are one upstream;
 where one has a `name`, the others need only the name. An upstream without a name is called after its first broker,
-which stays the same when documents come and go; so two that begin with the same broker and differ otherwise have to be
-told apart by names.
+which stays the same when documents come and go; so two that begin with the same broker, which makes them one cluster,
+must not differ otherwise.
 """
 
 import json
@@ -98,7 +98,7 @@ def merge_targets(targets: Sequence[Target]) -> tuple[list[Target], list[tuple[P
             other = by_name.get(_key(name))
             add(target, name)
             if other is not None:
-                text = f"begins with the same broker as that at {other.place}: write the same, or give each a name"
+                text = f"begins with the same broker as that at {other.place}, so it is that one: make the two the same"
                 problems.append((target.place, f"spec.targetCluster {text}"))
             same = target
         target.tenant["upstream"] = same.name

@@ -92,7 +92,9 @@ class Translation(Source):
             return value
         keys = camel_keys(section) if section else {key: key for key in value}
         for key in value.keys() - keys.keys():
-            self.tell_unknown(resource, (*at, key), [key for key in keys if key not in READ_FROM_FILES])
+            self.tell_unknown(
+                resource, (*at, key), [key for key, name in keys.items() if name not in READ_FROM_FILES]
+            )
         return self.copy_fields(resource, at, to, value, section or BaseModel, keys)
 
     def section(

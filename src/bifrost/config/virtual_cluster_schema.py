@@ -17,6 +17,7 @@ from bifrost.config.virtual_clusters import (
     PORT_KEYS,
     PREFIX_KEYS,
     TENANT_KEYS,
+    TENANT_SECTIONS,
     VIRTUAL_CLUSTER,
     WORDS,
 )
@@ -73,16 +74,16 @@ def document_definitions(definitions: Mapping[str, Schema]) -> dict[str, Schema]
     target["properties"]["name"].pop("default", None)
     rules = _object(keys_of("Prefixes", PREFIX_KEYS) | keys_of("Tenant", TENANT_KEYS))
     rules["dependentRequired"] = {key: [one for one in PREFIX_KEYS if one != key] for key in PREFIX_KEYS}
-    auth = keys_of("Tenant", {"auth": "auth"})
+    others = keys_of("Tenant", TENANT_SECTIONS)
     for key in ("port", "brokerPorts", "securityProtocol"):
         _describe(listener["properties"], key, key)
     if "securityProtocol" in listener["properties"]:
         listener["properties"]["securityProtocol"].pop("default", None)
     _describe(target["properties"], "bootstrapServers", "bootstrapServers")
     _describe(target["properties"], "name", "targetName")
-    sections = {"listener": listener, "targetCluster": target, "virtualization": rules, **auth}
+    sections = {"listener": listener, "targetCluster": target, "virtualization": rules, **others}
     sections["filters"] = {"type": "array", "maxItems": 0}
-    for key in sections:
+    for key in sections.keys() & _OWN.keys():
         _describe(sections, key, key)
     name = keys_of("Tenant", {"name": "name"})
     made[VIRTUAL_CLUSTER] = _document(

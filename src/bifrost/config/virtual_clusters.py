@@ -6,7 +6,7 @@
                                             brokerIdBase are its port_range
       spec.targetCluster                    upstreams[]; those that are the same are one (target_clusters.py)
       spec.virtualization                   tenants[]; topicPrefix, groupPrefix and transactionIdPrefix: its prefixes
-      spec.auth                             tenants[].auth
+      spec.auth, spec.upstreamSasl          tenants[].auth, tenants[].upstream_sasl
       spec.filters                          refused by name: none is built yet
     KafkaGateway (at most one)
       spec                                  proxy, without listener_sets
@@ -40,7 +40,9 @@ MAX_PORT = 65_535
 TOP_KEYS = ("apiVersion", "kind", "metadata", "spec")
 METADATA_KEYS = ("name", "labels", "annotations")
 """Labels and annotations are for people and other programs."""
-SPEC_KEYS = ("listener", "targetCluster", "virtualization", "auth", "filters")
+TENANT_SECTIONS = {"auth": "auth", "upstreamSasl": "upstream_sasl"}
+"""Sections of a tenant that stand beside the others, in `spec`."""
+SPEC_KEYS = ("listener", "targetCluster", "virtualization", *TENANT_SECTIONS, "filters")
 PORT_KEYS = {
     "bind": "bind_host",
     "port": "bootstrap_port",
@@ -50,7 +52,7 @@ PORT_KEYS = {
 }
 LISTENER_KEYS = camel_keys(ListenerSet, without=("name", "port_range", "tenant"))
 PREFIX_KEYS = {"topicPrefix": "topic", "groupPrefix": "group", "transactionIdPrefix": "transactional_id"}
-TENANT_KEYS = camel_keys(Tenant, without=("name", "upstream", "prefixes", "auth"))
+TENANT_KEYS = camel_keys(Tenant, without=("name", "upstream", "prefixes", *TENANT_SECTIONS.values()))
 GATEWAY_KEYS = camel_keys(Proxy, without=("listener_sets",))
 
 _SASL_FREE = ("PLAINTEXT", "SSL")
@@ -227,10 +229,8 @@ class VirtualClusters(Translation):
         if prefixes:
             tenant["prefixes"] = prefixes
         spec = resource.get("spec")
-        if isinstance(spec, dict) and "auth" in spec:
-            auth = {"auth": spec["auth"]}
-            tenant |= self.copy_fields(resource, ("spec",), to, auth, Tenant, {"auth": "auth"})
-        return tenant
+        assert isinstance(spec, dict)  # or there would have been nothing to read
+        return tenant | self.copy_fields(resource, ("spec",), to, spec, Tenant, TENANT_SECTIONS)
 
     def _read_targets(self) -> list[dict[str, object]]:
         """Return the upstreams, and give each tenant the name of its own."""

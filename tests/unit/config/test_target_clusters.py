@@ -69,8 +69,8 @@ def test_two_clusters_do_not_begin_with_the_same_broker() -> None:
     targets = ['{ bootstrapServers: "b:9092" }', '{ bootstrapServers: "b:9092,c:9092" }']
 
     assert merged(*targets)[2] == [
-        "1.yaml:2: spec.targetCluster begins with the same broker as that at 0.yaml:2: write the same, or give each "
-        "a name"
+        "1.yaml:2: spec.targetCluster begins with the same broker as that at 0.yaml:2, so it is that one: make the "
+        "two the same"
     ]
 
 
@@ -112,4 +112,45 @@ def test_what_is_wrong_with_a_shared_one_is_told_once(folder: Path) -> None:
     assert mistakes(folder, text=text) == [
         "a.yaml:14: spec.targetCluster.bootstrapServers: 'broker-2.internal:x' has no port; write host:port, e.g. "
         "kafka-1.internal:9092"
+    ]
+
+
+SASL = """
+    securityProtocol: SASL_PLAINTEXT
+    sasl: { mechanism: SCRAM-SHA-512, username: bifrost, passwordFile: secrets/acme.password }"""
+
+
+def test_how_connections_are_secured_is_a_part_of_it(folder: Path) -> None:
+    text = PROD.replace(SERVERS, SERVERS + SASL)
+    own = "  upstreamSasl: { mechanism: PLAIN, username: a, passwordFile: secrets/acme.password }\n"
+
+    config = loaded(folder, f"{text}{own}---\n{second(text)}")
+
+    [upstream] = config.clusters
+    assert upstream.security_protocol == "SASL_PLAINTEXT"
+    assert (upstream.sasl.mechanism, upstream.sasl.username) == ("SCRAM-SHA-512", "bifrost")
+    assert [one.upstream_sasl.username if one.upstream_sasl else None for one in config.tenants] == [
+        "a",
+        None,
+    ]
+
+
+def test_mistakes_in_that_have_their_lines_and_repeat_no_password(folder: Path) -> None:
+    text = PROD.replace(SERVERS, SERVERS + SASL)
+
+    for stray in ("password: hunter2", "hunter2", "pass word: hunter2", "clientSecret: hunter2"):
+        told = mistakes(folder, ("passwordFile: secrets/acme.password", stray), text=text)
+        assert all(line.startswith("a.yaml:16: ") for line in told), told
+        assert "hunter2" not in "".join(told)
+        told = mistakes(folder, text=f"{text}  upstreamSasl: {{ mechanism: PLAIN, {stray} }}\n")
+        assert all(line.startswith("a.yaml:23: ") for line in told), told
+        assert "hunter2" not in "".join(told)
+
+
+def test_the_same_brokers_as_somebody_else_are_not_another_upstream(folder: Path) -> None:
+    other = second(PROD.replace(SERVERS, SERVERS + SASL))
+
+    assert mistakes(folder, text=f"{PROD}---\n{other}") == [
+        "a.yaml:34: spec.targetCluster begins with the same broker as that at a.yaml:13, so it is that one: make the "
+        "two the same"
     ]
