@@ -43,14 +43,12 @@ class VirtualClusters(GatewayProcess):
         self._prefixes = [*prefixes, *later]
         self._with_users = with_users
         self._later = later
+        self._ports: dict[str, int] = {}
 
     def of(self, prefix: str) -> Endpoint:
         """Return how clients connect to the virtual cluster with this prefix."""
         user = {"username": f"{prefix}user", "password": "pw"} if prefix in self._with_users else {}
-        return Endpoint(HOST, self._port(prefix), **user)
-
-    def _port(self, prefix: str) -> int:
-        return self._first_port + PORTS * self._prefixes.index(prefix)
+        return Endpoint(HOST, self._ports[prefix], **user)
 
     def write(self, prefix: str) -> Path:
         """Write the document of the virtual cluster with this prefix into the folder."""
@@ -60,14 +58,18 @@ class VirtualClusters(GatewayProcess):
 
     def _write_configuration(self) -> None:
         self.folder.mkdir(exist_ok=True)
-        self._first_port = free_ports(PORTS * (len(self._prefixes)))
+        self._ports = {}
+        while len(self._ports) < len(self._prefixes):
+            port = free_ports(PORTS)
+            if all(abs(port - other) >= PORTS for other in self._ports.values()):
+                self._ports[self._prefixes[len(self._ports)]] = port
         for prefix in self._prefixes:
             if prefix not in self._later:
                 self.write(prefix)
         (self.folder / "password").write_text("pw")
 
     def _document(self, prefix: str) -> dict[str, Any]:
-        port = self._port(prefix)
+        port = self._ports[prefix]
         document: dict[str, Any] = yaml.safe_load(PROD.replace("t1-", prefix))
         document["metadata"]["name"] = f"tenant-{prefix}prod"
         spec = document["spec"]
