@@ -40,6 +40,7 @@ WITHOUT_TWIN = {
     "filters/filter.py": "the shape of a filter, without behaviour",
     "gateway/reconfiguration.py": "binds ports and asks brokers: tests/kafka/operations/test_reload.py",
     "gateway/errors.py": "three exceptions without behaviour",
+    "gateway/arrival.py": "a dataclass without behaviour",
     "session/shared_state.py": "two dataclasses without behaviour",
     "wire/api_keys.py": "generated; tests/test_schemas_fresh.py compares it with Kafka's jars",
     "wire/classification.py": "a table; tests/unit/wire/test_entities.py holds it against the schemas",

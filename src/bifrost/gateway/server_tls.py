@@ -9,6 +9,7 @@ import asyncio
 import contextvars
 import os
 import ssl
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
@@ -191,7 +192,16 @@ async def shake_hands(
     handshake = None if encrypted is None else encrypted.get_extra_info("ssl_object")
     if encrypted is None or handshake is None:
         raise ConnectionResetError("the client is gone")
+    if handshake.session_reused and _has_expired(handshake):
+        # TLSv1.2 may go on with a session of before, in which nobody looks at the certificate again.
+        transport.set_protocol(protocol)
+        raise TlsFailure(CloseReason.CLIENT_CERTIFICATE_REFUSED, "the client's certificate has expired since")
     return Encrypted(encrypted, handshake.server_name, handshake.getpeercert(binary_form=True))
+
+
+def _has_expired(handshake: ssl.SSLObject) -> bool:
+    end = (handshake.getpeercert() or {}).get("notAfter")
+    return end is not None and ssl.cert_time_to_seconds(str(end)) < time.time()
 
 
 async def _start_tls(

@@ -135,3 +135,19 @@ def test_no_account_shows_its_password() -> None:
     assert "Secret(***)" in shown
     assert "ScramVerifier(SCRAM-SHA-256, ***)" in shown
     assert repr(BOTH.verifiers[SHA_256].stored_key)[2:-1] not in shown
+
+
+def test_where_only_one_tenants_users_authenticate_others_have_wrong_passwords() -> None:
+    principal = Account("CN=billing", "tenant of both")
+    everybody = Accounts([PLAIN, BOTH, SALTED, principal], key=b"key")
+    own = everybody.only_of("tenant of both")
+
+    assert own.matching("both", b"b") is BOTH
+    assert own.matching("plain", b"p") is None
+    assert own.of_principal("CN=billing") is principal
+    assert everybody.only_of("tenant of plain").of_principal("CN=billing") is None
+    # The salt is the same everywhere: another one would tell that the user is known elsewhere.
+    assert own.verifier("salted", SHA_512) == (None, SALTED.verifiers[SHA_512])
+    assert everybody.verifier("salted", SHA_512) == (SALTED, SALTED.verifiers[SHA_512])
+    assert own.verifier("stranger", SHA_512) == everybody.verifier("stranger", SHA_512)
+    assert own.mechanisms == everybody.mechanisms

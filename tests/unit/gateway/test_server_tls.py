@@ -1,0 +1,170 @@
+"""Contexts that follow their files, and handshakes that keep their failure until the alert is out: without a socket."""
+
+import asyncio
+import os
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bifrost.config.server_context import ServerContextError
+from bifrost.config.server_tls import ServerTls
+from bifrost.gateway.server_tls import LOOK_EVERY_MS, Handshake, ServerContexts, _listening, feed
+from support.certificates import Authority
+
+AUTHORITY = Authority("CA")
+
+
+class Clock:
+    now_ms = 1000
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def contexts(tmp_path: Path, clock: Clock) -> ServerContexts:
+    files = AUTHORITY.server("gateway").write(tmp_path, "server")
+    tls = ServerTls(certificate_file=str(files.certificate), key_file=str(files.key))
+    return ServerContexts("outside", tls, clock)
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Put a file in another's place, as tools do; its inode is another one."""
+    beside = path.with_suffix(".new")
+    beside.write_bytes(content)
+    os.replace(beside, path)
+
+
+def test_the_context_stays_while_the_files_do(contexts: ServerContexts, clock: Clock) -> None:
+    first = contexts.current()
+    clock.now_ms += 10 * LOOK_EVERY_MS
+
+    assert contexts.current() is first
+
+
+def test_new_files_make_a_new_context_but_not_at_every_connection(
+    contexts: ServerContexts, clock: Clock, tmp_path: Path, logged: list[dict[str, Any]]
+) -> None:
+    first, renewed = contexts.current(), AUTHORITY.server("gateway")
+    replace(tmp_path / "server.pem", renewed.certificate_pem)
+    replace(tmp_path / "server.key", renewed.key_pem())
+
+    assert contexts.current() is first
+    clock.now_ms += LOOK_EVERY_MS
+    assert contexts.current() is not first
+    assert [entry["event"] for entry in logged] == ["certificate_renewed"]
+
+
+def test_files_that_do_not_fit_leave_the_old_ones_with_one_warning(
+    contexts: ServerContexts, tmp_path: Path, logged: list[dict[str, Any]]
+) -> None:
+    first, renewed = contexts.current(), AUTHORITY.server("gateway")
+    replace(tmp_path / "server.pem", renewed.certificate_pem)
+
+    contexts.refresh()
+    contexts.refresh()
+
+    assert contexts.current() is first
+    assert [(entry["event"], entry["listener"], entry["key"]) for entry in logged] == [
+        ("certificate_not_renewed", "outside", "tls.key_file")
+    ]
+    replace(tmp_path / "server.key", renewed.key_pem())
+    contexts.refresh()
+    assert contexts.current() is not first
+
+
+def test_a_file_that_is_gone_is_warned_of_and_may_come_back(
+    contexts: ServerContexts, tmp_path: Path, logged: list[dict[str, Any]]
+) -> None:
+    first, key = contexts.current(), (tmp_path / "server.key").read_bytes()
+    (tmp_path / "server.key").unlink()
+    contexts.refresh()
+    assert contexts.current() is first
+    (tmp_path / "server.key").write_bytes(key)
+    contexts.refresh()
+
+    assert [entry["event"] for entry in logged] == ["certificate_not_renewed", "certificate_renewed"]
+
+
+def test_at_the_start_there_must_be_certificates(tmp_path: Path, clock: Clock) -> None:
+    with pytest.raises(ServerContextError, match="no such file"):
+        ServerContexts("outside", ServerTls(certificate_file=str(tmp_path / "a"), key_file="b"), clock)
+
+
+def handshake(contexts: ServerContexts, hello: bytes) -> tuple[Handshake, ssl.MemoryBIO]:
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    incoming.write(hello)
+    made = contexts.current().wrap_bio(incoming, outgoing, server_side=True)
+    assert isinstance(made, Handshake)
+    return made, outgoing
+
+
+def hello_to(name: str) -> bytes:
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(to_client, to_server, server_hostname=name)
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    return to_server.read()
+
+
+def test_the_server_name_is_noted(contexts: ServerContexts) -> None:
+    made, _ = handshake(contexts, hello_to("kafka.example.com"))
+
+    with pytest.raises(ssl.SSLWantReadError):
+        made.do_handshake()
+
+    assert made.server_name == "kafka.example.com"
+
+
+def test_a_failure_waits_until_its_alert_is_out(contexts: ServerContexts) -> None:
+    async def play() -> None:
+        told: list[Handshake] = []
+        made, outgoing = handshake(contexts, b"\x16\x03\x01\0\5hello")
+        token = _listening.set(told.append)
+        with pytest.raises(ssl.SSLWantReadError):
+            made.do_handshake()
+        _listening.reset(token)
+        assert told == []
+        assert outgoing.read()[0] == 0x15  # an alert
+        await asyncio.sleep(0)
+        assert told == [made]
+        assert made.failure is not None
+        with pytest.raises(ssl.SSLWantReadError):
+            made.do_handshake()
+        await asyncio.sleep(0)
+        assert told == [made]
+
+    asyncio.run(play())
+
+
+def test_a_failure_that_nobody_listens_for_is_raised(contexts: ServerContexts) -> None:
+    made, _ = handshake(contexts, b"\x16\x03\x01\0\5hello")
+
+    with pytest.raises(ssl.SSLError) as caught:
+        made.do_handshake()
+
+    assert not isinstance(caught.value, ssl.SSLWantReadError)
+
+
+def test_what_came_before_is_given_in_the_room_there_is() -> None:
+    class Reader(asyncio.BufferedProtocol):
+        def __init__(self) -> None:
+            self.buffer, self.got = bytearray(3), b""
+
+        def get_buffer(self, sizehint: int) -> bytearray:
+            return self.buffer
+
+        def buffer_updated(self, nbytes: int) -> None:
+            self.got += self.buffer[:nbytes]
+
+    reader = Reader()
+    feed(reader, b"12345678")
+
+    assert reader.got == b"12345678"

@@ -1,0 +1,53 @@
+"""A session whose client is known by the way it came (client_session.py, with an account in its route)."""
+
+from dataclasses import replace
+
+from bifrost.session.accounts import Account
+from bifrost.session.client_session import ClientSession
+from bifrost.session.shared_state import Route
+from bifrost.wire.error_codes import ErrorCode
+from support import messages
+from support.messages import metadata
+from support.playbook import Playbook, client_sends, to_broker, to_client
+from support.stage import PORTS, Stage, authenticate, handshake, plain_token
+
+
+def known(stage: Stage) -> ClientSession:
+    sasl = replace(stage.shared.sasl, max_reauth_ms=0)
+    account = Account("ANONYMOUS", "acme")
+    return ClientSession(stage.shared, Route(1, stage.versions, PORTS, (), sasl, account))
+
+
+def test_the_first_request_goes_to_the_broker() -> None:
+    stage = Stage()
+    session = known(stage)
+
+    assert session.is_authenticated
+    assert session.account == Account("ANONYMOUS", "acme")
+    book = Playbook(session, stage.topic_ids, stage.now_ms)
+    assert book >> client_sends(metadata("orders")) << to_broker(metadata("__vt_acme_orders"))
+
+
+def test_sasl_is_out_of_order() -> None:
+    stage = Stage(max_reauth_ms=1000)
+    book = Playbook(known(stage), stage.topic_ids, stage.now_ms)
+    text = "SaslAuthenticate request received after successful authentication"
+    error = ErrorCode.ILLEGAL_SASL_STATE
+
+    assert (
+        book
+        >> client_sends(handshake(), 1)
+        << to_client(messages.SaslHandshakeResponse(error_code=error))
+        >> client_sends(authenticate(plain_token("globex")), 2)
+        << to_client(messages.SaslAuthenticateResponse(error_code=error, error_message=text))
+    )
+
+
+def test_nothing_expires_for_there_is_nothing_to_repeat() -> None:
+    stage = Stage(max_reauth_ms=1000)
+    session = known(stage)
+
+    stage.now_ms += 10**9
+
+    assert session.lifetime_left_ms() is None
+    assert session.authentications == 0
