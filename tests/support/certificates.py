@@ -109,10 +109,10 @@ class Authority:
         names = [_host_name(host) for host in hosts]
         return self._issue(common_name(hosts[0]), ExtendedKeyUsageOID.SERVER_AUTH, names)
 
-    def client(self, subject: str | x509.Name, *, is_expired: bool = False) -> Identity:
-        """Return a client's certificate; a text is its common name."""
+    def client(self, subject: str | x509.Name, *, lasts: datetime.timedelta = 30 * DAY) -> Identity:
+        """Return a client's certificate that holds for so long from now on; a text is its common name."""
         name = common_name(subject) if isinstance(subject, str) else subject
-        return self._issue(name, ExtendedKeyUsageOID.CLIENT_AUTH, (), is_expired=is_expired)
+        return self._issue(name, ExtendedKeyUsageOID.CLIENT_AUTH, (), lasts=lasts)
 
     def _issue(
         self,
@@ -120,10 +120,10 @@ class Authority:
         usage: x509.ObjectIdentifier,
         hosts: Sequence[x509.GeneralName],
         *,
-        is_expired: bool = False,
+        lasts: datetime.timedelta = 30 * DAY,
     ) -> Identity:
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = _builder(subject, self.certificate.subject, key, is_expired=is_expired)
+        builder = _builder(subject, self.certificate.subject, key, lasts=lasts)
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         builder = builder.add_extension(_usage(signs_certificates=False), critical=True)
         if hosts:
@@ -138,10 +138,13 @@ class Authority:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, *, is_expired: bool = False
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    *,
+    lasts: datetime.timedelta = 30 * DAY,
 ) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
-    end = now - DAY if is_expired else now + 30 * DAY
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -149,7 +152,7 @@ def _builder(
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - 2 * DAY)
-        .not_valid_after(end)
+        .not_valid_after(now + lasts)
     )
 
 

@@ -194,7 +194,7 @@ async def shake_hands(
         raise ConnectionResetError("the client is gone")
     if handshake.session_reused and _has_expired(handshake):
         # TLSv1.2 may go on with a session of before, in which nobody looks at the certificate again.
-        transport.set_protocol(protocol)
+        encrypted.close()
         raise TlsFailure(CloseReason.CLIENT_CERTIFICATE_REFUSED, "the client's certificate has expired since")
     return Encrypted(encrypted, handshake.server_name, handshake.getpeercert(binary_form=True))
 

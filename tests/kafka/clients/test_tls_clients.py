@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, Producer
 
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
 from kafka import KafkaConsumer, KafkaProducer
-from support.certificates import Authority
+from support.certificates import DAY, Authority
 from support.gateway_fixtures import FreshTopic
 from support.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.java_clients import JavaClients, JavaError
@@ -81,9 +81,7 @@ def world(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Ite
             certificates=certificates,
             nobody=replace(certificates, client=clients.client("nobody").write(folder, "nobody")),
             stranger=replace(certificates, client=other.client("shop").write(folder, "stranger")),
-            expired=replace(
-                certificates, client=clients.client("shop", is_expired=True).write(folder, "expired")
-            ),
+            expired=replace(certificates, client=clients.client("shop", lasts=-DAY).write(folder, "expired")),
             naked=replace(certificates, client=None),
             gateway=two,
         )

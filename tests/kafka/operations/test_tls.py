@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import socket
 import ssl
@@ -204,6 +205,25 @@ def test_tls_1_2_works_and_neither_resumes_nor_renegotiates(start_gateway: Start
             session = client.socket.session
             assert session is None or not session.has_ticket
             assert client.socket.compression() is None
+
+
+def test_a_session_of_before_does_not_outlive_its_certificate(start_gateway: StartGateway, pki: Pki) -> None:
+    gateway = start_gateway(tenants=TENANTS, listener={"security_protocol": "SSL", "tls": pki.mutual})
+    context = pki.context(pki.authority.client("shop", lasts=datetime.timedelta(seconds=4)))
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    expires = time.monotonic() + 5
+    with RawClient(at(gateway), context=context) as client:
+        assert works(client)
+        assert isinstance(client.socket, ssl.SSLSocket)
+        session = client.socket.session
+        client.socket.unwrap()
+    time.sleep(max(0.0, expires - time.monotonic()))
+    plain = socket.create_connection((HOST, gateway.broker_port(1)))
+    with context.wrap_socket(plain, server_hostname=HOST, session=session) as again:
+        assert again.session_reused
+        assert again.recv(1) == b""
+
+    assert "expired since" in gateway.await_event(0, reason="client_certificate_refused")["detail"]
 
 
 def test_the_handshake_is_within_the_time_to_authenticate(start_gateway: StartGateway, pki: Pki) -> None:
