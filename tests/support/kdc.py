@@ -18,7 +18,7 @@ REALM = "BIFROST.TEST"
 SERVICES = ("kafka/localhost", f"kafka/{HOST}")
 """Both names by which clients may reach a gateway; their keys are in one keytab."""
 SBIN = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
-PROGRAMS = ("krb5kdc", "kdb5_util", "kadmin.local")
+PROGRAMS = ("krb5kdc", "kdb5_util", "kadmin.local", "kinit")
 START_TIMEOUT_S = 20.0
 
 
@@ -26,7 +26,7 @@ def what_is_missing() -> str | None:
     """Return why there can be no Kerberos here; None: there can."""
     for program in PROGRAMS:
         if shutil.which(program, path=SBIN) is None:
-            return f"no {program}: apt install krb5-kdc krb5-admin-server"
+            return f"no {program}: apt install krb5-kdc krb5-admin-server krb5-user"
     try:
         import gssapi  # noqa: F401
     except (ImportError, OSError):

@@ -103,7 +103,7 @@ class Metrics(Collector):
         )
         sasl = gateway.shared.sasl
         none_yet = {("", str(mechanism), "failure"): 0 for mechanism in sasl.mechanisms}
-        for labels, count in (none_yet | sasl.outcomes).items():
+        for labels, count in {**none_yet, **sasl.outcomes}.items():
             authenticated.add_metric(labels, count)
         refused = sum(gateway.ends[reason] for reason in NOT_LET_IN - {CloseReason.AUTHENTICATION_FAILED})
         authenticated.add_metric(["", "", "failure"], refused)

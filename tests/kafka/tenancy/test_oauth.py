@@ -8,6 +8,7 @@ import hmac
 import time
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from support.gateway_fixtures import FreshTopic, StartGateway
 from support.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.issuer import ISSUER, Issuer, client_first, encoded
 from support.kafka_versions import version_under_test
-from support.key_server import KeyServer
+from support.key_server import KeyServer, write_certificate
 from support.oidc_server import OidcServer
 from support.raw_client import RawClient
 
@@ -278,6 +279,19 @@ def test_a_gateway_starts_without_its_issuer_and_takes_tokens_when_that_is_back(
     gateway.await_event(0, event="jwks_fetched", timeout_s=15)
 
     assert outcome(gateway, good()) == "good"
+
+
+def test_keys_come_by_https_from_who_is_vouched_for(start_gateway: StartGateway, tmp_path: Path) -> None:
+    certificate = write_certificate(tmp_path / "keys.pem")
+    with KeyServer(FIRST, certificate=certificate) as server:
+        wary = start_gateway(**settings(server))
+        failed = wary.await_event(0, event="jwks_failed")
+        assert failed["error"] == f"{server.url}: the certificate is not trusted: self-signed certificate"
+        assert outcome(wary, good()) == '{"status":"temporarily_unavailable"}'
+
+        gateway = start_gateway(**settings(server, ca_file=str(certificate)))
+        gateway.await_event(0, event="jwks_fetched")
+        assert outcome(gateway, good()) == "good"
 
 
 def test_a_claim_names_the_tenant_whoever_it_is(
