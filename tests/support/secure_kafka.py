@@ -1,7 +1,7 @@
 """A broker with a listener for each security protocol and mechanism, and ACLs; for the tests.
 
-The plain listener is the tests' own: who comes there is a super user, as is `gateway` anywhere else. The other users,
-`alice` and `bob`, may do what they are allowed. Certificates are made anew, and are for the host `localhost` alone.
+The plain listener is the tests' own: who comes there is a super user, as is `gateway` anywhere else. The other users
+may do what they are allowed. Certificates are made anew, and are for the host `localhost` alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from support.clients import Endpoint
 from support.raw_client import RawClient
 
 HOST = "localhost"
-USERS = {"gateway": "gateway-pw", "alice": "alice-pw", "bob": "bob-pw"}
+USERS = {"gateway": "gateway-pw", "alice": "alice-pw", "bob": "bob-pw", "carol": "carol-pw"}
 KEY_PASSWORD = "key-pw"
 REAUTH_MS = 3_000
 LISTENERS = {
@@ -32,8 +32,10 @@ LISTENERS = {
 """Those that every broker of this kind has, with their protocols."""
 _MODULES = "org.apache.kafka.common.security"
 _SCRAM_TYPES = {1: "sha256", 2: "sha512"}
-_ALL, _ALLOW = 2, 3
-"""AclOperation.ALL, AclPermissionType.ALLOW; as in Kafka's enums."""
+ALL, DESCRIBE = 2, 8
+"""AclOperation, as in Kafka's enum."""
+_ALLOW = 3
+"""AclPermissionType.ALLOW."""
 
 
 class SecureKafka(EmbeddedKafka):
@@ -83,8 +85,8 @@ class SecureKafka(EmbeddedKafka):
         """Return a client who may do anything."""
         return RawClient(Endpoint("127.0.0.1", self.broker_port(1)))
 
-    def allow(self, user: str, prefix: str) -> None:
-        """Allow a user everything with topics, groups and transactional IDs whose names begin so."""
+    def allow(self, user: str, prefix: str, operation: int = ALL) -> None:
+        """Allow a user an operation on topics, groups and transactional IDs whose names begin so."""
         with self.admin() as client:
             # ResourceType TOPIC, GROUP, TRANSACTIONAL_ID; PatternType PREFIXED.
             creations = [
@@ -94,7 +96,7 @@ class SecureKafka(EmbeddedKafka):
                     resource_pattern_type=4,
                     principal=f"User:{user}",
                     host="*",
-                    operation=_ALL,
+                    operation=operation,
                     permission_type=_ALLOW,
                 )
                 for kind in (2, 3, 5)
