@@ -5,10 +5,10 @@ One request at a time over one connection, with a time limit on each. Clients' r
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from typing import Any
 
-from bifrost.gateway.broker_login import login_failure
+from bifrost.gateway.broker_login import connect_failure
 from bifrost.gateway.broker_security import BrokerSecurity
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.own_request import decode_response, encode_request
@@ -55,14 +55,14 @@ class BrokerClient:
                 connection is closed in either case; the next request makes a new one.
         """
         try:
+            now = asyncio.get_running_loop().time()
             if self._writer is None:
-                async with self._bounded():
-                    await self._connect()
-            elif self._renew_at is not None and asyncio.get_running_loop().time() >= self._renew_at:
-                async with self._bounded():
-                    await self._log_in()
-            async with self._bounded():
-                return await self._exchange(message, version)
+                await self._connect(now + self._timeout_ms / 1000)
+            elif self._renew_at is not None and now >= self._renew_at:
+                await self._log_in(now + self._timeout_ms / 1000)
+            with self._worded():
+                async with asyncio.timeout(self._timeout_ms / 1000):
+                    return await self._exchange(message, version)
         except BaseException:
             await self.close()
             raise
@@ -73,26 +73,31 @@ class BrokerClient:
         if writer is not None:
             writer.close()
 
-    @contextlib.asynccontextmanager
-    async def _bounded(self) -> AsyncIterator[None]:
-        """Bound what is done inside in time, and word its failure."""
+    @contextlib.contextmanager
+    def _worded(self) -> Iterator[None]:
+        """Word how a connection fails."""
         try:
-            async with asyncio.timeout(self._timeout_ms / 1000):
-                yield
+            yield
         except (OSError, EOFError, WireError) as error:
-            raise login_failure(error, self._login, self.address, self._timeout_ms) from error
+            raise connect_failure(error, self.address, self._timeout_ms) from error
 
-    async def _connect(self) -> None:
+    async def _connect(self, deadline: float) -> None:
         options = self._security.connect_options(self._host) if self._security is not None else {}
-        async with self._login.pace.attempt() if self._login is not None else contextlib.nullcontext():
-            self._reader, self._writer = await asyncio.open_connection(self._host, self._port, **options)
-            await self._log_in()
+        login = self._login
+        async with login.pace.attempt(deadline) if login is not None else contextlib.nullcontext():
+            with self._worded():
+                async with asyncio.timeout_at(deadline):
+                    self._reader, self._writer = await asyncio.open_connection(
+                        self._host, self._port, **options
+                    )
+            await self._log_in(deadline)
 
-    async def _log_in(self) -> None:
+    async def _log_in(self, deadline: float) -> None:
         self._renew_at = None
         if self._login is None:
             return
-        renew_after_ms = await self._login.log_in(self._send, self._host, self.address)
+        with self._worded():
+            renew_after_ms = await self._login.log_in(self._send, self._host, self.address, deadline)
         if renew_after_ms is not None:
             self._renew_at = asyncio.get_running_loop().time() + renew_after_ms / 1000
 

@@ -12,7 +12,7 @@ import socket
 import ssl
 from typing import TYPE_CHECKING, Any, cast
 
-from bifrost.gateway.broker_login import MAX_LOGIN_FRAME_BYTES, Login, login_failure
+from bifrost.gateway.broker_login import MAX_LOGIN_FRAME_BYTES, Login, connect_failure
 from bifrost.gateway.broker_tls import tls_failure
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.engine import Framer
@@ -90,17 +90,21 @@ class BrokerConnection(asyncio.BufferedProtocol):
 
     # -- login
 
-    async def log_in(self, login: Login, broker: "Broker") -> None:
+    async def log_in(self, login: Login, broker: "Broker", deadline: float) -> None:
         """Log in, or renew the login; nothing of the client's may await an answer.
 
+        Args:
+            login: the account.
+            broker: whose connection this is.
+            deadline: until when it must be done, by the event loop's clock.
         Raises:
             LoginError: the broker did not let the gateway in.
             EOFError, OSError, WireError: the connection failed.
         """
         self._is_logging_in = True
         self.framer.max_frame_bytes = MAX_LOGIN_FRAME_BYTES
-        address = f"broker {broker.node_id} at {broker.host}:{broker.port}"
-        renew_after_ms = await login.log_in(self._ask, broker.host, address, broker.offered.broker_response)
+        versions = broker.offered.broker_response
+        renew_after_ms = await login.log_in(self._ask, broker.host, _address(broker), deadline, versions)
         if self.framer.buffered:
             raise WireError("the broker sent more than the login asked for", 0)
         if self.transport is None:
@@ -163,23 +167,23 @@ async def connect(
     """
     made: BrokerConnection | None = None
     options: dict[str, Any] = security.connect_options(broker.host)
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout_ms / 1000
     try:
-        async with asyncio.timeout(timeout_ms / 1000):
-            async with login.pace.attempt() if login is not None else contextlib.nullcontext():
-                loop = asyncio.get_running_loop()
+        async with login.pace.attempt(deadline) if login is not None else contextlib.nullcontext():
+            async with asyncio.timeout_at(deadline):
                 _, made = await loop.create_connection(
                     lambda: BrokerConnection(client), broker.host, broker.port, **options
                 )
-                if login is not None:
-                    await made.log_in(login, broker)
+            if login is not None:
+                await made.log_in(login, broker, deadline)
         return made
     except BaseException as error:
         if made is not None and made.transport is not None:
             made.transport.abort()
         if not isinstance(error, OSError | EOFError | WireError):
             raise
-        address = f"broker {broker.node_id} at {broker.host}:{broker.port}"
-        raise login_failure(error, login, address, timeout_ms) from error
+        raise connect_failure(error, _address(broker), timeout_ms) from error
 
 
 async def renew_login(connection: BrokerConnection, broker: "Broker", login: Login, timeout_ms: int) -> None:
@@ -189,12 +193,15 @@ async def renew_login(connection: BrokerConnection, broker: "Broker", login: Log
         LoginError: the broker did not let the gateway in again.
         BrokerError: it did not answer within the time limit, or the connection failed.
     """
+    deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
     try:
-        async with asyncio.timeout(timeout_ms / 1000):
-            await connection.log_in(login, broker)
+        await connection.log_in(login, broker, deadline)
     except (OSError, EOFError, WireError) as error:
-        address = f"broker {broker.node_id} at {broker.host}:{broker.port}"
-        raise login_failure(error, login, address, timeout_ms) from error
+        raise connect_failure(error, _address(broker), timeout_ms) from error
+
+
+def _address(broker: "Broker") -> str:
+    return f"broker {broker.node_id} at {broker.host}:{broker.port}"
 
 
 WRITE_HIGH_WATER_BYTES = 1024 * 1024

@@ -14,7 +14,7 @@ import random
 import secrets
 import ssl
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from bifrost.config.client_tls import ClientTls
 from bifrost.config.kept_secret import KeptSecret
@@ -53,6 +53,8 @@ MIN_RENEW_MS, MAX_RENEW_MS = 1_050, 86_400_000
 _SCRAM = (UpstreamMechanism.SCRAM_SHA_256, UpstreamMechanism.SCRAM_SHA_512)
 _NEWEST_AUTHENTICATE = 2
 
+R = TypeVar("R")
+
 
 class Login:
     """One account at the brokers of a cluster, and how often it may be tried."""
@@ -83,13 +85,16 @@ class Login:
         elif sasl.mechanism is UpstreamMechanism.GSSAPI:
             self._kerberos = GssapiAccount(sasl)
 
-    async def log_in(self, ask: Ask, host: str, address: str, api_versions: Any = None) -> int | None:
+    async def log_in(
+        self, ask: Ask, host: str, address: str, deadline: float, api_versions: Any = None
+    ) -> int | None:
         """Log in, or renew a login.
 
         Args:
             ask: the connection, on which nothing awaits an answer.
             host: of the broker, as it is advertised: Kerberos knows it by that.
             address: of the broker, for errors.
+            deadline: until when it must be done, by the event loop's clock.
             api_versions: what the broker offers; None to ask it.
         Returns:
             Milliseconds after which the login must be renewed, None if it holds for ever.
@@ -98,15 +103,18 @@ class Login:
             BrokerError, OSError, WireError: the connection failed.
         """
         try:
-            client = await self._new_client(host)
-            exchange = _Exchange(ask)
-            if api_versions is None:
-                api_versions = await exchange.call(ApiVersionsRequest(), 0)
-            version = _authenticate_version(api_versions)
-            await self._handshake(exchange)
-            lifetime_ms = await self._authenticate(exchange, client, version)
+            async with asyncio.timeout_at(deadline):
+                client = await self._new_client(host)
+                exchange = _Exchange(ask)
+                if api_versions is None:
+                    api_versions = await exchange.call(ApiVersionsRequest(), 0)
+                version = _authenticate_version(api_versions)
+                await self._handshake(exchange)
+                lifetime_ms = await self._authenticate(exchange, client, version)
         except LoginFailed as error:
             raise LoginError(f"{address}: {error}") from None
+        except TimeoutError:
+            raise LoginError(f"{address}: the login was not done in time") from None
         except EOFError as error:
             raise LoginError(f"{address}: the broker closed the connection during the login") from error
         if lifetime_ms <= 0:
@@ -119,7 +127,7 @@ class Login:
         if self._tokens is not None:
             return BearerClient(await self._tokens.token())
         if self._kerberos is not None:
-            return await asyncio.to_thread(self._kerberos.new_client, host)
+            return await self._kerberos.in_thread(self._kerberos.new_client, host)
         assert sasl.username is not None
         if self._passwords is not None:
             return ScramClient(sasl.username, self._passwords, secrets.token_urlsafe(24))
@@ -139,21 +147,24 @@ class Login:
 
     async def _authenticate(self, exchange: "_Exchange", client: SaslClient, version: int) -> int:
         """Exchange tokens until both are satisfied; return the session's lifetime in milliseconds, 0 if endless."""
-        # What derives keys or asks a KDC would keep all other connections waiting.
-        is_slow = self._passwords is not None or self._kerberos is not None
-        token = await asyncio.to_thread(client.first) if is_slow else client.first()
+        token = await self._aside(client.first)
         for _ in range(MAX_ROUNDS):
             response = await exchange.call(SaslAuthenticateRequest(auth_bytes=token), version)
             if response.error_code != ErrorCode.NONE:
                 raise LoginFailed(self._refusal(response, client))
-            if is_slow:
-                answer = await asyncio.to_thread(client.respond, response.auth_bytes)
-            else:
-                answer = client.respond(response.auth_bytes)
+            answer = await self._aside(client.respond, response.auth_bytes)
             if answer is None:
                 return int(response.session_lifetime_ms)
             token = answer
         raise LoginFailed(f"not logged in after {MAX_ROUNDS} tokens")
+
+    async def _aside(self, step: Callable[..., R], *arguments: object) -> R:
+        """Take a step of an exchange; in a thread, if it derives keys or asks a KDC and others would have to wait."""
+        if self._kerberos is not None:
+            return await self._kerberos.in_thread(step, *arguments)
+        if self._passwords is not None:
+            return await asyncio.to_thread(step, *arguments)
+        return step(*arguments)
 
     def _refusal(self, response: Any, client: SaslClient) -> str:
         words = self._words(response.error_message or "") or _name(response.error_code)
@@ -203,16 +214,9 @@ def _name(error_code: int) -> str:
         return f"error {error_code}"
 
 
-def login_failure(error: BaseException, login: Login | None, address: str, timeout_ms: int) -> BrokerError:
-    """Return what to raise for what ended an attempt to connect and to log in."""
-    if isinstance(error, BrokerError):
-        return error
+def connect_failure(error: Exception, address: str, timeout_ms: int) -> BrokerError:
+    """Return what to raise for what ended a connection, or an attempt at one."""
     if isinstance(error, TimeoutError) and not str(error):
-        last = login.pace.last_failure if login is not None else ""
-        if last:
-            return LoginError(
-                f"{address}: not tried within {timeout_ms} ms, for the last login failed: {last}"
-            )
         return BrokerError(f"{address}: no answer within {timeout_ms} ms")
     if isinstance(error, EOFError | ConnectionResetError):
         hint = "does security_protocol suit its listener?"

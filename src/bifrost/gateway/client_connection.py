@@ -360,10 +360,10 @@ class ClientConnection(asyncio.BufferedProtocol):
         return connection
 
     async def _renew_login(self, broker_side: BrokerConnection) -> None:
-        login = self._login
+        gateway, login = self._gateway, self._login
         assert login is not None
-        timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
-        await renew_login(broker_side, self._broker, login, timeout_ms)
+        broker = gateway.cluster.broker(self._broker.node_id) or self._broker
+        await renew_login(broker_side, broker, login, gateway.limits.upstream_connect_timeout_ms)
         log.debug("logged_in_again", peer=self._peer, tenant=self.tenant)
         self._session.let_go()
 

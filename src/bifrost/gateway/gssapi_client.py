@@ -9,8 +9,12 @@
 Source: RFC 4752, section 3.1; GssKrb5Server of the JDK, which Kafka's brokers use.
 """
 
+import asyncio
 import itertools
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
 
 from bifrost.config.upstream_sasl import UpstreamSasl
 from bifrost.gateway.errors import StartError
@@ -21,7 +25,11 @@ _NO_LAYER = 1
 _ANSWER = bytes([_NO_LAYER, 0, 0, 0])
 """No security layer, so no size of wrapped messages; without an authorization ID, which then is the principal."""
 
+MAX_THREADS = 4
+"""Of each account: a KDC that does not answer holds a thread for as long as the library waits, and nobody else's."""
+
 _numbers = itertools.count(1)
+R = TypeVar("R")
 
 
 class GssapiAccount:
@@ -41,6 +49,7 @@ class GssapiAccount:
         self._gssapi: Any = gssapi
         self._service = sasl.service_name or DEFAULT_SERVICE_NAME
         self._principal = sasl.principal
+        self._threads = ThreadPoolExecutor(MAX_THREADS, "kerberos")
         self._store: dict[str, str] | None = None
         if sasl.keytab_file is not None:
             # Tickets in memory of this process; the library asks for new ones by the keytab when they end.
@@ -48,6 +57,11 @@ class GssapiAccount:
                 "client_keytab": f"FILE:{sasl.keytab_file}",
                 "ccache": f"MEMORY:bifrost-{next(_numbers)}",
             }
+
+    async def in_thread(self, step: Callable[..., R], *arguments: object) -> R:
+        """Run what may ask a KDC."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, partial(step, *arguments))
 
     def new_client(self, host: str) -> "GssapiClient":
         """Begin an exchange with the broker on `host`, with tickets that hold. May ask a KDC.

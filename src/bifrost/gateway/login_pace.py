@@ -27,28 +27,56 @@ class LoginPace:
         self._now_ms = now_ms
         self._failed_ms: int | None = None
         self._line = asyncio.Lock()
-        self.last_failure = ""
-        """What the last attempt ended with, if it failed; else empty."""
+        self._last_failure = ""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the last attempt ended by a failed login."""
+        return self._failed_ms is not None
 
     @asynccontextmanager
-    async def attempt(self) -> AsyncIterator[None]:
-        """Wait for one's turn; inside, connect and log in. What ends by LoginError counts as a failure."""
-        if self._failed_ms is not None:
-            async with self._line:
+    async def attempt(self, deadline: float) -> AsyncIterator[None]:
+        """Wait for one's turn; inside, connect and log in. What ends by LoginError counts as a failure.
+
+        Args:
+            deadline: until when to wait, by the event loop's clock.
+        Raises:
+            LoginError: one's turn has not come.
+        """
+        is_first = self._failed_ms is not None and await self._wait(deadline)
+        try:
+            async with self._noted():
+                yield
+        finally:
+            if is_first:
+                self._line.release()
+
+    async def _wait(self, deadline: float) -> bool:
+        """Wait in the line; return whether one is its first now, who has to release it."""
+        is_first = False
+        try:
+            async with asyncio.timeout_at(deadline):
+                is_first = await self._line.acquire()
                 # Whoever stood before in the line may have got in meanwhile.
                 if self._failed_ms is not None:
                     await asyncio.sleep(max(0, self._failed_ms + RETRY_MS - self._now_ms()) / 1000)
-                    async with self._noted():
-                        yield
-                    return
-        async with self._noted():
-            yield
+                    return True
+        except BaseException as error:
+            if is_first:
+                self._line.release()
+            if isinstance(error, TimeoutError):
+                raise LoginError(
+                    f"not tried in time, for the last login failed: {self._last_failure}"
+                ) from None
+            raise
+        self._line.release()
+        return False
 
     @asynccontextmanager
     async def _noted(self) -> AsyncIterator[None]:
         try:
             yield
         except LoginError as error:
-            self._failed_ms, self.last_failure = self._now_ms(), str(error)
+            self._failed_ms, self._last_failure = self._now_ms(), str(error)
             raise
-        self._failed_ms, self.last_failure = None, ""
+        self._failed_ms = None

@@ -120,3 +120,22 @@ def check_renewals(gateway: GatewayProcess) -> None:
     ends = [event for event in events if event["event"] == "connection_ended"]
     assert {event["reason"] for event in ends} == {"client_closed"}
     assert [event for event in events if event["event"] == "refresh_failed"] == []
+
+
+@pytest.mark.timeout(120)
+def test_clients_and_gateway_authenticate_again_at_the_same_time(
+    start_secured: StartSecured, secure_kafka: SecureKafka
+) -> None:
+    with secure_kafka.admin() as admin:
+        recreate_topic(admin, "__vt_globex_streamed")
+    security = {"security_protocol": "SASL_PLAINTEXT", "sasl": account("gateway")}
+    gateway = start_secured("REAUTH", security, log_level="debug", limits={"max_reauth_ms": 2000})
+
+    written, read_back, errors = stream(gateway.endpoint("globex"))
+
+    assert (read_back, errors) == (written, [])
+    events = [event["event"] for event in gateway.events()]
+    assert events.count("authenticated_again") >= 6
+    assert events.count("logged_in_again") >= 6
+    ends = {event["reason"] for event in gateway.events() if event["event"] == "connection_ended"}
+    assert ends == {"client_closed"}

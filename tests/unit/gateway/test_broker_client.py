@@ -172,7 +172,8 @@ class Login:
         self.hosts: list[tuple[str, str]] = []
         self.fails = False
 
-    async def log_in(self, ask: Any, host: str, address: str) -> int | None:
+    async def log_in(self, ask: Any, host: str, address: str, deadline: float) -> int | None:
+        assert deadline > asyncio.get_running_loop().time()
         self.hosts.append((host, address))
         if self.fails:
             raise LoginError(f"{address}: refused")
@@ -234,4 +235,4 @@ def test_a_login_that_is_refused_ends_the_connection(monkeypatch: pytest.MonkeyP
 
     assert isinstance(error, LoginError)
     assert (broker.requests, broker.closed) == ([], 1)
-    assert login.pace.last_failure == "kafka-1.internal:9092: refused"
+    assert login.pace.has_failed

@@ -24,7 +24,9 @@ class Login:
         self.asked = 0
         self.renew_after_ms: int | None = None
 
-    async def log_in(self, ask: Any, _host: str, _address: str, _versions: Any) -> int | None:
+    async def log_in(
+        self, ask: Any, _host: str, _address: str, _deadline: float, _versions: Any
+    ) -> int | None:
         self.asked += 1
         await ask(framed(TOKEN))
         if self.error is not None:

@@ -1,6 +1,8 @@
 """Kerberos towards a broker, with a library that is played by the test; the real one is in tests/kafka/upstream."""
 
+import asyncio
 import sys
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -131,6 +133,14 @@ def test_without_a_ticket_there_is_no_login(monkeypatch: pytest.MonkeyPatch) -> 
 
     with pytest.raises(LoginFailed, match="Kerberos: No Kerberos credentials available"):
         one.new_client("kafka-1.internal")
+
+
+def test_a_kdc_is_waited_for_in_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = account(monkeypatch, Library())
+
+    name = asyncio.run(one.in_thread(lambda: threading.current_thread().name))
+
+    assert name.startswith("kerberos")
 
 
 def test_without_the_library_the_gateway_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:

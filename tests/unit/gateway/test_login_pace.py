@@ -23,7 +23,7 @@ class Clock:
 
 
 async def attempt(pace: LoginPace, clock: Clock, tried: list[int], error: Exception | None = None) -> None:
-    async with pace.attempt():
+    async with pace.attempt(asyncio.get_running_loop().time() + 10):
         tried.append(clock.now_ms)
         await asyncio.sleep(0)
         if error is not None:
@@ -50,8 +50,6 @@ def test_after_a_failure_one_is_tried_a_second(monkeypatch: pytest.MonkeyPatch) 
         refused = LoginError("refused")
         first = await asyncio.gather(attempt(pace, clock, tried, refused), return_exceptions=True)
         assert first == [refused]
-        assert pace.last_failure == "refused"
-
         await asyncio.gather(
             *(attempt(pace, clock, tried, refused) for _ in range(3)), return_exceptions=True
         )
@@ -69,7 +67,6 @@ def test_the_first_success_lets_all_others_go_on(monkeypatch: pytest.MonkeyPatch
         await asyncio.gather(*(attempt(pace, clock, tried) for _ in range(5)))
 
         assert tried == [1_000] + [2_000] * 5
-        assert pace.last_failure == ""
 
     played(monkeypatch, scenario)
 
@@ -84,3 +81,47 @@ def test_a_broker_that_is_away_is_no_failed_login(monkeypatch: pytest.MonkeyPatc
         assert tried == [1_000] * 3
 
     played(monkeypatch, scenario)
+
+
+def test_who_waits_for_too_long_is_told_why() -> None:
+    async def scenario() -> None:
+        pace = LoginPace(lambda: 0)
+        with pytest.raises(LoginError):
+            async with pace.attempt(0):
+                raise LoginError("refused")
+
+        soon = asyncio.get_running_loop().time() + 0.02
+        waiting = [asyncio.create_task(_enter(pace, soon)) for _ in range(3)]
+        done, _ = await asyncio.wait(waiting)
+
+        expected = "not tried in time, for the last login failed: refused"
+        assert [str(one.exception()) for one in done] == [expected] * 3
+
+    asyncio.run(scenario())
+
+
+def test_who_goes_leaves_the_line() -> None:
+    async def scenario() -> None:
+        now = [0]
+        pace = LoginPace(lambda: now[0])
+        with pytest.raises(LoginError):
+            async with pace.attempt(0):
+                raise LoginError("refused")
+        later = asyncio.get_running_loop().time() + 5
+        gone = asyncio.create_task(_enter(pace, later))
+        behind = asyncio.create_task(_enter(pace, later))
+        await asyncio.sleep(0.01)
+        now[0] = RETRY_MS
+
+        gone.cancel()
+        await asyncio.wait([behind], timeout=2)
+
+        assert behind.done()
+        assert behind.exception() is None
+
+    asyncio.run(scenario())
+
+
+async def _enter(pace: LoginPace, deadline: float) -> None:
+    async with pace.attempt(deadline):
+        pass
