@@ -29,6 +29,7 @@ WITHOUT_TWIN = {
     "config/client_tls.py": "fields: tests/unit/config/test_upstream_files.py",
     "config/section.py": "one setting of pydantic: tests/unit/config/test_model.py",
     "config/source.py": "places of the flat dialect: tests/unit/config/test_load.py",
+    "config/tenant_limits.py": "fields: tests/unit/config/test_model.py",
     "config/tenants.py": "fields: tests/unit/config/test_model.py",
     "config/translation.py": "half of config/virtual_clusters.py: tests/unit/config/test_virtual_clusters.py",
     "config/upstream.py": "fields: tests/unit/config/test_upstream_security.py",

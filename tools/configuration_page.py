@@ -19,6 +19,7 @@ from bifrost.config import (
     model,
     oauth,
     server_tls,
+    tenant_limits,
     tenants,
     upstream,
     upstream_sasl,
@@ -77,6 +78,7 @@ MODULES = (
     client_tls,
     upstream_sasl,
     tenants,
+    tenant_limits,
 )
 """Where the sections of the file are, in any order."""
 
@@ -86,6 +88,7 @@ KINDS = {
     "Claim": "text",
     "Claim | None": "text",
     "Count": "whole number",
+    "Count | None": "whole number",
     "DurationMs": "duration",
     "Flag": "`true` or `false`",
     "Host": "host",
@@ -100,6 +103,7 @@ KINDS = {
     "ProxyProtocolSetting": "`off`, `allowed` or `required`",
     "SecurityProtocol": "`PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`",
     "SizeBytes": "size",
+    "SizeBytes | None": "size",
     "Text": "text",
     "Text | None": "text",
     "TlsVersion": "`TLSv1.2` or `TLSv1.3`",

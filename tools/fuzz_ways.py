@@ -10,6 +10,7 @@ from typing import Any
 from bifrost.wire.engine import (
     Awaited,
     Lane,
+    Load,
     Names,
     Passage,
     Program,
@@ -64,7 +65,7 @@ def check_forward(rng: random.Random, program: Program, frame: bytes) -> None:
     is_flexible = bool(pick(rng, 2))
     plan = SimpleNamespace(passage=Passage(program, program, is_flexible, is_flexible, None, None))
     traffic = Traffic()
-    lanes = {_KEY: Lane(plan, traffic)}
+    lanes = {_KEY: Lane(plan, traffic, Load())}
     client_id_length = (-1, 0, 2, 200, 0x7FFF, -0x8000)[pick(rng, 6)]
     head = _KEY.to_bytes(4, "big") + _CORRELATION_ID + client_id_length.to_bytes(2, "big", signed=True)
     head += bytes(max(0, min(client_id_length, 200)) + is_flexible)

@@ -40,6 +40,8 @@ class TenantSpec:
     principals: tuple[str, ...] = ()
     """Whom others vouch for, beside its user."""
 
+    limits: Mapping[str, int] | None = None
+
     @property
     def password(self) -> str:
         return f"{self.name}-pw"
@@ -54,6 +56,8 @@ class TenantSpec:
         section: dict[str, Any] = {"name": self.name, "auth": auth}
         if self.allowed_topics is not None:
             section["allowed_topics"] = list(self.allowed_topics)
+        if self.limits is not None:
+            section["limits"] = dict(self.limits)
         if self.allow_topic_deletion:
             section["allow_topic_deletion"] = True
         return section

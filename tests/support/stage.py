@@ -4,7 +4,7 @@ acme and globex have allow-lists and both call a topic `orders`; initech has a d
 until a test moves it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -19,6 +19,7 @@ from bifrost.session.accounts import Account, Accounts
 from bifrost.session.client_session import ClientSession
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.lanes import Lanes
+from bifrost.session.loads import Loads
 from bifrost.session.sasl_server import SaslSettings
 from bifrost.session.shared_state import Entry, Route, SharedState
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
@@ -104,9 +105,11 @@ class Stage:
         self.versions = offered_versions(broker_versions()) if versions is None else versions
         self.mechanisms = mechanisms
         nonces = count(1)
+        self.turns: list[Callable[[], None]] = []
+        """What is to be called a little later, for those who wait for room."""
         self.shared = SharedState(
             plans=PLANS,
-            lanes=Lanes(PLANS),
+            lanes=Lanes(PLANS, Loads(self.turns.append)),
             sasl=SaslSettings(
                 accounts=Accounts([account(name) for name in tenants], key=b"a secret"),
                 new_nonce=lambda: f"server-nonce-{next(nonces)}",

@@ -45,6 +45,11 @@ class Limits(Section):
     until one is answered. Default 100: a broker answers a connection's requests one after the other, so that
     more hides no more latency, while librdkafka would send a million (`max.in.flight`)."""
 
+    max_in_flight_requests_total: Count = Field(default=100_000, ge=1, le=100_000_000)
+    """Most requests of all connections together that wait for their responses; above it connections that send
+    more are not read until there is room: tenants have turns, and of each its connections. Default 100,000, some
+    30 MB of what is kept of each. Every consumer's long poll is one of them."""
+
     drain_timeout_ms: DurationMs = Field(default=30_000, ge=0, le=3_600_000)
     """Time that requests in flight have to be answered once the gateway is told to stop, in milliseconds; then
     what is left is cut. Default 30 s: long polls and all but the longest joins of groups end by themselves. What

@@ -4,6 +4,7 @@ from pydantic import Field, model_validator
 
 from bifrost.config.secrets import Secret
 from bifrost.config.section import Section
+from bifrost.config.tenant_limits import TenantLimits
 from bifrost.config.upstream_sasl import UpstreamSasl
 from bifrost.config.values import Flag, Name, NamespacePath, Prefix, Text, TopicName, Username
 from bifrost.config.verifiers import ScramVerifier
@@ -115,6 +116,9 @@ class Tenant(Section):
     """The tenant's own account at the brokers, so that they see whose a connection is and their ACLs and quotas hold
     for it; its keys are those of `upstream.sasl`. Only with a `security_protocol` with SASL. Default:
     `upstream.sasl`."""
+
+    limits: TenantLimits = TenantLimits()
+    """Bounds of what the tenant's clients may ask together. Default: none but the gateway's."""
 
     auth: Auth = Field(default=NOBODY, examples=["{ credentials: [...] }"])
     """The users that belong to the tenant. Default: none; then a listener set has to be the tenant's own (its key

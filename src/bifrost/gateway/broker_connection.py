@@ -212,3 +212,13 @@ def set_up_socket(transport: asyncio.Transport) -> None:
     """Send small frames at once, and bound what waits to be written."""
     transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+
+
+def set_reading(transport: asyncio.Transport, wanted: bool) -> None:
+    """Read from a socket, or stop; nothing happens if it is as wanted already."""
+    if transport.is_closing() or transport.is_reading() == wanted:
+        return
+    if wanted:
+        transport.resume_reading()
+    else:
+        transport.pause_reading()

@@ -6,14 +6,20 @@ rest. Nothing queues without bound: see `update_reading`.
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
 import structlog
 
 from bifrost.config.verifiers import Mechanism
 from bifrost.gateway.arrival import DIRECT, Arrival
-from bifrost.gateway.broker_connection import BrokerConnection, connect, renew_login, set_up_socket
+from bifrost.gateway.broker_connection import (
+    BrokerConnection,
+    connect,
+    renew_login,
+    set_reading,
+    set_up_socket,
+)
 from bifrost.gateway.broker_login import Login
 from bifrost.gateway.cluster import Broker, Cluster
 from bifrost.gateway.clusters import entry_to
@@ -94,7 +100,6 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._is_write_paused = False
         self._reads_client = self._reads_broker = True
         self._unread_since_ns = [0, 0]
-        self._seen_bytes = self._idle_since_ms = 0
         self._ended = False
         self._address = self._peer = "?"
 
@@ -131,14 +136,19 @@ class ClientConnection(asyncio.BufferedProtocol):
         delay_ms = gateway.failed_authentications.delay_ms(self._address, gateway.shared.sasl.now_ms())
         if delay_ms:
             self._session.hold_back()
-            asyncio.get_running_loop().call_later(delay_ms / 1000, self._hear)
+            # At most one read has come by then: after that the client was no longer read.
+            asyncio.get_running_loop().call_later(delay_ms / 1000, self._go_on, self._session.let_go)
 
-    def _hear(self) -> None:
-        """Feed what came during the delay, at most one read: after that the client was no longer read."""
+    def take_turn(self) -> None:
+        """Send a request on that waited for room."""
+        self._go_on(self._session.take_turn)
+
+    def _go_on(self, release: Callable[[], None]) -> None:
+        """Let the session take what it held."""
         if self._ended:
             return
         try:
-            self._session.let_go()
+            release()
         except SessionEnded as ended:
             self.end(ended.reason, ended.detail)
         except WireError as error:
@@ -232,6 +242,9 @@ class ClientConnection(asyncio.BufferedProtocol):
         if session.has_finished and self._task is None:
             self.end(CloseReason.DRAINED, "the gateway stops")
             return
+        if session.waits_for_room:
+            assert self.tenant is not None
+            self._gateway.shared.lanes.loads.wait(self.tenant, self)
         # A client that does not read its answers is not read either, as by a broker.
         is_blocked = self._is_write_paused or self._task is not None or session.is_holding
         wanted = not is_blocked and (broker is None or not broker.is_write_paused)
@@ -239,12 +252,12 @@ class ClientConnection(asyncio.BufferedProtocol):
         if wanted is not self._reads_client and self._transport is not None:
             self._reads_client = wanted
             self._note_pause(CLIENT, wanted)
-            _set_reading(self._transport, wanted)
+            set_reading(self._transport, wanted)
         wanted = not self._is_write_paused and not session.is_holding_responses
         if wanted is not self._reads_broker and broker is not None and broker.transport is not None:
             self._reads_broker = wanted
             self._note_pause(BROKER, wanted)
-            _set_reading(broker.transport, wanted)
+            set_reading(broker.transport, wanted)
 
     def _note_pause(self, side: str, has_ended: bool) -> None:
         index, now_ns = SIDES.index(side), time.monotonic_ns()
@@ -252,19 +265,22 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._gateway.pauses.add(side, now_ns - self._unread_since_ns[index])
         self._unread_since_ns[index] = now_ns
 
-    def idle_ms(self, now_ms: int) -> int:
-        """Return for how long nothing has happened, in milliseconds, as far as earlier calls have shown."""
-        received, session = self._framer.received, self._session
-        is_busy = session.in_flight or self._task is not None or self._is_write_paused
-        if received != self._seen_bytes or is_busy or not session.is_authenticated:
-            self._seen_bytes, self._idle_since_ms = received, now_ms
-        return now_ms - self._idle_since_ms
+    @property
+    def bytes_received(self) -> int | None:
+        """How much the client has sent; None while something else is going on, so that it is not idle."""
+        is_busy = self._session.in_flight or self._task is not None or self._is_write_paused
+        return self._framer.received if self._session.is_authenticated and not is_busy else None
 
     def drain(self) -> None:
         """Read no more from the client, and end once what was sent on is answered."""
         if not self._ended:
+            self._wait_no_more()
             self._session.stop()
             self.update_reading()
+
+    def _wait_no_more(self) -> None:
+        if self._session.waits_for_room and self.tenant is not None:
+            self._gateway.shared.lanes.loads.forget(self.tenant, self)
 
     @property
     def has_ended(self) -> bool:
@@ -284,8 +300,10 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._expiry.cancel()
         if self._task is not None:
             self._task.cancel()
+        self._wait_no_more()
+        self._session.close()
         log_end(reason, self._peer, self.tenant, detail)
-        self._gateway.count_end(reason)
+        self._gateway.count_end(reason, self.tenant)
         if self._broker_side is not None and self._broker_side.transport is not None:
             self._broker_side.transport.close()
         if self._transport is not None:
@@ -294,7 +312,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             if reason is CloseReason.AUTHENTICATION_FAILED:
                 now_ms = self._gateway.shared.sasl.now_ms()
                 self._gateway.failed_authentications.note(self._address, now_ms)
-                _set_reading(self._transport, False)
+                set_reading(self._transport, False)
                 self._deadline = asyncio.get_running_loop().call_later(REFUSAL_DELAY_S, self._close)
             elif reason in _IN_ORDER:
                 timeout_s = self._gateway.limits.drain_timeout_ms / 1000
@@ -324,7 +342,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         if not (self._reads_client and self._reads_broker) or session.is_holding or self._task is not None:
             if session.awaits_keys:
                 session.awaits_keys = False
-                self._gateway.call_when_keys_are_fetched(self._hear)
+                self._gateway.call_when_keys_are_fetched(lambda: self._go_on(session.let_go))
             self.update_reading()
 
     async def _catch_up(self) -> None:
@@ -360,10 +378,10 @@ class ClientConnection(asyncio.BufferedProtocol):
         return connection
 
     async def _renew_login(self, broker_side: BrokerConnection) -> None:
-        gateway, login = self._gateway, self._login
+        login = self._login
         assert login is not None
-        broker = gateway.cluster.broker(self._broker.node_id) or self._broker
-        await renew_login(broker_side, broker, login, gateway.limits.upstream_connect_timeout_ms)
+        timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
+        await renew_login(broker_side, self._broker, login, timeout_ms)
         log.debug("logged_in_again", peer=self._peer, tenant=self.tenant)
         self._session.let_go()
 
@@ -394,13 +412,17 @@ class ClientConnection(asyncio.BufferedProtocol):
             log.debug("authenticated_again", peer=self._peer, tenant=self.tenant)
         if self._expiry is not None:
             self._expiry.cancel()
-        self._follow_lifetime()
+        if not self._ended:
+            self._follow_lifetime()
 
     def _let_in_first(self) -> None:
-        self._cancel_deadline()
-        self._framer.max_frame_bytes = self._gateway.limits.max_request_bytes
-        account = self._session.account
+        gateway, account = self._gateway, self._session.account
         assert account is not None
+        self._cancel_deadline()
+        if not gateway.tenants.admit(account.tenant, self):
+            self.end(CloseReason.TENANT_CONNECTIONS, f"{account.tenant} has as many as it may")
+            return
+        self._framer.max_frame_bytes = gateway.tenants.max_request_bytes(account.tenant)
         log.debug(
             "authenticated", peer=self._peer, tenant=account.tenant, principal=f"User:{account.username}"
         )
@@ -461,12 +483,3 @@ def log_end(reason: CloseReason, peer: str, tenant: str | None, detail: str) -> 
     """Log that a connection ended; at debug level what is everyday's."""
     write = log.debug if reason in _QUIET else log.warning
     write("connection_ended", reason=str(reason), peer=peer, tenant=tenant, detail=detail)
-
-
-def _set_reading(transport: asyncio.Transport, wanted: bool) -> None:
-    if transport.is_closing() or transport.is_reading() == wanted:
-        return
-    if wanted:
-        transport.resume_reading()
-    else:
-        transport.pause_reading()

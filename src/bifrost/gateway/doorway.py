@@ -203,7 +203,7 @@ class Doorway(asyncio.BufferedProtocol):
         if self._task is not None and self._task is not asyncio.current_task():
             self._task.cancel()
         log_end(reason, self._peer, None, detail)
-        self._gateway.count_end(reason)
+        self._gateway.count_end(reason, None)
         if reason in NOT_LET_IN:
             self._gateway.failed_authentications.note(self._address, self._gateway.shared.sasl.now_ms())
         transport = self._transport

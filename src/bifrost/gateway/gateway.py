@@ -27,6 +27,7 @@ from bifrost.gateway.drain import drain
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.idle_sweep import close_idle
 from bifrost.gateway.listener import Listener
+from bifrost.gateway.open_tenants import OpenTenants, limit_of
 from bifrost.gateway.pauses import Pauses
 from bifrost.gateway.reloader import Outcome, Reloader
 from bifrost.gateway.virtual_clusters import virtual_clusters
@@ -35,6 +36,7 @@ from bifrost.session.close_reason import CloseReason
 from bifrost.session.failed_authentications import FailedAuthentications
 from bifrost.session.gssapi_server import KerberosSettings
 from bifrost.session.lanes import NO_TENANT, Lanes
+from bifrost.session.loads import Loads
 from bifrost.session.sasl_server import SaslSettings
 from bifrost.session.shared_state import SharedState
 
@@ -88,17 +90,21 @@ class Gateway:
         self._outcomes: Counter[tuple[str, str, str]] = Counter()
         self.shared = SharedState(
             plans=plans,
-            lanes=Lanes(plans),
+            lanes=Lanes(plans, Loads(_soon)),
             sasl=self._sasl_settings(config),
             virtual_clusters=virtual_clusters(config, self.clusters, now_ms),
             max_in_flight_requests=self.limits.max_in_flight_requests,
         )
+        self.tenants = OpenTenants(self.shared.lanes.loads)
+        self.tenants.limit(self.limits, config.tenants)
         self.failed_authentications = FailedAuthentications(_max_delay_ms(self.limits))
         self.listeners = [Listener(one, self) for one in config.proxy.listener_sets]
         self.reloader = None if path is None else Reloader(self, path)
         self._connections: set[ClientConnection] = set()
         self._doorways: set[Doorway] = set()
         self._issuing: asyncio.Task[None] | None = None
+        self.limits_hit: Counter[tuple[str, str]] = Counter()
+        """How often a limit was hit that ends connections, by its setting and the tenant."""
         self._admin = self._build_admin(config)
         self.is_ready = False
         """Whether clients can be served: the listeners are open, and a broker answered when last asked."""
@@ -112,6 +118,7 @@ class Gateway:
         self.limits = config.proxy.limits
         self.shared.sasl = self._sasl_settings(config)
         self.shared.max_in_flight_requests = self.limits.max_in_flight_requests
+        self.tenants.limit(self.limits, config.tenants)
         self.failed_authentications.max_delay_ms = _max_delay_ms(self.limits)
 
     async def run(self) -> int:
@@ -156,6 +163,7 @@ class Gateway:
             self._doorways.discard(connection)
         else:
             self._connections.discard(connection)
+            self.tenants.forget(connection.tenant, connection)
 
     def connections(self) -> tuple[ClientConnection, ...]:
         """Return the connections that are open."""
@@ -163,12 +171,16 @@ class Gateway:
 
     def count_connections(self) -> Counter[str]:
         """Return how many connections are open, by tenant; those not authenticated yet stand under no name."""
-        counted = Counter(connection.tenant or NO_TENANT for connection in self.connections())
-        return counted + Counter({NO_TENANT: len(self._doorways)})
+        counts = self.tenants.count()
+        counts[NO_TENANT] = max(len(self._connections) + len(self._doorways) - counts.total(), 0)
+        return counts
 
-    def count_end(self, reason: CloseReason) -> None:
+    def count_end(self, reason: CloseReason, tenant: str | None) -> None:
         """Note why a connection ended."""
         self.ends[reason] += 1
+        limit = limit_of(reason, tenant)
+        if limit is not None:
+            self.limits_hit[limit, tenant or NO_TENANT] += 1
 
     def call_when_keys_are_fetched(self, callback: Callable[[], object]) -> None:
         """Call back when the fetch of an issuer's keys that is under way has ended."""
@@ -282,6 +294,10 @@ class Gateway:
 def _max_delay_ms(limits: Limits) -> int:
     """Return the longest delay, which must leave enough of the time that a client has to authenticate."""
     return min(limits.max_authentication_delay_ms, limits.authentication_timeout_ms // 2)
+
+
+def _soon(call: Callable[[], None]) -> None:
+    asyncio.get_running_loop().call_soon(call)
 
 
 def _tell(stop: asyncio.Event, hurry: asyncio.Event) -> None:

@@ -25,11 +25,16 @@ AT_ONCE = 500
 class Watched(Protocol):
     """What is looked at: a ClientConnection."""
 
-    def idle_ms(self, now_ms: int) -> int:
-        """Return for how long nothing has happened, in milliseconds, as far as looks have shown."""
+    @property
+    def bytes_received(self) -> int | None:
+        """How much has come; None while it is not idle, whatever has come."""
 
     def end(self, reason: CloseReason, detail: str) -> None:
         """End now."""
+
+
+Seen = dict[Watched, tuple[int, int]]
+"""How many bytes each had received when it was last found idle, and since when it is: a monotonic time in ms."""
 
 
 async def close_idle(connections: Collection[Watched], max_idle_ms: Callable[[], int]) -> None:
@@ -39,19 +44,27 @@ async def close_idle(connections: Collection[Watched], max_idle_ms: Callable[[],
         connections: those that are open; they come and go.
         max_idle_ms: asked before each look, in milliseconds.
     """
+    seen: Seen = {}
     while True:
         await asyncio.sleep(min(max(max_idle_ms() / 10_000, SHORTEST_PAUSE_S), LONGEST_PAUSE_S))
         try:
-            await _look(connections, max_idle_ms())
+            seen = await _look(connections, seen, max_idle_ms())
         except Exception:
             log.exception("internal_error", detail="idle connections are looked at again later")
 
 
-async def _look(connections: Collection[Watched], max_idle_ms: int) -> None:
+async def _look(connections: Collection[Watched], before: Seen, max_idle_ms: int) -> Seen:
     now_ms = time.monotonic_ns() // 1_000_000
+    seen: Seen = {}
     for number, connection in enumerate(tuple(connections), 1):
-        idle_ms = connection.idle_ms(now_ms)
-        if idle_ms >= max_idle_ms:
-            connection.end(CloseReason.IDLE, f"nothing happened for {idle_ms} ms")
+        received = connection.bytes_received
+        if received is not None:
+            known = before.get(connection)
+            since_ms = now_ms if known is None or known[0] != received else known[1]
+            if now_ms - since_ms >= max_idle_ms:
+                connection.end(CloseReason.IDLE, f"nothing happened for {now_ms - since_ms} ms")
+            else:
+                seen[connection] = received, since_ms
         if number % AT_ONCE == 0:
             await asyncio.sleep(0)
+    return seen

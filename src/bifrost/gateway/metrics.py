@@ -51,6 +51,7 @@ class Metrics(Collector):
         gateway = self._gateway
         yield from _traffic_metrics([(tenant, _name(key), one) for tenant, key, one in gateway.shared.lanes])
         yield from self._connection_metrics()
+        yield from self._limit_metrics()
         paused = CounterMetricFamily(
             "kafka_proxy_reads_paused_seconds",
             "Time in which connections were not read, because what they send had nowhere to go: of the side that was "
@@ -117,6 +118,24 @@ class Metrics(Collector):
         for reason in CloseReason:
             ended.add_metric([reason.value], gateway.ends[reason])
         yield ended
+
+    def _limit_metrics(self) -> Iterator[Metric]:
+        gateway, loads = self._gateway, self._gateway.shared.lanes.loads
+        in_flight = GaugeMetricFamily(
+            "kafka_proxy_in_flight_requests", "Requests that await a broker's answer.", labels=["tenant"]
+        )
+        for tenant, count in loads:
+            in_flight.add_metric([tenant], count)
+        yield in_flight
+        hit = CounterMetricFamily(
+            "kafka_proxy_limits_hit",
+            "How often a limit ended a connection, or made it wait, by the limit's setting; tenant is empty where it "
+            "was not known, or for a limit of all.",
+            labels=["limit", "tenant"],
+        )
+        for (limit, tenant), count in (*gateway.limits_hit.copy().items(), *loads.hits.copy().items()):
+            hit.add_metric([limit, tenant], count)
+        yield hit
 
 
 def _reload_metrics(reloader: Reloader) -> Iterator[Metric]:

@@ -19,6 +19,7 @@ from bifrost.filters.filter import Exchange, Scope
 from bifrost.session.accounts import Account
 from bifrost.session.authentication import Authentication, Proven, answer_here, api_name, encode_answer
 from bifrost.session.close_reason import CloseReason, SessionEnded
+from bifrost.session.decoded_response import decoded_response
 from bifrost.session.fetch_ownership import FetchOwnership
 from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.session.lanes import NO_TENANT
@@ -37,7 +38,6 @@ from bifrost.wire.engine import (
     encode,
     forward_request,
     forward_response,
-    prune,
     rewrite,
 )
 from bifrost.wire.message import Message
@@ -45,9 +45,6 @@ from bifrost.wire.message import Message
 MAX_DECODED_REQUEST_BYTES = 8 * 1024 * 1024
 """Decoded, a request of many tiny structs takes up to 25 times its size in memory. Large requests carry records,
 and those are rewritten in place; admin requests of this size name a hundred thousand topics."""
-
-_PRUNED_FROM_BYTES = 4096
-"""What is smaller is decoded as fast as it is pruned."""
 
 
 class ClientSession:
@@ -65,7 +62,9 @@ class ClientSession:
         self.awaits_keys = False
         """Whether it holds back until the issuer's keys have been fetched; then `let_go`."""
         self._max_in_flight = shared.max_in_flight_requests
-        self._is_stopped = False
+        self._is_stopped = self._has_turn = False
+        self.waits_for_room = False
+        """Whether a request is held because too many of its tenant, or of all, await answers; then `take_turn`."""
         self._lanes: dict[int, Lane] = {}
         self._in_flight = InFlight()
         self._held_requests: deque[bytes] = deque()
@@ -140,7 +139,21 @@ class ClientSession:
         """Take nothing more, and drop what came and was not sent on: nobody was told that it would be done."""
         self._max_in_flight = 0
         self._held_requests.clear()
-        self._is_stopped = True
+        self._is_stopped, self.waits_for_room = True, False
+
+    def take_turn(self) -> None:
+        """Send a request on that waited for room, and more if there is room for more.
+
+        Raises:
+            SessionEnded, WireError: as when frames are received.
+        """
+        self.waits_for_room, self._has_turn = False, True
+        self._release_requests()
+        self._has_turn = False
+
+    def close(self) -> None:
+        """Await no answer any longer: the connection is over."""
+        self._in_flight.abandon()
 
     @property
     def has_finished(self) -> bool:
@@ -259,7 +272,7 @@ class ClientSession:
         return len(self._in_flight.queue) >= self._max_in_flight
 
     def _release_requests(self) -> None:
-        while self._held_requests and not self.lookup and not self._is_full:
+        while self._held_requests and not (self.lookup or self._is_full or self.waits_for_room):
             frame = self._held_requests.popleft()
             if self._authentication is None:
                 self._request(frame)
@@ -282,6 +295,11 @@ class ClientSession:
         if lane is None or header.api_key in _OWN_APIS:
             self._answer_own(header, lane, frame)
             return
+        if lane.load.is_full and not self._has_turn:
+            self.waits_for_room = True
+            self._held_requests.appendleft(bytes(frame))
+            return
+        self._has_turn = False
         plan = lane.plan
         offset, head = headers.request_body_offset(
             frame, header.client_id_length, plan.request.is_flexible_header
@@ -392,33 +410,14 @@ class ClientSession:
             segments = rewrite(plan.response.program, frame, offset, self._to_virtual, head)
         if segments is None:
             self._namespace.take_unresolved()
-            segments = self._decoded_response(awaited, frame, offset, head)
+            segments = decoded_response(self._namespace, self._scope, awaited, frame, offset, head)
             if segments is None:
+                self._look_up()
+                self._held_responses.appendleft(bytes(frame))
                 return
         awaited.finish(sum(map(len, segments)))
         self.to_client += segments
         self.to_client += self._in_flight.complete()
-
-    def _decoded_response(
-        self, awaited: Awaited, frame: bytes | memoryview, offset: int, head: bytes | None
-    ) -> list[Buffer] | None:
-        """Take a response through the filters; None when it is held for a look-up."""
-        plan = awaited.lane.plan
-        if plan.owned is not None and len(frame) > _PRUNED_FROM_BYTES:
-            frame = prune(plan.owned, frame, offset, self._namespace.names.prefix_of(plan.owned_entity))
-        response = decode(plan.response.layout, frame, offset)
-        try:
-            is_complete = translation.to_virtual(self._namespace, response, plan.api_version)
-        except translation.ForeignEntity as error:
-            raise SessionEnded(CloseReason.BROKER_MISBEHAVED, str(error)) from None
-        if not is_complete:
-            self._look_up()
-            self._held_responses.appendleft(bytes(frame))
-            return None
-        exchange = awaited.exchange or Exchange(plan.api_key, plan.api_version, self._scope)
-        for one in reversed(plan.filters):
-            one.on_response(exchange, response)
-        return [encode(plan.response.layout, response, head or bytes(frame[:offset]))]
 
 
 _OWN_APIS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})

@@ -40,6 +40,8 @@ class CloseReason(StrEnum):
     RECONFIGURED = "reconfigured"
     """The configuration was reloaded, and what the connection was for is gone or means something else."""
     TOO_MANY_CONNECTIONS = "too_many_connections"
+    TENANT_CONNECTIONS = "tenant_connections"
+    """The tenant has as many connections as it may have."""
     IDLE = "idle"
     """Nothing came, and nothing awaited an answer, for `max_idle_ms`."""
     DRAINED = "drained"

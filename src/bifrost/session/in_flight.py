@@ -34,6 +34,12 @@ class InFlight:
             return []
         return [response]
 
+    def abandon(self) -> None:
+        """Await nothing any longer; what is here is never answered."""
+        for one in self.queue:
+            if not isinstance(one, bytes):
+                one.abandon()
+
     def next_awaited(self) -> Awaited | None:
         """Return the request that the broker answers next, or None when it owes no answer."""
         if not self.queue:

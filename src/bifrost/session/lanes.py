@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from bifrost.filters.plan import Plans
+from bifrost.session.loads import Loads
 from bifrost.wire.engine import Lane, Traffic
 
 NO_TENANT = ""
@@ -12,9 +13,10 @@ NO_TENANT = ""
 class Lanes:
     """The lanes of a gateway, made when first needed."""
 
-    def __init__(self, plans: Plans) -> None:
+    def __init__(self, plans: Plans, loads: Loads) -> None:
         """Begin to count; there are at most as many counters as tenants times served APIs, and one more for each."""
         self._plans = plans
+        self.loads = loads
         self._lanes: dict[tuple[str, int, int], Lane] = {}
         self._traffic: dict[tuple[str, int | None], Traffic] = {}
 
@@ -26,7 +28,7 @@ class Lanes:
             plan = self._plans.plan_for(api_key, api_version)
             if plan is None:
                 return None
-            lane = self._lanes[key] = Lane(plan, self.traffic(tenant, api_key))
+            lane = self._lanes[key] = Lane(plan, self.traffic(tenant, api_key), self.loads.load(tenant))
         return lane
 
     def traffic(self, tenant: str, api_key: int | None) -> Traffic:

@@ -167,16 +167,39 @@ class Traffic:
     def send(self, size: int) -> None:
         """Count an answer of the gateway's own."""
 
+class Load:
+    """How many requests await their answers: those of one tenant, and in `whole` those of all."""
+
+    most: int
+    """As many may be."""
+    waiting: int
+    """How many connections wait for room: while there are any, nobody else gets any."""
+    on_room: Callable[[], object] | None
+    """Called after an answer while somebody waits, here or in `whole`; must not raise."""
+
+    def __init__(self, whole: Load | None = None) -> None: ...
+    @property
+    def in_flight(self) -> int:
+        """How many there are."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a further request has to wait, here or in `whole`."""
+
 class Lane:
     """The way of one tenant's messages of one API and version: what happens to them, and what they are counted in."""
 
     plan: Any
     traffic: Traffic
+    load: Load
 
-    def __init__(self, plan: Any, traffic: Traffic) -> None: ...
+    def __init__(self, plan: Any, traffic: Traffic, load: Load) -> None: ...
 
 class Awaited:
-    """A request that the broker will answer, and what the filters remember when it was decoded."""
+    """A request that the broker will answer, and what the filters remember when it was decoded.
+
+    It counts in its lane's load from now on until it is finished or abandoned.
+    """
 
     correlation_id: int
     lane: Lane
@@ -185,6 +208,9 @@ class Awaited:
     def __init__(self, correlation_id: int, lane: Lane, exchange: Any) -> None: ...
     def finish(self, size: int) -> None:
         """Count the broker's answer, `size` bytes for the client, and the time it took since this was made."""
+
+    def abandon(self) -> None:
+        """Count it in its load no longer, for it was answered or never will be."""
 
 def forward_request(
     lanes: dict[int, Lane],
@@ -202,7 +228,7 @@ def forward_request(
         out: gets the pieces of the new frame.
         admits: asked with (plan, fields peeked) when the passage peeks.
     Returns:
-        False: nothing was done, the frame takes the long way.
+        False: nothing was done, the frame takes the long way; so it does while its lane's load is full.
     Raises:
         MalformedFrame: as `rewrite`.
     """

@@ -73,6 +73,7 @@ cdef extern from *:
 
 cdef extern from "Python.h":
     object PyType_GenericAlloc(type cls, Py_ssize_t items)
+    Py_ssize_t PY_SSIZE_T_MAX
     int _PyBytes_Resize(PyObject** bytes, Py_ssize_t size) except -1
     PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t size) except NULL
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL

@@ -59,15 +59,54 @@ cdef class Traffic:
 
 
 @cython.final
+cdef class Load:
+    """How many requests await their answers: of one tenant, and in `whole` those of all."""
+    cdef readonly Py_ssize_t in_flight
+    cdef public Py_ssize_t most, waiting
+    cdef public object on_room
+    cdef Load whole
+
+    def __init__(self, Load whole=None):
+        self.whole = whole
+        self.most = PY_SSIZE_T_MAX
+
+    @property
+    def is_full(self):
+        return self.full()
+
+    cdef bint full(self) noexcept:
+        # Whoever comes while others wait would overtake them.
+        if self.waiting > 0 or self.in_flight >= self.most:
+            return True
+        return self.whole is not None and (self.whole.waiting > 0 or self.whole.in_flight >= self.whole.most)
+
+    cdef void begin(self) noexcept:
+        self.in_flight += 1
+        if self.whole is not None:
+            self.whole.in_flight += 1
+
+    cdef void finish(self) noexcept:
+        cdef bint somebody_waits = self.waiting > 0
+        self.in_flight -= 1
+        if self.whole is not None:
+            self.whole.in_flight -= 1
+            somebody_waits |= self.whole.waiting > 0
+        if somebody_waits and self.on_room is not None:
+            self.on_room()
+
+
+@cython.final
 cdef class Lane:
     """The way of one tenant's messages of one API and version."""
     cdef readonly object plan
     cdef readonly Traffic traffic
+    cdef readonly Load load
     cdef Passage passage
 
-    def __init__(self, plan, Traffic traffic not None):
+    def __init__(self, plan, Traffic traffic not None, Load load not None):
         self.plan = plan
         self.traffic = traffic
+        self.load = load
         self.passage = <Passage?>plan.passage
 
 
@@ -79,17 +118,26 @@ cdef class Awaited:
     cdef readonly Lane lane
     cdef readonly object exchange
     cdef int64_t since_ns
+    cdef bint is_over
 
     def __init__(self, int32_t correlation_id, Lane lane not None, exchange):
         self.correlation_id = correlation_id
         self.lane = lane
         self.exchange = exchange
         self.since_ns = clock_ns()
+        lane.load.begin()
 
     cpdef void finish(self, Py_ssize_t size) noexcept:
         """Note its answer of so many bytes."""
         self.lane.traffic.send(size)
         self.lane.traffic.finish(clock_ns() - self.since_ns)
+        self.abandon()
+
+    cpdef void abandon(self) noexcept:
+        """Await it no longer, for it was answered or never will be."""
+        if not self.is_over:
+            self.is_over = True
+            self.lane.load.finish()
 
 
 def forward_request(dict lanes not None, frame, Names names not None, queue not None, list out not None, admits):
@@ -114,6 +162,8 @@ cdef int pass_request(dict lanes, object frame, Reader* r, Names names, object q
     if found == NULL:
         return 0
     lane = <Lane?><object>found
+    if lane.load.full():
+        return 0
     passage = lane.passage
     start = 10 + max(0, <int16_t>be16(r.data + 8))
     if passage.request is None or start >= r.end or passage.request_flexible and r.data[start] != 0:
@@ -131,6 +181,7 @@ cdef int pass_request(dict lanes, object frame, Reader* r, Names names, object q
     awaited.correlation_id = <int32_t>be32(r.data + 4)
     awaited.lane = lane
     awaited.since_ns = clock_ns()
+    lane.load.begin()
     queue.append(awaited)
     return 1
 

@@ -8,47 +8,16 @@ import shutil
 import subprocess
 import time
 import urllib.error
-import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from bifrost.wire.messages import HeartbeatRequest
+from support.admin_port import ask, await_value, value
 from support.gateway_fixtures import FreshTopic, StartGateway
 from support.gateway_process import HOST, GatewayProcess, free_ports
 from support.raw_client import RawClient, request_frame
 from support.raw_operations import produce, records_of
-
-Labels = dict[str, str]
-
-
-def ask(gateway: GatewayProcess, path: str) -> tuple[int, str]:
-    """Get a page."""
-    try:
-        with urllib.request.urlopen(f"http://{HOST}:{gateway.admin_port}{path}", timeout=10) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-
-
-def value(gateway: GatewayProcess, name: str, **labels: str) -> float:
-    """Read a metric; 0 when there is none."""
-    _, text = ask(gateway, "/metrics")
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            if sample.name == name and sample.labels == labels:
-                return sample.value
-    return 0.0
-
-
-def await_value(read: Callable[[], float], wanted: float) -> None:
-    """Wait until a metric is what it should be."""
-    deadline = time.monotonic() + 10
-    while read() != wanted:
-        assert time.monotonic() < deadline, read()
-        time.sleep(0.05)
 
 
 @pytest.fixture

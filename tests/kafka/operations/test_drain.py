@@ -5,8 +5,6 @@ from __future__ import annotations
 import select
 import socket
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.messages import MetadataRequest
+from support.admin_port import ask
 from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, StartGateway
 from support.gateway_process import HOST, GatewayProcess
@@ -63,11 +62,7 @@ def receive_all(client: RawClient) -> tuple[list[int], str]:
 
 
 def readiness(gateway: GatewayProcess) -> int:
-    try:
-        with urllib.request.urlopen(f"http://{HOST}:{gateway.admin_port}/readyz", timeout=5) as answer:
-            return int(answer.status)
-    except urllib.error.HTTPError as error:
-        return error.code
+    return ask(gateway, "/readyz")[0]
 
 
 def refuses(endpoint: Endpoint) -> bool:

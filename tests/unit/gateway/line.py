@@ -14,6 +14,7 @@ from bifrost.gateway.broker_security import BrokerSecurity
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.cluster import Broker
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.open_tenants import OpenTenants
 from bifrost.gateway.pauses import Pauses
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.failed_authentications import FailedAuthentications
@@ -62,6 +63,8 @@ class FakeGateway:
         self.cluster = FakeCluster(stage)
         self.clusters = {UPSTREAM: self.cluster}
         self.connections: set[ClientConnection] = set()
+        self.tenants = OpenTenants(stage.shared.lanes.loads)
+        self.tenants.limit(self.limits, ())
         self.ends: Counter[CloseReason] = Counter()
         self.waiting_for_keys: list[Callable[[], object]] = []
         self.pauses = Pauses()
@@ -75,11 +78,12 @@ class FakeGateway:
 
     def forget(self, connection: ClientConnection) -> None:
         self.connections.discard(connection)
+        self.tenants.forget(connection.tenant, connection)
 
     def call_when_keys_are_fetched(self, callback: Callable[[], object]) -> None:
         self.waiting_for_keys.append(callback)
 
-    def count_end(self, reason: CloseReason) -> None:
+    def count_end(self, reason: CloseReason, tenant: str | None) -> None:
         self.ends[reason] += 1
 
 

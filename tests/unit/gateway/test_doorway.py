@@ -16,7 +16,7 @@ from bifrost.gateway.entrance import Entrance
 from bifrost.session.close_reason import CloseReason
 from support.fake_transport import FakeTransport, framed, receive
 from support.proxy_relay import LOCAL, proxy_header
-from support.stage import PORTS, Stage, handshake
+from support.stage import PORTS, UPSTREAM, Stage, handshake
 
 from .line import FakeGateway, Line, request_frame, settled
 
@@ -44,8 +44,8 @@ class Door:
 
     def _enter(self, arrival: Arrival) -> ClientConnection:
         self.entered.append(arrival)
-        broker = self.gateway.cluster.broker(1)
-        return ClientConnection(self.gateway, broker, PORTS, (Mechanism.PLAIN,), arrival)  # type: ignore[arg-type]
+        brokers = {UPSTREAM: self.gateway.cluster.broker(1)}
+        return ClientConnection(self.gateway, brokers, PORTS, (Mechanism.PLAIN,), arrival)  # type: ignore[arg-type]
 
     def send(self, data: bytes) -> None:
         """Let the client say something, read as far as the protocol of the moment wants it."""
@@ -221,7 +221,7 @@ def test_a_known_client_needs_no_time_to_authenticate() -> None:
         door = Door(gateway, proxy_protocol="required", security_protocol="PLAINTEXT", tenant="acme")
         door.send(HEADER)
         await settled()
-        assert gateway.authenticated == {"acme": 1}
+        assert gateway.shared.sasl.outcomes == {("acme", "PLAINTEXT", "success"): 1}
         [connection] = gateway.connections
         assert connection.tenant == "acme"
 

@@ -10,8 +10,10 @@ from bifrost.gateway.doorway import Doorway
 from bifrost.gateway.entrance import Entrance
 from bifrost.gateway.errors import StartError
 from bifrost.session.accounts import AuthenticationFailed
+from bifrost.session.sasl_server import SaslSettings
+from bifrost.session.shared_state import Entry
 from support.certificates import Authority
-from support.stage import Stage
+from support.stage import PORTS, Stage
 
 AUTHORITY = Authority("CA")
 PORTS = {
@@ -38,6 +40,13 @@ def opened(one: Entrance) -> Any:
     return one.open(lambda arrival: arrival)  # type: ignore[arg-type,return-value]
 
 
+def settings_of(arrival: Arrival) -> SaslSettings:
+    """How whoever came in so authenticates."""
+    stage = Stage(max_reauth_ms=1000)
+    entry = Entry({}, stage.versions, PORTS, (), arrival.account, arrival.tenant)
+    return entry.settings(stage.shared.sasl)
+
+
 def test_sasl_without_anything_before_it_comes_in_at_once() -> None:
     assert opened(entrance()) == Arrival(SecurityProtocol.SASL_PLAINTEXT)
 
@@ -46,16 +55,17 @@ def test_without_sasl_everybody_is_the_tenant_and_nothing_expires() -> None:
     arrival = opened(entrance(security_protocol="PLAINTEXT", tenant="acme"))
 
     assert (arrival.account.username, arrival.account.tenant) == ("ANONYMOUS", "acme")
-    assert arrival.sasl.max_reauth_ms == 0
+    assert settings_of(arrival).max_reauth_ms == 0
 
 
 def test_with_sasl_a_tenants_own_listener_set_has_its_users_alone() -> None:
     arrival = opened(entrance(tenant="acme"))
 
     assert arrival.account is None
-    assert arrival.sasl.max_reauth_ms == 1000
-    assert arrival.sasl.accounts.matching("acme", b"acme-password") is not None
-    assert arrival.sasl.accounts.matching("globex", b"globex-password") is None
+    settings = settings_of(arrival)
+    assert settings.max_reauth_ms == 1000
+    assert settings.accounts.matching("acme", b"acme-password") is not None
+    assert settings.accounts.matching("globex", b"globex-password") is None
 
 
 def test_what_comes_first_is_read_in_the_doorway(tls: dict[str, str]) -> None:

@@ -9,6 +9,7 @@ from bifrost.config.secrets import Secret
 from bifrost.config.verifiers import Mechanism, ScramVerifier
 from bifrost.gateway.gateway import Gateway, now_ms
 from bifrost.session.close_reason import CloseReason
+from bifrost.session.loads import UNLIMITED
 
 CONFIG: dict[str, Any] = {
     "proxy": {
@@ -40,6 +41,12 @@ CONFIG: dict[str, Any] = {
         for name, topics, users in (("acme", ["orders"], ["acme", "acme-2"]), ("globex", None, ["globex"]))
     ],
 }
+
+
+class Connection:
+    """As much of one as is asked for when it is counted."""
+
+    tenant = "acme"
 
 
 @pytest.fixture
@@ -110,7 +117,7 @@ def test_limits_are_those_of_the_configuration(gateway: Gateway) -> None:
 
 
 def test_connections_are_counted_in_and_out(gateway: Gateway) -> None:
-    first, second, third = (object() for _ in range(3))
+    first, second, third = (Connection() for _ in range(3))
 
     assert [gateway.admit(one) for one in (first, second, third)] == [True, True, False]  # type: ignore[arg-type]
     gateway.forget(third)  # type: ignore[arg-type]
@@ -120,9 +127,43 @@ def test_connections_are_counted_in_and_out(gateway: Gateway) -> None:
 
 def test_ends_are_counted_by_reason(gateway: Gateway) -> None:
     for reason in (CloseReason.HTTP, CloseReason.HTTP, CloseReason.MALFORMED):
-        gateway.count_end(reason)
+        gateway.count_end(reason, None)
 
     assert gateway.ends == {CloseReason.HTTP: 2, CloseReason.MALFORMED: 1}
+
+
+def test_a_limit_that_ends_connections_is_counted_by_tenant(gateway: Gateway) -> None:
+    gateway.count_end(CloseReason.TENANT_CONNECTIONS, "acme")
+    gateway.count_end(CloseReason.FRAME_TOO_LARGE, "acme")
+    gateway.count_end(CloseReason.FRAME_TOO_LARGE, None)
+    gateway.count_end(CloseReason.IDLE, "acme")
+
+    assert gateway.limits_hit == {
+        ("max_connections", "acme"): 1,
+        ("max_request_bytes", "acme"): 1,
+        ("max_unauthenticated_frame_bytes", ""): 1,
+    }
+
+
+def test_limits_of_tenants_are_those_of_the_configuration() -> None:
+    tenants = [{**tenant, "limits": {"max_in_flight_requests": 5}} for tenant in CONFIG["tenants"][:1]]
+    gateway = Gateway(Config.model_validate({**CONFIG, "tenants": [*tenants, CONFIG["tenants"][1]]}))
+    loads = gateway.shared.lanes.loads
+
+    assert (loads.load("acme").most, loads.load("globex").most) == (5, UNLIMITED)
+    assert loads.whole.most == 100_000
+
+
+def test_connections_are_counted_by_tenant(gateway: Gateway) -> None:
+    first, second = Connection(), Connection()
+    for one in (first, second):
+        gateway.admit(one)  # type: ignore[arg-type]
+
+    gateway.tenants.admit("acme", first)
+
+    assert gateway.count_connections() == {"acme": 1, "": 1}
+    gateway.forget(first)  # type: ignore[arg-type]
+    assert gateway.count_connections() == {"acme": 0, "": 1}
 
 
 def test_the_clock_only_goes_forward() -> None:

@@ -8,18 +8,20 @@ from bifrost.session.close_reason import CloseReason
 
 
 class Connection:
-    """One that was idle for so long."""
+    """One that has received `received` bytes, and so many more before each look."""
 
-    def __init__(self, idle_ms: int, fails: bool = False) -> None:
-        self.idle, self.fails = idle_ms, fails
+    def __init__(self, received: int | None, grows_by: int = 0, fails: bool = False) -> None:
+        self.received, self.grows_by, self.fails = received, grows_by, fails
         self.ended: tuple[CloseReason, str] | None = None
         self.looks = 0
 
-    def idle_ms(self, now_ms: int) -> int:
-        assert now_ms > 0
+    @property
+    def bytes_received(self) -> int | None:
         self.looks += 1
         assert not self.fails
-        return self.idle
+        if self.received is not None:
+            self.received += self.grows_by
+        return self.received
 
     def end(self, reason: CloseReason, detail: str) -> None:
         self.ended = reason, detail
@@ -34,17 +36,35 @@ def swept(connections: list[Connection], max_idle_ms: int, seconds: float) -> No
     asyncio.run(scenario())
 
 
-def test_who_was_idle_for_too_long_is_closed() -> None:
-    idle, busy = Connection(1000), Connection(999)
+def test_who_receives_nothing_for_too_long_is_closed() -> None:
+    idle, busy, waiting = Connection(7), Connection(7, grows_by=1), Connection(None)
 
-    swept([idle, busy], 1000, 0.15)
+    swept([idle, busy, waiting], 150, 0.45)
 
-    assert idle.ended == (CloseReason.IDLE, "nothing happened for 1000 ms")
-    assert busy.ended is None
+    assert idle.ended is not None
+    assert idle.ended[0] == CloseReason.IDLE
+    assert idle.ended[1].startswith("nothing happened for ")
+    assert (busy.ended, waiting.ended) == (None, None)
+
+
+def test_the_time_begins_anew_when_something_was_going_on() -> None:
+    one = Connection(7)
+
+    async def scenario() -> None:
+        sweeping = asyncio.create_task(close_idle([one], lambda: 250))
+        for received in (7, None, 7, None):
+            one.received = received
+            await asyncio.sleep(0.15)
+        sweeping.cancel()
+
+    asyncio.run(scenario())
+
+    assert one.looks >= 4
+    assert one.ended is None
 
 
 def test_the_rarer_the_longer_the_time_is() -> None:
-    often, rarely = Connection(0), Connection(0)
+    often, rarely = Connection(7), Connection(7)
 
     swept([often], 1000, 0.25)
     swept([rarely], 600_000, 0.25)
@@ -61,21 +81,21 @@ def test_others_have_their_turn_between(monkeypatch: pytest.MonkeyPatch) -> None
         await sleep(seconds)
 
     monkeypatch.setattr("bifrost.gateway.idle_sweep.asyncio.sleep", counted)
-    connections = [Connection(1000) for _ in range(3 * AT_ONCE)]
+    connections = [Connection(7) for _ in range(3 * AT_ONCE)]
 
     async def scenario() -> None:
-        sweeping = asyncio.create_task(close_idle(connections, lambda: 1000))
-        await sleep(0.15)
+        sweeping = asyncio.create_task(close_idle(connections, lambda: 50))
+        await sleep(0.35)
         sweeping.cancel()
 
     asyncio.run(scenario())
 
     assert all(one.ended for one in connections)
-    assert turns.count(0) == 3
+    assert turns.count(0) >= 6
 
 
 def test_a_mistake_of_ours_is_logged_and_does_not_end_the_looking(logged: list[dict[str, Any]]) -> None:
-    wrong = Connection(0, fails=True)
+    wrong = Connection(7, fails=True)
 
     swept([wrong], 1000, 0.25)
 

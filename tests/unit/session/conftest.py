@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.session import client_session
+from bifrost.session import client_session, decoded_response
 from bifrost.wire.engine import Layout, decode
 
 
@@ -19,4 +19,5 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return message
 
     monkeypatch.setattr(client_session, "decode", spy)
+    monkeypatch.setattr(decoded_response, "decode", spy)
     return names

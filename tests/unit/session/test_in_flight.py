@@ -1,11 +1,11 @@
 from bifrost.session.in_flight import InFlight
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited, Lane, Traffic
+from bifrost.wire.engine import Awaited, Lane, Load, Traffic
 from support.stage import PLANS
 
 
 def awaited(correlation_id: int) -> Awaited:
-    return Awaited(correlation_id, Lane(PLANS.plan_for(ApiKey.METADATA, 0), Traffic()), None)
+    return Awaited(correlation_id, Lane(PLANS.plan_for(ApiKey.METADATA, 0), Traffic(), Load()), None)
 
 
 def test_an_answer_with_nothing_before_it_leaves_at_once() -> None:

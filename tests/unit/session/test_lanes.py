@@ -3,8 +3,9 @@
 import pytest
 
 from bifrost.session.lanes import NO_TENANT, Lanes
+from bifrost.session.loads import Loads
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import DURATION_BOUNDS_S, Awaited, Lane, Traffic
+from bifrost.wire.engine import DURATION_BOUNDS_S, Awaited, Lane, Load, Traffic
 from support import messages
 from support.playbook import request_frame, response_frame
 from support.stage import PLANS, Stage
@@ -19,7 +20,7 @@ def counted(stage: Stage, tenant: str, api_key: int | None) -> tuple[int, int, i
 
 
 def test_a_lane_is_made_once_and_counts_with_all_versions_of_its_api() -> None:
-    lanes = Lanes(PLANS)
+    lanes = Lanes(PLANS, Loads(print))
     one, other = lanes.lane("acme", ApiKey.FETCH, 12), lanes.lane("acme", ApiKey.FETCH, 16)
 
     assert lanes.lane("acme", ApiKey.FETCH, 12) is one
@@ -86,7 +87,7 @@ def test_an_unknown_api_has_no_counter_of_its_own(stage: Stage) -> None:
 
 def test_the_time_of_an_answer_falls_into_one_bucket() -> None:
     traffic = Traffic()
-    Awaited(1, Lane(PLANS.plan_for(ApiKey.HEARTBEAT, 4), traffic), None).finish(100)
+    Awaited(1, Lane(PLANS.plan_for(ApiKey.HEARTBEAT, 4), traffic, Load()), None).finish(100)
 
     assert len(traffic.durations) == len(DURATION_BOUNDS_S) + 1
     assert traffic.durations[0] == 1

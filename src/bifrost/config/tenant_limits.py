@@ -1,0 +1,23 @@
+"""Bounds of what the clients of one tenant may ask together: the section `limits` of a tenant."""
+
+from pydantic import Field
+
+from bifrost.config.section import Section
+from bifrost.config.values import Count, SizeBytes
+
+
+class TenantLimits(Section):
+    """Bounds of what the clients of one tenant may ask together, within those of the gateway (`proxy.limits`)."""
+
+    max_connections: Count | None = Field(default=None, ge=1, le=1_000_000)
+    """Most connections of the tenant at one time; a further one is closed once it has authenticated, for before
+    that nobody knows whose it is. Default: the key is absent, and only the gateway's limit holds."""
+
+    max_in_flight_requests: Count | None = Field(default=None, ge=1, le=10_000_000)
+    """Most requests of the tenant that wait for their responses, over all its connections; above it those that
+    send more are not read until there is room, each in its turn. A consumer has nearly always one under way with
+    each broker (a long poll): allow for them. Default: the key is absent, and only the gateway's limits hold."""
+
+    max_request_bytes: SizeBytes | None = Field(default=None, ge=1024, le=2**31 - 1)
+    """Largest request of the tenant, in bytes; a larger one closes the connection. Holds for connections that are
+    made from then on. Default: the key is absent, and only the gateway's limit holds."""

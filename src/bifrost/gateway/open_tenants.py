@@ -1,0 +1,64 @@
+"""What the clients of each tenant have open, and the limits of that."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+
+from bifrost.config.limits import Limits
+from bifrost.config.tenant_limits import TenantLimits
+from bifrost.config.tenants import Tenant
+from bifrost.session.close_reason import CloseReason
+from bifrost.session.loads import Loads
+
+_NO_LIMITS = TenantLimits()
+
+
+class OpenTenants:
+    """The connections of tenants: those that have authenticated."""
+
+    def __init__(self, loads: Loads) -> None:
+        """Begin with none, and without limits; `loads` counts what is in flight."""
+        self._loads = loads
+        self._limits: Limits = Limits()
+        self._limits_of: Mapping[str, TenantLimits] = {}
+        self._open: dict[str, set[Hashable]] = {}
+
+    def limit(self, limits: Limits, tenants: Iterable[Tenant]) -> None:
+        """Set the limits, or change them: of all together, and of each tenant."""
+        self._limits, self._limits_of = limits, {tenant.name: tenant.limits for tenant in tenants}
+        most_of = {tenant: one.max_in_flight_requests for tenant, one in self._limits_of.items()}
+        self._loads.limit(limits.max_in_flight_requests_total, most_of)
+
+    def admit(self, tenant: str, connection: Hashable) -> bool:
+        """Count a connection in, unless the tenant has too many."""
+        of_tenant = self._open.setdefault(tenant, set())
+        most = self._limits_of.get(tenant, _NO_LIMITS).max_connections
+        if most is not None and len(of_tenant) >= most:
+            return False
+        of_tenant.add(connection)
+        return True
+
+    def forget(self, tenant: str | None, connection: Hashable) -> None:
+        """Count a connection out, if it was counted in."""
+        if tenant in self._open:
+            self._open[tenant].discard(connection)
+
+    def max_request_bytes(self, tenant: str) -> int:
+        """Return the size of a tenant's largest request, in bytes."""
+        own = self._limits_of.get(tenant, _NO_LIMITS).max_request_bytes
+        whole = self._limits.max_request_bytes
+        return whole if own is None else min(own, whole)
+
+    def count(self) -> Counter[str]:
+        """Return how many connections each tenant has."""
+        return Counter({tenant: len(of_tenant) for tenant, of_tenant in tuple(self._open.items())})
+
+
+def limit_of(reason: CloseReason, tenant: str | None) -> str | None:
+    """Return the setting that ends a connection for this reason, if one does."""
+    match reason:
+        case CloseReason.TOO_MANY_CONNECTIONS | CloseReason.TENANT_CONNECTIONS:
+            return "max_connections"
+        case CloseReason.FRAME_TOO_LARGE:
+            return "max_unauthenticated_frame_bytes" if tenant is None else "max_request_bytes"
+        case _:
+            return None

@@ -1,0 +1,45 @@
+"""A broker's response that is decoded, because its bytes alone do not do: through the filters, into virtual names."""
+
+from bifrost.filters import namespace as translation
+from bifrost.filters.filter import Exchange, Scope
+from bifrost.session.close_reason import CloseReason, SessionEnded
+from bifrost.session.in_flight import Buffer
+from bifrost.tenancy.namespace import Namespace
+from bifrost.wire.engine import Awaited, decode, encode, prune
+
+_PRUNED_FROM_BYTES = 4096
+"""What is smaller is decoded as fast as it is pruned."""
+
+
+def decoded_response(
+    namespace: Namespace, scope: Scope, awaited: Awaited, frame: Buffer, offset: int, head: bytes | None
+) -> list[Buffer] | None:
+    """Take a response through the filters.
+
+    Args:
+        namespace: of the tenant.
+        scope: what filters are told of the connection.
+        awaited: the request that it answers.
+        frame: the response, without its length.
+        offset: where its body begins.
+        head: what stands before the body instead, None to leave it.
+    Returns:
+        The frame for the client with its length; None when it names a topic ID that has to be looked up first.
+    Raises:
+        SessionEnded: it has what is not the tenant's and cannot be left out.
+        WireError: it could not be read.
+    """
+    plan = awaited.lane.plan
+    if plan.owned is not None and len(frame) > _PRUNED_FROM_BYTES:
+        frame = prune(plan.owned, frame, offset, namespace.names.prefix_of(plan.owned_entity))
+    response = decode(plan.response.layout, frame, offset)
+    try:
+        is_complete = translation.to_virtual(namespace, response, plan.api_version)
+    except translation.ForeignEntity as error:
+        raise SessionEnded(CloseReason.BROKER_MISBEHAVED, str(error)) from None
+    if not is_complete:
+        return None
+    exchange = awaited.exchange or Exchange(plan.api_key, plan.api_version, scope)
+    for one in reversed(plan.filters):
+        one.on_response(exchange, response)
+    return [encode(plan.response.layout, response, head or bytes(frame[:offset]))]
