@@ -9,7 +9,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test gssapi proof soak rolling-restart lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
+.PHONY: demo test gssapi proof soak rolling-restart connections lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make proof           Kafka's tools, Streams and Connect as tenants; three brokers, one killed"
 	@echo "make soak            random client operations, compared with a direct connection (HOURS=)"
 	@echo "make rolling-restart one gateway after the other under load (RESTARTS=)"
+	@echo "make connections     memory of connections that do nothing"
 	@echo "make schemas         write the schema table anew from Kafka's own definitions"
 	@echo "make fuzz            ten million mutated frames through the engine (FRAMES=, SEED=)"
 	@echo "make fuzz-asan       fewer, with the engine built under AddressSanitizer"
@@ -79,6 +80,10 @@ soak: $(VENV)/.dev
 # Gateways that follow each other on the same ports, under load from every kind of client.
 rolling-restart: $(VENV)/.dev
 	BIFROST_RESTARTS=$(RESTARTS) $(BIN)/python -m pytest tests/kafka/operations/test_rolling_restart.py
+
+# What connections cost that do nothing: ten thousand, and a thousand that have authenticated.
+connections: $(VENV)/.dev
+	$(BIN)/python -m pytest -o log_cli=true -o log_cli_level=INFO tests/kafka/operations/test_many_connections.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

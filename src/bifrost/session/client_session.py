@@ -20,7 +20,6 @@ from bifrost.session.accounts import Account
 from bifrost.session.authentication import Authentication, Proven, answer_here, api_name, encode_answer
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.decoded_response import decoded_response
-from bifrost.session.fetch_ownership import FetchOwnership
 from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.session.lanes import NO_TENANT
 from bifrost.session.oauthbearer_server import KeysAreFetched
@@ -172,7 +171,12 @@ class ClientSession:
         elif self.is_holding:
             self._held_requests.append(bytes(frame))
         elif not forward_request(
-            self._lanes, frame, self._to_physical, self._in_flight.queue, self.to_broker, self._admits_request
+            self._lanes,
+            frame,
+            self._to_physical,
+            self._in_flight.queue,
+            self.to_broker,
+            self._fetches.on_request,
         ):
             self._request(frame)
 
@@ -187,7 +191,7 @@ class ClientSession:
             self._held_responses.append(bytes(frame))
             return
         if not forward_response(
-            self._in_flight.queue, frame, self._to_virtual, self.to_client, self._admits_response
+            self._in_flight.queue, frame, self._to_virtual, self.to_client, self._fetches.on_response
         ):
             self._response(frame)
         if self._held_requests and not self.lookup:
@@ -255,14 +259,7 @@ class ClientSession:
         self._route = self._entry.route_to(self.virtual_cluster.upstream)
         self._namespace = self.virtual_cluster.namespace
         self._scope = Scope(self._namespace, self._entry.addresses)
-        self._fetches = FetchOwnership(
-            self.virtual_cluster.fetch_sessions, self._route.node_id, self._namespace.path
-        )
-        # Asked on the way of every message: bound once.
-        self._admits_request, self._admits_response = (
-            self._fetches.admits_request,
-            self._fetches.admits_response,
-        )
+        self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
         self._to_physical, self._to_virtual = self._namespace.to_physical, self._namespace.to_virtual
 
     # -- client to broker

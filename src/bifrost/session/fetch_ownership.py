@@ -1,28 +1,32 @@
-"""Which fetch sessions one connection may use, and which requests and responses that makes everyday's ones."""
+"""Which fetch sessions the connections of a namespace may use, and which messages that makes everyday's ones."""
+
+from typing import TYPE_CHECKING
 
 from bifrost.filters.fetch import NO_SESSION
 from bifrost.filters.plan import Plan
-from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.wire.api_keys import ApiKey
+
+if TYPE_CHECKING:
+    from bifrost.session.fetch_sessions import FetchSessions
 
 
 class FetchOwnership:
-    """The sessions of one tenant at one broker."""
+    """The sessions of one namespace at one broker, the same for all its connections."""
 
-    __slots__ = ("_node_id", "_sessions", "_tenant")
-
-    def __init__(self, sessions: FetchSessions, node_id: int, tenant: str) -> None:
-        """Look into `sessions` for those that broker `node_id` gave to `tenant`."""
-        self._sessions, self._node_id, self._tenant = sessions, node_id, tenant
+    def __init__(self, sessions: "FetchSessions", node_id: int, namespace: str) -> None:
+        """Look into `sessions` for those that broker `node_id` gave to `namespace`."""
+        self._sessions, self._node_id, self._namespace = sessions, node_id, namespace
+        self.on_request, self.on_response = self.admits_request, self.admits_response
+        """The two methods below, bound once: they are given along with every message."""
 
     def owns(self, session_id: int) -> bool:
-        """Whether this may be named: it is the tenant's, or none."""
-        return session_id == NO_SESSION or self._sessions.is_owned(self._node_id, session_id, self._tenant)
+        """Whether this may be named: it is the namespace's own, or none."""
+        return session_id == NO_SESSION or self._sessions.is_owned(self._node_id, session_id, self._namespace)
 
     def claim(self, session_id: int) -> None:
-        """Remember a session that the broker gave to the tenant."""
+        """Remember a session that the broker gave to it."""
         if session_id != NO_SESSION:
-            self._sessions.claim(self._node_id, session_id, self._tenant)
+            self._sessions.claim(self._node_id, session_id, self._namespace)
 
     def admits_request(self, plan: Plan, fields: tuple[int, ...]) -> bool:
         """Whether a request with these peeked fields is one like most."""

@@ -12,8 +12,9 @@ from bifrost.gateway.errors import StartError
 from bifrost.session.accounts import AuthenticationFailed
 from bifrost.session.sasl_server import SaslSettings
 from bifrost.session.shared_state import Entry
+from support import stage as stages
 from support.certificates import Authority
-from support.stage import PORTS, Stage
+from support.stage import Stage
 
 AUTHORITY = Authority("CA")
 PORTS = {
@@ -43,7 +44,7 @@ def opened(one: Entrance) -> Any:
 def settings_of(arrival: Arrival) -> SaslSettings:
     """How whoever came in so authenticates."""
     stage = Stage(max_reauth_ms=1000)
-    entry = Entry({}, stage.versions, PORTS, (), arrival.account, arrival.tenant)
+    entry = Entry({}, stage.versions, stages.PORTS, (), arrival.account, arrival.tenant)
     return entry.settings(stage.shared.sasl)
 
 

@@ -19,7 +19,7 @@ def ownership() -> FetchOwnership:
 @pytest.mark.parametrize(("session_id", "is_own"), [(0, True), (7, True), (8, False), (9, False), (5, False)])
 def test_a_session_is_owned_by_whom_this_broker_gave_it(session_id: int, is_own: bool) -> None:
     assert ownership().owns(session_id) is is_own
-    assert ownership().admits_response((session_id,)) is is_own
+    assert ownership().on_response((session_id,)) is is_own
 
 
 def test_what_is_claimed_is_owned_and_no_session_is_not_claimed() -> None:

@@ -23,6 +23,15 @@ def test_a_number_given_out_anew_is_the_new_owners() -> None:
     assert len(sessions) == 1
 
 
+def test_all_connections_of_a_tenant_to_a_broker_have_the_same_ownership() -> None:
+    sessions = FetchSessions()
+
+    assert sessions.of(1, "acme") is sessions.of(1, "acme")
+    assert len({sessions.of(1, "acme"), sessions.of(2, "acme"), sessions.of(1, "globex")}) == 3
+    sessions.of(1, "acme").claim(7)
+    assert sessions.is_owned(1, 7, "acme")
+
+
 def test_the_table_is_bounded_and_forgets_the_oldest() -> None:
     sessions = FetchSessions(limit=3)
 

@@ -1,21 +1,20 @@
-"""A session whose client is known by the way it came (client_session.py, with an account in its route)."""
+"""A session whose client is known by the way it came (client_session.py, with an account in its entry)."""
 
 from dataclasses import replace
 
 from bifrost.session.accounts import Account
 from bifrost.session.client_session import ClientSession
-from bifrost.session.shared_state import Route
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import metadata
 from support.playbook import Playbook, client_sends, to_broker, to_client
-from support.stage import PORTS, Stage, authenticate, handshake, plain_token
+from support.stage import Stage, authenticate, handshake, plain_token
 
 
 def known(stage: Stage) -> ClientSession:
-    sasl = replace(stage.shared.sasl, max_reauth_ms=0)
-    account = Account("ANONYMOUS", "acme")
-    return ClientSession(stage.shared, Route(1, stage.versions, PORTS, (), sasl, account))
+    session = ClientSession(stage.shared, replace(stage.entry(), account=Account("ANONYMOUS", "acme")))
+    session.begin()
+    return session
 
 
 def test_the_first_request_goes_to_the_broker() -> None:
