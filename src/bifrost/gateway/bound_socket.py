@@ -9,12 +9,18 @@ else: there a port is shared with nobody.
 import errno
 import socket
 import sys
+from weakref import WeakSet
 
 import structlog
 
 from bifrost.gateway.errors import StartError
 
 log = structlog.get_logger()
+
+_ours: "WeakSet[socket.socket]" = WeakSet()
+"""What this process has bound."""
+
+_WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not bound
 
 
 def bind(name: str, host: str, port: int) -> socket.socket:
@@ -31,6 +37,9 @@ def bind(name: str, host: str, port: int) -> socket.socket:
         if not is_shareable() or not _is_taken(host, port):
             return _bound(host, port, shares=is_shareable())
         bound = _bound(host, port, shares=True)
+        if _is_ours_twice(bound):
+            bound.close()
+            raise OSError(errno.EADDRINUSE, "Address already in use")
     except OSError as error:
         raise StartError(f"{name}: {_bind_failure(host, port, error)}") from error
     log.info(
@@ -69,7 +78,21 @@ def _bound(host: str, port: int, *, shares: bool) -> socket.socket:
     except BaseException:
         bound.close()
         raise
+    if shares:
+        _ours.add(bound)
     return bound
+
+
+def _is_ours_twice(bound: socket.socket) -> bool:
+    """Whether this process has the port already: two of its own listeners must not share one."""
+    host, port, *_ = bound.getsockname()
+    for other in tuple(_ours):
+        if other is bound or other.fileno() < 0 or other.family != bound.family:
+            continue
+        other_host, other_port, *_ = other.getsockname()
+        if other_port == port and (host == other_host or _WILDCARDS & {host, other_host}):
+            return True
+    return False
 
 
 def _bind_failure(host: str, port: int, error: OSError) -> str:

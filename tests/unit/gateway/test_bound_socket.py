@@ -2,6 +2,7 @@
 
 import errno
 import socket
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,10 +22,14 @@ class Kernel:
         """Of each binding, whether it would share."""
         self.held_by: str | None = None
         self.fails_with: int | None = None
+        self.address = ADDRESS
+        self.on_bind: Callable[[socket.socket], None] | None = None
         self.opened: list[socket.socket] = []
 
     def bind(self, sock: socket.socket, address: tuple[str, int]) -> None:
-        assert address == ADDRESS
+        assert address == self.address
+        if self.on_bind is not None:
+            self.on_bind(sock)
         self.opened.append(sock)
         assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
         shares = bool(sock.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT))
@@ -61,6 +66,38 @@ def test_a_port_that_a_gateway_has_is_shared_and_that_is_said(kernel: Kernel, lo
     bind("listener plaintext", *ADDRESS).close()
 
     assert [(entry["event"], entry["address"]) for entry in logged] == [("port_shared", "192.0.2.9:9092")]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_refused"),
+    [
+        (("192.0.2.9", 9092), ("192.0.2.9", 9092), True),
+        (("0.0.0.0", 9092), ("192.0.2.9", 9092), True),
+        (("192.0.2.9", 9092), ("0.0.0.0", 9092), True),
+        (("192.0.2.9", 9092), ("192.0.2.8", 9092), False),
+        (("192.0.2.9", 9092), ("192.0.2.9", 9093), False),
+    ],
+)
+def test_two_listeners_of_one_gateway_do_not_share(
+    kernel: Kernel,
+    monkeypatch: pytest.MonkeyPatch,
+    first: tuple[str, int],
+    second: tuple[str, int],
+    is_refused: bool,
+) -> None:
+    """Two names of one address get past the look at the configuration."""
+    bound_to: dict[int, tuple[str, int]] = {}
+    monkeypatch.setattr(socket.socket, "getsockname", lambda sock: bound_to[id(sock)])
+    kernel.address = first
+    with bind("listener one", *first) as one:
+        bound_to[id(one)] = first
+        kernel.held_by, kernel.address = "a gateway", second
+        kernel.on_bind = lambda sock: bound_to.update({id(sock): second})
+        if is_refused:
+            with pytest.raises(StartError, match="is in use"):
+                bind("listener two", *second)
+        else:
+            bind("listener two", *second).close()
 
 
 def test_where_ports_cannot_be_shared_one_is_bound_as_ever(
