@@ -70,7 +70,7 @@ class Files:
     key: Path
 
     def write_store(self, password: str) -> Path:
-        """Write both as Java's older clients take them (kafka-clients 2.8 reads no such key in PEM)."""
+        """Write both as Java's older clients take them (kafka-clients 2.8 refuses these in PEM)."""
         key = serialization.load_pem_private_key(self.key.read_bytes(), None)
         assert isinstance(key, ec.EllipticCurvePrivateKey)
         first, *issuers = x509.load_pem_x509_certificates(self.certificate.read_bytes())
