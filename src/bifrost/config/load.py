@@ -179,7 +179,7 @@ def _read_upstream_files(data: dict[str, object], folder: Path) -> Iterator[tupl
                 if file.is_secret:
                     file.keep_secret(_read_password(content))
                 else:
-                    file.keep_path(content, str(path))
+                    file.keep_path(content, str(path.absolute()))
             except (UnreadableError, UnusableFile) as error:
                 is_here = Path(str(section[file.key])).is_absolute() or path.exists()
                 hint = "" if is_here else "; a relative path starts at the folder of this file"

@@ -378,9 +378,11 @@ class ClientConnection(asyncio.BufferedProtocol):
         return connection
 
     async def _renew_login(self, broker_side: BrokerConnection) -> None:
-        login = self._login
-        assert login is not None
-        timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
+        login, timeout_ms = self._login, self._gateway.limits.upstream_connect_timeout_ms
+        if login is None:
+            raise LoginError(
+                "the account that the connection was made with is no longer in the configuration"
+            )
         await renew_login(broker_side, self._broker, login, timeout_ms)
         log.debug("logged_in_again", peer=self._peer, tenant=self.tenant)
         self._session.let_go()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import time
 
 import pytest
@@ -183,3 +185,22 @@ def test_a_tenant_whose_account_is_refused_is_closed_without_a_word_and_harms_no
     assert ended["tenant"] == "acme"
     assert "the broker refused the login: Authentication failed" in ended["detail"]
     assert "wrong-pw" not in gateway.log()
+
+
+def test_a_password_that_changes_is_used_after_the_next_reload(
+    start_secured: StartSecured, secure_kafka: SecureKafka
+) -> None:
+    file = secure_kafka.directory / "rotated.password"
+    file.write_text("wrong-pw")
+    gateway = start_secured(
+        "SASL", OF_GATEWAY, accounts={"acme": account("alice") | {"password_file": str(file)}}
+    )
+    with RawClient.authenticated(gateway.broker_endpoint("acme")) as client, pytest.raises(EOFError):
+        produce(client, "orders", [b"one"])
+    since = gateway.mark()
+
+    file.write_text("alice-pw")
+    os.kill(gateway.pid, signal.SIGHUP)
+    gateway.await_event(since, event="reloaded", outcome="applied")
+
+    assert try_to_produce(gateway, "acme") == 0

@@ -57,6 +57,17 @@ def test_paths_start_at_the_folder_and_secrets_are_kept(files: Path) -> None:
     assert "hunter2" not in repr(tls)
 
 
+def test_paths_that_are_kept_are_absolute(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever watches files completes relative paths to the folder of the configuration, and would do so twice."""
+    (files / "proxy.yaml").write_text(with_tls("ca_file: ca.pem"))
+    monkeypatch.chdir(files.parent)
+
+    tls = load(Path(files.name) / "proxy.yaml").upstream.tls
+
+    assert tls is not None
+    assert tls.ca_file == str(files / "ca.pem")
+
+
 def test_every_account_has_its_secret(files: Path) -> None:
     account = "{ mechanism: PLAIN, username: x, password_file: secret }"
     text = with_sasl("mechanism: SCRAM-SHA-256", "username: gateway", "password_file: secret")
