@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bifrost.session import client_session
+from bifrost.session import decoded_response
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import served_versions
 from bifrost.wire.message import Message
@@ -62,9 +62,9 @@ def test_pruned_or_not_the_answer_is_the_same(
         names = [prefix + name for prefix in PREFIXES for name in ("orders", "events", "x")] * 4
         rng.shuffle(names)
         answer = response_frame(LISTS[api_key](names), version, 7)
-        monkeypatch.setattr(client_session, "_PRUNED_FROM_BYTES", len(answer))
+        monkeypatch.setattr(decoded_response, "_PRUNED_FROM_BYTES", len(answer))
         decoded = told(tenant, api_key, version, answer)
-        monkeypatch.setattr(client_session, "_PRUNED_FROM_BYTES", 0)
+        monkeypatch.setattr(decoded_response, "_PRUNED_FROM_BYTES", 0)
 
         assert told(tenant, api_key, version, answer) == decoded
         assert b"orders" in decoded

@@ -5,31 +5,29 @@ rest. Nothing queues without bound: see `update_reading`.
 """
 
 import asyncio
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 import structlog
 
-from bifrost.config.verifiers import Mechanism
 from bifrost.gateway.arrival import DIRECT, Arrival
 from bifrost.gateway.broker_connection import (
     BrokerConnection,
-    connect,
-    renew_login,
     set_reading,
     set_up_socket,
 )
-from bifrost.gateway.broker_login import Login
-from bifrost.gateway.cluster import Broker, Cluster
-from bifrost.gateway.clusters import entry_to
+from bifrost.gateway.cluster import Broker
+from bifrost.gateway.deadline import MAX_WAIT_MS, Deadline
+from bifrost.gateway.endings import CLOSE_TIMEOUT_S, IN_ORDER, REFUSAL_DELAY_S, log_end
 from bifrost.gateway.errors import BrokerError, LoginError
 from bifrost.gateway.farewell import Farewell
-from bifrost.gateway.pauses import BROKER, CLIENT, SIDES
+from bifrost.gateway.pauses import BROKER, CLIENT, Unread
+from bifrost.gateway.way_to_broker import WayToBroker
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import CloseReason, SessionEnded
+from bifrost.session.shared_state import Entry
 from bifrost.session.stranger import recognise_stranger
-from bifrost.tenancy.brokers import BrokerAddresses
 from bifrost.wire.engine import Framer
 from bifrost.wire.errors import FrameTooLarge, WireError
 
@@ -38,69 +36,45 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-CLOSE_TIMEOUT_S = 5.0
-"""Time a client has to read its last answer; then the connection is cut."""
-
-REFUSAL_DELAY_S = 0.1
-"""Time between the answer to a failed authentication and the end of the connection, as a broker's
-`connection.failed.authentication.delay.ms`: guessing takes longer, and a client that finds the answer and the end
-in one read may see the end alone (kafka-python does)."""
-
-MAX_WAIT_MS = 86_400_000
-"""Longest time until an authentication's end is looked at again: a day."""
-
-_IN_ORDER = frozenset({CloseReason.IDLE, CloseReason.DRAINED})
-"""Ends between two requests, which must cost no answer."""
-
-_QUIET = frozenset({CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN}) | _IN_ORDER
-"""Ends that are everyday's, and logged at debug level only."""
-
 
 class ClientConnection(asyncio.BufferedProtocol):
     """One client, and the broker connection that is made for it once it is authenticated and asks for something."""
 
     __slots__ = (
-        "_address", "_arrival", "_authentications", "_broker_side", "_brokers", "_deadline", "_ended",
-        "_expiry", "_framer", "_gateway", "_idle_since_ms", "_is_write_paused", "_peer", "_reads_broker",
-        "_reads_client", "_seen_bytes", "_session", "_task", "_transport", "_unread_since_ns", "addresses",
-        "get_buffer",
+        "_address", "_arrival", "_authentications", "_broker_side", "_deadline", "_expiry", "_framer",
+        "_gateway", "_idle_since_ms", "_is_write_paused", "_peer", "_reads_broker", "_reads_client",
+        "_seen_bytes", "_session", "_task", "_transport", "_unread", "_way", "addresses", "get_buffer",
+        "has_ended",
     )  # fmt: skip
 
     def __init__(
-        self,
-        gateway: "Gateway",
-        brokers: Mapping[str, Broker],
-        addresses: BrokerAddresses,
-        mechanisms: tuple[Mechanism, ...],
-        arrival: Arrival = DIRECT,
+        self, gateway: "Gateway", brokers: Mapping[str, Broker], entry: Entry, arrival: Arrival = DIRECT
     ) -> None:
         """Stand for one of `brokers`, the one of the physical cluster that its client's tenant belongs to.
 
         Args:
             gateway: what it shares with all others.
             brokers: by the name of the physical cluster, at least one.
-            addresses: what the client is told of where brokers are.
-            mechanisms: those by which it may authenticate.
-            arrival: how it came in.
+            entry: the same as the session sees it.
+            arrival: how the client came in.
         """
-        self._gateway = gateway
-        self._brokers, self._arrival = brokers, arrival
-        self.addresses = addresses
+        self._gateway, self._arrival = gateway, arrival
+        self.addresses = entry.addresses
         """Those of the listener that it came through."""
-        entry = entry_to(brokers, addresses, mechanisms, arrival)
         self._session = ClientSession(gateway.shared, entry)
+        self._way = WayToBroker(gateway, brokers, self._session)
         self._framer = Framer(gateway.limits.max_unauthenticated_frame_bytes)
         self.get_buffer = self._framer.get_buffer  # type: ignore[method-assign]  # no Python frame per read
         self._transport: asyncio.Transport | None = None
         self._broker_side: BrokerConnection | None = None
         self._task: asyncio.Task[None] | None = None
-        self._deadline: asyncio.TimerHandle | None = None
-        self._expiry: asyncio.TimerHandle | None = None
+        self._deadline, self._expiry = Deadline(), Deadline()
         self._authentications = 0
         self._is_write_paused = False
         self._reads_client = self._reads_broker = True
-        self._unread_since_ns = [0, 0]
-        self._ended = False
+        self._unread = Unread(gateway.pauses)
+        self.has_ended = False
+        """Whether nothing is left but to close the client's socket."""
         self._address = self._peer = "?"
 
     # -- the client's socket
@@ -115,10 +89,9 @@ class ClientConnection(asyncio.BufferedProtocol):
         if not self._gateway.admit(self):
             self.end(CloseReason.TOO_MANY_CONNECTIONS, f"{self._gateway.limits.max_connections} are open")
             return
-        try:
+        with self._ending():
             self._session.begin()
-        except SessionEnded as ended:
-            self.end(ended.reason, ended.detail)
+        if self.has_ended:
             return
         if self._session.is_authenticated:
             proved_by = str(self._arrival.security_protocol)
@@ -126,7 +99,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._let_in()
             return
         left_ms = self._gateway.limits.authentication_timeout_ms - (self._arrival.waited_ms or 0)
-        self._deadline = asyncio.get_running_loop().call_later(left_ms / 1000, self._authentication_timed_out)
+        self._deadline.set(left_ms / 1000, self._authentication_timed_out)
         if self._arrival.waited_ms is None:
             self._delay_after_failures()
 
@@ -145,17 +118,10 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def _go_on(self, release: Callable[[], None]) -> None:
         """Let the session take what it held."""
-        if self._ended:
+        if self.has_ended:
             return
-        try:
+        with self._ending():
             release()
-        except SessionEnded as ended:
-            self.end(ended.reason, ended.detail)
-        except WireError as error:
-            self.end(*self._explain(error))
-        except Exception:
-            self._internal_error()
-        else:
             if self._session.authentications != self._authentications:
                 self._let_in()
             self._flush()
@@ -191,7 +157,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         """The client is gone: so is everything that was for it."""
         self._transport = None
         self.end(CloseReason.CLIENT_CLOSED, "" if exc is None else f"{type(exc).__name__}: {exc}")
-        self._cancel_deadline()
+        self._deadline.cancel()
         self._gateway.forget(self)
 
     def pause_writing(self) -> None:
@@ -227,7 +193,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def broker_login_due(self) -> None:
         """Send nothing more until all requests are answered and the login at the broker is renewed (KIP-368)."""
-        if not self._ended:
+        if not self.has_ended:
             self._session.hold_back()
             self._flush()
             self.update_reading()
@@ -236,7 +202,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def update_reading(self) -> None:
         """Read from a side only while what it sends has somewhere to go."""
-        if self._ended:
+        if self.has_ended:
             return
         session, broker = self._session, self._broker_side
         if session.has_finished and self._task is None:
@@ -251,19 +217,13 @@ class ClientConnection(asyncio.BufferedProtocol):
         # What is wanted rarely changes, and to ask a transport costs more than to remember.
         if wanted is not self._reads_client and self._transport is not None:
             self._reads_client = wanted
-            self._note_pause(CLIENT, wanted)
+            self._unread.note(CLIENT, has_ended=wanted)
             set_reading(self._transport, wanted)
         wanted = not self._is_write_paused and not session.is_holding_responses
         if wanted is not self._reads_broker and broker is not None and broker.transport is not None:
             self._reads_broker = wanted
-            self._note_pause(BROKER, wanted)
+            self._unread.note(BROKER, has_ended=wanted)
             set_reading(broker.transport, wanted)
-
-    def _note_pause(self, side: str, has_ended: bool) -> None:
-        index, now_ns = SIDES.index(side), time.monotonic_ns()
-        if has_ended:
-            self._gateway.pauses.add(side, now_ns - self._unread_since_ns[index])
-        self._unread_since_ns[index] = now_ns
 
     @property
     def bytes_received(self) -> int | None:
@@ -273,7 +233,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def drain(self) -> None:
         """Read no more from the client, and end once what was sent on is answered."""
-        if not self._ended:
+        if not self.has_ended:
             self._wait_no_more()
             self._session.stop()
             self.update_reading()
@@ -282,22 +242,16 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self._session.waits_for_room and self.tenant is not None:
             self._gateway.shared.lanes.loads.forget(self.tenant, self)
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether nothing is left but to close the client's socket."""
-        return self._ended
-
     def end(self, reason: CloseReason, detail: str) -> None:
         """Close both sides, once; what was answered before is still written to the client."""
-        if self._ended:
+        if self.has_ended:
             return
-        self._ended = True
+        self.has_ended = True
         for side, is_read in ((CLIENT, self._reads_client), (BROKER, self._reads_broker)):
             if not is_read:
-                self._note_pause(side, True)
-        self._cancel_deadline()
-        if self._expiry is not None:
-            self._expiry.cancel()
+                self._unread.note(side, has_ended=True)
+        self._deadline.cancel()
+        self._expiry.cancel()
         if self._task is not None:
             self._task.cancel()
         self._wait_no_more()
@@ -313,8 +267,8 @@ class ClientConnection(asyncio.BufferedProtocol):
                 now_ms = self._gateway.shared.sasl.now_ms()
                 self._gateway.failed_authentications.note(self._address, now_ms)
                 set_reading(self._transport, False)
-                self._deadline = asyncio.get_running_loop().call_later(REFUSAL_DELAY_S, self._close)
-            elif reason in _IN_ORDER:
+                self._deadline.set(REFUSAL_DELAY_S, self._close)
+            elif reason in IN_ORDER:
                 timeout_s = self._gateway.limits.drain_timeout_ms / 1000
                 Farewell(self._transport, self.connection_lost, timeout_s=max(timeout_s, CLOSE_TIMEOUT_S))
             else:
@@ -323,11 +277,11 @@ class ClientConnection(asyncio.BufferedProtocol):
     def _close(self) -> None:
         if self._transport is not None:
             self._transport.close()
-            self._deadline = asyncio.get_running_loop().call_later(CLOSE_TIMEOUT_S, self._transport.abort)
+            self._deadline.set(CLOSE_TIMEOUT_S, self._transport.abort)
 
     def _flush(self) -> None:
         session = self._session
-        if self._ended or self._transport is None:
+        if self.has_ended or self._transport is None:
             return
         if session.to_client:
             self._transport.writelines(session.to_client)
@@ -342,68 +296,28 @@ class ClientConnection(asyncio.BufferedProtocol):
         if not (self._reads_client and self._reads_broker) or session.is_holding or self._task is not None:
             if session.awaits_keys:
                 session.awaits_keys = False
-                self._gateway.call_when_keys_are_fetched(lambda: self._go_on(session.let_go))
+                self._gateway.guard.call_when_keys_are_fetched(lambda: self._go_on(session.let_go))
             self.update_reading()
 
     async def _catch_up(self) -> None:
         """Do what the session waits for: connect to the broker, look up topic IDs; the client is not read meanwhile."""
         session = self._session
         try:
-            if self._broker_side is None:
-                self._broker_side = await self._connect()
-            elif self._broker_side.is_login_due and not session.in_flight:
-                await self._renew_login(self._broker_side)
-            while session.lookup:
-                await self._cluster.learn_topic_ids(session.lookup)
-                session.resume()
-        except LoginError as error:
-            self.end(CloseReason.UPSTREAM_LOGIN_FAILED, str(error))
-        except BrokerError as error:
-            self.end(CloseReason.BROKER_UNREACHABLE, str(error))
-        except SessionEnded as ended:
-            self.end(ended.reason, ended.detail)
-        except WireError as error:
-            self.end(CloseReason.MALFORMED, str(error))
-        except Exception:
-            self._internal_error()
+            with self._ending():
+                if self._broker_side is None:
+                    self._broker_side = await self._way.connect(self)
+                    if self.has_ended and self._broker_side.transport is not None:
+                        self._broker_side.transport.close()
+                elif self._broker_side.is_login_due and not session.in_flight:
+                    await self._way.renew_login(self._broker_side)
+                    log.debug("logged_in_again", peer=self._peer, tenant=self.tenant)
+                    session.let_go()
+                while session.lookup:
+                    await self._way.cluster.learn_topic_ids(session.lookup)
+                    session.resume()
         finally:
             self._task = None
         self._flush()
-
-    async def _connect(self) -> BrokerConnection:
-        cluster, timeout_ms = self._cluster, self._gateway.limits.upstream_connect_timeout_ms
-        connection = await connect(self, self._broker, cluster.security, self._login, timeout_ms)
-        if self._ended and connection.transport is not None:
-            connection.transport.close()
-        return connection
-
-    async def _renew_login(self, broker_side: BrokerConnection) -> None:
-        login, timeout_ms = self._login, self._gateway.limits.upstream_connect_timeout_ms
-        if login is None:
-            raise LoginError(
-                "the account that the connection was made with is no longer in the configuration"
-            )
-        await renew_login(broker_side, self._broker, login, timeout_ms)
-        log.debug("logged_in_again", peer=self._peer, tenant=self.tenant)
-        self._session.let_go()
-
-    @property
-    def _login(self) -> Login | None:
-        """The account at the broker that stands for this client."""
-        account = self._session.account
-        assert account is not None
-        return self._cluster.security.login_of(account.tenant, account.username)
-
-    @property
-    def _cluster(self) -> Cluster:
-        """The physical cluster of the client's tenant."""
-        return self._gateway.clusters[self._session.virtual_cluster.upstream]
-
-    @property
-    def _broker(self) -> Broker:
-        """The broker of that cluster which the connection stands for."""
-        chosen = self._brokers[self._session.virtual_cluster.upstream]
-        return self._cluster.broker(chosen.node_id) or chosen
 
     def _let_in(self) -> None:
         """The client has authenticated, for the first time or again."""
@@ -412,15 +326,14 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._let_in_first()
         else:
             log.debug("authenticated_again", peer=self._peer, tenant=self.tenant)
-        if self._expiry is not None:
-            self._expiry.cancel()
-        if not self._ended:
+        self._expiry.cancel()
+        if not self.has_ended:
             self._follow_lifetime()
 
     def _let_in_first(self) -> None:
         gateway, account = self._gateway, self._session.account
         assert account is not None
-        self._cancel_deadline()
+        self._deadline.cancel()
         if not gateway.tenants.admit(account.tenant, self):
             self.end(CloseReason.TENANT_CONNECTIONS, f"{account.tenant} has as many as it may")
             return
@@ -436,17 +349,11 @@ class ClientConnection(asyncio.BufferedProtocol):
             log.debug("authentication_expired", peer=self._peer, tenant=self.tenant)
         elif left_ms is not None:
             # A token may be good for years, which is more than a loop's timer takes.
-            wait_s = min(left_ms, MAX_WAIT_MS) / 1000
-            self._expiry = asyncio.get_running_loop().call_later(wait_s, self._follow_lifetime)
+            self._expiry.set(min(left_ms, MAX_WAIT_MS) / 1000, self._follow_lifetime)
 
     def _authentication_timed_out(self) -> None:
         timeout_ms = self._gateway.limits.authentication_timeout_ms
         self.end(CloseReason.AUTHENTICATION_TIMEOUT, f"not authenticated within {timeout_ms} ms")
-
-    def _cancel_deadline(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
 
     def _explain(self, error: WireError) -> tuple[CloseReason, str]:
         """Say what came instead of a Kafka frame."""
@@ -456,6 +363,22 @@ class ClientConnection(asyncio.BufferedProtocol):
         reason = CloseReason.FRAME_TOO_LARGE if isinstance(error, FrameTooLarge) else CloseReason.MALFORMED
         return reason, str(error)
 
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """End the connection if what is done within cannot be; not for the hot path."""
+        try:
+            yield
+        except LoginError as error:
+            self.end(CloseReason.UPSTREAM_LOGIN_FAILED, str(error))
+        except BrokerError as error:
+            self.end(CloseReason.BROKER_UNREACHABLE, str(error))
+        except SessionEnded as ended:
+            self.end(ended.reason, ended.detail)
+        except WireError as error:
+            self.end(*self._explain(error))
+        except Exception:
+            self._internal_error()
+
     def _internal_error(self) -> None:
         """Our bug: this connection dies with a trace, the others live."""
         log.exception("internal_error", peer=self._peer, tenant=self.tenant)
@@ -463,25 +386,14 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def lost_place(self) -> tuple[CloseReason, str] | None:
         """Return why the client has no place in the configuration that is in force now, None when it has."""
-        account, shared = self._session.account, self._gateway.shared
-        if account is None:
-            return None
-        if not shared.sasl.accounts.still_has(account):
-            return (
-                CloseReason.CREDENTIAL_REMOVED,
-                f"User:{account.username} is not in the configuration any more",
-            )
-        if shared.virtual_clusters.of(account) is not self._session.virtual_cluster:
-            return CloseReason.RECONFIGURED, f"names of tenant {account.tenant} mean something else now"
-        return None
+        account = self._session.account
+        return (
+            None
+            if account is None
+            else self._gateway.shared.lost_place(account, self._session.virtual_cluster)
+        )
 
     @property
     def tenant(self) -> str | None:
         """The tenant whose client this is; None before it is authenticated."""
         return None if self._session.account is None else self._session.account.tenant
-
-
-def log_end(reason: CloseReason, peer: str, tenant: str | None, detail: str) -> None:
-    """Log that a connection ended; at debug level what is everyday's."""
-    write = log.debug if reason in _QUIET else log.warning
-    write("connection_ended", reason=str(reason), peer=peer, tenant=tenant, detail=detail)

@@ -16,7 +16,7 @@ import structlog
 
 from bifrost.config.listener_sets import ProxyProtocol
 from bifrost.gateway.arrival import Arrival
-from bifrost.gateway.client_connection import CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, log_end
+from bifrost.gateway.endings import CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, log_end
 from bifrost.gateway.server_tls import TlsFailure, feed, shake_hands
 from bifrost.session.accounts import AuthenticationFailed
 from bifrost.session.close_reason import NOT_LET_IN, CloseReason

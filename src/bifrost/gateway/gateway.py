@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import os
-import secrets
 import signal
 import time
 from collections import Counter
@@ -25,23 +23,21 @@ from bifrost.gateway.clusters import Clusters
 from bifrost.gateway.doorway import Doorway
 from bifrost.gateway.drain import drain
 from bifrost.gateway.errors import StartError
+from bifrost.gateway.guard import Guard, Secured
 from bifrost.gateway.idle_sweep import close_idle
 from bifrost.gateway.listener import Listener
 from bifrost.gateway.open_tenants import OpenTenants, limit_of
 from bifrost.gateway.pauses import Pauses
 from bifrost.gateway.reloader import Outcome, Reloader
 from bifrost.gateway.virtual_clusters import virtual_clusters
-from bifrost.session.accounts import Account, Accounts
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.failed_authentications import FailedAuthentications
-from bifrost.session.gssapi_server import KerberosSettings
 from bifrost.session.lanes import NO_TENANT, Lanes
 from bifrost.session.loads import Loads
-from bifrost.session.sasl_server import SaslSettings
 from bifrost.session.shared_state import SharedState
 
 if TYPE_CHECKING:
-    from bifrost.gateway.jwks import Jwks
+    pass
 
 log = structlog.get_logger()
 
@@ -81,17 +77,16 @@ class Gateway:
         self.config = config
         self.limits = config.proxy.limits
         self.now_ms = now_ms
-        self._accounts_key = os.urandom(32)
+        self.guard = Guard(now_ms)
         self.clusters = Clusters(
             Cluster(one, config.tenants_of(one), self.limits, now_ms) for one in config.clusters
         )
         plans = build_plans()
-        self.jwks = _jwks(config)
-        self._outcomes: Counter[tuple[str, str, str]] = Counter()
+        secured = self.guard.secure(config)
         self.shared = SharedState(
             plans=plans,
             lanes=Lanes(plans, Loads(_soon)),
-            sasl=self._sasl_settings(config),
+            sasl=secured.sasl,
             virtual_clusters=virtual_clusters(config, self.clusters, now_ms),
             max_in_flight_requests=self.limits.max_in_flight_requests,
         )
@@ -102,7 +97,6 @@ class Gateway:
         self.reloader = None if path is None else Reloader(self, path)
         self._connections: set[ClientConnection] = set()
         self._doorways: set[Doorway] = set()
-        self._issuing: asyncio.Task[None] | None = None
         self.limits_hit: Counter[tuple[str, str]] = Counter()
         """How often a limit was hit that ends connections, by its setting and the tenant."""
         self._admin = self._build_admin(config)
@@ -112,11 +106,12 @@ class Gateway:
         self.ends: Counter[CloseReason] = Counter()
         """How many connections ended, by reason."""
 
-    def take_settings(self, config: Config) -> None:
+    def take_settings(self, config: Config, secured: Secured) -> None:
         """Let everything that asks for a setting have that of another configuration from now on."""
         self.config = config
         self.limits = config.proxy.limits
-        self.shared.sasl = self._sasl_settings(config)
+        self.shared.sasl = secured.sasl
+        self.guard.take(secured)
         self.shared.max_in_flight_requests = self.limits.max_in_flight_requests
         self.tenants.limit(self.limits, config.tenants)
         self.failed_authentications.max_delay_ms = _max_delay_ms(self.limits)
@@ -182,11 +177,6 @@ class Gateway:
         if limit is not None:
             self.limits_hit[limit, tenant or NO_TENANT] += 1
 
-    def call_when_keys_are_fetched(self, callback: Callable[[], object]) -> None:
-        """Call back when the fetch of an issuer's keys that is under way has ended."""
-        assert self.jwks is not None
-        self.jwks.call_when_fetched(callback)
-
     def _build_admin(self, config: Config) -> Admin | None:
         admin = config.proxy.admin
         if admin is None:
@@ -230,28 +220,12 @@ class Gateway:
         if self.config.proxy.watch_files_ms:
             await reloader.watch(self.config.proxy.watch_files_ms / 1000)
 
-    def _sasl_settings(self, config: Config) -> SaslSettings:
-        # The same key for as long as the process lives, or a reload would tell who does not exist.
-        accounts = _accounts(config, self._accounts_key)
-        tenants = [tenant.name for tenant in config.tenants]
-        return SaslSettings(
-            accounts=accounts,
-            new_nonce=lambda: secrets.token_urlsafe(24),
-            now_ms=now_ms,
-            max_reauth_ms=config.proxy.limits.max_reauth_ms,
-            kerberos=_kerberos(config),
-            tokens=None if self.jwks is None else self.jwks.tokens(accounts, tenants),
-            outcomes=self._outcomes,
-        )
-
     async def _serve(self) -> None:
         if self._admin is not None:
             await self._admin.open()
         for listener in self.listeners:
             listener.reserve()
-        if self.jwks is not None:
-            self.jwks.prepare()
-            self._issuing = asyncio.create_task(self.jwks.run())
+        self.guard.begin()
         await self.clusters.discover()
         for listener in self.listeners:
             await listener.open()
@@ -281,8 +255,7 @@ class Gateway:
             log.info("drained", drained=self.ends[CloseReason.DRAINED], cut=cut)
 
     async def _close(self) -> None:
-        if self._issuing is not None:
-            self._issuing.cancel()
+        self.guard.end()
         await self.clusters.close()
         if self._admin is not None:
             self._admin.close()
@@ -303,34 +276,3 @@ def _soon(call: Callable[[], None]) -> None:
 def _tell(stop: asyncio.Event, hurry: asyncio.Event) -> None:
     """Take a signal: the first one means to stop, every further one not to wait for anybody."""
     (hurry if stop.is_set() else stop).set()
-
-
-def _jwks(config: Config) -> "Jwks | None":
-    if config.proxy.oauth is None:
-        return None
-    from bifrost.gateway.jwks import Jwks  # and cryptography, 20 MiB, for those who use it
-
-    return Jwks(config.proxy.oauth, now_ms)
-
-
-def _kerberos(config: Config) -> KerberosSettings | None:
-    if config.proxy.kerberos is None:
-        return None
-    from bifrost.gateway.kerberos import kerberos_settings
-
-    return kerberos_settings(config.proxy.kerberos)
-
-
-def _accounts(config: Config, key: bytes) -> Accounts:
-    accounts = [
-        Account(
-            credential.username,
-            tenant.name,
-            credential.password,
-            {verifier.mechanism: verifier for verifier in credential.verifiers},
-            tuple(credential.namespace.split(":")) if credential.namespace else (),
-        )
-        for tenant, credential in config.credentials()
-    ]
-    principals = [Account(one, tenant.name) for tenant in config.tenants for one in tenant.auth.principals]
-    return Accounts([*accounts, *principals], key=key)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bifrost.config.listener_sets import ListenerSet
+from bifrost.config.listener_sets import ListenerSet, PortRange
 from bifrost.config.verifiers import Mechanism
 from bifrost.gateway.arrival import Arrival
 from bifrost.gateway.bound_socket import bind
 from bifrost.gateway.client_connection import ClientConnection
+from bifrost.gateway.clusters import entry_to
 from bifrost.gateway.entrance import Entrance
 from bifrost.tenancy.brokers import BrokerPorts
 
@@ -37,12 +38,8 @@ class Listener:
         self._entrance = Entrance(listener_set, gateway)
         self._name = listener_set.name
         self._range = listener_set.port_range
-        self.ports = BrokerPorts(
-            advertised_host=self._range.advertised_host,
-            start=self._range.broker_port_range.start,
-            end=self._range.broker_port_range.end,
-            broker_id_base=self._range.broker_id_base,
-        )
+        self.ports = _ports_of(self._range)
+        """The addresses that clients are told of; another object when those who have the old ones are to go."""
         self._reserved: socket.socket | None = None
         self._servers: dict[int | None, asyncio.Server] = {}
         self._without_port: frozenset[int] = frozenset()
@@ -55,8 +52,24 @@ class Listener:
         return tuple(one for one in dict.fromkeys(wanted) if one in possible)
 
     def is_at(self, listener_set: ListenerSet) -> bool:
-        """Whether this is where `listener_set` is to be reached; its other settings may change while it is open."""
-        return listener_set.port_range == self._range
+        """Whether this is where `listener_set` is to be bootstrapped from; all else may change while it is open."""
+        wanted, there = listener_set.port_range, self._range
+        return (wanted.bind_host, wanted.bootstrap_port) == (there.bind_host, there.bootstrap_port)
+
+    def take(self, listener_set: ListenerSet) -> None:
+        """Go on with other settings; `follow_brokers` then opens what ports have become others.
+
+        Raises:
+            StartError: its certificates cannot be used any more; nothing has changed.
+        """
+        entrance, before = Entrance(listener_set, self._gateway), self.listener_set
+        self.listener_set, self._entrance, self._range = listener_set, entrance, listener_set.port_range
+        if listener_set.port_range != before.port_range:
+            for node_id in [one for one in self._servers if one is not None]:
+                self._servers.pop(node_id).close()
+        who = (before.port_range, before.security_protocol, before.tenant)
+        if who != (listener_set.port_range, listener_set.security_protocol, listener_set.tenant):
+            self.ports = _ports_of(self._range)
 
     def reserve(self) -> None:
         """Bind the bootstrap port without listening, so that a port in use is known before anything else.
@@ -107,8 +120,11 @@ class Listener:
         loop = asyncio.get_running_loop()
 
         def enter(arrival: Arrival) -> ClientConnection:
-            brokers = self._gateway.clusters.brokers_at(node_id)
-            return ClientConnection(self._gateway, brokers, self.ports, self.mechanisms, arrival)
+            # A broker that is gone since the client came: it is told so when it asks for something.
+            clusters = self._gateway.clusters
+            brokers = clusters.brokers_at(node_id) or clusters.brokers_at(None)
+            entry = entry_to(brokers, self.ports, self.mechanisms, arrival)
+            return ClientConnection(self._gateway, brokers, entry, arrival)
 
         def accept() -> asyncio.BaseProtocol:
             return self._entrance.open(enter)
@@ -130,6 +146,15 @@ class Listener:
                 detail="clients cannot reach this broker: widen broker_port_range or mend broker_id_base",
             )
         self._without_port = without
+
+
+def _ports_of(port_range: PortRange) -> BrokerPorts:
+    return BrokerPorts(
+        advertised_host=port_range.advertised_host,
+        start=port_range.broker_port_range.start,
+        end=port_range.broker_port_range.end,
+        broker_id_base=port_range.broker_id_base,
+    )
 
 
 def _address_of(bound: socket.socket) -> str:

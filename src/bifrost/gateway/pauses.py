@@ -1,5 +1,7 @@
 """How long connections were not read, because what they send had nowhere to go."""
 
+import time
+
 CLIENT, BROKER = SIDES = ("client", "broker")
 
 
@@ -17,3 +19,21 @@ class Pauses:
     def seconds(self, side: str) -> float:
         """Return the time of the pauses that have ended, in seconds."""
         return self._ended_ns[side] / 1e9
+
+
+class Unread:
+    """Since when each side of one connection is not read."""
+
+    __slots__ = ("_pauses", "_since_ns")
+
+    def __init__(self, pauses: Pauses) -> None:
+        """Both are read; a pause that has ended is added to `pauses`."""
+        self._pauses = pauses
+        self._since_ns = dict.fromkeys(SIDES, 0)
+
+    def note(self, side: str, *, has_ended: bool) -> None:
+        """Note that a pause begins or ends now."""
+        now_ns = time.monotonic_ns()
+        if has_ended:
+            self._pauses.add(side, now_ns - self._since_ns[side])
+        self._since_ns[side] = now_ns

@@ -12,6 +12,7 @@ import structlog
 from bifrost.config.model import Config
 from bifrost.gateway.clusters import Changed
 from bifrost.gateway.errors import StartError
+from bifrost.gateway.guard import Secured
 from bifrost.gateway.listener import Listener
 from bifrost.gateway.virtual_clusters import virtual_clusters
 from bifrost.session.close_reason import CloseReason
@@ -31,6 +32,7 @@ async def reconfigure(gateway: "Gateway", config: Config) -> None:
     if config.proxy.admin != gateway.config.proxy.admin:
         raise StartError("proxy.admin cannot change while the gateway runs: restart it")
     changed = await gateway.clusters.like(config, gateway.config, gateway.now_ms)
+    secured = gateway.guard.secure(config)
     new: list[Listener] = []
     try:
         listeners = _listeners(gateway, config, new)
@@ -40,7 +42,7 @@ async def reconfigure(gateway: "Gateway", config: Config) -> None:
         for listener in new:
             listener.close()
         raise
-    await _take_effect(gateway, config, changed, listeners)
+    await _take_effect(gateway, config, changed, secured, listeners)
 
 
 def _listeners(gateway: "Gateway", config: Config, new: list[Listener]) -> list[Listener]:
@@ -57,27 +59,37 @@ def _listeners(gateway: "Gateway", config: Config, new: list[Listener]) -> list[
 
 
 async def _take_effect(
-    gateway: "Gateway", config: Config, changed: Changed, listeners: list[Listener]
+    gateway: "Gateway", config: Config, changed: Changed, secured: Secured, listeners: list[Listener]
 ) -> None:
     before, gone = gateway.clusters, [one for one in gateway.listeners if one not in listeners]
     gateway.clusters = changed.clusters
     gateway.shared.virtual_clusters = virtual_clusters(
         config, changed.clusters, gateway.now_ms, gateway.shared.virtual_clusters
     )
-    gateway.take_settings(config)
-    for listener, listener_set in zip(listeners, config.proxy.listener_sets, strict=True):
-        listener.listener_set = listener_set
+    gateway.take_settings(config, secured)
     gateway.listeners = listeners
+    for listener, listener_set in zip(listeners, config.proxy.listener_sets, strict=True):
+        try:
+            listener.take(listener_set)
+        except StartError as error:
+            # They were good when the configuration was loaded, a moment ago; the old ones serve on.
+            log.warning("listener_unchanged", listener=listener_set.name, error=str(error))
     for listener in gone:
         listener.close()
-    for connection in gateway.connections():
-        lost = connection.lost_place()
-        if lost is None and any(connection.addresses is one.ports for one in gone):
-            lost = (CloseReason.RECONFIGURED, "the listener set is not in the configuration any more")
-        if lost is not None:
-            connection.end(*lost)
+    _end_the_displaced(gateway)
     await changed.take_effect(before, config.proxy.limits)
     for listener in listeners:
         with contextlib.suppress(StartError):
             # A broker's port that is taken is tried again with every refresh; the bootstrap port is bound already.
             await listener.open()
+
+
+def _end_the_displaced(gateway: "Gateway") -> None:
+    """End the connections that have no place in the configuration that is in force now."""
+    addresses = [one.ports for one in gateway.listeners]
+    for connection in gateway.connections():
+        lost = connection.lost_place()
+        if lost is None and not any(connection.addresses is one for one in addresses):
+            lost = (CloseReason.RECONFIGURED, "the listener set is gone, or is for others now")
+        if lost is not None:
+            connection.end(*lost)

@@ -187,7 +187,7 @@ class AccessTokens:
             raise InvalidToken(
                 f"the token's claim {settings.namespace_claim} names no tenant of this gateway"
             )
-        return Account(name, tenant, namespace=tuple(below))
+        return Account(name, tenant, namespace=tuple(below), is_listed=False)
 
 
 def _time(claims: Mapping[str, Any], name: str) -> float:

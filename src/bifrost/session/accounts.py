@@ -27,6 +27,9 @@ class Account:
     namespace: tuple[str, ...] = ()
     """The tiers below the tenant that bound what it sees (KIP-37); empty for all of the tenant."""
 
+    is_listed: bool = True
+    """Whether the configuration names it; else a token or a listener set says whose it is."""
+
     @property
     def has_password(self) -> bool:
         """Whether it is proved by a password; else somebody else vouches for it."""

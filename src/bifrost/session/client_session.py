@@ -14,7 +14,7 @@ from collections import deque
 from typing import Any
 
 from bifrost.filters import namespace as translation
-from bifrost.filters.fetch import FINAL_EPOCH, INITIAL_EPOCH, session_not_found
+from bifrost.filters.fetch import session_not_found
 from bifrost.filters.filter import Exchange, Scope
 from bifrost.session.accounts import Account
 from bifrost.session.authentication import Authentication, Proven, answer_here, api_name, encode_answer
@@ -25,8 +25,7 @@ from bifrost.session.lanes import NO_TENANT
 from bifrost.session.oauthbearer_server import KeysAreFetched
 from bifrost.session.session_lifetime import SessionLifetime
 from bifrost.session.shared_state import Entry, SharedState
-from bifrost.session.tries import Tries
-from bifrost.tenancy.topic_ids import MAX_LOOK_UP
+from bifrost.session.tries import Tries, bounded
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import (
@@ -39,7 +38,6 @@ from bifrost.wire.engine import (
     forward_response,
     rewrite,
 )
-from bifrost.wire.message import Message
 
 MAX_DECODED_REQUEST_BYTES = 8 * 1024 * 1024
 """Decoded, a request of many tiny structs takes up to 25 times its size in memory. Large requests carry records,
@@ -297,29 +295,23 @@ class ClientSession:
             self._held_requests.appendleft(bytes(frame))
             return
         self._has_turn = False
-        plan = lane.plan
-        offset, head = headers.request_body_offset(
-            frame, header.client_id_length, plan.request.is_flexible_header
-        )
-        is_answered, foreign_session = True, False
+        plan, way = lane.plan, lane.plan.request
+        offset, head = headers.request_body_offset(frame, header.client_id_length, way.is_flexible_header)
+        is_answered, is_for_filters = True, False
         if plan.request_peek is not None:
             fields = plan.request_peek(frame, offset)
-            if header.api_key == ApiKey.PRODUCE:
-                is_answered = fields[0] != 0
-            else:
-                replica_id, session_id, session_epoch = fields
-                foreign_session = not self._fetches.owns(session_id)
-                if foreign_session and session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
-                    self._answer(header.correlation_id, lane, frame, session_not_found())
-                    return
-                # The filters know what to say to a replica, and how to take a session out.
-                foreign_session |= replica_id >= 0
+            if self._fetches.is_lost(plan, fields):
+                self._send_own(
+                    lane.traffic, frame, encode_answer(header.correlation_id, plan, session_not_found())
+                )
+                return
+            is_answered = plan.api_key != ApiKey.PRODUCE or fields[0] != 0
+            # They know what to say to a replica, and how to take a session out.
+            is_for_filters = is_answered and not self._fetches.admits_request(plan, fields)
         exchange = None
         segments = None
-        if plan.request.program is not None and not foreign_session:
-            segments = rewrite(
-                plan.request.program, frame, offset, self._to_physical, head, plan.drops_trailing
-            )
+        if way.program is not None and not is_for_filters:
+            segments = rewrite(way.program, frame, offset, self._to_physical, head, plan.drops_trailing)
         if segments is None:
             unresolved = self._namespace.take_unresolved()
             if unresolved and len(frame) > MAX_DECODED_REQUEST_BYTES:
@@ -345,10 +337,9 @@ class ClientSession:
             detail = f"{api_name(plan.api_key)} of {len(frame)} bytes; at most {MAX_DECODED_REQUEST_BYTES} are decoded"
             raise SessionEnded(CloseReason.FRAME_TOO_LARGE, detail)
         request: Any = decode(plan.request.layout, frame, offset, plan.drops_trailing)
-        if not plan.is_refused and not translation.knows_topic_ids(
-            self._namespace, request, plan.api_version
-        ):
-            self._look_up()
+        namespace, version = self._namespace, plan.api_version
+        if not plan.is_refused and not translation.knows_topic_ids(namespace, request, version):
+            self.lookup |= bounded(self._namespace.take_unresolved())
             self._held_requests.appendleft(bytes(frame))
             return None
         if plan.api_key == ApiKey.FETCH:
@@ -357,17 +348,10 @@ class ClientSession:
             answer = one.on_request(exchange, request)
             if answer is not None:
                 correlation_id = headers.read_request_header(frame).correlation_id
-                self._answer(correlation_id, lane, frame, answer)
+                self._send_own(lane.traffic, frame, encode_answer(correlation_id, plan, answer))
                 return None
-        translation.to_physical(self._namespace, request, plan.api_version)
+        translation.to_physical(namespace, request, version)
         return [encode(plan.request.layout, request, head or bytes(frame[:offset]))]
-
-    def _look_up(self) -> None:
-        unresolved = self._namespace.take_unresolved()
-        if len(unresolved) > MAX_LOOK_UP:
-            detail = f"one message names {len(unresolved)} unknown topic IDs, more than {MAX_LOOK_UP}"
-            raise SessionEnded(CloseReason.TOO_MANY_TOPIC_IDS, detail)
-        self.lookup |= unresolved
 
     def _answer_own(self, header: headers.RequestHeader, lane: Lane | None, frame: Buffer) -> None:
         """Answer what never goes to the broker once the client is authenticated."""
@@ -380,9 +364,6 @@ class ClientSession:
         answer = answer_here(self._shared.plans, self._route.offered, header, frame)
         self._send_own(traffic, frame, answer)
 
-    def _answer(self, correlation_id: int, lane: Lane, frame: bytes | memoryview, response: Message) -> None:
-        self._send_own(lane.traffic, frame, encode_answer(correlation_id, lane.plan, response))
-
     def _send_own(self, traffic: Traffic, frame: bytes | memoryview, answer: bytes) -> None:
         """Give the gateway's own answer to a request, after those to the requests before it."""
         traffic.receive(4 + len(frame))
@@ -392,11 +373,7 @@ class ClientSession:
     # -- broker to client
 
     def _response(self, frame: bytes | memoryview) -> None:
-        awaited = self._in_flight.next_awaited()
-        if awaited is None or len(frame) < 4:
-            raise SessionEnded(CloseReason.BROKER_MISBEHAVED, "the broker sent what nobody asked for")
-        if int.from_bytes(frame[:4], "big", signed=True) != awaited.correlation_id:
-            raise SessionEnded(CloseReason.BROKER_MISBEHAVED, "the broker's answers are out of order")
+        awaited = self._in_flight.answered_by(frame)
         plan = awaited.lane.plan
         offset, head = headers.response_body_offset(frame, plan.response.is_flexible_header)
         if plan.response_peek is not None:
@@ -409,7 +386,7 @@ class ClientSession:
             self._namespace.take_unresolved()
             segments = decoded_response(self._namespace, self._scope, awaited, frame, offset, head)
             if segments is None:
-                self._look_up()
+                self.lookup |= bounded(self._namespace.take_unresolved())
                 self._held_responses.appendleft(bytes(frame))
                 return
         awaited.finish(sum(map(len, segments)))

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bifrost.filters.fetch import NO_SESSION
+from bifrost.filters.fetch import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION
 from bifrost.filters.plan import Plan
 from bifrost.wire.api_keys import ApiKey
 
@@ -34,6 +34,13 @@ class FetchOwnership:
             return fields[0] != 0  # One with acks=0 gets no answer.
         replica_id, session_id, _ = fields
         return replica_id < 0 and self.owns(session_id)
+
+    def is_lost(self, plan: Plan, fields: tuple[int, ...]) -> bool:
+        """Whether a Fetch with these peeked fields goes on with a session that is not the namespace's own."""
+        if plan.api_key == ApiKey.PRODUCE:
+            return False
+        _, session_id, session_epoch = fields
+        return session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH) and not self.owns(session_id)
 
     def admits_response(self, fields: tuple[int, ...]) -> bool:
         """Whether a response with these peeked fields is one like most."""

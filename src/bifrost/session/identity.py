@@ -32,7 +32,7 @@ class Identification:
         """
         name = ANONYMOUS if certificate is None else self._principal(certificate)
         if self.tenant is not None:
-            return Account(name, self.tenant)
+            return Account(name, self.tenant, is_listed=False)
         account = None if certificate is None else self.accounts.of_principal(name)
         if account is None:
             raise _failed(f"no tenant has the principal User:{show(name)}: add it to auth.principals of one")

@@ -6,6 +6,7 @@ answers itself waits here for its turn.
 
 from collections import deque
 
+from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.wire.engine import Awaited
 
 Buffer = bytes | memoryview
@@ -40,12 +41,18 @@ class InFlight:
             if not isinstance(one, bytes):
                 one.abandon()
 
-    def next_awaited(self) -> Awaited | None:
-        """Return the request that the broker answers next, or None when it owes no answer."""
-        if not self.queue:
-            return None
+    def answered_by(self, frame: Buffer) -> Awaited:
+        """Return the request that the broker answers by a frame; it stays at the head.
+
+        Raises:
+            SessionEnded: it is not the answer to the oldest request.
+        """
+        if not self.queue or len(frame) < 4:
+            raise SessionEnded(CloseReason.BROKER_MISBEHAVED, "the broker sent what nobody asked for")
         head = self.queue[0]
         assert not isinstance(head, bytes), "an answer never waits at the head"
+        if int.from_bytes(frame[:4], "big", signed=True) != head.correlation_id:
+            raise SessionEnded(CloseReason.BROKER_MISBEHAVED, "the broker's answers are out of order")
         return head
 
     def complete(self) -> list[Buffer]:

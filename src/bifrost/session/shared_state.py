@@ -10,7 +10,7 @@ from bifrost.session.accounts import Account
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.lanes import Lanes
 from bifrost.session.sasl_server import SaslSettings
-from bifrost.session.virtual_clusters import VirtualClusters
+from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from bifrost.tenancy.brokers import BrokerAddresses
 
 
@@ -23,6 +23,16 @@ class SharedState:
     sasl: SaslSettings
     virtual_clusters: VirtualClusters
     max_in_flight_requests: int
+
+    def lost_place(self, account: Account, cluster: VirtualCluster) -> tuple[CloseReason, str] | None:
+        """Return why a client that was let in as `account`, into `cluster`, would not be any more; None: it would."""
+        is_there = self.virtual_clusters.of_tenant(account.tenant) is not None
+        if not is_there or (account.is_listed and not self.sasl.accounts.still_has(account)):
+            detail = f"User:{account.username} is not in the configuration any more"
+            return CloseReason.CREDENTIAL_REMOVED, detail
+        if self.virtual_clusters.of(account) is not cluster:
+            return CloseReason.RECONFIGURED, f"names of tenant {account.tenant} mean something else now"
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """How often one message may need another look-up of topic IDs."""
 
 from bifrost.session.close_reason import CloseReason, SessionEnded
+from bifrost.tenancy.topic_ids import MAX_LOOK_UP
 
 MAX_TRIES = 3
 """Times a message is tried again after a look-up. One is enough, unless so many IDs are asked for at once by
@@ -24,3 +25,15 @@ class Tries:
         if self._count > MAX_TRIES:
             detail = f"one message still names unknown topic IDs after {MAX_TRIES} look-ups"
             raise SessionEnded(CloseReason.TOO_MANY_TOPIC_IDS, detail)
+
+
+def bounded(topic_ids: frozenset[bytes]) -> frozenset[bytes]:
+    """Return the unknown topic IDs of one message, which are to be looked up.
+
+    Raises:
+        SessionEnded: there are too many.
+    """
+    if len(topic_ids) > MAX_LOOK_UP:
+        detail = f"one message names {len(topic_ids)} unknown topic IDs, more than {MAX_LOOK_UP}"
+        raise SessionEnded(CloseReason.TOO_MANY_TOPIC_IDS, detail)
+    return topic_ids

@@ -13,6 +13,7 @@ from bifrost.gateway.broker_connection import BrokerConnection
 from bifrost.gateway.broker_security import BrokerSecurity
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.cluster import Broker
+from bifrost.gateway.clusters import entry_to
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.open_tenants import OpenTenants
 from bifrost.gateway.pauses import Pauses
@@ -67,6 +68,7 @@ class FakeGateway:
         self.tenants.limit(self.limits, ())
         self.ends: Counter[CloseReason] = Counter()
         self.waiting_for_keys: list[Callable[[], object]] = []
+        self.guard = self
         self.pauses = Pauses()
         self.failed_authentications = FailedAuthentications(self.limits.max_authentication_delay_ms)
 
@@ -95,7 +97,7 @@ class Line:
         self.client = FakeTransport()
         self.broker: FakeTransport | None = None
         brokers = {UPSTREAM: gateway.cluster.broker(1)}
-        self.connection = ClientConnection(gateway, brokers, PORTS, mechanisms)
+        self.connection = ClientConnection(gateway, brokers, entry_to(brokers, PORTS, mechanisms))
         self.connection.connection_made(self.client)
         self._correlation_id = 0
 

@@ -11,6 +11,7 @@ from bifrost.config.verifiers import Mechanism
 from bifrost.gateway import doorway as module
 from bifrost.gateway.arrival import Arrival
 from bifrost.gateway.client_connection import ClientConnection
+from bifrost.gateway.clusters import entry_to
 from bifrost.gateway.doorway import Doorway
 from bifrost.gateway.entrance import Entrance
 from bifrost.session.close_reason import CloseReason
@@ -45,7 +46,8 @@ class Door:
     def _enter(self, arrival: Arrival) -> ClientConnection:
         self.entered.append(arrival)
         brokers = {UPSTREAM: self.gateway.cluster.broker(1)}
-        return ClientConnection(self.gateway, brokers, PORTS, (Mechanism.PLAIN,), arrival)  # type: ignore[arg-type]
+        entry = entry_to(brokers, PORTS, (Mechanism.PLAIN,), arrival)
+        return ClientConnection(self.gateway, brokers, entry, arrival)  # type: ignore[arg-type]
 
     def send(self, data: bytes) -> None:
         """Let the client say something, read as far as the protocol of the moment wants it."""

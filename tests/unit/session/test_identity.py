@@ -54,8 +54,8 @@ def test_without_a_certificate_nobody_is_known() -> None:
 def test_a_listener_set_of_one_tenant_makes_everybody_that_tenants() -> None:
     everybody = identification(tenant="globex")
 
-    assert everybody.account_of(None) == Account(ANONYMOUS, "globex")
-    assert everybody.account_of(certificate("billing")) == Account("billing", "globex")
+    assert everybody.account_of(None) == Account(ANONYMOUS, "globex", is_listed=False)
+    assert everybody.account_of(certificate("billing")) == Account("billing", "globex", is_listed=False)
     with pytest.raises(AuthenticationFailed):
         identification(PrincipalMapping("RULE:x/y/"), "globex").account_of(certificate("billing"))
 

@@ -1,3 +1,6 @@
+import pytest
+
+from bifrost.session.close_reason import SessionEnded
 from bifrost.session.in_flight import InFlight
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import Awaited, Lane, Load, Traffic
@@ -8,12 +11,17 @@ def awaited(correlation_id: int) -> Awaited:
     return Awaited(correlation_id, Lane(PLANS.plan_for(ApiKey.METADATA, 0), Traffic(), Load()), None)
 
 
+def frame(correlation_id: int) -> bytes:
+    return correlation_id.to_bytes(4, "big") + b"body"
+
+
 def test_an_answer_with_nothing_before_it_leaves_at_once() -> None:
     in_flight = InFlight()
 
     assert in_flight.answer(b"a") == [b"a"]
     assert len(in_flight) == 0
-    assert in_flight.next_awaited() is None
+    with pytest.raises(SessionEnded, match="nobody asked for"):
+        in_flight.answered_by(frame(1))
 
 
 def test_answers_wait_for_the_requests_before_them_only() -> None:
@@ -26,7 +34,7 @@ def test_answers_wait_for_the_requests_before_them_only() -> None:
     assert len(in_flight) == 5
 
     assert in_flight.complete() == [b"a", b"b"]
-    assert in_flight.next_awaited().correlation_id == 2
+    assert in_flight.answered_by(frame(2)).correlation_id == 2
     assert in_flight.complete() == [b"c"]
 
     assert len(in_flight) == 0
@@ -37,9 +45,10 @@ def test_requests_are_answered_in_their_order() -> None:
     for number in range(3):
         in_flight.await_broker(awaited(number))
 
-    order = []
-    while (head := in_flight.next_awaited()) is not None:
-        order.append(head.correlation_id)
+    for number in range(3):
+        with pytest.raises(SessionEnded, match="out of order"):
+            in_flight.answered_by(frame(number + 1))
+        assert in_flight.answered_by(frame(number)).correlation_id == number
         assert in_flight.complete() == []
 
-    assert order == [0, 1, 2]
+    assert len(in_flight) == 0

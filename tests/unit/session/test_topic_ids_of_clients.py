@@ -2,7 +2,7 @@
 
 import pytest
 
-from bifrost.session import client_session
+from bifrost.session import tries
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.tries import MAX_TRIES
 from bifrost.tenancy.topic_ids import ABSENT_FOR_MS
@@ -256,7 +256,7 @@ def test_what_stands_for_a_foreign_id_means_nothing_to_another_tenant(stage: Sta
 def test_a_message_that_names_too_many_unknown_ids_ends_the_connection(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_session, "MAX_LOOK_UP", 10)
+    monkeypatch.setattr(tries, "MAX_LOOK_UP", 10)
     ids = [number.to_bytes(16, "big") for number in range(1, 12)]
     assert stage.play() >> client_sends(fetch(*ids[:10])) << looks_up(set(ids[:10]))
 

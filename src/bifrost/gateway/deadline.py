@@ -1,0 +1,38 @@
+"""A time of a connection after which something happens, of which there is one at most."""
+
+import asyncio
+from collections.abc import Callable
+
+MAX_WAIT_MS = 86_400_000
+"""A day: for years a loop has no timer, so whoever waits longer looks again."""
+
+
+class Deadline:
+    """Calls back once, unless another time is set before or it is cancelled."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(self) -> None:
+        """Set no time."""
+        self._handle: asyncio.TimerHandle | None = None
+
+    def set(self, after_s: float, callback: Callable[[], object]) -> None:
+        """Call back after so many seconds, and not when it was set to before."""
+        self.cancel()
+        self._handle = asyncio.get_running_loop().call_later(after_s, callback)
+
+    def cancel(self) -> None:
+        """Do not call back."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it will call back, or has."""
+        return self._handle is not None
+
+    def when(self) -> float:
+        """Return when it calls back, by the loop's clock, in seconds; it is set."""
+        assert self._handle is not None
+        return self._handle.when()

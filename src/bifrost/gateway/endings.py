@@ -1,0 +1,27 @@
+"""How connections end: how long that takes, and what of it is logged."""
+
+import structlog
+
+from bifrost.session.close_reason import CloseReason
+
+log = structlog.get_logger()
+
+CLOSE_TIMEOUT_S = 5.0
+"""Time a client has to read its last answer; then the connection is cut."""
+
+REFUSAL_DELAY_S = 0.1
+"""Time between the answer to a failed authentication and the end of the connection, as a broker's
+`connection.failed.authentication.delay.ms`: guessing takes longer, and a client that finds the answer and the end
+in one read may see the end alone (kafka-python does)."""
+
+IN_ORDER = frozenset({CloseReason.IDLE, CloseReason.DRAINED})
+"""Ends between two requests, which must cost no answer."""
+
+_QUIET = frozenset({CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN}) | IN_ORDER
+"""Ends that are everyday's, and logged at debug level only."""
+
+
+def log_end(reason: CloseReason, peer: str, tenant: str | None, detail: str) -> None:
+    """Log that a connection ended; at debug level what is everyday's."""
+    write = log.debug if reason in _QUIET else log.warning
+    write("connection_ended", reason=str(reason), peer=peer, tenant=tenant, detail=detail)
