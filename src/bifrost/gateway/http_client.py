@@ -1,4 +1,4 @@
-"""One GET over HTTP or HTTPS, bounded in size and time: the gateway's own requests to an issuer of tokens.
+"""One GET or POST over HTTP or HTTPS, bounded in size and time: the gateway's own requests to an issuer of tokens.
 
 h11 reads HTTP. Redirects are not followed, for who answers must be who was configured; nothing is compressed, so that
 no small answer becomes a large one.
@@ -6,7 +6,9 @@ no small answer becomes a large one.
 
 import asyncio
 import ssl
-from urllib.parse import SplitResult, urlsplit
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlencode, urlsplit
 
 import h11
 
@@ -31,12 +33,60 @@ async def get(url: str, *, context: ssl.SSLContext | None, max_bytes: int, timeo
     Raises:
         FetchError: there is no answer in time, it is not 200, too large, or no HTTP.
     """
+    request = _Request("GET", (), b"", takes_any_status=False)
+    _, body = await _ask(url, request, context, max_bytes, timeout_s)
+    return body
+
+
+async def post_form(
+    url: str,
+    form: Mapping[str, str],
+    *,
+    authorization: str,
+    context: ssl.SSLContext | None,
+    max_bytes: int,
+    timeout_s: float,
+) -> tuple[int, bytes]:
+    """Send a form; return the status of the answer, whichever it is, and its body.
+
+    Args:
+        url: `http://` or `https://`.
+        form: the fields.
+        authorization: the header of this name.
+        context: how HTTPS is spoken; None: HTTP alone is.
+        max_bytes: largest body of an answer.
+        timeout_s: for everything.
+    Raises:
+        FetchError: there is no answer in time, it is too large, or no HTTP.
+    """
+    content = urlencode(form).encode()
+    headers = (
+        ("Authorization", authorization),
+        ("Content-Type", "application/x-www-form-urlencoded"),
+        ("Content-Length", str(len(content))),
+    )
+    request = _Request("POST", headers, content, takes_any_status=True)
+    return await _ask(url, request, context, max_bytes, timeout_s)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Request:
+    method: str
+    headers: tuple[tuple[str, str], ...]
+    content: bytes
+    takes_any_status: bool
+    """Whether an answer that is not 200 is one."""
+
+
+async def _ask(
+    url: str, request: _Request, context: ssl.SSLContext | None, max_bytes: int, timeout_s: float
+) -> tuple[int, bytes]:
     split = urlsplit(url)
     # A query may hold what is not for a log.
     shown = f"{split.scheme}://{split.netloc}{split.path}"
     try:
         async with asyncio.timeout(timeout_s):
-            return await _get(split, context, max_bytes)
+            return await _exchange(split, request, context, max_bytes)
     except TimeoutError:
         raise FetchError(f"{shown}: no answer within {timeout_s:g} s") from None
     except ssl.SSLCertVerificationError as error:
@@ -49,7 +99,9 @@ async def get(url: str, *, context: ssl.SSLContext | None, max_bytes: int, timeo
         raise FetchError(f"{shown}: {error}") from None
 
 
-async def _get(split: SplitResult, context: ssl.SSLContext | None, max_bytes: int) -> bytes:
+async def _exchange(
+    split: SplitResult, request: _Request, context: ssl.SSLContext | None, max_bytes: int
+) -> tuple[int, bytes]:
     is_secure = split.scheme == "https"
     if is_secure and context is None:
         raise FetchError("HTTPS is not spoken here")
@@ -64,30 +116,36 @@ async def _get(split: SplitResult, context: ssl.SSLContext | None, max_bytes: in
             ("Accept", "application/json"),
             ("Accept-Encoding", "identity"),
             ("Connection", "close"),
+            *request.headers,
         ]
-        for event in (h11.Request(method="GET", target=target, headers=headers), h11.EndOfMessage()):
+        head = h11.Request(method=request.method, target=target, headers=headers)
+        content = [h11.Data(data=request.content)] if request.content else []
+        for event in (head, *content, h11.EndOfMessage()):
             writer.write(connection.send(event) or b"")
         await writer.drain()
-        return await _receive(connection, reader, max_bytes)
+        return await _receive(connection, reader, request, max_bytes)
     finally:
         writer.close()
 
 
-async def _receive(connection: h11.Connection, reader: asyncio.StreamReader, max_bytes: int) -> bytes:
-    body = bytearray()
+async def _receive(
+    connection: h11.Connection, reader: asyncio.StreamReader, request: _Request, max_bytes: int
+) -> tuple[int, bytes]:
+    status, body = 0, bytearray()
     while True:
         event = connection.next_event()
         if event is h11.NEED_DATA:
             connection.receive_data(await reader.read(_READ_BYTES))
         elif isinstance(event, h11.Response):
-            if event.status_code != 200:
-                raise FetchError(f"HTTP status {event.status_code}")
+            status = event.status_code
+            if status != 200 and not request.takes_any_status:
+                raise FetchError(f"HTTP status {status}")
         elif isinstance(event, h11.Data):
             body += event.data
             if len(body) > max_bytes:
                 raise FetchError(f"larger than {max_bytes} bytes")
         elif isinstance(event, h11.EndOfMessage):
-            return bytes(body)
+            return status, bytes(body)
         elif not isinstance(event, h11.InformationalResponse):
             raise FetchError("no answer to what was asked")
 

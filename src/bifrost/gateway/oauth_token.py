@@ -1,8 +1,7 @@
 """Bearer tokens for brokers: asked for by the client credentials grant, or read from a file.
 
 A token that was asked for is kept and used for 80 % of its life; then the next login asks for another, and if that
-fails while the old one still holds, the old one does. HTTP is spoken by h11 over asyncio's own streams: h11 reads the
-operator's port already, and one POST without redirects, cookies or proxies needs no HTTP library beside it.
+fails while the old one still holds, the old one does.
 
 Source: RFC 6749, sections 4.4 and 5; RFC 6750, section 2.1; KIP-768, HttpAccessTokenRetriever,
 ExpiringCredentialRefreshConfig (`sasl.login.refresh.window.factor`, 0.8).
@@ -16,15 +15,15 @@ from collections.abc import Callable
 from pathlib import Path
 from time import time
 from typing import Protocol
-from urllib.parse import quote_plus, urlencode, urlsplit
+from urllib.parse import quote_plus
 
-import h11
 import structlog
 
 from bifrost.config.client_tls import ClientTls
 from bifrost.config.upstream_files import MAX_TOKEN_BYTES, UnusableFile, read_token
 from bifrost.config.upstream_sasl import UpstreamSasl
-from bifrost.gateway.broker_tls import FileWatch, new_context, tls_failure
+from bifrost.gateway.broker_tls import FileWatch, new_context
+from bifrost.gateway.http_client import FetchError, post_form
 from bifrost.session.sasl_client import LoginFailed
 
 log = structlog.get_logger()
@@ -32,7 +31,6 @@ log = structlog.get_logger()
 REFRESH_FROM = 0.8
 MAX_ANSWER_BYTES = 2 * MAX_TOKEN_BYTES
 """Largest body of an answer: a token and what stands around it."""
-_READ_BYTES = 16 * 1024
 
 
 class TokenSource(Protocol):
@@ -95,13 +93,14 @@ class TokenEndpoint:
         assert sasl.token_endpoint_url is not None
         assert sasl.client_id is not None
         assert sasl.client_secret is not None
-        self._url = urlsplit(sasl.token_endpoint_url)
+        self._url = sasl.token_endpoint_url
+        self._form = {"grant_type": "client_credentials"} | ({"scope": sasl.scope} if sasl.scope else {})
         self._secret = sasl.client_secret.reveal()
-        self._request = _post(sasl, self._secret)
+        self._authorization = _basic(sasl.client_id.encode(), self._secret, sasl.header_urlencode)
         self._timeout_ms = timeout_ms
         self._now_ms = now_ms
         self._trust: FileWatch[ssl.SSLContext] | None = None
-        if self._url.scheme == "https":
+        if self._url.startswith("https:"):
             versions = {"min_version": tls.min_version, "ciphers": tls.ciphers} if tls else {}
             trust = ClientTls(ca_file=sasl.token_endpoint_ca_file, **versions)
             self._trust = FileWatch("token_endpoint_ca_file", [trust.ca_file], lambda: new_context(trust))
@@ -126,75 +125,31 @@ class TokenEndpoint:
                 raise
 
     async def _renew(self) -> str:
-        url, asked_ms = self._url, self._now_ms()
-        where = f"token endpoint {url.scheme}://{url.netloc}{url.path}"
+        asked_ms = self._now_ms()
         try:
-            async with asyncio.timeout(self._timeout_ms / 1000):
-                status, body = await self._exchange()
-        except TimeoutError:
-            raise LoginFailed(f"{where}: no answer within {self._timeout_ms} ms") from None
-        except ssl.SSLError as error:
-            raise LoginFailed(f"{where}: {tls_failure(error)}") from None
-        except (OSError, h11.ProtocolError) as error:
-            raise LoginFailed(f"{where}: {error or type(error).__name__}") from None
+            status, body = await post_form(
+                self._url,
+                self._form,
+                authorization=self._authorization,
+                context=self._trust.current() if self._trust is not None else None,
+                max_bytes=MAX_ANSWER_BYTES,
+                timeout_s=self._timeout_ms / 1000,
+            )
+        except FetchError as error:
+            raise LoginFailed(f"token endpoint {error}") from None
         try:
             self._token, lifetime_ms = _read_answer(status, body, self._secret)
         except LoginFailed as error:
-            raise LoginFailed(f"{where}: {error}") from None
+            raise LoginFailed(f"token endpoint {self._url.partition('?')[0]}: {error}") from None
         self._refresh_ms, self._end_ms = asked_ms + int(lifetime_ms * REFRESH_FROM), asked_ms + lifetime_ms
         return self._token
 
-    async def _exchange(self) -> tuple[int, bytes]:
-        """Send the request over a connection of its own; return the answer's status and body."""
-        is_https = self._trust is not None
-        reader, writer = await asyncio.open_connection(
-            self._url.hostname,
-            self._url.port or (443 if is_https else 80),
-            ssl=self._trust.current() if self._trust is not None else None,
-        )
-        try:
-            connection = h11.Connection(h11.CLIENT)
-            head, content = self._request
-            for part in (head, h11.Data(data=content), h11.EndOfMessage()):
-                writer.write(connection.send(part) or b"")
-            status, received = 0, bytearray()
-            while True:
-                event = connection.next_event()
-                if event is h11.NEED_DATA:
-                    data = await reader.read(_READ_BYTES)
-                    if not data and not status:
-                        raise h11.RemoteProtocolError("closed without an answer")
-                    connection.receive_data(data)
-                elif isinstance(event, h11.Response):
-                    status = event.status_code
-                elif isinstance(event, h11.Data):
-                    received += event.data
-                    if len(received) > MAX_ANSWER_BYTES:
-                        raise h11.RemoteProtocolError(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
-                elif isinstance(event, h11.EndOfMessage):
-                    return status, bytes(received)
-        finally:
-            writer.transport.abort()
 
-
-def _post(sasl: UpstreamSasl, secret: bytes) -> tuple[h11.Request, bytes]:
-    """Return the head and the body of the request."""
-    fields = {"grant_type": "client_credentials"} | ({"scope": sasl.scope} if sasl.scope else {})
-    body = urlencode(fields).encode()
-    name = str(sasl.client_id).encode()
-    if sasl.header_urlencode:  # RFC 6749, section 2.3.1
+def _basic(name: bytes, secret: bytes, is_encoded: bool) -> str:
+    """Return the header that says who asks."""
+    if is_encoded:  # RFC 6749, section 2.3.1
         name, secret = quote_plus(name).encode(), quote_plus(secret).encode()
-    parts = urlsplit(str(sasl.token_endpoint_url))
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    headers = [
-        ("Host", parts.netloc),
-        ("Authorization", "Basic " + b64encode(name + b":" + secret).decode()),
-        ("Content-Type", "application/x-www-form-urlencoded"),
-        ("Content-Length", str(len(body))),
-        ("Accept", "application/json"),
-        ("Connection", "close"),
-    ]
-    return h11.Request(method="POST", target=target, headers=headers), body
+    return "Basic " + b64encode(name + b":" + secret).decode()
 
 
 def _read_answer(status: int, body: bytes, secret: bytes) -> tuple[str, int]:

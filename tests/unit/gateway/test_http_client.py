@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.gateway.http_client import FetchError, get
+from bifrost.gateway.http_client import FetchError, get, post_form
 
 URL = "http://login.example.com:8080/keys?secret=1"
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -142,3 +142,32 @@ def test_who_does_not_answer_is_not_waited_for(answers: Answers) -> None:
 
     assert failure(timeout_s=0.05).endswith("no answer within 0.05 s")
     assert made["writer"].is_closed
+
+
+def test_a_form_is_sent_and_any_status_is_an_answer(answers: Answers) -> None:
+    made = answers(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\n{}")
+
+    found = asyncio.run(
+        post_form(
+            URL,
+            {"grant_type": "client_credentials", "scope": "a b"},
+            authorization="Basic eDp5",
+            context=None,
+            max_bytes=100,
+            timeout_s=5.0,
+        )
+    )
+
+    assert found == (401, b"{}")
+    head, _, body = made["writer"].sent.decode().partition("\r\n\r\n")
+    assert head.startswith("POST /keys?secret=1 HTTP/1.1\r\n")
+    assert {"Authorization: Basic eDp5", f"Content-Length: {len(body)}"} <= set(head.split("\r\n"))
+    assert body == "grant_type=client_credentials&scope=a+b"
+    assert made["writer"].is_closed
+
+
+def test_an_answer_to_a_form_is_bounded_too(answers: Answers) -> None:
+    answers(b"HTTP/1.1 200 OK\r\nContent-Length: 200\r\n\r\n" + b"x" * 200)
+
+    with pytest.raises(FetchError, match=r"^http://login\.example\.com:8080/keys: larger than 100 bytes$"):
+        asyncio.run(post_form(URL, {}, authorization="x", context=None, max_bytes=100, timeout_s=5.0))
