@@ -68,6 +68,8 @@ class SecureKafka(EmbeddedKafka):
         server = self.authority.server(HOST)
         # Kafka's key stores in PEM hold the key first (KIP-651).
         (directory / "server.pem").write_bytes(server.key_pem() + server.certificate_pem)
+        self.own_certificate_file = directory / "server-certificate.pem"
+        self.own_certificate_file.write_bytes(server.certificate_pem)
         self.client_files = self.authority.client("gateway").write(directory, "client")
         self.locked_files = self.authority.client("gateway").write(directory, "locked", password=KEY_PASSWORD)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,3 +102,14 @@ def test_without_a_ticket_nobody_is_let_in(
     event = gateway.await_event(0, event="upstream_unreachable", timeout_s=20)
 
     assert expected in event["error"]
+
+
+def test_without_a_keytab_the_ticket_is_where_kerberos_looks_for_one(
+    start_secured: StartSecured, realm: KerberosRealm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(realm.keytab("gateway")))
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{tmp_path / 'tickets'}")
+    gateway = start_secured("KERBEROS", security({"mechanism": "GSSAPI"}))
+
+    with RawClient.authenticated(gateway.broker_endpoint("acme")) as client:
+        assert produce(client, "orders", [b"by the gateway's own ticket"]) >= 0

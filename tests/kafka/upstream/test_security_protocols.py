@@ -61,6 +61,14 @@ def test_tls(start_secured: StartSecured, secure_kafka: SecureKafka) -> None:
     check_served(start_secured("TLS", {"security_protocol": "SSL", "tls": tls}))
 
 
+def test_a_broker_s_own_certificate_is_enough_to_trust_it(
+    start_secured: StartSecured, secure_kafka: SecureKafka
+) -> None:
+    tls = {"ca_file": str(secure_kafka.own_certificate_file)}
+
+    check_served(start_secured("TLS", {"security_protocol": "SSL", "tls": tls}))
+
+
 def test_tls_1_2_with_chosen_ciphers(start_secured: StartSecured, secure_kafka: SecureKafka) -> None:
     tls = {"ca_file": str(secure_kafka.ca_file), "ciphers": "ECDHE-ECDSA-AES256-GCM-SHA384"}
 
