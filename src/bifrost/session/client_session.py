@@ -174,7 +174,7 @@ class ClientSession:
             self._to_physical,
             self._in_flight.queue,
             self.to_broker,
-            self._fetches.on_request,
+            self._admits_request,
         ):
             self._request(frame)
 
@@ -189,7 +189,7 @@ class ClientSession:
             self._held_responses.append(bytes(frame))
             return
         if not forward_response(
-            self._in_flight.queue, frame, self._to_virtual, self.to_client, self._fetches.on_response
+            self._in_flight.queue, frame, self._to_virtual, self.to_client, self._admits_response
         ):
             self._response(frame)
         if self._held_requests and not self.lookup:
@@ -258,6 +258,7 @@ class ClientSession:
         self._namespace = self.virtual_cluster.namespace
         self._scope = Scope(self._namespace, self._entry.addresses)
         self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
+        self._admits_request, self._admits_response = self._fetches.on_request, self._fetches.on_response
         self._to_physical, self._to_virtual = self._namespace.to_physical, self._namespace.to_virtual
 
     # -- client to broker

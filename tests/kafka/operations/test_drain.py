@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.messages import MetadataRequest
 from support.admin_port import ask
+from support.certificates import Authority
 from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, StartGateway
 from support.gateway_process import HOST, GatewayProcess
@@ -134,6 +136,34 @@ def test_pipelined_requests_are_answered_as_far_as_they_were_sent_on(
     assert 1 <= len(answered) <= 3
     records = records_of(direct, "__vt_acme_orders")
     assert len(records) // 20_000 == len(answered) - 1
+
+
+def test_over_tls_answers_come_before_the_end_as_well(
+    start: StartGateway, fresh_topic: FreshTopic, tmp_path: Path
+) -> None:
+    fresh_topic("acme", "orders")
+    authority = Authority("CA")
+    server = authority.server(HOST).write(tmp_path, "server")
+    tls = {"certificate_file": str(server.certificate), "key_file": str(server.key)}
+    gateway = start(listener={"security_protocol": "SASL_SSL", "tls": tls})
+    context = ssl.create_default_context(cafile=authority.write(tmp_path / "ca.pem"))
+    with (
+        RawClient.authenticated(gateway.broker_endpoint("acme"), context=context) as client,
+        RawClient.authenticated(gateway.broker_endpoint("acme"), context=context) as idle,
+    ):
+        first = long_poll(client)
+        sent = [first] + [
+            client.send(produce_request("orders", build_batch([b"x" * 20_000])), 9) for _ in range(50)
+        ]
+        time.sleep(0.3)
+        gateway.terminate()
+        assert idle.socket.recv(1) == b""
+        answered, end = receive_all(client)
+    gateway.await_end()
+    assert end == "closed"
+    assert answered == sent[: len(answered)]
+    assert len(answered) >= 1
+    assert gateway.await_event(0, event="drained")["cut"] == 0
 
 
 def test_after_the_time_out_what_is_left_is_cut(start: StartGateway, fresh_topic: FreshTopic) -> None:

@@ -154,6 +154,19 @@ def test_limits_of_tenants_are_those_of_the_configuration() -> None:
     assert loads.whole.most == 100_000
 
 
+def test_limits_change_with_the_configuration(gateway: Gateway) -> None:
+    loads = gateway.shared.lanes.loads
+    assert loads.load("acme").most == UNLIMITED
+    tenants = [{**tenant, "limits": {"max_in_flight_requests": 5}} for tenant in CONFIG["tenants"]]
+    limits = {"max_in_flight_requests_total": 9, "max_request_bytes": 4000}
+    proxy = {**CONFIG["proxy"], "limits": limits}
+
+    gateway.take_settings(Config.model_validate({**CONFIG, "proxy": proxy, "tenants": tenants}))
+
+    assert (loads.load("acme").most, loads.whole.most) == (5, 9)
+    assert gateway.tenants.max_request_bytes("acme") == 4000
+
+
 def test_connections_are_counted_by_tenant(gateway: Gateway) -> None:
     first, second = Connection(), Connection()
     for one in (first, second):
