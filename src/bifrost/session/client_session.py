@@ -129,8 +129,10 @@ class ClientSession:
         Raises:
             SessionEnded, WireError: as when frames are received.
         """
-        self._max_in_flight, self.awaits_keys = self._shared.max_in_flight_requests, False
-        self._release_requests()
+        self.awaits_keys = False
+        if not self._is_stopped:
+            self._max_in_flight = self._shared.max_in_flight_requests
+            self._release_requests()
 
     def stop(self) -> None:
         """Take nothing more, and drop what came and was not sent on: nobody was told that it would be done."""

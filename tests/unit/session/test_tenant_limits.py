@@ -126,6 +126,18 @@ def test_a_stopped_session_waits_no_more(limited: Stage) -> None:
     assert (second.waits_for_room, second.has_finished, second.to_broker) == (False, True, [])
 
 
+def test_a_stopped_session_is_not_let_go_any_more(limited: Stage) -> None:
+    """A login at the broker that is renewed meanwhile ends so."""
+    (one,) = sessions(limited, "acme")
+    one.hold_back()
+    one.stop()
+
+    one.let_go()
+
+    assert one.is_holding
+    assert one.has_finished
+
+
 def test_its_own_limit_holds_a_turn_back(stage: Stage) -> None:
     loads = stage.shared.lanes.loads
     loads.limit(100, {"acme": 2})
