@@ -100,6 +100,11 @@ def _check_name(name: str) -> str:
     return name
 
 
+def is_namespace(path: str) -> bool:
+    """Whether a text names a namespace below a tenant, as a configuration may write it."""
+    return len(path) <= MAX_TENANT_NAME_LENGTH and _NAMESPACE.fullmatch(path) is not None
+
+
 def _check_namespace(path: str) -> str:
     if not _NAMESPACE.fullmatch(path):
         raise ValueError(

@@ -61,21 +61,24 @@ class Jwks:
         )
 
     def prepare(self) -> None:
-        """Read the certificates that HTTPS needs, and warn of what is not safe.
+        """See that HTTPS can be spoken, and warn of what is not safe.
 
         Raises:
             StartError: `ca_file` cannot be used.
         """
         settings = self._settings
         try:
-            self._context = ssl.create_default_context(cafile=settings.ca_file)
-        except (OSError, ssl.SSLError) as error:
+            self._read_certificates()
+        except OSError as error:
             raise StartError(
                 f"proxy.oauth.ca_file: no certificates in PEM form in {settings.ca_file}: {error}"
             ) from None
         source = settings.jwks_url or settings.issuer
         if settings.jwks_file is None and source.startswith("http://"):
             log.warning("issuer_without_tls", detail=f"{source}: who stands between can let in anybody")
+
+    def _read_certificates(self) -> None:
+        self._context = ssl.create_default_context(cafile=self._settings.ca_file)
 
     async def run(self) -> None:
         """Fetch the keys, for ever."""
@@ -136,6 +139,9 @@ class Jwks:
         settings = self._settings
         if settings.jwks_file is not None:
             return await asyncio.to_thread(_read, Path(settings.jwks_file))
+        if settings.ca_file is not None:
+            # Anew each time, for they may have been replaced.
+            await asyncio.to_thread(self._read_certificates)
         try:
             async with asyncio.timeout(FETCH_TIMEOUT_S):
                 return await self._get(settings.jwks_url or await self._discover())

@@ -7,7 +7,7 @@ audience; the times are checked here, against a clock that is given.
 No token, nor what a library says of one, ever stands in a text made here: only what the issuer has signed is named.
 """
 
-import re
+import copy
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -21,6 +21,7 @@ from jwt.exceptions import (
 )
 
 from bifrost.config.oauth import Algorithm, OAuth
+from bifrost.config.values import is_namespace
 from bifrost.session.accounts import Account, Accounts
 from bifrost.session.json_web_keys import KeySet, NoKey, UnknownKey
 from bifrost.session.oauthbearer_server import InvalidToken, KeysAreFetched, Vouched
@@ -28,11 +29,7 @@ from bifrost.session.oauthbearer_server import InvalidToken, KeysAreFetched, Vou
 MAX_PRINCIPAL_LENGTH = 256
 """Characters, as of a user name in the configuration."""
 
-MAX_TIERS = 8
-"""Names in a namespace claim, the tenant's among them."""
-
 _YEAR_10000_S = 253_402_300_800
-_NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}")
 
 
 class AccessTokens:
@@ -83,6 +80,13 @@ class AccessTokens:
     def has_principals(self) -> bool:
         """Whether there is anybody whose token could be good."""
         return self._settings.namespace_claim is not None or self._accounts.has_principals
+
+    def only_of(self, tenant: str) -> "AccessTokens":
+        """Return the same, of whom only this tenant's are let in."""
+        restricted = copy.copy(self)
+        restricted._accounts = self._accounts.only_of(tenant)
+        restricted._tenants = self._tenants & {tenant}
+        return restricted
 
     def check(self, token: str) -> Vouched:
         """Return whose token it is.
@@ -179,15 +183,14 @@ class AccessTokens:
                 raise InvalidToken(f"the token's principal {name!r} belongs to no tenant")
             return account
         claimed = claims.get(settings.namespace_claim)
-        tiers = claimed.split(":") if isinstance(claimed, str) else []
-        if not 1 <= len(tiers) <= MAX_TIERS or not all(map(_NAME.fullmatch, tiers)):
-            raise InvalidToken(f"the token's claim {settings.namespace_claim} names no namespace")
-        tenant, *below = tiers
+        tenant, colon, below = claimed.partition(":") if isinstance(claimed, str) else ("", "", "")
         if tenant not in self._tenants:
-            raise InvalidToken(
-                f"the token's claim {settings.namespace_claim} names no tenant of this gateway"
-            )
-        return Account(name, tenant, namespace=tuple(below), is_listed=False)
+            text = f"the token's claim {settings.namespace_claim} names no tenant that may come in here"
+            raise InvalidToken(text)
+        if colon and not is_namespace(below):
+            text = f"the token's claim {settings.namespace_claim} names no namespace of tenant {tenant}"
+            raise InvalidToken(text)
+        return Account(name, tenant, namespace=tuple(below.split(":")) if colon else (), is_listed=False)
 
 
 def _time(claims: Mapping[str, Any], name: str) -> float:

@@ -62,6 +62,9 @@ class Tokens(Protocol):
     def has_principals(self) -> bool:
         """Whether there is anybody whose token could be good."""
 
+    def only_of(self, tenant: str) -> "Tokens":
+        """Return the same, of whom only this tenant's are let in."""
+
     def check(self, token: str) -> Vouched:
         """Return whose token it is.
 

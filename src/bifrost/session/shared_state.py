@@ -65,7 +65,8 @@ class Entry:
         if self.account is not None:
             return replace(shared, max_reauth_ms=0)  # It holds for as long as the connection.
         if self.tenant is not None:
-            return replace(shared, accounts=shared.accounts.only_of(self.tenant))
+            tokens = None if shared.tokens is None else shared.tokens.only_of(self.tenant)
+            return replace(shared, accounts=shared.accounts.only_of(self.tenant), tokens=tokens)
         return shared
 
     def route_to(self, upstream: str) -> Route:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import os
+import signal
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
@@ -307,6 +310,57 @@ def test_a_claim_names_the_tenant_whoever_it_is(
 
     assert "of-acme" in {topic.name for topic in topics}
     assert outcome(gateway, good(tenant="initech")) == REFUSED
+    assert outcome(gateway, good(sub="alice")) == REFUSED
+
+
+def reload(gateway: GatewayProcess, change: Callable[[dict[str, Any]], None]) -> None:
+    """Let a gateway go on with another configuration."""
+    path = gateway.directory / "proxy.yaml"
+    configuration = yaml.safe_load(path.read_text())
+    change(configuration)
+    path.write_text(yaml.safe_dump(configuration))
+    since = gateway.mark()
+    os.kill(gateway.pid, signal.SIGHUP)
+    assert gateway.await_event(since, event="reloaded")["outcome"] == "applied"
+
+
+def test_a_reload_leaves_sessions_and_keys_as_they_are(
+    start_gateway: StartGateway, key_server: KeyServer
+) -> None:
+    gateway = start_gateway(**settings(key_server, namespace_claim="tenant"))
+    gateway.await_event(0, event="jwks_fetched")
+    with connect(gateway) as client, connect(gateway) as other:
+        show(client, good(tenant="acme:eu"))
+        show(other, good(tenant="globex"))
+
+        reload(gateway, lambda configuration: configuration["tenants"].pop())
+
+        assert client.request(MetadataRequest(topics=[]), 9).brokers != []
+        other.send(MetadataRequest(topics=[]), 9)
+        assert other.receives_end()
+    assert key_server.asked == 1
+    assert outcome(gateway, good(tenant="globex")) == REFUSED
+
+
+def test_another_issuer_counts_from_the_reload_on(start_gateway: StartGateway, key_server: KeyServer) -> None:
+    gateway = start_gateway(**settings(key_server))
+    gateway.await_event(0, event="jwks_fetched")
+    since = gateway.mark()
+
+    reload(gateway, lambda configuration: configuration["proxy"]["oauth"].update(audience=["other"]))
+
+    gateway.await_event(since, event="jwks_fetched")
+    assert outcome(gateway, good()) == REFUSED
+    assert outcome(gateway, good(aud="other")) == "good"
+
+
+def test_where_one_tenant_comes_in_the_others_tokens_are_refused(
+    start_gateway: StartGateway, key_server: KeyServer
+) -> None:
+    gateway = start_gateway(listener={"tenant": "acme"}, **settings(key_server))
+    gateway.await_event(0, event="jwks_fetched")
+
+    assert outcome(gateway, good(sub="bob")) == "good"
     assert outcome(gateway, good(sub="alice")) == REFUSED
 
 

@@ -337,36 +337,43 @@ def test_a_claim_can_name_the_namespace(claim: str, tenant: str, below: tuple[st
 
     assert (account.username, account.tenant, account.namespace) == ("anybody", tenant, below)
     assert not account.has_password
+    assert not account.is_listed
+
+
+@pytest.mark.parametrize(
+    "claim", [None, "", ":", ":eu", "initech", "initech:eu", "ACME", "acme/eu", 5, ["acme"], "acme\n"]
+)
+def test_a_claim_that_names_no_tenant_is_refused_whoever_it_is(claim: object) -> None:
+    world = World(RSA, namespace_claim="tenant")
+
+    assert "names no tenant that may come in here" in str(world.refusal(RSA.token(NOW_S, tenant=claim)))
 
 
 @pytest.mark.parametrize(
     "claim",
-    [
-        None,
-        "",
-        ":",
-        "acme:",
-        ":eu",
-        "acme::eu",
-        "acme:e u",
-        "acme/eu",
-        5,
-        ["acme"],
-        "acme:" + "x" * 65,
-        "acme\n",
-    ],
+    ["acme:", "acme::eu", "acme:e u", "acme:e.u", "acme:eu:", "acme:" + "x" * 65, "acme:" + "a:" * 40 + "a"],
 )
-def test_a_claim_that_names_no_namespace_is_refused_whoever_it_is(claim: object) -> None:
+def test_a_claim_that_names_no_namespace_is_refused(claim: str) -> None:
     world = World(RSA, namespace_claim="tenant")
 
-    assert str(world.refusal(RSA.token(NOW_S, tenant=claim))) == "the token's claim tenant names no namespace"
+    assert str(world.refusal(RSA.token(NOW_S, tenant=claim))) == (
+        "the token's claim tenant names no namespace of tenant acme"
+    )
 
 
-def test_a_claim_of_another_tenant_than_there_are_is_refused() -> None:
-    world = World(RSA, namespace_claim="tenant")
+def test_where_one_tenant_comes_in_the_others_do_not() -> None:
+    by_principal = World(RSA).tokens
+    assert by_principal.only_of("acme").check(RSA.token(NOW_S)).account is ALICE
+    with pytest.raises(InvalidToken, match="belongs to no tenant"):
+        by_principal.only_of("globex").check(RSA.token(NOW_S))
 
-    assert "names no tenant of this gateway" in str(world.refusal(RSA.token(NOW_S, tenant="initech")))
-    assert "names no namespace" in str(world.refusal(RSA.token(NOW_S, tenant=":".join(["acme"] * 9))))
+    by_claim = World(RSA, namespace_claim="tenant").tokens
+    token = RSA.token(NOW_S, tenant="acme:eu")
+    assert by_claim.only_of("acme").check(token).account.tenant == "acme"
+    with pytest.raises(InvalidToken, match="may come in here"):
+        by_claim.only_of("globex").check(token)
+    # The one that was asked has not changed.
+    assert by_claim.check(RSA.token(NOW_S, tenant="globex")).account.tenant == "globex"
 
 
 def test_somebody_can_have_a_token_if_there_are_principals_or_a_claim() -> None:
