@@ -125,6 +125,8 @@ class Accounts:
 
         Its password may be another by now, which as at a broker ends no connection.
         """
+        if not account.is_listed:
+            return True  # Whoever said whose it is says so still; whether there is such a tenant is another's to ask.
         known = self._by_name if account.has_password else self._by_principal
         now = known.get(account.username)
         return now is not None and (now.tenant, now.namespace) == (account.tenant, account.namespace)

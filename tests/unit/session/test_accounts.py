@@ -151,3 +151,10 @@ def test_where_only_one_tenants_users_authenticate_others_have_wrong_passwords()
     assert everybody.verifier("salted", SHA_512) == (SALTED, SALTED.verifiers[SHA_512])
     assert own.verifier("stranger", SHA_512) == everybody.verifier("stranger", SHA_512)
     assert own.mechanisms == everybody.mechanisms
+
+
+def test_who_is_not_in_the_configuration_has_not_left_it() -> None:
+    accounts = Accounts([PLAIN], key=b"key")
+
+    assert accounts.still_has(Account("anybody", "acme", is_listed=False))
+    assert not accounts.still_has(Account("anybody", "acme"))
