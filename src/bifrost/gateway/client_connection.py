@@ -116,6 +116,11 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Send a request on that waited for room."""
         self._go_on(self._session.take_turn)
 
+    def _try_again(self) -> None:
+        """The issuer's keys were fetched: let the session look at the token again."""
+        if self._broker_side is None or not self._broker_side.is_login_due:  # Else the renewal lets it go.
+            self._go_on(self._session.let_go)
+
     def _go_on(self, release: Callable[[], None]) -> None:
         """Let the session take what it held."""
         if self.has_ended:
@@ -296,7 +301,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         if not (self._reads_client and self._reads_broker) or session.is_holding or self._task is not None:
             if session.awaits_keys:
                 session.awaits_keys = False
-                self._gateway.guard.call_when_keys_are_fetched(lambda: self._go_on(session.let_go))
+                self._gateway.guard.call_when_keys_are_fetched(self._try_again)
             self.update_reading()
 
     async def _catch_up(self) -> None:
@@ -386,12 +391,8 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def lost_place(self) -> tuple[CloseReason, str] | None:
         """Return why the client has no place in the configuration that is in force now, None when it has."""
-        account = self._session.account
-        return (
-            None
-            if account is None
-            else self._gateway.shared.lost_place(account, self._session.virtual_cluster)
-        )
+        session, shared = self._session, self._gateway.shared
+        return shared.lost_place(session.account, session.virtual_cluster) if session.account else None
 
     @property
     def tenant(self) -> str | None:

@@ -3,22 +3,16 @@
 What must not change with a configuration stays here: the key that hides who exists, and what is counted.
 """
 
-import asyncio
 import os
 import secrets
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bifrost.config.model import Config
-from bifrost.config.oauth import OAuth
+from bifrost.gateway.vouchers import Vouchers
 from bifrost.session.accounts import Account, Accounts
-from bifrost.session.gssapi_server import KerberosSettings
 from bifrost.session.sasl_server import SaslSettings
-
-if TYPE_CHECKING:
-    from bifrost.gateway.jwks import Jwks
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +20,7 @@ class Secured:
     """The accounts of a configuration, and whoever vouches for them."""
 
     sasl: SaslSettings
-    oauth: OAuth | None
-    jwks: "Jwks | None"
-    """The issuer's keys; None where no tokens are taken."""
+    vouchers: Vouchers
 
 
 class Guard:
@@ -41,7 +33,6 @@ class Guard:
         self._key = os.urandom(32)
         self._outcomes: Counter[tuple[str, str, str]] = Counter()
         self._secured: Secured | None = None
-        self._fetching: asyncio.Task[None] | None = None
 
     def secure(self, config: Config) -> Secured:
         """Return what a configuration says of who may come in; nothing has changed yet.
@@ -49,8 +40,8 @@ class Guard:
         Raises:
             StartError: a certificate, a keytab or a library that it needs cannot be used.
         """
-        oauth, before = config.proxy.oauth, self._secured
-        jwks = before.jwks if before is not None and before.oauth == oauth else _jwks(oauth, self._now_ms)
+        before = None if self._secured is None else self._secured.vouchers
+        vouchers = Vouchers(config, self._now_ms, before)
         accounts = Accounts(_accounts(config), key=self._key)
         tenants = [tenant.name for tenant in config.tenants]
         settings = SaslSettings(
@@ -58,57 +49,36 @@ class Guard:
             new_nonce=lambda: secrets.token_urlsafe(24),
             now_ms=self._now_ms,
             max_reauth_ms=config.proxy.limits.max_reauth_ms,
-            kerberos=_kerberos(config),
-            tokens=None if jwks is None else jwks.tokens(accounts, tenants),
+            kerberos=vouchers.kerberos,
+            tokens=vouchers.tokens(accounts, tenants),
             outcomes=self._outcomes,
         )
-        secured = Secured(settings, oauth, jwks)
-        if before is None:
+        secured = Secured(settings, vouchers)
+        if self._secured is None:
             self._secured = secured
         return secured
 
     def begin(self) -> None:
         """Fetch the issuer's keys, now and from time to time."""
-        if self._secured is not None and self._secured.jwks is not None:
-            self._fetching = asyncio.create_task(self._secured.jwks.run())
+        if self._secured is not None:
+            self._secured.vouchers.start()
 
     def take(self, secured: Secured) -> None:
         """Go on with another configuration."""
         before, self._secured = self._secured, secured
-        if before is None or before.jwks is not secured.jwks:
-            self.end()
-            self.begin()
+        secured.vouchers.start()
+        if before is not None:
+            before.vouchers.stop(secured.vouchers)
 
     def end(self) -> None:
         """Fetch no more."""
-        if self._fetching is not None:
-            self._fetching.cancel()
-            self._fetching = None
+        if self._secured is not None:
+            self._secured.vouchers.stop()
 
     def call_when_keys_are_fetched(self, callback: Callable[[], object]) -> None:
-        """Call back when the fetch of the issuer's keys that is under way has ended; at once when there is none."""
-        if self._secured is not None and self._secured.jwks is not None:
-            self._secured.jwks.call_when_fetched(callback)
-        else:
-            asyncio.get_running_loop().call_soon(callback)
-
-
-def _jwks(oauth: OAuth | None, now_ms: Callable[[], int]) -> "Jwks | None":
-    if oauth is None:
-        return None
-    from bifrost.gateway.jwks import Jwks  # and cryptography, 20 MiB, for those who use it
-
-    jwks = Jwks(oauth, now_ms)
-    jwks.prepare()
-    return jwks
-
-
-def _kerberos(config: Config) -> KerberosSettings | None:
-    if config.proxy.kerberos is None:
-        return None
-    from bifrost.gateway.kerberos import kerberos_settings
-
-    return kerberos_settings(config.proxy.kerberos)
+        """Call back when the fetch of the issuer's keys that is under way has ended; soon, if there is none."""
+        assert self._secured is not None
+        self._secured.vouchers.call_when_keys_are_fetched(callback)
 
 
 def _accounts(config: Config) -> list[Account]:

@@ -4,6 +4,7 @@ First everything that may fail is done beside what runs: new clusters are asked,
 itself, in one turn of the loop. Last those connections end that have no place any more.
 """
 
+import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ async def reconfigure(gateway: "Gateway", config: Config) -> None:
     if config.proxy.admin != gateway.config.proxy.admin:
         raise StartError("proxy.admin cannot change while the gateway runs: restart it")
     changed = await gateway.clusters.like(config, gateway.config, gateway.now_ms)
-    secured = gateway.guard.secure(config)
+    secured = await asyncio.to_thread(gateway.guard.secure, config)
     new: list[Listener] = []
     try:
         listeners = _listeners(gateway, config, new)

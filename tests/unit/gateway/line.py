@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
+from types import SimpleNamespace
 from typing import Any
 
 from bifrost.config.limits import Limits
@@ -68,7 +69,7 @@ class FakeGateway:
         self.tenants.limit(self.limits, ())
         self.ends: Counter[CloseReason] = Counter()
         self.waiting_for_keys: list[Callable[[], object]] = []
-        self.guard = self
+        self.guard = SimpleNamespace(call_when_keys_are_fetched=self.waiting_for_keys.append)
         self.pauses = Pauses()
         self.failed_authentications = FailedAuthentications(self.limits.max_authentication_delay_ms)
 
@@ -81,9 +82,6 @@ class FakeGateway:
     def forget(self, connection: ClientConnection) -> None:
         self.connections.discard(connection)
         self.tenants.forget(connection.tenant, connection)
-
-    def call_when_keys_are_fetched(self, callback: Callable[[], object]) -> None:
-        self.waiting_for_keys.append(callback)
 
     def count_end(self, reason: CloseReason, tenant: str | None) -> None:
         self.ends[reason] += 1

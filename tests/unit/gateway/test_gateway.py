@@ -161,7 +161,8 @@ def test_limits_change_with_the_configuration(gateway: Gateway) -> None:
     limits = {"max_in_flight_requests_total": 9, "max_request_bytes": 4000}
     proxy = {**CONFIG["proxy"], "limits": limits}
 
-    gateway.take_settings(Config.model_validate({**CONFIG, "proxy": proxy, "tenants": tenants}))
+    config = Config.model_validate({**CONFIG, "proxy": proxy, "tenants": tenants})
+    gateway.take_settings(config, gateway.guard.secure(config))
 
     assert (loads.load("acme").most, loads.whole.most) == (5, 9)
     assert gateway.tenants.max_request_bytes("acme") == 4000
