@@ -4,6 +4,7 @@ Labels: `tenant` is the tenant's name, empty before authentication; `api` is Kaf
 is not served. Neither is chosen by clients, so the number of series is bounded by tenants times served APIs.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -103,12 +104,15 @@ class Metrics(Collector):
             labels=["tenant", "mechanism", "outcome"],
         )
         sasl = gateway.shared.sasl
-        none_yet = {("", str(mechanism), "failure"): 0 for mechanism in sasl.mechanisms}
-        for labels, count in {**none_yet, **sasl.outcomes}.items():
+        outcomes = Counter({("", str(mechanism), "failure"): 0 for mechanism in sasl.mechanisms})
+        outcomes.update(dict(sasl.outcomes))
+        # Those that did not come as far as SASL, or did not need it.
+        failures = sum(count for (_, _, outcome), count in outcomes.items() if outcome == "failure")
+        others = sum(gateway.ends[reason] for reason in NOT_LET_IN) - failures
+        outcomes["", "", "failure"] += max(0, others)
+        outcomes["", "", "timeout"] = gateway.ends[CloseReason.AUTHENTICATION_TIMEOUT]
+        for labels, count in outcomes.items():
             authenticated.add_metric(labels, count)
-        refused = sum(gateway.ends[reason] for reason in NOT_LET_IN - {CloseReason.AUTHENTICATION_FAILED})
-        authenticated.add_metric(["", "", "failure"], refused)
-        authenticated.add_metric(["", "", "timeout"], gateway.ends[CloseReason.AUTHENTICATION_TIMEOUT])
         yield authenticated
         ended = CounterMetricFamily(
             "kafka_proxy_connections_ended",

@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from bifrost.config.model import Config
 from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.metrics import Metrics
-from bifrost.session.close_reason import CloseReason
+from bifrost.session.close_reason import NOT_LET_IN, CloseReason
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import Awaited
 from unit.gateway.test_gateway import CONFIG
@@ -77,3 +77,22 @@ def test_every_metric_says_what_it_is_in_a_sentence_and_has_one_unit() -> None:
     lines = [line for line in text.splitlines() if line.startswith("# HELP kafka_proxy_")]
     assert len(lines) >= 11
     assert [line for line in lines if not re.fullmatch(r"# HELP \w+ [A-Z0-9].{10,}\.", line)] == []
+
+
+def test_every_failure_is_counted_once_and_every_row_stands_once() -> None:
+    gateway = Gateway(Config.model_validate(CONFIG))
+    outcomes = gateway.shared.sasl.outcomes
+    outcomes["", "PLAIN", "failure"] += 2
+    outcomes["", "", "failure"] += 1  # Another mechanism than there are.
+    gateway.ends[CloseReason.AUTHENTICATION_FAILED] += 4  # One of them by its certificate.
+    for reason in NOT_LET_IN - {CloseReason.AUTHENTICATION_FAILED}:
+        gateway.ends[reason] += 1
+
+    found = samples(gateway)
+
+    failed = len(NOT_LET_IN) - 1 + 4
+    assert found["kafka_proxy_authentications_total", "", "PLAIN", "failure"] == 2
+    assert found["kafka_proxy_authentications_total", "", "", "failure"] == failed - 2
+    text = Metrics(gateway).render().decode()
+    rows = [line.partition("}")[0] for line in text.splitlines() if line.startswith("kafka_proxy_auth")]
+    assert len(rows) == len(set(rows))
