@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH, NameTemplate, fold
+from bifrost.config.sni_tenants import sni_misfits
 from bifrost.config.upstream_security import security_misfits
 
 Loc = tuple[str | int, ...]
@@ -47,6 +48,7 @@ def find_clashes(data: object, bad: Collection[Loc] = ()) -> list[Clash]:
         *_port_clashes(tree),
         *_repeated(tree, [(*sets, index, "name") for index in tree.indexes(*sets)]),
         *_unknown_tenants(tree),
+        *(Clash(loc, text) for loc, text in sni_misfits(tree)),
         *_upstream_clashes(tree),
         *sorted(_tenant_clashes(tree), key=lambda clash: clash.loc[1]),
         *_unreachable_tenants(tree),
@@ -147,6 +149,14 @@ def _ports_of_set(tree: _Tree, at: Loc) -> list[_Ports]:
     end = tree.number(*at, "broker_port_range", "end")
     if start is not None and end is not None:
         found.append(_Ports((*at, "broker_port_range"), f"broker_port_range{suffix}", host, start, end))
+    sni: Loc = (*at[:-1], "sni")
+    port = tree.number(*sni, "port")
+    if port is not None:
+        return [
+            _Ports(
+                (*sni, "port"), f"port{suffix}", tree.text(*sni, "bind_host") or _WILDCARD_IPV4, port, port
+            )
+        ]
     keys = tree.get(*at)
     order = list(keys) if isinstance(keys, Mapping) else []
     return sorted(found, key=lambda ports: order.index(ports.loc[-1]))

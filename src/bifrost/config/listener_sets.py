@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from bifrost.config.section import Section
 from bifrost.config.security_protocol import SecurityProtocol
 from bifrost.config.server_tls import ClientAuth, ServerTls
+from bifrost.config.sni import Sni
 from bifrost.config.values import AdvertisedHost, Count, Host, Name, Port
 from bifrost.config.verifiers import Mechanism
 
@@ -83,8 +84,12 @@ class ListenerSet(Section):
     name: Name = Field(examples=["plaintext"])
     """What logs call it. Letters, digits, `.`, `_` and `-`, at most 64; no two sets share one. Required."""
 
-    port_range: PortRange = Field(examples=["{ ... }"])
-    """The addresses. Required."""
+    port_range: PortRange | None = Field(default=None, examples=["{ ... }"])
+    """The addresses: a port to bootstrap from and one for each broker. Default: the key is absent, `sni` is given."""
+
+    sni: Sni | None = Field(default=None, examples=["{ ... }"])
+    """The addresses: one port, and a host name for each broker, in place of `port_range`. Default: the key is absent,
+    `port_range` is given."""
 
     sasl_mechanisms: tuple[Mechanism, ...] | None = Field(default=None, min_length=1, max_length=5)
     """How clients may authenticate here: `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`, `OAUTHBEARER`, `GSSAPI`.
@@ -112,6 +117,18 @@ class ListenerSet(Section):
     `allowed` or `off`. The address in it then stands in logs and for the client where authentication failed. Whoever
     reaches the port can claim any address by it, so let only the balancer reach it, above all with `allowed`.
     Default `off`: who sends it is closed."""
+
+    @model_validator(mode="after")
+    def _check_addresses(self) -> "ListenerSet":
+        if self.port_range is None and self.sni is None:
+            raise ValueError("has no addresses: add port_range, or sni")
+        if self.port_range is not None and self.sni is not None:
+            raise ValueError("has both port_range and sni: make two listener sets of it")
+        if self.sni is not None and not self.security_protocol.has_tls:
+            raise ValueError(
+                "sni needs TLS, in which clients say the host: set security_protocol to SASL_SSL or SSL"
+            )
+        return self
 
     @model_validator(mode="after")
     def _check_security(self) -> "ListenerSet":

@@ -50,7 +50,7 @@ PORT_KEYS = {
     "brokerPorts": "broker_port_range",
     "brokerIdBase": "broker_id_base",
 }
-LISTENER_KEYS = camel_keys(ListenerSet, without=("name", "port_range", "tenant"))
+LISTENER_KEYS = camel_keys(ListenerSet, without=("name", "port_range", "sni", "tenant"))
 PREFIX_KEYS = {"topicPrefix": "topic", "groupPrefix": "group", "transactionIdPrefix": "transactional_id"}
 TENANT_KEYS = camel_keys(Tenant, without=("name", "upstream", "prefixes", *TENANT_SECTIONS.values()))
 GATEWAY_KEYS = camel_keys(Proxy, without=("listener_sets",))

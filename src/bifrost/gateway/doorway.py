@@ -178,10 +178,10 @@ class Doorway(asyncio.BufferedProtocol):
 
     def _hand_over(self, transport: asyncio.Transport, received: bytes, arrival: Arrival) -> None:
         """Let the connection take the doorway's place."""
+        connection = self._enter(arrival)
         if self._timer is not None:
             self._timer.cancel()
         self._ended = True
-        connection = self._enter(arrival)
         self._gateway.forget(self)
         transport.set_protocol(connection)
         connection.connection_made(transport)

@@ -25,10 +25,10 @@ from bifrost.gateway.drain import drain
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.guard import Guard, Secured
 from bifrost.gateway.idle_sweep import close_idle
-from bifrost.gateway.listener import Listener
 from bifrost.gateway.open_tenants import OpenTenants, limit_of
 from bifrost.gateway.pauses import Pauses
 from bifrost.gateway.reloader import Outcome, Reloader
+from bifrost.gateway.sni_listener import listener_of
 from bifrost.gateway.virtual_clusters import virtual_clusters
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.failed_authentications import FailedAuthentications
@@ -93,7 +93,7 @@ class Gateway:
         self.tenants = OpenTenants(self.shared.lanes.loads)
         self.tenants.limit(self.limits, config.tenants)
         self.failed_authentications = FailedAuthentications(_max_delay_ms(self.limits))
-        self.listeners = [Listener(one, self) for one in config.proxy.listener_sets]
+        self.listeners = [listener_of(one, self) for one in config.proxy.listener_sets]
         self.reloader = None if path is None else Reloader(self, path)
         self._connections: set[ClientConnection] = set()
         self._doorways: set[Doorway] = set()

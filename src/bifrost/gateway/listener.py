@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bifrost.config.listener_sets import ListenerSet, PortRange
+from bifrost.config.listener_sets import ListenerSet
 from bifrost.config.verifiers import Mechanism
 from bifrost.gateway.arrival import Arrival
 from bifrost.gateway.bound_socket import bind
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.clusters import entry_to
 from bifrost.gateway.entrance import Entrance
-from bifrost.tenancy.brokers import BrokerPorts
+from bifrost.tenancy.brokers import BrokerAddresses, BrokerPorts
 
 if TYPE_CHECKING:
     from bifrost.gateway.gateway import Gateway
@@ -37,8 +37,7 @@ class Listener:
         self.listener_set = listener_set
         self._entrance = Entrance(listener_set, gateway)
         self._name = listener_set.name
-        self._range = listener_set.port_range
-        self.ports = _ports_of(self._range)
+        self.addresses: BrokerAddresses = _addresses_of(listener_set)
         """The addresses that clients are told of; another object when those who have the old ones are to go."""
         self._reserved: socket.socket | None = None
         self._servers: dict[int | None, asyncio.Server] = {}
@@ -53,8 +52,8 @@ class Listener:
 
     def is_at(self, listener_set: ListenerSet) -> bool:
         """Whether this is where `listener_set` is to be bootstrapped from; all else may change while it is open."""
-        wanted, there = listener_set.port_range, self._range
-        return (wanted.bind_host, wanted.bootstrap_port) == (there.bind_host, there.bootstrap_port)
+        is_same_kind = (listener_set.sni is None) == (self.listener_set.sni is None)
+        return is_same_kind and _bootstrap_of(listener_set) == _bootstrap_of(self.listener_set)
 
     def take(self, listener_set: ListenerSet) -> None:
         """Go on with other settings; `follow_brokers` then opens what ports have become others.
@@ -63,13 +62,12 @@ class Listener:
             StartError: its certificates cannot be used any more; nothing has changed.
         """
         entrance, before = Entrance(listener_set, self._gateway), self.listener_set
-        self.listener_set, self._entrance, self._range = listener_set, entrance, listener_set.port_range
+        self.listener_set, self._entrance = listener_set, entrance
         if listener_set.port_range != before.port_range:
             for node_id in [one for one in self._servers if one is not None]:
                 self._servers.pop(node_id).close()
-        who = (before.port_range, before.security_protocol, before.tenant)
-        if who != (listener_set.port_range, listener_set.security_protocol, listener_set.tenant):
-            self.ports = _ports_of(self._range)
+        if _meaning_of(before) != _meaning_of(listener_set):
+            self.addresses = _addresses_of(listener_set)
 
     def reserve(self) -> None:
         """Bind the bootstrap port without listening, so that a port in use is known before anything else.
@@ -77,7 +75,8 @@ class Listener:
         Raises:
             StartError: the port cannot be bound.
         """
-        self._reserved = self._bind(self._range.bootstrap_port)
+        _, port = _bootstrap_of(self.listener_set)
+        self._reserved = self._bind(port)
 
     async def open(self) -> None:
         """Listen for bootstrapping clients, and on the port of every broker.
@@ -96,15 +95,16 @@ class Listener:
         Raises:
             StartError: a port cannot be bound.
         """
-        known = self._gateway.clusters.node_ids
+        ports, known = self.addresses, self._gateway.clusters.node_ids
+        assert isinstance(ports, BrokerPorts)
         for node_id in sorted(known):
-            port = self.ports.port_of(node_id)
+            port = ports.port_of(node_id)
             if port is not None and node_id not in self._servers:
                 await self._serve(node_id, self._bind(port))
         for node_id in [one for one in self._servers if one is not None and one not in known]:
             self._servers.pop(node_id).close()
             log.info("broker_gone", listener=self._name, node_id=node_id)
-        self._warn_of_brokers_without_port(known)
+        self._warn_of_brokers_without_port(ports, known)
 
     def close(self) -> None:
         """Accept no more connections."""
@@ -120,11 +120,7 @@ class Listener:
         loop = asyncio.get_running_loop()
 
         def enter(arrival: Arrival) -> ClientConnection:
-            # A broker that is gone since the client came: it is told so when it asks for something.
-            clusters = self._gateway.clusters
-            brokers = clusters.brokers_at(node_id) or clusters.brokers_at(None)
-            entry = entry_to(brokers, self.ports, self.mechanisms, arrival)
-            return ClientConnection(self._gateway, brokers, entry, arrival)
+            return self._enter(node_id, arrival)
 
         def accept() -> asyncio.BaseProtocol:
             return self._entrance.open(enter)
@@ -133,11 +129,19 @@ class Listener:
         what = "bootstrap" if node_id is None else f"broker {node_id}"
         log.info("listening", listener=self._name, address=_address_of(bound), stands_for=what)
 
-    def _bind(self, port: int) -> socket.socket:
-        return bind(f"listener {self._name}", self._range.bind_host, port)
+    def _enter(self, node_id: int | None, arrival: Arrival) -> ClientConnection:
+        """Let a client in to what its port stands for."""
+        # A broker that is gone since the client came: it is told so when it asks for something.
+        clusters = self._gateway.clusters
+        brokers = clusters.brokers_at(node_id) or clusters.brokers_at(None)
+        entry = entry_to(brokers, self.addresses, self.mechanisms, arrival)
+        return ClientConnection(self._gateway, brokers, entry, arrival)
 
-    def _warn_of_brokers_without_port(self, known: frozenset[int]) -> None:
-        without = frozenset(node_id for node_id in known if self.ports.port_of(node_id) is None)
+    def _bind(self, port: int) -> socket.socket:
+        return bind(f"listener {self._name}", _bootstrap_of(self.listener_set)[0], port)
+
+    def _warn_of_brokers_without_port(self, ports: BrokerPorts, known: frozenset[int]) -> None:
+        without = frozenset(node_id for node_id in known if ports.port_of(node_id) is None)
         for node_id in sorted(without - self._without_port):
             log.warning(
                 "broker_without_port",
@@ -148,7 +152,24 @@ class Listener:
         self._without_port = without
 
 
-def _ports_of(port_range: PortRange) -> BrokerPorts:
+def _bootstrap_of(listener_set: ListenerSet) -> tuple[str, int]:
+    """Return where a listener set is bound for clients that bootstrap."""
+    if listener_set.sni is not None:
+        return listener_set.sni.bind_host, listener_set.sni.port
+    assert listener_set.port_range is not None
+    return listener_set.port_range.bind_host, listener_set.port_range.bootstrap_port
+
+
+def _meaning_of(listener_set: ListenerSet) -> tuple[object, ...]:
+    """Return what must not change for those who came in."""
+    return listener_set.port_range, listener_set.sni, listener_set.security_protocol, listener_set.tenant
+
+
+def _addresses_of(listener_set: ListenerSet) -> BrokerAddresses:
+    if listener_set.sni is not None:
+        return listener_set.sni.names
+    port_range = listener_set.port_range
+    assert port_range is not None
     return BrokerPorts(
         advertised_host=port_range.advertised_host,
         start=port_range.broker_port_range.start,

@@ -15,6 +15,7 @@ from bifrost.gateway.clusters import Changed
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.guard import Secured
 from bifrost.gateway.listener import Listener
+from bifrost.gateway.sni_listener import listener_of
 from bifrost.gateway.virtual_clusters import virtual_clusters
 from bifrost.session.close_reason import CloseReason
 
@@ -53,7 +54,7 @@ def _listeners(gateway: "Gateway", config: Config, new: list[Listener]) -> list[
     for listener_set in config.proxy.listener_sets:
         old = before.get(listener_set.name)
         if old is None or not old.is_at(listener_set):
-            old = Listener(listener_set, gateway)
+            old = listener_of(listener_set, gateway)
             new.append(old)
         found.append(old)
     return found
@@ -87,7 +88,7 @@ async def _take_effect(
 
 def _end_the_displaced(gateway: "Gateway") -> None:
     """End the connections that have no place in the configuration that is in force now."""
-    addresses = [one.ports for one in gateway.listeners]
+    addresses = [one.addresses for one in gateway.listeners]
     for connection in gateway.connections():
         lost = connection.lost_place()
         if lost is None and not any(connection.addresses is one for one in addresses):

@@ -39,6 +39,8 @@ class CloseReason(StrEnum):
     """The configuration was reloaded, and who authenticated does not belong to the tenant any more."""
     RECONFIGURED = "reconfigured"
     """The configuration was reloaded, and what the connection was for is gone or means something else."""
+    UNKNOWN_SERVER_NAME = "unknown_server_name"
+    """The client wanted to reach a host that its listener set has not (SNI)."""
     TOO_MANY_CONNECTIONS = "too_many_connections"
     TENANT_CONNECTIONS = "tenant_connections"
     """The tenant has as many connections as it may have."""

@@ -12,6 +12,7 @@ from bifrost.gateway.errors import StartError
 from bifrost.gateway.listener import Listener
 from bifrost.session.accounts import Account, Accounts
 from bifrost.session.sasl_server import SaslSettings
+from bifrost.tenancy.brokers import BrokerPorts
 from support.stage import PASSWORD_MECHANISMS, Stage
 
 LISTENER_SET = ListenerSet(
@@ -33,7 +34,8 @@ def listener(*node_ids: int, listener_set: ListenerSet = LISTENER_SET) -> Listen
 
 
 def test_ports_are_those_of_the_configuration() -> None:
-    ports = listener().ports
+    ports = listener().addresses
+    assert isinstance(ports, BrokerPorts)
 
     assert (ports.advertised_host, ports.port_of(1), ports.port_of(3), ports.port_of(4)) == (
         "proxy.example.com",
@@ -79,9 +81,9 @@ def test_the_bootstrap_port_is_bound_first(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_broker_without_a_port_is_warned_of_once(logged: list[dict[str, Any]]) -> None:
     one = listener(1, 4, 7)
 
-    one._warn_of_brokers_without_port(frozenset({1, 4, 7}))
-    one._warn_of_brokers_without_port(frozenset({1, 4, 7}))
-    one._warn_of_brokers_without_port(frozenset({1, 4, 7, 9}))
+    one._warn_of_brokers_without_port(one.addresses, frozenset({1, 4, 7}))
+    one._warn_of_brokers_without_port(one.addresses, frozenset({1, 4, 7}))
+    one._warn_of_brokers_without_port(one.addresses, frozenset({1, 4, 7, 9}))
 
     assert [entry["node_id"] for entry in logged] == [4, 7, 9]
     assert "widen broker_port_range" in logged[0]["detail"]
