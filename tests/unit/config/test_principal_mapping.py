@@ -22,6 +22,11 @@ NAME = "CN=Billing,OU=ServiceUsers,O=Acme"
         ("RULE:.*/x/", "xx"),
         ("RULE:(a)?.*/<$1>/", "<><>"),
         (" , DEFAULT,", NAME),
+        (
+            "RULE:^CN=(.*?),OU=Servers.*$/$1/,RULE:^CN=(.*?),OU=(.*?),O=(.*?),L=(.*?),ST=(.*?),C=(.*?)$/$1@$2/L,"
+            "RULE:^.*[Cc][Nn]=([a-zA-Z0-9.]*).*$/$1/L,DEFAULT",
+            "billing",
+        ),
     ],
 )
 def test_the_first_rule_that_matches_gives_the_principal(rules: str, principal: str | None) -> None:

@@ -10,6 +10,7 @@ from bifrost.config.limits import Limits
 from bifrost.config.upstream import Upstream
 from bifrost.config.values import Address
 from bifrost.config.verifiers import Mechanism
+from bifrost.gateway.arrival import DIRECT, Arrival
 from bifrost.gateway.broker_connection import BrokerConnection
 from bifrost.gateway.broker_security import BrokerSecurity
 from bifrost.gateway.client_connection import ClientConnection
@@ -90,12 +91,18 @@ class FakeGateway:
 class Line:
     """A client's connection with both its sockets played by the test."""
 
-    def __init__(self, gateway: Any, mechanisms: tuple[Mechanism, ...] = (Mechanism.PLAIN,)) -> None:
+    def __init__(
+        self,
+        gateway: Any,
+        mechanisms: tuple[Mechanism, ...] = (Mechanism.PLAIN,),
+        arrival: Arrival = DIRECT,
+    ) -> None:
         self.gateway = gateway
         self.client = FakeTransport()
         self.broker: FakeTransport | None = None
         brokers = {UPSTREAM: gateway.cluster.broker(1)}
-        self.connection = ClientConnection(gateway, brokers, entry_to(brokers, PORTS, mechanisms))
+        entry = entry_to(brokers, PORTS, mechanisms, arrival)
+        self.connection = ClientConnection(gateway, brokers, entry, arrival)
         self.connection.connection_made(self.client)
         self._correlation_id = 0
 
