@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 import structlog
 
 from bifrost.config.listener_sets import ProxyProtocol
+from bifrost.config.security_protocol import SecurityProtocol
 from bifrost.gateway.arrival import Arrival
 from bifrost.gateway.endings import CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, log_end
 from bifrost.gateway.server_tls import TlsFailure, feed, shake_hands
@@ -205,7 +206,10 @@ class Doorway(asyncio.BufferedProtocol):
         log_end(reason, self._peer, None, detail)
         self._gateway.count_end(reason, None)
         if reason in NOT_LET_IN:
-            self._gateway.failed_authentications.note(self._address, self._gateway.shared.sasl.now_ms())
+            sasl = self._gateway.shared.sasl
+            self._gateway.failed_authentications.note(self._address, sasl.now_ms())
+            # With SASL_SSL as well: it is the certificate that was not believed.
+            sasl.outcomes["", str(SecurityProtocol.SSL), "failure"] += 1
         transport = self._transport
         if transport is None:
             return

@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 
 from bifrost.gateway.pauses import SIDES
 from bifrost.gateway.reloader import Outcome, Reloader
-from bifrost.session.close_reason import NOT_LET_IN, CloseReason
+from bifrost.session.close_reason import CloseReason
 from bifrost.wire.engine import DURATION_BOUNDS_S, Traffic, spare_bytes
 from bifrost.wire.schema import request_schema
 
@@ -106,10 +106,6 @@ class Metrics(Collector):
         sasl = gateway.shared.sasl
         outcomes = Counter({("", str(mechanism), "failure"): 0 for mechanism in sasl.mechanisms})
         outcomes.update(dict(sasl.outcomes))
-        # Those that did not come as far as SASL, or did not need it.
-        failures = sum(count for (_, _, outcome), count in outcomes.items() if outcome == "failure")
-        others = sum(gateway.ends[reason] for reason in NOT_LET_IN) - failures
-        outcomes["", "", "failure"] += max(0, others)
         outcomes["", "", "timeout"] = gateway.ends[CloseReason.AUTHENTICATION_TIMEOUT]
         for labels, count in outcomes.items():
             authenticated.add_metric(labels, count)

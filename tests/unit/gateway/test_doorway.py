@@ -14,7 +14,7 @@ from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.clusters import entry_to
 from bifrost.gateway.doorway import Doorway
 from bifrost.gateway.entrance import Entrance
-from bifrost.session.close_reason import CloseReason
+from bifrost.session.close_reason import NOT_LET_IN, CloseReason
 from support.fake_transport import FakeTransport, framed, receive
 from support.proxy_relay import LOCAL, proxy_header
 from support.stage import PORTS, UPSTREAM, Stage, handshake
@@ -237,3 +237,16 @@ def test_without_anything_before_it_a_connection_is_as_ever() -> None:
         assert gateway.ends == {CloseReason.BAD_PROXY_HEADER: 1}
 
     played(scenario)
+
+
+@pytest.mark.parametrize("reason", sorted(NOT_LET_IN))
+def test_a_certificate_that_is_not_believed_is_a_failed_authentication(reason: CloseReason) -> None:
+    async def scenario(gateway: FakeGateway) -> None:
+        door = Door(gateway, proxy_protocol="required")
+        door.send(HEADER[:5])
+        door.doorway.end(reason, "no tenant has the principal")
+        door.doorway.end(reason, "once is enough")
+        assert gateway.shared.sasl.outcomes == {("", "SSL", "failure"): 1}
+        assert gateway.failed_authentications.delay_ms("192.0.2.1", gateway.shared.sasl.now_ms())
+
+    assert played(scenario).ends == {reason: 1}
