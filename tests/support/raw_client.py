@@ -55,6 +55,7 @@ class RawClient:
         never_receives: Sequence[bytes] = (),
         context: ssl.SSLContext | None = None,
         greeting: bytes = b"",
+        server_name: str | None = None,
     ) -> None:
         """Connect, and say nothing yet.
 
@@ -65,6 +66,7 @@ class RawClient:
             never_receives: bytes that must stand in no answer.
             context: to speak TLS by.
             greeting: what is sent before all else, TLS too.
+            server_name: the host that it says it wants to reach (SNI), if not that of `endpoint`.
         """
         self.endpoint = endpoint
         self.client_id = client_id
@@ -75,7 +77,7 @@ class RawClient:
             self.socket.sendall(greeting)
         if context is not None:
             try:
-                self.socket = context.wrap_socket(self.socket, server_hostname=endpoint.host)
+                self.socket = context.wrap_socket(self.socket, server_hostname=server_name or endpoint.host)
             except BaseException:
                 self.socket.close()
                 raise

@@ -1,0 +1,132 @@
+"""One TLS port for all brokers and tenants: every client library finds its way by host names alone (SNI)."""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import MetadataRequest
+from support import sni_clients
+from support.certificates import Authority
+from support.clients import Endpoint
+from support.gateway_fixtures import FreshTopic
+from support.gateway_process import HOST, GatewayProcess, TenantSpec
+from support.hosts_file import may_have_hosts, with_hosts
+from support.raw_client import RawClient
+
+DOMAIN = "kafka.example.com"
+TENANTS = (TenantSpec("acme", principals=("CN=shop",)), TenantSpec("globex"))
+TESTS = Path(__file__).parents[2]
+CLIENT_TIMEOUT_S = 90
+
+
+@dataclass(frozen=True)
+class World:
+    """A gateway with one port, and the files of whoever connects."""
+
+    gateway: GatewayProcess
+    folder: Path
+    authority: Authority
+    ca_file: Path
+
+    @property
+    def port(self) -> int:
+        return self.gateway.bootstrap_port
+
+    def client(self, server_name: str | None, *, checks_it: bool = True) -> RawClient:
+        """Connect to the port, and say a name."""
+        context = ssl.create_default_context(cafile=self.ca_file)
+        context.check_hostname = checks_it
+        return RawClient(Endpoint(HOST, self.port), context=context, server_name=server_name)
+
+
+@pytest.fixture(scope="module")
+def world(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("sni")
+    authority = Authority("CA")
+    ca_file = authority.write(folder / "ca.pem")
+    server = authority.server(f"*.{DOMAIN}").write(folder, "server")
+    tls = {"certificate_file": str(server.certificate), "key_file": str(server.key)}
+
+    def by_name(configuration: dict[str, Any]) -> None:
+        [listener_set] = configuration["proxy"]["listener_sets"]
+        port_range = listener_set.pop("port_range")
+        listener_set["sni"] = {
+            "bind_host": port_range["bind_host"],
+            "port": port_range["bootstrap_port"],
+            "bootstrap_host": f"{{tenant}}.{DOMAIN}",
+            "broker_host": f"b{{node_id}}-{{tenant}}.{DOMAIN}",
+        }
+
+    with GatewayProcess(
+        folder,
+        kafka.bootstrap,
+        tenants=TENANTS,
+        listener={"security_protocol": "SASL_SSL", "tls": tls},
+        adjust=by_name,
+    ) as gateway:
+        yield World(gateway, folder, authority, ca_file)
+
+
+@pytest.mark.skipif(not may_have_hosts(), reason="this system lets nobody have a mount namespace of his own")
+@pytest.mark.parametrize("library", sorted(sni_clients.LIBRARIES))
+def test_a_library_finds_its_way_by_names_alone(library: str, world: World, fresh_topic: FreshTopic) -> None:
+    fresh_topic("acme", sni_clients.TOPIC)
+    hosts = world.folder / "hosts"
+    hosts.write_text(f"{HOST} localhost acme.{DOMAIN} b1-acme.{DOMAIN}\n", encoding="utf-8")
+    where = (f"acme.{DOMAIN}", str(world.port), "acme", TENANTS[0].password, str(world.ca_file))
+    command = [sys.executable, "-W", "ignore", "-m", "support.sni_clients", library, *where]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(TESTS), *sys.path))}
+
+    done = subprocess.run(
+        with_hosts(hosts, command),
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=CLIENT_TIMEOUT_S,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr[-4000:]
+    saw = json.loads(done.stdout.splitlines()[-1])
+    assert saw["values"] == sni_clients.VALUES
+    assert saw["brokers"] == [f"b1-acme.{DOMAIN}:{world.port}"]
+
+
+@pytest.mark.parametrize("host", ["acme", "b1-acme", "B1-Acme"])
+def test_brokers_are_told_of_by_the_tenants_own_names(world: World, host: str) -> None:
+    with world.client(f"{host}.{DOMAIN}") as client:
+        client.authenticate("acme", TENANTS[0].password)
+        brokers = client.request(MetadataRequest(topics=[]), 9).brokers
+
+    assert [(broker.host, broker.port) for broker in brokers] == [(f"b1-acme.{DOMAIN}", world.port)]
+
+
+@pytest.mark.parametrize("host", ["globex", "b1-globex", "nobody"])
+def test_nobody_comes_in_by_another_tenants_name(world: World, host: str) -> None:
+    with world.client(f"{host}.{DOMAIN}") as client:
+        answer = client.try_to_authenticate("acme", TENANTS[0].password)
+
+    assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+
+
+@pytest.mark.parametrize("host", [None, "localhost", DOMAIN, f"b9-acme.{DOMAIN}", f"x.acme.{DOMAIN}"])
+def test_a_name_that_stands_for_nothing_is_closed(world: World, host: str | None) -> None:
+    mark = world.gateway.mark()
+
+    with world.client(host, checks_it=False) as client, pytest.raises((OSError, EOFError)):
+        client.request(MetadataRequest(topics=[]), 9)
+
+    event = world.gateway.await_event(mark, reason="unknown_server_name")
+    assert (host or "no host") in event["detail"]
