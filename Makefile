@@ -52,10 +52,14 @@ $(VENV)/.dev: $(SOURCES) | $(VENV)/bin/python
 demo: $(VENV)/.demo
 	@$(BIN)/bifrost demo $(if $(FOR),--for $(FOR))
 
+# Tests mostly wait, so more processes than cores; each has a broker of its own, and the tests of one file stay together.
+JOBS ?= 3
+SIDE_BY_SIDE := -n $(JOBS) --dist loadfile
+
 # What depends on Kafka's version is tested with an older one as well.
 test: lint types contracts
-	$(BIN)/python -m pytest --ignore=tests/applications
-	BIFROST_TEST_KAFKA=3.9.1 $(BIN)/python -m pytest $(addprefix tests/kafka/,clients differential equivalence tenancy transactions)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --ignore=tests/applications
+	BIFROST_TEST_KAFKA=3.9.1 $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(addprefix tests/kafka/,clients differential equivalence tenancy transactions)
 
 # The package for Kerberos, which is built from source, and as root on Debian what it and its tests need. Both may fail:
 # the tests that need them are skipped then, and say why. By -c, for PIP_CONSTRAINT would also bind what builds it.

@@ -25,7 +25,7 @@ from support.gateway_process import HOST, free_ports
 COORDINATES = ("no.nav.security:mock-oauth2-server:3.0.1",)
 MAIN = "no.nav.security.mock.oauth2.StandaloneMockOAuth2ServerKt"
 START_TIMEOUT_S = 60.0
-EXPIRY_S = {"kafka": 120, "other": 120, "brief": 5}
+EXPIRY_S = {"kafka": 120, "other": 120, "brief": 10}
 """The issuers, and how long their tokens last."""
 
 

@@ -28,8 +28,8 @@ pytestmark = pytest.mark.skipif(
     version_under_test() != DEFAULT_VERSION, reason="the broker has no part in it: one version is enough"
 )
 WAIT_MS = 20_000
-RUN_S = 11.0
-"""More than two lives of a token of five seconds."""
+RUN_S = 21.0
+"""More than two lives of a token of ten seconds."""
 TENANT = TenantSpec("globex", principals=("alice",))
 CALLBACK = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
 LOGIN_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
