@@ -198,8 +198,12 @@ class EmbeddedKafka:
             node.child.kill()
             node.child = None
 
-    def start_broker(self, node_id: int) -> None:
-        """Start a node that was stopped or killed, on the same port and data.
+    def start_broker(self, node_id: int, *, is_moved: bool = False) -> None:
+        """Start a node that was stopped or killed, with the same data.
+
+        Args:
+            node_id: which.
+            is_moved: whether its port for clients is to be another one than before.
 
         Raises:
             KafkaError: it did not start.
@@ -207,6 +211,10 @@ class EmbeddedKafka:
         node = self._node(node_id)
         if node.child is not None:
             raise KafkaError(f"node {node_id} runs already")
+        if is_moved:
+            with _held_port() as held:
+                node.port = held.getsockname()[1]
+            self._write_properties(node)
         node.child = self._launch(node)
         self._await_ready([node], START_TIMEOUT_S)
 
@@ -226,8 +234,7 @@ class EmbeddedKafka:
         for attempt in range(1, PORT_ATTEMPTS + 1):
             self._choose_ports()
             for node in self._nodes:
-                text = format_properties(self._server_properties(node))
-                node.properties_file.write_text(text, encoding="utf-8")
+                self._write_properties(node)
                 node.directory.joinpath("kafka.log").unlink(missing_ok=True)
             self._format_storage()
             for node in self._nodes:
@@ -247,6 +254,10 @@ class EmbeddedKafka:
             for node in self._nodes:
                 node.port = held.enter_context(_held_port()).getsockname()[1]
                 node.controller_port = held.enter_context(_held_port()).getsockname()[1]
+
+    def _write_properties(self, node: _Node) -> None:
+        text = format_properties(self._server_properties(node))
+        node.properties_file.write_text(text, encoding="utf-8")
 
     def _server_properties(self, node: _Node) -> dict[str, str]:
         voters = ",".join(f"{other.node_id}@{_HOST}:{other.controller_port}" for other in self._nodes)
