@@ -7,6 +7,7 @@ a test of its own: SIGTERM must end it with status 0, and nothing in its log may
 from __future__ import annotations
 
 import json
+import random
 import socket
 import subprocess
 import sys
@@ -24,6 +25,8 @@ from support.clients import Endpoint
 HOST = "127.0.0.1"
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 15.0
+PORTS = range(10_000, 32_768)
+"""Linux gives out those from 32,768 on (ip_local_port_range)."""
 PORT_ATTEMPTS = 5
 """A port that was free can be taken before the gateway binds it."""
 
@@ -299,13 +302,14 @@ def _verifiers(tenant: TenantSpec) -> str:
 
 
 def free_ports(count: int) -> int:
-    """Return the first of `count` ports in a row that nobody listens on."""
-    for _ in range(100):
-        with socket.create_server((HOST, 0)) as first:
-            port: int = first.getsockname()[1]
-            if port + count > 65_536 or not all(_is_free(port + more) for more in range(1, count)):
-                continue
-        return port
+    """Return the first of `count` ports in a row that nobody has.
+
+    They are below those that the system gives to outgoing connections, of which ten thousand may be open at a time.
+    """
+    for _ in range(1000):
+        port = random.SystemRandom().randrange(PORTS.start, PORTS.stop - count)
+        if all(_is_free(port + more) for more in range(count)):
+            return port
     raise AssertionError(f"no {count} free ports in a row")
 
 
