@@ -24,7 +24,7 @@ from support.raw_client import RawClient, decode_response, request_frame
 from support.raw_operations import fetch_request, produce_request, records_of
 from support.record_batches import build_batch
 
-LONG_POLL_MS = 1500
+LONG_POLL_MS = 4000
 
 
 @pytest.fixture
