@@ -33,7 +33,7 @@ check-machine:
 	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || { echo "error: $(PYTHON) has no headers (Python.h): install them, e.g. apt install python3-dev"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "error: $(PYTHON) cannot make a virtual environment: e.g. apt install python3-venv"; exit 1; }
 
-SOURCES := pyproject.toml setup.py constraints.txt $(wildcard src/bifrost/wire/*.pyx src/bifrost/wire/*.pxi)
+SOURCES := pyproject.toml setup.py constraints.txt $(foreach kind,pyx pxi pxd,$(wildcard src/bifrost/*/*.$(kind)))
 
 $(VENV)/bin/python: | check-machine
 	$(PYTHON) -m venv $(VENV)
@@ -123,7 +123,7 @@ fuzz: $(VENV)/.dev
 ASAN := build/asan
 fuzz-asan: $(VENV)/.dev
 	rm -rf $(ASAN) && mkdir -p $(ASAN) && cp -R src setup.py pyproject.toml $(ASAN)
-	rm -f $(ASAN)/src/bifrost/wire/*.so $(ASAN)/src/bifrost/wire/*.c
+	rm -f $(ASAN)/src/bifrost/*/*.so $(ASAN)/src/bifrost/*/*.c
 	cd $(ASAN) && BIFROST_SANITIZE=1 $(abspath $(BIN))/python setup.py -q build_ext --inplace
 	LD_PRELOAD=$$($${CC:-gcc} -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 		PYTHONPATH=$(ASAN)/src $(BIN)/python tools/fuzz_engine.py --frames $(ASAN_FRAMES) --seed $(SEED)
@@ -136,4 +136,4 @@ bench: $(VENV)/.dev
 	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(CHECK),--check) $(if $(ONLY),--only $(ONLY))
 
 clean:
-	rm -rf $(VENV) build src/*.egg-info src/bifrost/wire/engine.c src/bifrost/wire/*.so
+	rm -rf $(VENV) build src/*.egg-info src/bifrost/*/*.c src/bifrost/*/*.so

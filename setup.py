@@ -1,4 +1,4 @@
-"""Build the one compiled module; everything else about the package stands in pyproject.toml.
+"""Build the compiled modules; everything else about the package stands in pyproject.toml.
 
 BIFROST_SANITIZE=1 builds it under AddressSanitizer for `make fuzz-asan`.
 """
@@ -12,16 +12,12 @@ sanitize = os.environ.get("BIFROST_SANITIZE") == "1"
 compile_args = ["-O1", "-g", "-fsanitize=address", "-fno-omit-frame-pointer"] if sanitize else ["-O2", "-g0"]
 link_args = ["-fsanitize=address"] if sanitize else []
 
-setup(
-    ext_modules=cythonize(
-        [
-            Extension(
-                "bifrost.wire.engine",
-                ["src/bifrost/wire/engine.pyx"],
-                extra_compile_args=compile_args,
-                extra_link_args=link_args,
-            )
-        ],
-        language_level=3,
-    )
-)
+
+def compiled(name: str) -> Extension:
+    """Return one of the package's compiled modules."""
+    source = f"src/{name.replace('.', '/')}.pyx"
+    return Extension(name, [source], extra_compile_args=compile_args, extra_link_args=link_args)
+
+
+modules = [compiled("bifrost.wire.engine"), compiled("bifrost.gateway.leg")]
+setup(ext_modules=cythonize(modules, include_path=["src"], language_level=3))

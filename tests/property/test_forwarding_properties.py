@@ -74,8 +74,8 @@ def test_both_ways_lead_to_the_same_bytes(api_key: ApiKey, monkeypatch: pytest.M
     stage = staged()
     short = [told(stage, *frame) for frame in frames]
 
-    monkeypatch.setattr(client_session, "forward_request", lambda *_arguments: False)
-    monkeypatch.setattr(client_session, "forward_response", lambda *_arguments: False)
+    monkeypatch.setattr(client_session.ClientSession, "forward_request", lambda *_: False)
+    monkeypatch.setattr(client_session.ClientSession, "forward_response", lambda *_: False)
     stage = staged()
     assert [told(stage, *frame) for frame in frames] == short
 

@@ -36,6 +36,10 @@ class FakeTransport:
     def setsockopt(self, *_options: int) -> None:
         """Be the socket as well."""
 
+    def fileno(self) -> int:
+        """There is none to write to: all is written by the transport."""
+        return -1
+
     def set_write_buffer_limits(self, high: int) -> None:
         self.high_water_bytes = high
 

@@ -102,6 +102,8 @@ class BrokerConnection(asyncio.BufferedProtocol):
             EOFError, OSError, WireError: the connection failed.
         """
         self._is_logging_in = True
+        if self.transport is not None:
+            self.transport.set_protocol(self)
         self.framer.max_frame_bytes = MAX_LOGIN_FRAME_BYTES
         versions = broker.offered.broker_response
         renew_after_ms = await login.log_in(self._ask, broker.host, _address(broker), deadline, versions)

@@ -18,6 +18,7 @@ from bifrost.gateway.broker_connection import (
     set_up_socket,
 )
 from bifrost.gateway.cluster import Broker
+from bifrost.gateway.coupling import couple, frames_of
 from bifrost.gateway.deadline import MAX_WAIT_MS, Deadline
 from bifrost.gateway.endings import CLOSE_TIMEOUT_S, IN_ORDER, REFUSAL_DELAY_S, log_end
 from bifrost.gateway.errors import BrokerError, LoginError
@@ -44,7 +45,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         "_address", "_arrival", "_authentications", "_broker_side", "_deadline", "_expiry", "_framer",
         "_gateway", "_idle_since_ms", "_is_write_paused", "_peer", "_reads_broker", "_reads_client",
         "_seen_bytes", "_session", "_task", "_transport", "_unread", "_way", "addresses", "get_buffer",
-        "has_ended",
+        "has_ended", "is_reading",
     )  # fmt: skip
 
     def __init__(
@@ -71,7 +72,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._deadline, self._expiry = Deadline(), Deadline()
         self._authentications = 0
         self._is_write_paused = False
-        self._reads_client = self._reads_broker = True
+        self._reads_client = self._reads_broker = self.is_reading = True
         self._unread = Unread(gateway.pauses)
         self.has_ended = False
         """Whether nothing is left but to close the client's socket."""
@@ -129,30 +130,28 @@ class ClientConnection(asyncio.BufferedProtocol):
             release()
             if self._session.authentications != self._authentications:
                 self._let_in()
-            self._flush()
+            self.flush()
             self.update_reading()
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Feed what came to the session, frame by frame."""
+        """Feed what came to the session."""
+        self.client_frames(frames_of(self._framer, nbytes))
+
+    def client_frames(self, frames: list[bytes | memoryview]) -> None:
+        """Feed the client's frames to the session."""
         session = self._session
         try:
-            frames = self._framer.buffer_updated(nbytes)
-            if not frames:
-                return  # A part of a large frame: nothing to decide.
             for frame in frames:
                 session.receive_from_client(frame)
             if self._framer.failed is not None:
                 raise self._framer.failed
-        except SessionEnded as ended:
-            self.end(ended.reason, ended.detail)
-        except WireError as error:
-            self.end(*self._explain(error))
-        except Exception:
-            self._internal_error()
+        except Exception as error:
+            self._fail(error)
         else:
             if session.authentications != self._authentications:
                 self._let_in()
-            self._flush()
+            if frames:
+                self.flush()
 
     def eof_received(self) -> bool:
         """Let the transport close."""
@@ -178,29 +177,29 @@ class ClientConnection(asyncio.BufferedProtocol):
     # -- the broker's socket
 
     def broker_bytes_received(self, framer: Framer, nbytes: int) -> None:
-        """Feed what the broker sent to the session, frame by frame."""
+        """Feed what the broker sent to the session."""
+        self.broker_frames(frames_of(framer, nbytes), framer)
+
+    def broker_frames(self, frames: list[bytes | memoryview], framer: Framer) -> None:
+        """Feed the broker's frames to the session."""
         try:
-            frames = framer.buffer_updated(nbytes)
-            if not frames:
-                return
             for frame in frames:
                 self._session.receive_from_broker(frame)
             if framer.failed is not None:
                 raise framer.failed
-        except SessionEnded as ended:
-            self.end(ended.reason, ended.detail)
         except WireError as error:
             self.end(CloseReason.BROKER_MISBEHAVED, str(error))
-        except Exception:
-            self._internal_error()
+        except Exception as error:
+            self._fail(error)
         else:
-            self._flush()
+            if frames:
+                self.flush()
 
     def broker_login_due(self) -> None:
         """Send nothing more until all requests are answered and the login at the broker is renewed (KIP-368)."""
         if not self.has_ended:
             self._session.hold_back()
-            self._flush()
+            self.flush()
             self.update_reading()
 
     # -- what both have in common
@@ -229,6 +228,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._reads_broker = wanted
             self._unread.note(BROKER, has_ended=wanted)
             set_reading(broker.transport, wanted)
+        self.is_reading = self._reads_client and self._reads_broker
 
     @property
     def bytes_received(self) -> int | None:
@@ -284,7 +284,8 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._transport.close()
             self._deadline.set(CLOSE_TIMEOUT_S, self._transport.abort)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write what the session has for either side, and start what it waits for."""
         session = self._session
         if self.has_ended or self._transport is None:
             return
@@ -298,7 +299,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         is_login_due = broker is not None and broker.is_login_due and not session.in_flight
         if self._task is None and (session.to_broker or session.lookup or is_login_due):
             self._task = asyncio.get_running_loop().create_task(self._catch_up())
-        if not (self._reads_client and self._reads_broker) or session.is_holding or self._task is not None:
+        if not self.is_reading or session.is_holding or self._task is not None:
             if session.awaits_keys:
                 session.awaits_keys = False
                 self._gateway.guard.call_when_keys_are_fetched(self._try_again)
@@ -311,18 +312,20 @@ class ClientConnection(asyncio.BufferedProtocol):
             with self._ending():
                 if self._broker_side is None:
                     self._broker_side = await self._way.connect(self)
+                    couple(self, self._transport, self._framer, self._broker_side, session)
                     if self.has_ended and self._broker_side.transport is not None:
                         self._broker_side.transport.close()
                 elif self._broker_side.is_login_due and not session.in_flight:
                     await self._way.renew_login(self._broker_side)
                     log.debug("logged_in_again", peer=self._peer, tenant=self.tenant)
+                    couple(self, self._transport, self._framer, self._broker_side, session)
                     session.let_go()
                 while session.lookup:
                     await self._way.cluster.learn_topic_ids(session.lookup)
                     session.resume()
         finally:
             self._task = None
-        self._flush()
+        self.flush()
 
     def _let_in(self) -> None:
         """The client has authenticated, for the first time or again."""
@@ -360,34 +363,31 @@ class ClientConnection(asyncio.BufferedProtocol):
         timeout_ms = self._gateway.limits.authentication_timeout_ms
         self.end(CloseReason.AUTHENTICATION_TIMEOUT, f"not authenticated within {timeout_ms} ms")
 
-    def _explain(self, error: WireError) -> tuple[CloseReason, str]:
-        """Say what came instead of a Kafka frame."""
-        stranger = recognise_stranger(self._framer.first_bytes, self._arrival.security_protocol)
-        if stranger is not None and not self._session.authentications:
-            return stranger
-        reason = CloseReason.FRAME_TOO_LARGE if isinstance(error, FrameTooLarge) else CloseReason.MALFORMED
-        return reason, str(error)
-
     @contextmanager
     def _ending(self) -> Iterator[None]:
         """End the connection if what is done within cannot be; not for the hot path."""
         try:
             yield
-        except LoginError as error:
-            self.end(CloseReason.UPSTREAM_LOGIN_FAILED, str(error))
-        except BrokerError as error:
-            self.end(CloseReason.BROKER_UNREACHABLE, str(error))
-        except SessionEnded as ended:
-            self.end(ended.reason, ended.detail)
-        except WireError as error:
-            self.end(*self._explain(error))
-        except Exception:
-            self._internal_error()
+        except Exception as error:
+            self._fail(error)
 
-    def _internal_error(self) -> None:
-        """Our bug: this connection dies with a trace, the others live."""
-        log.exception("internal_error", peer=self._peer, tenant=self.tenant)
-        self.end(CloseReason.INTERNAL_ERROR, "see the trace above")
+    def _fail(self, error: Exception) -> None:
+        """End the connection for an error; one of ours ends it with a trace, and the others live."""
+        match error:
+            case SessionEnded():
+                self.end(error.reason, error.detail)
+            case LoginError():
+                self.end(CloseReason.UPSTREAM_LOGIN_FAILED, str(error))
+            case BrokerError():
+                self.end(CloseReason.BROKER_UNREACHABLE, str(error))
+            case WireError():
+                found = recognise_stranger(self._framer.first_bytes, self._arrival.security_protocol)
+                is_large = isinstance(error, FrameTooLarge)
+                why = CloseReason.FRAME_TOO_LARGE if is_large else CloseReason.MALFORMED
+                self.end(*(found if found and not self._session.authentications else (why, str(error))))
+            case _:
+                log.error("internal_error", peer=self._peer, tenant=self.tenant, exc_info=error)
+                self.end(CloseReason.INTERNAL_ERROR, "see the trace above")
 
     def lost_place(self) -> tuple[CloseReason, str] | None:
         """Return why the client has no place in the configuration that is in force now, None when it has."""

@@ -30,12 +30,11 @@ from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import (
     Awaited,
+    Forwarding,
     Lane,
     Traffic,
     decode,
     encode,
-    forward_request,
-    forward_response,
     rewrite,
 )
 
@@ -44,7 +43,7 @@ MAX_DECODED_REQUEST_BYTES = 8 * 1024 * 1024
 and those are rewritten in place; admin requests of this size name a hundred thousand topics."""
 
 
-class ClientSession:
+class ClientSession(Forwarding):
     """The protocol state of one client connection and of the broker connection behind it."""
 
     def __init__(self, shared: SharedState, entry: Entry) -> None:
@@ -64,6 +63,7 @@ class ClientSession:
         """Whether a request is held because too many of its tenant, or of all, await answers; then `take_turn`."""
         self._lanes: dict[int, Lane] = {}
         self._in_flight = InFlight()
+        self._queue = self._in_flight.queue
         self._held_requests: deque[bytes] = deque()
         self._held_responses: deque[bytes] = deque()
         self._tries = Tries()
@@ -170,14 +170,7 @@ class ClientSession:
             self._authenticate(self._authentication, frame)
         elif self.is_holding:
             self._held_requests.append(bytes(frame))
-        elif not forward_request(
-            self._lanes,
-            frame,
-            self._to_physical,
-            self._in_flight.queue,
-            self.to_broker,
-            self._admits_request,
-        ):
+        elif not self.forward_request(frame):
             self._request(frame)
 
     def receive_from_broker(self, frame: bytes | memoryview) -> None:
@@ -190,9 +183,7 @@ class ClientSession:
         if self._held_responses:
             self._held_responses.append(bytes(frame))
             return
-        if not forward_response(
-            self._in_flight.queue, frame, self._to_virtual, self.to_client, self._admits_response
-        ):
+        if not self.forward_response(frame):
             self._response(frame)
         if self._held_requests and not self.lookup:
             self._release_requests()

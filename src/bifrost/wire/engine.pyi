@@ -242,6 +242,43 @@ def forward_response(
 ) -> bool:
     """Send on the response to the first of `queue`, and the bytes that stand behind it there, likewise."""
 
+class Forwarding:
+    """The part of a session that the engine carries out: it sends frames on of which nothing is to be decided.
+
+    The session fills in its own objects; it decides about every frame for which the answer here is False.
+    """
+
+    _lanes: dict[int, Lane]
+    """By API key << 16 | API version."""
+    _queue: deque[Any]
+    """What the broker will answer, each an Awaited, and own answers behind it."""
+    _authentication: Any
+    """Whatever frames go to first; None: nobody has to authenticate now."""
+    _admits_request: Callable[[Any, tuple[int, ...]], bool]
+    _admits_response: Callable[[tuple[int, ...]], bool]
+    lookup: frozenset[bytes]
+    _held_requests: deque[bytes]
+    _held_responses: deque[bytes]
+    _to_physical: Names
+    _to_virtual: Names
+    to_client: list[bytes | memoryview]
+    to_broker: list[bytes | memoryview]
+    _max_in_flight: int
+    """Requests that may await their answers; from then on the session holds what comes."""
+
+    def forward_request(self, frame: bytes | memoryview) -> bool:
+        """Rewrite a request into `to_broker`, and note what is awaited.
+
+        Returns:
+            False, and nothing has changed, when the session has to look at it.
+
+        Raises:
+            MalformedFrame: it does not parse.
+        """
+
+    def forward_response(self, frame: bytes | memoryview) -> bool:
+        """Rewrite the response to what is first awaited into `to_client`, with the own answers that waited for it."""
+
 def prune(program: Program, frame: bytes | memoryview, start: int, prefix: bytes) -> bytes:
     """Return a frame without the elements of its top-level arrays that are somebody else's.
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The one compiled module: it walks Kafka frames and rewrites, decodes, encodes, peeks into and splits them.
+"""The engine: it walks Kafka frames and rewrites, decodes, encodes, peeks into and splits them.
 
 It knows no API. What to do at which byte is data that `bifrost.wire.programs` compiles from the schema, per
 message and version. Every length is checked against what is left of the frame before it is used, an array's

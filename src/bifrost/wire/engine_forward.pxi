@@ -222,3 +222,45 @@ cdef int pass_response(object queue, object frame, Reader* r, Names names, list 
     while queue and PyBytes_CheckExact(queue[0]):
         out.append(queue.popleft())
     return 1
+
+
+cdef class Forwarding:
+    """What the engine sees of a session, to send frames on without it.
+
+    A session puts its own objects here; those that it has not yet, while nobody is authenticated, are None.
+    """
+
+    cdef bint is_clear(self) except -1:
+        """Whether nothing comes first: nobody authenticates, nothing is held or looked up, not too much is awaited."""
+        return (self._authentication is None and not self._held_requests and not self.lookup
+                and len(self._queue) < self._max_in_flight)
+
+    def forward_request(self, frame):
+        """Rewrite a request into `to_broker` and note what is awaited; False: the session has to look at it."""
+        return self.pass_on(frame)
+
+    def forward_response(self, frame):
+        """Rewrite the response to what is first awaited into `to_client`, with what waited for it; False as above."""
+        return self.pass_back(frame)
+
+    cdef bint pass_on(self, frame) except -1:
+        cdef Reader r
+        if not self.is_clear():
+            return False
+        open_frame(frame, 0, &r)
+        try:
+            return pass_request(self._lanes, frame, &r, <Names?>self._to_physical, self._queue, self.to_broker,
+                                self._admits_request) != 0
+        finally:
+            close_frame(&r)
+
+    cdef bint pass_back(self, frame) except -1:
+        cdef Reader r
+        if self._held_responses:
+            return False
+        open_frame(frame, 0, &r)
+        try:
+            return pass_response(self._queue, frame, &r, <Names?>self._to_virtual, self.to_client,
+                                 self._admits_response) != 0
+        finally:
+            close_frame(&r)

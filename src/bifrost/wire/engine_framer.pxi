@@ -12,12 +12,9 @@ frame, so nobody but the transport sees it before it is full.
 cdef uint8_t* spare_chunks[SPARES]
 cdef int spare_count = 0
 
-@cython.final
-@cython.no_gc
 @cython.freelist(16)
 cdef class Chunk:
     """CHUNK bytes that go back to the spares when nobody looks at them any more."""
-    cdef uint8_t* data
 
     def __cinit__(self):
         global spare_count
@@ -59,8 +56,6 @@ def spare_bytes():
     """Bytes kept for frames to come."""
     return spare_count * CHUNK + spare_block_bytes
 
-@cython.final
-@cython.no_gc
 @cython.freelist(16)
 cdef class Block:
     """Uninitialised memory for one large frame, if possible that of an earlier one.
@@ -69,8 +64,6 @@ cdef class Block:
     It is had from mmap: malloc would keep more for itself the larger the pieces are that it sees freed (mallopt(3),
     M_MMAP_THRESHOLD), here 16 MiB beside what we keep.
     """
-    cdef uint8_t* data
-    cdef Py_ssize_t size, capacity
 
     def __cinit__(self, Py_ssize_t size):
         cdef int i
@@ -106,14 +99,6 @@ cdef PyObject* idle = NULL    # the framer that last took a chunk and received n
 
 cdef class Framer:
     """Splits the stream of one direction of one connection; has the shape of asyncio's BufferedProtocol."""
-    cdef public Py_ssize_t max_frame_bytes
-    cdef readonly object failed
-    cdef readonly bytes first_bytes
-    cdef Chunk chunk
-    cdef Py_ssize_t lo, hi
-    cdef Block frame
-    cdef Py_ssize_t at
-    cdef int64_t passed
 
     def __cinit__(self, Py_ssize_t max_frame_bytes):
         self.max_frame_bytes = max_frame_bytes
@@ -136,9 +121,16 @@ cdef class Framer:
 
     def get_buffer(self, sizehint=-1):
         """Return writable memory to receive into, never empty."""
+        cdef Py_ssize_t room
+        cdef uint8_t* place = self.place(&room)
+        return window(self.chunk if self.frame is None else self.frame, place, room, False)
+
+    cdef uint8_t* place(self, Py_ssize_t* room) except NULL:
+        """Return where to receive to, and how much there is room for; it holds until the next call."""
         cdef Chunk fuller
         if self.frame is not None:
-            return window(self.frame, self.frame.data + self.at, self.room(), False)
+            room[0] = self.room()
+            return self.frame.data + self.at
         if self.chunk is None:
             self.take_chunk()
         elif self.hi > CHUNK - CHUNK // 4:
@@ -147,10 +139,14 @@ cdef class Framer:
             memcpy(self.chunk.data, fuller.data + self.lo, self.hi - self.lo)
             self.hi -= self.lo
             self.lo = 0
-        return window(self.chunk, self.chunk.data + self.hi, self.room(), False)
+        room[0] = self.room()
+        return self.chunk.data + self.hi
 
     def buffer_updated(self, Py_ssize_t size):
         """Take note that `size` bytes were received; return the frames that are whole now."""
+        return self.take(size)
+
+    cdef list take(self, Py_ssize_t size):
         global idle
         cdef list frames
         cdef Py_ssize_t end

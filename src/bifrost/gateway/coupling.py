@@ -1,0 +1,42 @@
+"""How the two sides of a client's connection come to work together without Python: by a leg in either direction."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from bifrost.gateway.leg import Leg
+from bifrost.wire.engine import Forwarding, Framer
+from bifrost.wire.errors import FrameTooLarge
+
+if TYPE_CHECKING:
+    from bifrost.gateway.broker_connection import BrokerConnection
+    from bifrost.gateway.client_connection import ClientConnection
+
+
+def couple(
+    client: "ClientConnection",
+    transport: asyncio.Transport | None,
+    framer: Framer,
+    broker: "BrokerConnection | None",
+    session: Forwarding,
+) -> None:
+    """Let each side's frames go to the other as the session's forwarding has them, if both sides are there.
+
+    Args:
+        client: decides about all other frames.
+        transport: the client's.
+        framer: splits what the client sends.
+        broker: the broker's side, logged in; it gives its transport another protocol when it logs in again.
+        session: the client's.
+    """
+    if transport is None or broker is None or broker.transport is None:
+        return
+    transport.set_protocol(Leg(framer, session, client, client, broker.transport))
+    broker.transport.set_protocol(Leg(broker.framer, session, client, broker, transport))
+
+
+def frames_of(framer: Framer, nbytes: int) -> list[bytes | memoryview]:
+    """Return the frames that are whole with what was received; why no more will be stands in `framer.failed`."""
+    try:
+        return framer.buffer_updated(nbytes)
+    except FrameTooLarge:
+        return []

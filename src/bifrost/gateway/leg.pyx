@@ -1,0 +1,169 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""One direction of a client's connection: from the framer of one side to the socket of the other, in compiled code.
+
+The event loop calls a leg with what it has received. The frames of which the session has nothing to decide are
+rewritten and written at once, several in one system call; the first that is unusual, and all behind it, go to the
+connection's Python code.
+
+    event loop ──▶ Leg.buffer_updated ──▶ Framer ──▶ Forwarding ──▶ sendmsg
+                                             │ unusual, or an error
+                                             └──────────▶ ClientConnection
+
+What a socket does not take at once is the transport's to write, and nothing is written past what it still has.
+Under TLS all is the transport's.
+"""
+
+import asyncio
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
+from libc.errno cimport EINTR, errno
+
+from bifrost.wire.engine cimport Forwarding, Framer
+
+cdef extern from "Python.h":
+    bint PyMemoryView_Check(object view)
+    Py_buffer* PyMemoryView_GET_BUFFER(object view)
+
+cdef extern from "sys/uio.h" nogil:
+    cdef struct iovec:
+        void* iov_base
+        size_t iov_len
+
+cdef extern from *:
+    """
+    #include <string.h>
+    #include <sys/socket.h>
+    #ifndef MSG_NOSIGNAL
+    #define MSG_NOSIGNAL 0
+    #endif
+    static Py_ssize_t send_vectors(int fd, struct iovec* vectors, int count) {
+        struct msghdr message;
+        memset(&message, 0, sizeof(message));
+        message.msg_iov = vectors;
+        message.msg_iovlen = count;
+        return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    """
+    Py_ssize_t send_vectors(int fd, iovec* vectors, int count) nogil
+
+cdef enum:
+    VECTORS = 64    # segments in one system call
+
+
+cdef class CompiledLeg:
+    cdef Framer framer
+    cdef Forwarding session
+    cdef object owner, protocol, to, size_of_queue, is_closing
+    cdef bint is_request
+    cdef int fd
+
+    def __init__(self, Framer framer not None, Forwarding session not None, owner, protocol, to):
+        self.framer, self.session, self.owner, self.protocol, self.to = framer, session, owner, protocol, to
+        self.is_request = protocol is owner
+        self.size_of_queue, self.is_closing = to.get_write_buffer_size, to.is_closing
+        # Never written to but while the transport says that it is open: afterwards it is somebody else's.
+        self.fd = -1 if to.get_extra_info("sslcontext") is not None else to.get_extra_info("socket").fileno()
+
+    def connection_lost(self, exc):
+        self.protocol.connection_lost(exc)
+        self.owner = self.protocol = self.to = self.size_of_queue = self.is_closing = None
+
+    def pause_writing(self):
+        self.protocol.pause_writing()
+
+    def resume_writing(self):
+        self.protocol.resume_writing()
+
+    def eof_received(self):
+        return self.protocol.eof_received()
+
+    @property
+    def get_buffer(self):
+        return self.framer.get_buffer  # The framer's own: an event loop that keeps it asks nobody else.
+
+    def buffer_updated(self, Py_ssize_t size):
+        cdef Forwarding session = self.session
+        cdef list frames = [], out = session.to_broker if self.is_request else session.to_client
+        cdef Py_ssize_t i = 0
+        try:
+            frames = self.framer.take(size)
+            while i < len(frames) and self.passes(frames[i]):
+                i += 1
+        except Exception:
+            pass  # Nothing has come of the frame; it fails again where errors are explained.
+        if i < len(frames) or self.framer.failed is not None:
+            self.decide(frames[i:])
+        elif i:
+            if out:
+                self.write(out)
+                out.clear()
+            if not session.is_clear() or not self.owner.is_reading:
+                self.owner.flush()
+
+    cdef bint passes(self, frame) except -1:
+        if self.is_request:
+            return self.session.pass_on(frame)
+        # A request that is held may go on when an answer has come.
+        return not self.session._held_requests and self.session.pass_back(frame)
+
+    cdef int decide(self, list frames) except -1:
+        if self.is_request:
+            self.owner.client_frames(frames)
+        else:
+            self.owner.broker_frames(frames, self.framer)
+        return 0
+
+    cdef int write(self, list segments) except -1:
+        """Write as much as the socket takes; the transport has the rest."""
+        cdef Py_ssize_t done = 0
+        if self.is_closing():
+            return 0
+        if self.fd >= 0 and not self.size_of_queue():
+            done = self.write_now(segments)
+        if done < len(segments):
+            self.to.writelines(segments[done:] if done else segments)
+        return 0
+
+    cdef Py_ssize_t write_now(self, list segments) except -1:
+        """Return how many segments are written; the next one becomes what is left of it. Errors are the transport's."""
+        cdef iovec vectors[VECTORS]
+        cdef Py_ssize_t done = 0, size, total, sent
+        cdef int count, i
+        while done < len(segments):
+            count = total = 0
+            while count < VECTORS and done + count < len(segments):
+                segment = segments[done + count]
+                if PyBytes_CheckExact(segment):
+                    vectors[count].iov_base = PyBytes_AS_STRING(segment)
+                    size = PyBytes_GET_SIZE(segment)
+                elif PyMemoryView_Check(segment):
+                    vectors[count].iov_base = PyMemoryView_GET_BUFFER(segment).buf
+                    size = PyMemoryView_GET_BUFFER(segment).len
+                else:
+                    raise TypeError(f"segments are bytes or memoryviews, not {type(segment).__name__}")
+                vectors[count].iov_len = size
+                total += size
+                count += 1
+            sent = send_vectors(self.fd, vectors, count)
+            if sent < 0:
+                if errno == EINTR:
+                    continue
+                return done
+            if sent == total:
+                done += count
+                continue
+            for i in range(count):
+                if sent < <Py_ssize_t>vectors[i].iov_len:
+                    break
+                sent -= vectors[i].iov_len
+                done += 1
+            if sent:
+                segments[done] = memoryview(segments[done])[sent:]
+            return done
+        return done
+
+
+class Leg(CompiledLeg, asyncio.BufferedProtocol):
+    """From one side of a connection to the other."""
+
+    __slots__ = ()

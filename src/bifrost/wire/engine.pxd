@@ -1,0 +1,46 @@
+"""What other compiled modules may take from the engine: the framer, and the part of a session that it carries out."""
+
+cimport cython
+from libc.stdint cimport int64_t, uint8_t
+
+
+@cython.final
+@cython.no_gc
+cdef class Chunk:
+    cdef uint8_t* data
+
+
+@cython.final
+@cython.no_gc
+cdef class Block:
+    cdef uint8_t* data
+    cdef Py_ssize_t size, capacity
+
+
+cdef class Framer:
+    cdef public Py_ssize_t max_frame_bytes
+    cdef readonly object failed
+    cdef readonly bytes first_bytes
+    cdef Chunk chunk
+    cdef Py_ssize_t lo, hi
+    cdef Block frame
+    cdef Py_ssize_t at
+    cdef int64_t passed
+    cdef uint8_t* place(self, Py_ssize_t* room) except NULL
+    cdef list take(self, Py_ssize_t size)
+    cdef int take_chunk(self) except -1
+    cdef Py_ssize_t room(self)
+    cdef list take_frame(self, Py_ssize_t size)
+    cdef list split(self)
+
+
+cdef class Forwarding:
+    cdef public dict _lanes
+    cdef public object _queue, _authentication, _admits_request, _admits_response
+    cdef public object lookup, _held_requests, _held_responses
+    cdef public object _to_physical, _to_virtual
+    cdef public list to_client, to_broker
+    cdef public Py_ssize_t _max_in_flight
+    cdef bint is_clear(self) except -1
+    cdef bint pass_on(self, frame) except -1
+    cdef bint pass_back(self, frame) except -1

@@ -1,0 +1,167 @@
+"""What a leg takes on itself and what it gives to the connection; how it writes to sockets is in tests/property."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bifrost.gateway.leg import Leg
+from bifrost.session.client_session import ClientSession
+from bifrost.wire.engine import Framer
+from support import messages
+from support.fake_transport import FakeTransport, framed, receive
+from support.playbook import request_frame, response_frame
+from support.stage import Stage
+
+HEARTBEAT = messages.build("HeartbeatRequest", {"group_id": "g", "generation_id": 1, "member_id": "m"})
+PHYSICAL = messages.build(
+    "HeartbeatRequest", {"group_id": "__vt_acme_g", "generation_id": 1, "member_id": "m"}
+)
+ANSWER = messages.build("HeartbeatResponse", {})
+
+
+class Owner(asyncio.BufferedProtocol):
+    """A connection that remembers what it was given to decide."""
+
+    def __init__(self) -> None:
+        self.is_reading = True
+        self.requests: list[bytes] = []
+        self.responses: list[bytes] = []
+        self.flushes = 0
+        self.told: list[object] = []
+
+    def client_frames(self, frames: list[bytes | memoryview]) -> None:
+        self.requests += map(bytes, frames)
+
+    def broker_frames(self, frames: list[bytes | memoryview], framer: Framer) -> None:
+        self.responses += map(bytes, frames)
+
+    def flush(self) -> None:
+        self.flushes += 1
+
+    def pause_writing(self) -> None:
+        self.told.append("pause")
+
+    def resume_writing(self) -> None:
+        self.told.append("resume")
+
+    def eof_received(self) -> bool:
+        self.told.append("eof")
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.told.append(exc)
+
+
+class Pair:
+    """Both legs of a connection whose session has served one heartbeat, so that it knows the way of the next."""
+
+    def __init__(self) -> None:
+        self.session: ClientSession = Stage().play("acme").session
+        self.owner, self.client, self.broker = Owner(), FakeTransport(), FakeTransport()
+        self.session.receive_from_client(request_frame(HEARTBEAT, 4, 1))
+        self.session.receive_from_broker(response_frame(ANSWER, 4, 1))
+        self.session.to_broker.clear()
+        self.session.to_client.clear()
+        self.from_client, self.from_broker = Framer(1000), Framer(1000)
+        self.there = Leg(
+            self.from_client, self.session, self.owner, self.owner, self.as_transport(self.broker)
+        )
+        other: Any = FakeBrokerSide()
+        self.back = Leg(self.from_broker, self.session, self.owner, other, self.as_transport(self.client))
+
+    def as_transport(self, fake: FakeTransport) -> Any:
+        return fake
+
+
+class FakeBrokerSide(asyncio.BufferedProtocol):
+    """What is not the owner."""
+
+
+def test_frames_of_every_day_go_through_without_the_connection() -> None:
+    pair = Pair()
+
+    receive(pair.there, framed(*[request_frame(HEARTBEAT, 4, number) for number in (2, 3, 4)]))
+    receive(pair.back, framed(*[response_frame(ANSWER, 4, number) for number in (2, 3, 4)]))
+
+    assert pair.broker.take_frames() == [request_frame(PHYSICAL, 4, number) for number in (2, 3, 4)]
+    assert pair.client.take_frames() == [response_frame(ANSWER, 4, number) for number in (2, 3, 4)]
+    assert (pair.owner.requests, pair.owner.responses, pair.owner.flushes) == ([], [], 0)
+    assert pair.session.in_flight == 0
+
+
+def test_the_first_unusual_frame_and_all_behind_it_are_the_connections() -> None:
+    pair = Pair()
+    metadata = request_frame(messages.build("MetadataRequest", {"topics": None}), 9, 3)
+    frames = [request_frame(HEARTBEAT, 4, 2), metadata, request_frame(HEARTBEAT, 4, 4)]
+
+    receive(pair.there, framed(*frames))
+
+    assert pair.owner.requests == frames[1:]
+    assert pair.session.to_broker, "written by whoever decides about the next one"
+
+
+def test_an_answer_that_nobody_awaits_is_the_connections() -> None:
+    pair = Pair()
+
+    receive(pair.back, framed(response_frame(ANSWER, 4, 77)))
+
+    assert pair.owner.responses == [response_frame(ANSWER, 4, 77)]
+    assert pair.client.take_frames() == []
+
+
+def test_an_answer_while_requests_are_held_is_the_connections() -> None:
+    pair = Pair()
+    receive(pair.there, framed(request_frame(HEARTBEAT, 4, 2)))
+    pair.session._held_requests.append(request_frame(HEARTBEAT, 4, 3))
+
+    receive(pair.back, framed(response_frame(ANSWER, 4, 2)))
+
+    assert pair.owner.responses == [response_frame(ANSWER, 4, 2)]
+
+
+@pytest.mark.parametrize("spoilt", [framed(bytes(1001)), framed(request_frame(HEARTBEAT, 4, 2)[:-3])])
+def test_what_does_not_parse_is_the_connections_to_explain(spoilt: bytes) -> None:
+    pair = Pair()
+    told: list[object] = []
+    pair.owner.client_frames = told.append  # type: ignore[method-assign,assignment]
+
+    receive(pair.there, spoilt[:500])
+
+    assert len(told) == 1
+    assert pair.broker.take_frames() == []
+
+
+@pytest.mark.parametrize("why", ["paused", "full"])
+def test_the_connection_looks_who_is_to_be_read_when_not_everything_is_open(why: str) -> None:
+    pair = Pair()
+    if why == "paused":
+        pair.owner.is_reading = False
+    else:
+        pair.session._max_in_flight = 1
+
+    receive(pair.there, framed(request_frame(HEARTBEAT, 4, 2)))
+
+    assert pair.broker.take_frames() == [request_frame(PHYSICAL, 4, 2)]
+    assert pair.owner.flushes == 1
+
+
+def test_nothing_is_written_to_a_transport_that_closes() -> None:
+    pair = Pair()
+    pair.broker.close()
+
+    receive(pair.there, framed(request_frame(HEARTBEAT, 4, 2)))
+
+    assert pair.broker.take_frames() == []
+    assert pair.session.to_broker == []
+
+
+def test_all_else_is_the_protocols() -> None:
+    pair, error = Pair(), ConnectionResetError()
+
+    pair.there.pause_writing()
+    pair.there.resume_writing()
+    assert pair.there.eof_received() is False
+    pair.there.connection_lost(error)
+
+    assert pair.owner.told == ["pause", "resume", "eof", error]
