@@ -1,6 +1,6 @@
 """What every tenant's sessions have in common for each API: how its messages are treated, and how many there were."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from bifrost.filters.plan import Plans
 from bifrost.session.loads import Loads
@@ -13,9 +13,20 @@ NO_TENANT = ""
 class Lanes:
     """The lanes of a gateway, made when first needed."""
 
-    def __init__(self, plans: Plans, loads: Loads) -> None:
-        """Begin to count; there are at most as many counters as tenants times served APIs, and one more for each."""
-        self._plans = plans
+    def __init__(
+        self,
+        plans: Plans,
+        loads: Loads,
+        new_traffic: Callable[[str, int | None], Traffic] = lambda tenant, api_key: Traffic(),
+    ) -> None:
+        """Begin to count; there are at most as many counters as tenants times served APIs, and one more for each.
+
+        Args:
+            plans: what happens to each message.
+            loads: who has room for a request.
+            new_traffic: makes the counters of a tenant and an API.
+        """
+        self._plans, self._new_traffic = plans, new_traffic
         self.loads = loads
         self._lanes: dict[tuple[str, int, int], Lane] = {}
         self._traffic: dict[tuple[str, int | None], Traffic] = {}
@@ -33,7 +44,10 @@ class Lanes:
 
     def traffic(self, tenant: str, api_key: int | None) -> Traffic:
         """Return the counters of a tenant and an API; None stands for all that are not served."""
-        return self._traffic.setdefault((tenant, api_key), Traffic())
+        traffic = self._traffic.get((tenant, api_key))
+        if traffic is None:
+            traffic = self._traffic[tenant, api_key] = self._new_traffic(tenant, api_key)
+        return traffic
 
     def __iter__(self) -> Iterator[tuple[str, int | None, Traffic]]:
         """Yield tenant, API key and counters."""

@@ -4,7 +4,8 @@ A connection that finds no room waits, unread, in a queue of its tenant. Wheneve
 turns one after the other, and of each tenant its connections: one request a turn. So within a tenant a connection that
 pipelines does not keep the others waiting, and a tenant at its own limit waits in nobody's way.
 
-Counting is the engine's (`Load`), which calls here only while somebody waits.
+Counting is the engine's (`Load`), which calls here only while somebody waits. Where other processes count in the same
+limits, room that they make is found by looking again.
 """
 
 import sys
@@ -16,6 +17,20 @@ from typing import Protocol
 from bifrost.wire.engine import Load
 
 UNLIMITED = sys.maxsize
+
+NewLoad = Callable[[str | None, Load | None], Load]
+"""Makes what counts the requests of a tenant (None: of all), and of all."""
+
+LOOK_AGAIN_S = 0.002
+"""Time between two looks for room that another process made: short beside a request's time at a broker."""
+
+
+class Again(Protocol):
+    """How to be called later."""
+
+    def __call__(self, delay_s: float, call: Callable[[], None]) -> object:
+        """Call `call` after so many seconds."""
+
 
 TENANT_LIMIT, WHOLE_LIMIT = "max_in_flight_requests", "max_in_flight_requests_total"
 """The settings, as they are called in the configuration and in the metrics."""
@@ -43,20 +58,30 @@ class _Queue:
 class Loads:
     """What awaits an answer, and who waits for room."""
 
-    def __init__(self, schedule: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(
+        self,
+        schedule: Callable[[Callable[[], None]], object],
+        new_load: NewLoad = lambda tenant, whole: Load(whole),
+        again: Again | None = None,
+        hits: Counter[tuple[str, str]] | None = None,
+    ) -> None:
         """Begin with nothing, and without limits.
 
         Args:
             schedule: calls what it is given, a little later and not from within the call.
+            new_load: makes the counters.
+            again: needed where other processes count in the same limits.
+            hits: where to count how often a connection had to wait, by limit and tenant.
         """
-        self._schedule = schedule
-        self._is_scheduled = False
-        self.whole = Load()
+        self._schedule, self._new_load, self._again = schedule, new_load, again
+        self._is_scheduled = self._looks_again = False
+        self._all_waiting: dict[str, _Queue] = {}
+        self.whole = new_load(None, None)
         self._queues: dict[str, _Queue] = {}
         self._most: Mapping[str, int | None] = {}
         self._turns: deque[_Queue] = deque()
         """Those of tenants with room, in the order of their turns."""
-        self.hits: Counter[tuple[str, str]] = Counter()
+        self.hits = Counter[tuple[str, str]]() if hits is None else hits
         """How often a connection had to wait, by limit and tenant."""
 
     def limit(self, most: int, most_of: Mapping[str, int | None]) -> None:
@@ -86,11 +111,13 @@ class Loads:
         queue = self._queue(tenant)
         if waiter in queue.waiting:
             return
-        is_tenants = queue.load.in_flight >= queue.load.most
-        self.hits[TENANT_LIMIT if is_tenants else WHOLE_LIMIT, tenant] += 1
+        self.hits[WHOLE_LIMIT if queue.load.has_room else TENANT_LIMIT, tenant] += 1
         queue.waiting[waiter] = None
         queue.load.waiting = len(queue.waiting)
         self._have_turns(queue)
+        if self._again is not None:
+            self._all_waiting[tenant] = queue
+            self._look_again_later(self._again)
 
     def forget(self, tenant: str, waiter: Waiter) -> None:
         """Let somebody wait no more."""
@@ -101,7 +128,7 @@ class Loads:
     def _queue(self, tenant: str) -> _Queue:
         queue = self._queues.get(tenant)
         if queue is None:
-            queue = self._queues[tenant] = _Queue(Load(self.whole))
+            queue = self._queues[tenant] = _Queue(self._new_load(tenant, self.whole))
             queue.load.most = self._most_of(tenant)
             queue.load.on_room = partial(self._have_turns, queue)
         return queue
@@ -111,7 +138,7 @@ class Loads:
 
     def _have_turns(self, queue: _Queue) -> None:
         """Let those who wait have turns soon: there may be room for them."""
-        if queue.waiting and not queue.is_next and queue.load.in_flight < queue.load.most:
+        if queue.waiting and not queue.is_next and queue.load.has_room:
             queue.is_next = True
             self._turns.append(queue)
         if self._turns and not self._is_scheduled:
@@ -121,10 +148,10 @@ class Loads:
     def _give_turns(self) -> None:
         self._is_scheduled = False
         whole, turns = self.whole, self._turns
-        while turns and whole.in_flight < whole.most:
+        while turns and whole.has_room:
             queue = turns.popleft()
             queue.is_next = False
-            if not queue.waiting or queue.load.in_flight >= queue.load.most:
+            if not queue.waiting or not queue.load.has_room:
                 continue  # The next answer to one of its requests brings it back.
             waiter, _ = queue.waiting.popitem(last=False)
             queue.load.waiting = len(queue.waiting)
@@ -134,3 +161,18 @@ class Loads:
             waiter.take_turn()
         # From now on whoever comes waits behind these, and every answer is heard of.
         whole.waiting = len(turns)
+
+    def _look_again_later(self, again: Again) -> None:
+        if not self._looks_again:
+            self._looks_again = True
+            again(LOOK_AGAIN_S, self._look_again)
+
+    def _look_again(self) -> None:
+        """Look for room that another process may have made, as long as anybody waits for it."""
+        assert self._again is not None
+        self._looks_again = False
+        self._all_waiting = {name: one for name, one in self._all_waiting.items() if one.waiting}
+        for queue in self._all_waiting.values():
+            self._have_turns(queue)
+        if self._all_waiting:
+            self._look_again_later(self._again)

@@ -148,14 +148,34 @@ class Passage:
 DURATION_BOUNDS_S: tuple[float, ...]
 """Upper bounds of the buckets that durations are counted in, in seconds; one more is for those above."""
 
-class Traffic:
-    """What one tenant's clients sent and were sent by one API; sizes are of whole frames, in bytes."""
+TRAFFIC_CELLS: int
+"""Numbers of 8 bytes that a Traffic counts in: requests, bytes_received, bytes_sent, duration_ns, and the durations."""
 
-    requests: int
-    bytes_received: int
-    bytes_sent: int
-    duration_ns: int
-    """Of all requests that a broker answered together, in nanoseconds."""
+class Traffic:
+    """What one tenant's clients sent and were sent by one API; sizes are of whole frames, in bytes.
+
+    Args:
+        memory: where to count, TRAFFIC_CELLS * 8 writable bytes that another process may read; None: its own.
+    Raises:
+        ValueError: the memory is too small.
+    """
+
+    def __init__(self, memory: memoryview | None = None) -> None: ...
+    @property
+    def requests(self) -> int:
+        """How many there were."""
+
+    @property
+    def bytes_received(self) -> int:
+        """Of all requests together."""
+
+    @property
+    def bytes_sent(self) -> int:
+        """Of all responses together."""
+
+    @property
+    def duration_ns(self) -> int:
+        """Of all requests that a broker answered together, in nanoseconds."""
 
     @property
     def durations(self) -> tuple[int, ...]:
@@ -168,16 +188,36 @@ class Traffic:
         """Count an answer of the gateway's own."""
 
 class Load:
-    """How many requests await their answers: those of one tenant, and in `whole` those of all."""
+    """How many requests await their answers: those of one tenant, and in `whole` those of all.
+
+    Args:
+        whole: of all tenants.
+        share: with other processes that count in the same limits: memory of pairs of 8-byte numbers, how many such
+            numbers there are from one process's pair to the next, how many processes there are, and which this is.
+            Two that take the last place at the same moment exceed the limit, by fewer than there are processes.
+    Raises:
+        ValueError: the memory is too small.
+    """
 
     most: int
-    """As many may be."""
-    waiting: int
-    """How many connections wait for room: while there are any, nobody else gets any."""
+    """As many may be, of all processes together."""
     on_room: Callable[[], object] | None
-    """Called after an answer while somebody waits, here or in `whole`; must not raise."""
+    """Called after an answer while somebody waits, here or in `whole`; must not raise. Of room that another process
+    makes nobody is told: look again from time to time."""
 
-    def __init__(self, whole: Load | None = None) -> None: ...
+    def __init__(
+        self, whole: Load | None = None, share: tuple[memoryview, int, int, int] | None = None
+    ) -> None: ...
+    @property
+    def waiting(self) -> int:
+        """How many connections wait for room: while there are any, nobody else gets any."""
+
+    @waiting.setter
+    def waiting(self, count: int) -> None: ...
+    @property
+    def has_room(self) -> bool:
+        """Whether a further request is within the limit here; whoever waits in this process does not count."""
+
     @property
     def in_flight(self) -> int:
         """How many there are."""
