@@ -4,7 +4,9 @@ Right and wrong passwords wait alike: silence tells nothing, and nobody is locke
 /64, which is the least that one machine is given.
 """
 
+import hashlib
 import ipaddress
+from typing import Protocol
 
 from bifrost.tenancy.bounded_map import BoundedMap
 
@@ -20,17 +22,57 @@ MAX_ADDRESSES = 10_000
 _IPV6_NETWORK_BITS = 64
 
 
+class Failures(Protocol):
+    """How many failures there were, and when the last was, by address."""
+
+    def get(self, key: str) -> tuple[int, int] | None:
+        """Return the number and the time of the last, in milliseconds of a monotonic clock; None: there are none."""
+
+    def put(self, key: str, value: tuple[int, int]) -> object:
+        """Remember them."""
+
+
+class SharedFailures:
+    """The same in memory of several processes, each of which writes a part of its own and reads all of them.
+
+    An address has one place among many, by a secret key; two that meet there forget each other.
+    """
+
+    def __init__(self, parts: "list[memoryview[int]]", own: int, key: bytes) -> None:
+        """Use parts of one size, of signed numbers of 8 bytes: (mark, failures, time of the last) in each place."""
+        self._parts, self._own, self._key = parts, own, key
+        self._places = len(parts[own]) // 3
+
+    def get(self, key: str) -> tuple[int, int] | None:
+        """Return what whoever noted the last failure knew: he had counted those that others noted."""
+        at, mark = self._place(key)
+        found = [(part[at + 1], part[at + 2]) for part in self._parts if part[at] == mark]
+        return max(found, key=lambda one: (one[1], one[0]), default=None)
+
+    def put(self, key: str, value: tuple[int, int]) -> None:
+        """Remember them."""
+        at, mark = self._place(key)
+        part = self._parts[self._own]
+        part[at], part[at + 1], part[at + 2] = mark, *value
+
+    def _place(self, key: str) -> tuple[int, int]:
+        digest = hashlib.blake2b(key.encode(), key=self._key, digest_size=16).digest()
+        mark = int.from_bytes(digest[8:], "big", signed=True) or 1
+        return int.from_bytes(digest[:8], "big") % self._places * 3, mark
+
+
 class FailedAuthentications:
     """The failures of all addresses."""
 
-    def __init__(self, max_delay_ms: int) -> None:
+    def __init__(self, max_delay_ms: int, failures: Failures | None = None) -> None:
         """Start without any.
 
         Args:
             max_delay_ms: the longest delay; 0: there is none.
+            failures: where they are remembered; None: only here.
         """
         self.max_delay_ms = max_delay_ms
-        self._failures: BoundedMap[str, tuple[int, int]] = BoundedMap(MAX_ADDRESSES)
+        self._failures: Failures = failures or BoundedMap[str, tuple[int, int]](MAX_ADDRESSES)
 
     def note(self, address: str, now_ms: int) -> None:
         """Count a failure."""

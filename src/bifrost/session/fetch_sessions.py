@@ -2,8 +2,12 @@
 
 A broker gives out session IDs, and serves whoever names one with its next epoch. The gateway remembers for which
 namespace an ID was given out, per broker, and lets nobody else use it.
+
+Several processes of one gateway have one memory of that (`SharedClaims`): an ID that one of them saw given to somebody
+else is nobody else's in all of them, at once.
 """
 
+import hashlib
 from weakref import WeakValueDictionary
 
 from bifrost.session.fetch_ownership import FetchOwnership
@@ -14,12 +18,81 @@ MAX_FETCH_SESSIONS = 65_536
 session that is forgotten here costs its client one full fetch."""
 
 
-class FetchSessions:
-    """A bounded table from (broker, session ID) to the namespace that owns the session."""
+class SharedClaims:
+    """Who owns which session, in memory that several processes write: a mark of 8 bytes in the session's place.
 
-    def __init__(self, limit: int = MAX_FETCH_SESSIONS) -> None:
+    A place is one of many, so two sessions may meet in it: the older one is forgotten then, at the price of a full
+    fetch. A mark is written whole, and says whose session it is to nobody who lacks the key.
+    """
+
+    def __init__(self, marks: "memoryview[int]", key: bytes) -> None:
+        """Use `marks`, unsigned numbers of 8 bytes; `key` is the same in all processes, and secret."""
+        self._marks, self._key = marks, key
+
+    def of_cluster(self, name: str) -> "Claims":
+        """Return the part that is about one physical cluster."""
+        return Claims(self._marks, hashlib.blake2b(name.encode(), key=self._key, digest_size=32).digest())
+
+
+class Claims:
+    """Those of one physical cluster."""
+
+    def __init__(self, marks: "memoryview[int]", key: bytes) -> None:
+        self._marks, self._key = marks, key
+        self._known: BoundedMap[tuple[int, int], tuple[str, int, int]] = BoundedMap(MAX_FETCH_SESSIONS)
+
+    def claim(self, node_id: int, session_id: int, namespace: str) -> None:
+        """Note that a session is this namespace's now."""
+        place, mark = self._mark(node_id, session_id, namespace)
+        if self._marks[place] != mark:
+            self._marks[place] = mark
+
+    def is_owned(self, node_id: int, session_id: int, namespace: str) -> bool:
+        """Whether the session is this namespace's."""
+        place, mark = self._mark(node_id, session_id, namespace)
+        return self._marks[place] == mark
+
+    def _mark(self, node_id: int, session_id: int, namespace: str) -> tuple[int, int]:
+        known = self._known.get((node_id, session_id))
+        if known is not None and known[0] == namespace:
+            return known[1], known[2]
+        session = node_id.to_bytes(4, "big", signed=True) + session_id.to_bytes(4, "big", signed=True)
+        where = hashlib.blake2b(session, key=self._key, digest_size=8).digest()
+        whose = hashlib.blake2b(session + namespace.encode(), key=self._key, digest_size=8).digest()
+        place = int.from_bytes(where, "big") % len(self._marks)
+        mark = int.from_bytes(whose, "big") or 1  # 0 is a place that is free.
+        self._known.put((node_id, session_id), (namespace, place, mark))
+        return place, mark
+
+
+class OwnClaims:
+    """Who owns which session, in the memory of this process alone."""
+
+    def __init__(self, limit: int) -> None:
         """Start empty; beyond `limit` the session learnt first is forgotten."""
         self._owners: BoundedMap[tuple[int, int], str] = BoundedMap(limit)
+
+    def claim(self, node_id: int, session_id: int, namespace: str) -> None:
+        """Note that a session is this namespace's now."""
+        key = (node_id, session_id)
+        if self._owners.get(key) != namespace:
+            self._owners.put(key, namespace)
+
+    def is_owned(self, node_id: int, session_id: int, namespace: str) -> bool:
+        """Whether the session is this namespace's."""
+        return self._owners.get((node_id, session_id)) == namespace
+
+    def __len__(self) -> int:
+        return len(self._owners)
+
+
+class FetchSessions:
+    """Who owns which session at the brokers of one physical cluster."""
+
+    def __init__(self, claims: "OwnClaims | Claims | None" = None) -> None:
+        """Keep what is known in `claims`; None: in a table of its own."""
+        self.claims = OwnClaims(MAX_FETCH_SESSIONS) if claims is None else claims
+        self.claim, self.is_owned = self.claims.claim, self.claims.is_owned
         self._ownerships: WeakValueDictionary[tuple[int, str], FetchOwnership] = WeakValueDictionary()
 
     def of(self, node_id: int, namespace: str) -> FetchOwnership:
@@ -28,16 +101,3 @@ class FetchSessions:
         if ownership is None:
             ownership = self._ownerships[node_id, namespace] = FetchOwnership(self, node_id, namespace)
         return ownership
-
-    def claim(self, node_id: int, session_id: int, namespace: str) -> None:
-        """Remember that broker `node_id` gave `session_id` to `namespace`, now."""
-        key = (node_id, session_id)
-        if self._owners.get(key) != namespace:
-            self._owners.put(key, namespace)
-
-    def is_owned(self, node_id: int, session_id: int, namespace: str) -> bool:
-        """Whether the session was given to `namespace`."""
-        return self._owners.get((node_id, session_id)) == namespace
-
-    def __len__(self) -> int:
-        return len(self._owners)

@@ -5,6 +5,7 @@ from bifrost.session.failed_authentications import (
     FORGOTTEN_AFTER_MS,
     MAX_ADDRESSES,
     FailedAuthentications,
+    SharedFailures,
 )
 
 HERE = "192.0.2.1"
@@ -95,3 +96,42 @@ def test_who_failed_last_is_forgotten_last() -> None:
 )
 def test_an_address_of_ipv6_stands_for_its_network(one: str, other: str, is_same: bool) -> None:
     assert bool(failed(1, address=one).delay_ms(other, 1)) is is_same
+
+
+def processes(count: int) -> list[FailedAuthentications]:
+    """Several that remember together."""
+    parts = [memoryview(bytearray(8 * 3 * 64)).cast("q") for _ in range(count)]
+    return [FailedAuthentications(1000, SharedFailures(parts, own, b"key")) for own in range(count)]
+
+
+def test_processes_remember_together() -> None:
+    one, other = processes(2)
+
+    one.note(HERE, 0)
+    assert (one.delay_ms(HERE, 1), other.delay_ms(HERE, 1)) == (100, 100)
+    other.note(HERE, 5)
+    one.note(HERE, 6)
+
+    assert (one.delay_ms(HERE, 7), other.delay_ms(HERE, 7)) == (400, 400)
+    assert other.delay_ms("192.0.2.2", 7) == 0
+
+
+def test_processes_forget_together() -> None:
+    one, other = processes(2)
+    one.note(HERE, 0)
+    other.note(HERE, 10)
+
+    assert one.delay_ms(HERE, 10 + FORGOTTEN_AFTER_MS) == 0
+    one.note(HERE, 10 + FORGOTTEN_AFTER_MS)
+    assert other.delay_ms(HERE, 11 + FORGOTTEN_AFTER_MS) == 100
+
+
+def test_two_addresses_that_meet_in_one_place_are_not_taken_for_each_other() -> None:
+    [only] = processes(1)
+    for number in range(200):
+        only.note(f"192.0.2.{number}", 0)
+
+    delays = [only.delay_ms(f"192.0.2.{number}", 1) for number in range(200)]
+
+    assert set(delays) == {0, 100}, "forgotten, or remembered as it was"
+    assert delays.count(100) > 30

@@ -29,7 +29,7 @@ def test_what_is_claimed_is_owned_and_no_session_is_not_claimed() -> None:
     one.claim(0)
 
     assert one.owns(8)
-    assert len(one._sessions) == 3
+    assert len(one._sessions.claims) == 3
 
 
 @pytest.mark.parametrize(

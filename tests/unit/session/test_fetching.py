@@ -103,7 +103,7 @@ def test_an_answer_without_a_session_claims_none(stage: Stage) -> None:
     book >> broker_answers(fetched("__vt_acme_orders")) << to_client(fetched("orders"))
 
     assert book
-    assert len(stage.fetch_sessions) == 0
+    assert len(stage.fetch_sessions.claims) == 0
 
 
 def test_that_a_session_is_not_found_waits_for_the_answers_before_it(stage: Stage) -> None:
