@@ -20,6 +20,7 @@ from bifrost.filters.api_versions import OfferedVersions, offered_versions
 from bifrost.gateway.broker_client import BrokerClient
 from bifrost.gateway.broker_security import BrokerSecurity
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.whole import Whole
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.api_keys import ApiKey
@@ -56,7 +57,12 @@ class Cluster:
     """The brokers of one physical cluster."""
 
     def __init__(
-        self, upstream: Upstream, tenants: Sequence[Tenant], limits: Limits, now_ms: Callable[[], int]
+        self,
+        upstream: Upstream,
+        tenants: Sequence[Tenant],
+        limits: Limits,
+        now_ms: Callable[[], int],
+        whole: Whole | None = None,
     ) -> None:
         """Know nothing yet; `discover` asks.
 
@@ -65,11 +71,12 @@ class Cluster:
             tenants: those that belong to it.
             limits: of the gateway.
             now_ms: a monotonic clock, in milliseconds.
+            whole: the workers of the gateway; None: there is only this process.
         Raises:
             StartError: the certificates for connections to it cannot be used, or a library is missing.
         """
         self.name = upstream.name
-        self.fetch_sessions = FetchSessions()
+        self.fetch_sessions = FetchSessions() if whole is None else whole.fetch_sessions(upstream.name)
         self.topic_ids = TopicIds()
         self._bootstrap = upstream.bootstrap
         self._timeout_ms = limits.upstream_connect_timeout_ms

@@ -15,6 +15,7 @@ from bifrost.filters.api_versions import common_versions
 from bifrost.gateway.arrival import DIRECT, Arrival
 from bifrost.gateway.cluster import Broker, Cluster
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.whole import Whole
 from bifrost.session.shared_state import Entry, Route
 from bifrost.tenancy.brokers import BrokerAddresses
 
@@ -39,6 +40,12 @@ class Changed:
             await cluster.change(upstream, tenants, limits)
         for cluster in before:
             if cluster not in tuple(self.clusters):
+                await cluster.close()
+
+    async def abandon(self, current: "Clusters") -> None:
+        """Close those that are new: this configuration does not come into force."""
+        for cluster in self.clusters:
+            if cluster not in tuple(current):
                 await cluster.close()
 
 
@@ -102,7 +109,9 @@ class Clusters:
         """Look at all of them anew, side by side; one that does not answer is logged and keeps what is known."""
         await asyncio.gather(*(self._refresh(one) for one in self))
 
-    async def like(self, config: Config, before: Config, now_ms: Callable[[], int]) -> "Changed":
+    async def like(
+        self, config: Config, before: Config, now_ms: Callable[[], int], whole: Whole | None = None
+    ) -> "Changed":
         """Return the clusters of another configuration; nothing has changed yet.
 
         One that is described otherwise than before is asked who it is: if it is the same physical cluster, it goes on,
@@ -119,7 +128,7 @@ class Clusters:
             old = self._clusters.get(upstream.name)
             tenants = config.tenants_of(upstream)
             if old is not None and described[upstream.name] != _described(config, upstream):
-                probe = Cluster(upstream, tenants, limits, now_ms)
+                probe = Cluster(upstream, tenants, limits, now_ms, whole)
                 await self._probe(probe)
                 is_same = old.cluster_id is not None and old.cluster_id == probe.cluster_id
                 clusters.append(old if is_same else probe)
@@ -127,7 +136,7 @@ class Clusters:
                     await probe.close()
                     changes.append((old, upstream, tenants))
             elif old is None:
-                clusters.append(Cluster(upstream, tenants, limits, now_ms))
+                clusters.append(Cluster(upstream, tenants, limits, now_ms, whole))
                 await self._probe(clusters[-1])
             else:
                 clusters.append(old)

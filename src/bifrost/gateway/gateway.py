@@ -3,12 +3,12 @@
 import asyncio
 import contextlib
 import signal
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable
-from http import HTTPStatus
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 import uvloop
@@ -16,10 +16,11 @@ import uvloop
 from bifrost.config.limits import Limits
 from bifrost.config.model import Config
 from bifrost.filters.build import build_plans
-from bifrost.gateway.admin import Admin, Page
+from bifrost.gateway.admin_pages import build_admin
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.cluster import Cluster
 from bifrost.gateway.clusters import Clusters
+from bifrost.gateway.counted import OfProcess
 from bifrost.gateway.doorway import Doorway
 from bifrost.gateway.drain import drain
 from bifrost.gateway.errors import StartError
@@ -27,22 +28,22 @@ from bifrost.gateway.guard import Guard, Secured
 from bifrost.gateway.idle_sweep import close_idle
 from bifrost.gateway.open_tenants import OpenTenants, limit_of
 from bifrost.gateway.pauses import Pauses
-from bifrost.gateway.reloader import Outcome, Reloader
+from bifrost.gateway.reconfiguration import prepare
+from bifrost.gateway.reloader import Reloader
 from bifrost.gateway.sni_listener import listener_of
 from bifrost.gateway.virtual_clusters import virtual_clusters
+from bifrost.gateway.whole import Whole
+from bifrost.gateway.workers.cpus import worker_count
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.failed_authentications import FailedAuthentications
 from bifrost.session.lanes import NO_TENANT, Lanes
 from bifrost.session.loads import Loads
 from bifrost.session.shared_state import SharedState
 
-if TYPE_CHECKING:
-    pass
-
 log = structlog.get_logger()
 
 
-def run(config: Config, path: Path) -> int:
+def run(config: Config, path: Path, worker_command: Sequence[str] = ()) -> int:
     """Run a gateway until it is told to stop by SIGINT or SIGTERM; return the process's exit status.
 
     It then waits for what is in flight, unless it is told again.
@@ -50,11 +51,19 @@ def run(config: Config, path: Path) -> int:
     Args:
         config: what stands at `path`.
         path: where the configuration is read again when it changes, or on SIGHUP.
+        worker_command: what starts one worker of several, see `workers/child.py`.
 
     Raises:
         StartError: it cannot start.
     """
-    return uvloop.run(Gateway(config, path).run())
+    workers = worker_count(config.proxy.workers)
+    if workers == 1:
+        return uvloop.run(Gateway(config, path).run())
+    if sys.platform != "linux":
+        raise StartError(f"proxy.workers is {workers}: more than one worker needs Linux")
+    from bifrost.gateway.workers.supervisor import Supervisor  # for those who have some
+
+    return uvloop.run(Supervisor(config, path, workers, worker_command).run())
 
 
 def now_ms() -> int:
@@ -65,45 +74,49 @@ def now_ms() -> int:
 class Gateway:
     """Everything one process shares between its connections."""
 
-    def __init__(self, config: Config, path: Path | None = None) -> None:
+    def __init__(self, config: Config, path: Path | None = None, whole: Whole | None = None) -> None:
         """Build what the configuration describes; no I/O yet, but for certificates and Kerberos's files.
 
         Args:
             config: what to serve.
             path: where it is read again from, if that is given.
+            whole: the other workers, of which this is one; None: it is alone.
         Raises:
             StartError: what secures connections cannot be used here.
         """
         self.config = config
         self.limits = config.proxy.limits
         self.now_ms = now_ms
-        self.guard = Guard(now_ms)
+        self.whole = whole = whole or Whole()
+        self.guard = Guard(now_ms, whole.key, whole.counter("authentications"))
         self.clusters = Clusters(
-            Cluster(one, config.tenants_of(one), self.limits, now_ms) for one in config.clusters
+            Cluster(one, config.tenants_of(one), self.limits, now_ms, whole) for one in config.clusters
         )
         plans = build_plans()
         secured = self.guard.secure(config)
         self.shared = SharedState(
             plans=plans,
-            lanes=Lanes(plans, Loads(_soon)),
+            lanes=Lanes(
+                plans, Loads(_soon, whole.new_load, whole.again, whole.counter("waits")), whole.new_traffic
+            ),
             sasl=secured.sasl,
             virtual_clusters=virtual_clusters(config, self.clusters, now_ms),
             max_in_flight_requests=self.limits.max_in_flight_requests,
         )
-        self.tenants = OpenTenants(self.shared.lanes.loads)
+        self.tenants = OpenTenants(self.shared.lanes.loads, whole.elsewhere)
         self.tenants.limit(self.limits, config.tenants)
-        self.failed_authentications = FailedAuthentications(_max_delay_ms(self.limits))
+        self.failed_authentications = FailedAuthentications(_max_delay_ms(self.limits), whole.failures)
         self.listeners = [listener_of(one, self) for one in config.proxy.listener_sets]
         self.reloader = None if path is None else Reloader(self, path)
         self._connections: set[ClientConnection] = set()
         self._doorways: set[Doorway] = set()
-        self.limits_hit: Counter[tuple[str, str]] = Counter()
+        self.limits_hit: Counter[tuple[str, str]] = whole.counter("limits_hit")
         """How often a limit was hit that ends connections, by its setting and the tenant."""
-        self._admin = self._build_admin(config)
+        self._admin = build_admin(config, OfProcess(self), self.reloader) if whole.is_alone else None
         self.is_ready = False
         """Whether clients can be served: the listeners are open, and a broker answered when last asked."""
-        self.pauses = Pauses()
-        self.ends: Counter[CloseReason] = Counter()
+        self.pauses = Pauses(whole.counter("pauses"))
+        self.ends: Counter[CloseReason] = whole.counter("ends")
         """How many connections ended, by reason."""
 
     def take_settings(self, config: Config, secured: Secured) -> None:
@@ -116,12 +129,26 @@ class Gateway:
         self.tenants.limit(self.limits, config.tenants)
         self.failed_authentications.max_delay_ms = _max_delay_ms(self.limits)
 
-    async def run(self) -> int:
-        """Serve until told to stop, then drain."""
-        stop, hurry = asyncio.Event(), asyncio.Event()
+    async def reconfigure(self, config: Config) -> None:
+        """Go on with another configuration.
+
+        Raises:
+            BrokerError, StartError: it cannot; nothing has changed.
+        """
+        await (await prepare(self, config)).take_effect()
+
+    async def run(self, stop: asyncio.Event | None = None, hurry: asyncio.Event | None = None) -> int:
+        """Serve until told to stop, then drain.
+
+        Args:
+            stop: set when it is to stop; None: SIGINT and SIGTERM say so.
+            hurry: set when nobody waits any longer; None: a second signal says so.
+        """
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, _tell, stop, hurry)
+        if stop is None or hurry is None:
+            stop, hurry = asyncio.Event(), asyncio.Event()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, tell, stop, hurry)
         background: set[asyncio.Task[Any]] = set()
         if self.reloader is not None:
             loop.add_signal_handler(signal.SIGHUP, self._reload_in, background)
@@ -150,6 +177,7 @@ class Gateway:
             self._doorways.add(connection)
         else:
             self._connections.add(connection)
+        self.whole.note_open(len(self._connections) + len(self._doorways))
         return True
 
     def forget(self, connection: ClientConnection | Doorway) -> None:
@@ -159,6 +187,7 @@ class Gateway:
         else:
             self._connections.discard(connection)
             self.tenants.forget(connection.tenant, connection)
+        self.whole.note_open(len(self._connections) + len(self._doorways))
 
     def connections(self) -> tuple[ClientConnection, ...]:
         """Return the connections that are open."""
@@ -177,38 +206,6 @@ class Gateway:
         if limit is not None:
             self.limits_hit[limit, tenant or NO_TENANT] += 1
 
-    def _build_admin(self, config: Config) -> Admin | None:
-        admin = config.proxy.admin
-        if admin is None:
-            return None
-        from bifrost.gateway.metrics import CONTENT_TYPE, Metrics  # 5 MiB, for those who ask
-
-        metrics, one_at_a_time = Metrics(self), asyncio.Lock()
-
-        async def show_metrics() -> Page:
-            async with one_at_a_time:
-                return Page(HTTPStatus.OK, await asyncio.to_thread(metrics.render), CONTENT_TYPE)
-
-        async def show_health() -> Page:
-            return Page(HTTPStatus.OK, b"ok\n")
-
-        async def show_readiness() -> Page:
-            if self.is_ready:
-                return Page(HTTPStatus.OK, b"ready\n")
-            return Page(
-                HTTPStatus.SERVICE_UNAVAILABLE, b"not ready: no broker answers, or it starts or stops\n"
-            )
-
-        async def reload() -> Page:
-            assert self.reloader is not None
-            outcome, text = await self.reloader.reload()
-            is_refused = outcome is Outcome.REFUSED
-            status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
-            return Page(status, f"{outcome}: {text}\n".encode())
-
-        pages = {"/metrics": show_metrics, "/healthz": show_health, "/readyz": show_readiness}
-        return Admin(admin.bind_host, admin.port, pages, {"/reload": reload} if self.reloader else {})
-
     def _reload_in(self, background: set[asyncio.Task[Any]]) -> None:
         """Reload in a task of its own, as SIGHUP asks."""
         assert self.reloader is not None
@@ -224,13 +221,13 @@ class Gateway:
         if self._admin is not None:
             await self._admin.open()
         for listener in self.listeners:
-            listener.reserve()
+            await listener.reserve()
         self.guard.begin()
         await self.clusters.discover()
         for listener in self.listeners:
             await listener.open()
         self.is_ready = True
-        log.info("ready", brokers=sorted(self.clusters.node_ids), tenants=len(self.shared.virtual_clusters))
+        self.whole.tell_ready(sorted(self.clusters.node_ids), len(self.shared.virtual_clusters))
         while True:
             await asyncio.sleep(self.limits.metadata_refresh_ms / 1000)
             await self.clusters.refresh()
@@ -273,6 +270,6 @@ def _soon(call: Callable[[], None]) -> None:
     asyncio.get_running_loop().call_soon(call)
 
 
-def _tell(stop: asyncio.Event, hurry: asyncio.Event) -> None:
+def tell(stop: asyncio.Event, hurry: asyncio.Event) -> None:
     """Take a signal: the first one means to stop, every further one not to wait for anybody."""
     (hurry if stop.is_set() else stop).set()

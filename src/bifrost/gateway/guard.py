@@ -3,7 +3,6 @@
 What must not change with a configuration stays here: the key that hides who exists, and what is counted.
 """
 
-import os
 import secrets
 from collections import Counter
 from collections.abc import Callable
@@ -26,12 +25,17 @@ class Secured:
 class Guard:
     """Who may come into one gateway."""
 
-    def __init__(self, now_ms: Callable[[], int]) -> None:
-        """Let nobody in yet; `now_ms` is a monotonic clock, in milliseconds."""
-        self._now_ms = now_ms
-        # The same for as long as the process lives, or a reload would tell who does not exist.
-        self._key = os.urandom(32)
-        self._outcomes: Counter[tuple[str, str, str]] = Counter()
+    def __init__(
+        self, now_ms: Callable[[], int], key: bytes, outcomes: Counter[tuple[str, str, str]]
+    ) -> None:
+        """Let nobody in yet.
+
+        Args:
+            now_ms: a monotonic clock, in milliseconds.
+            key: `Whole.key`.
+            outcomes: where authentications are counted.
+        """
+        self._now_ms, self._key, self._outcomes = now_ms, key, outcomes
         self._secured: Secured | None = None
 
     def secure(self, config: Config) -> Secured:

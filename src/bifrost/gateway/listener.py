@@ -1,7 +1,6 @@
 """The ports of one listener set: one to bootstrap from, and one for each broker that exists."""
 
 import asyncio
-import socket
 from typing import TYPE_CHECKING
 
 import structlog
@@ -9,19 +8,16 @@ import structlog
 from bifrost.config.listener_sets import ListenerSet
 from bifrost.config.verifiers import Mechanism
 from bifrost.gateway.arrival import Arrival
-from bifrost.gateway.bound_socket import bind
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.clusters import entry_to
 from bifrost.gateway.entrance import Entrance
+from bifrost.gateway.ports import Port
 from bifrost.tenancy.brokers import BrokerAddresses, BrokerPorts
 
 if TYPE_CHECKING:
     from bifrost.gateway.gateway import Gateway
 
 log = structlog.get_logger()
-
-BACKLOG = 1024
-"""Connections the kernel keeps while we are busy: a whole fleet may reconnect at once."""
 
 
 class Listener:
@@ -39,8 +35,8 @@ class Listener:
         self._name = listener_set.name
         self.addresses: BrokerAddresses = _addresses_of(listener_set)
         """The addresses that clients are told of; another object when those who have the old ones are to go."""
-        self._reserved: socket.socket | None = None
-        self._servers: dict[int | None, asyncio.Server] = {}
+        self._reserved: Port | None = None
+        self._servers: dict[int | None, Port] = {}
         self._without_port: frozenset[int] = frozenset()
 
     @property
@@ -69,14 +65,14 @@ class Listener:
         if _meaning_of(before) != _meaning_of(listener_set):
             self.addresses = _addresses_of(listener_set)
 
-    def reserve(self) -> None:
+    async def reserve(self) -> None:
         """Bind the bootstrap port without listening, so that a port in use is known before anything else.
 
         Raises:
             StartError: the port cannot be bound.
         """
         _, port = _bootstrap_of(self.listener_set)
-        self._reserved = self._bind(port)
+        self._reserved = await self._bind(port)
 
     async def open(self) -> None:
         """Listen for bootstrapping clients, and on the port of every broker.
@@ -100,7 +96,7 @@ class Listener:
         for node_id in sorted(known):
             port = ports.port_of(node_id)
             if port is not None and node_id not in self._servers:
-                await self._serve(node_id, self._bind(port))
+                await self._serve(node_id, await self._bind(port))
         for node_id in [one for one in self._servers if one is not None and one not in known]:
             self._servers.pop(node_id).close()
             log.info("broker_gone", listener=self._name, node_id=node_id)
@@ -115,9 +111,8 @@ class Listener:
             self._reserved.close()
             self._reserved = None
 
-    async def _serve(self, node_id: int | None, bound: socket.socket) -> None:
-        """Listen on a bound socket, for one broker or (None) for whoever bootstraps."""
-        loop = asyncio.get_running_loop()
+    async def _serve(self, node_id: int | None, port: Port) -> None:
+        """Accept clients on a port, for one broker or (None) for whoever bootstraps."""
 
         def enter(arrival: Arrival) -> ClientConnection:
             return self._enter(node_id, arrival)
@@ -125,9 +120,8 @@ class Listener:
         def accept() -> asyncio.BaseProtocol:
             return self._entrance.open(enter)
 
-        self._servers[node_id] = await loop.create_server(accept, sock=bound, backlog=BACKLOG)
-        what = "bootstrap" if node_id is None else f"broker {node_id}"
-        log.info("listening", listener=self._name, address=_address_of(bound), stands_for=what)
+        self._servers[node_id] = port
+        await port.serve(accept, "bootstrap" if node_id is None else f"broker {node_id}")
 
     def _enter(self, node_id: int | None, arrival: Arrival) -> ClientConnection:
         """Let a client in to what its port stands for."""
@@ -137,8 +131,9 @@ class Listener:
         entry = entry_to(brokers, self.addresses, self.mechanisms, arrival)
         return ClientConnection(self._gateway, brokers, entry, arrival)
 
-    def _bind(self, port: int) -> socket.socket:
-        return bind(f"listener {self._name}", _bootstrap_of(self.listener_set)[0], port)
+    async def _bind(self, port: int) -> Port:
+        host, _ = _bootstrap_of(self.listener_set)
+        return await self._gateway.whole.ports.bind(self._name, host, port)
 
     def _warn_of_brokers_without_port(self, ports: BrokerPorts, known: frozenset[int]) -> None:
         without = frozenset(node_id for node_id in known if ports.port_of(node_id) is None)
@@ -176,8 +171,3 @@ def _addresses_of(listener_set: ListenerSet) -> BrokerAddresses:
         end=port_range.broker_port_range.end,
         broker_id_base=port_range.broker_id_base,
     )
-
-
-def _address_of(bound: socket.socket) -> str:
-    host, port, *_ = bound.getsockname()
-    return f"{host}:{port}"

@@ -7,21 +7,18 @@ is not served. Neither is chosen by clients, so the number of series is bounded 
 from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
+from bifrost.gateway.counted import Counted, TrafficCounts, WorkerCounts
 from bifrost.gateway.pauses import SIDES
 from bifrost.gateway.reloader import Outcome, Reloader
 from bifrost.session.close_reason import CloseReason
-from bifrost.wire.engine import DURATION_BOUNDS_S, Traffic, spare_bytes
+from bifrost.wire.engine import DURATION_BOUNDS_S
 from bifrost.wire.schema import request_schema
-
-if TYPE_CHECKING:
-    from bifrost.gateway.gateway import Gateway
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 OTHER = "other"
@@ -31,12 +28,18 @@ _BOUNDS = [*map(str, DURATION_BOUNDS_S), "+Inf"]
 class Metrics(Collector):
     """The metrics of one gateway."""
 
-    def __init__(self, gateway: "Gateway") -> None:
-        """Read from `gateway` whenever asked."""
-        self._gateway = gateway
+    def __init__(self, counted: Counted, processes: Collector | None = None) -> None:
+        """Read from `counted` whenever asked.
+
+        Args:
+            counted: what the gateway has counted.
+            processes: tells of its processes; None: there is only this one.
+        """
+        self._counted = counted
         self._registry = CollectorRegistry()
-        for collector in (PlatformCollector, ProcessCollector, GCCollector):
+        for collector in (PlatformCollector, GCCollector):
             collector(registry=self._registry)
+        self._registry.register(processes or ProcessCollector(registry=None))
         self._registry.register(self)
 
     def render(self) -> bytes:
@@ -49,8 +52,8 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield all metrics."""
-        gateway = self._gateway
-        yield from _traffic_metrics([(tenant, _name(key), one) for tenant, key, one in gateway.shared.lanes])
+        counted = self._counted
+        yield from _traffic_metrics([(tenant, _name(key), one) for tenant, key, one in counted.traffic()])
         yield from self._connection_metrics()
         yield from self._limit_metrics()
         paused = CounterMetricFamily(
@@ -60,10 +63,10 @@ class Metrics(Collector):
             labels=["side"],
         )
         for side in SIDES:
-            paused.add_metric([side], gateway.pauses.seconds(side))
+            paused.add_metric([side], counted.paused_s(side))
         yield paused
-        if gateway.reloader is not None:
-            yield from _reload_metrics(gateway.reloader)
+        if counted.reloader is not None:
+            yield from _reload_metrics(counted.reloader)
         brokers = GaugeMetricFamily(
             "kafka_proxy_brokers", "Brokers of a physical cluster that are known.", labels=["upstream"]
         )
@@ -72,41 +75,42 @@ class Metrics(Collector):
             "1 while a physical cluster answers the gateway's own requests.",
             labels=["upstream"],
         )
-        for cluster in gateway.clusters:
-            brokers.add_metric([cluster.name], len(cluster.node_ids))
-            is_up.add_metric([cluster.name], int(gateway.clusters.is_up(cluster.name)))
+        for name, count, answers in counted.upstreams():
+            brokers.add_metric([name], count)
+            is_up.add_metric([name], int(answers))
         yield from (brokers, is_up)
         yield GaugeMetricFamily(
             "kafka_proxy_ready",
             "1 while clients can be served, as /readyz says.",
-            value=int(gateway.is_ready),
+            value=int(counted.is_ready),
         )
         yield GaugeMetricFamily(
-            "kafka_proxy_spare_memory_bytes", "Memory kept for the next frames.", value=spare_bytes()
+            "kafka_proxy_spare_memory_bytes", "Memory kept for the next frames.", value=counted.spare_bytes()
         )
+        yield from _worker_metrics(tuple(counted.workers()))
 
     def _connection_metrics(self) -> Iterator[Metric]:
-        gateway = self._gateway
+        counted = self._counted
         active = GaugeMetricFamily(
             "kafka_proxy_active_client_connections", "Client connections that are open.", labels=["tenant"]
         )
-        for tenant, count in gateway.count_connections().items():
+        for tenant, count in counted.connections().items():
             active.add_metric([tenant], count)
         yield active
         yield GaugeMetricFamily(
             "kafka_proxy_max_client_connections",
             "Client connections that may be open at once.",
-            value=gateway.limits.max_connections,
+            value=counted.max_connections,
         )
         authenticated = CounterMetricFamily(
             "kafka_proxy_authentications",
             "Authentications by what came of them, those that clients repeat on their connection among them.",
             labels=["tenant", "mechanism", "outcome"],
         )
-        sasl = gateway.shared.sasl
-        outcomes = Counter({("", str(mechanism), "failure"): 0 for mechanism in sasl.mechanisms})
-        outcomes.update(dict(sasl.outcomes))
-        outcomes["", "", "timeout"] = gateway.ends[CloseReason.AUTHENTICATION_TIMEOUT]
+        ends = counted.ends()
+        outcomes = Counter({("", mechanism, "failure"): 0 for mechanism in counted.mechanisms})
+        outcomes.update(counted.authentications())
+        outcomes["", "", "timeout"] = ends.get(CloseReason.AUTHENTICATION_TIMEOUT, 0)
         for labels, count in outcomes.items():
             authenticated.add_metric(labels, count)
         yield authenticated
@@ -116,15 +120,14 @@ class Metrics(Collector):
             labels=["reason"],
         )
         for reason in CloseReason:
-            ended.add_metric([reason.value], gateway.ends[reason])
+            ended.add_metric([reason.value], ends.get(reason, 0))
         yield ended
 
     def _limit_metrics(self) -> Iterator[Metric]:
-        gateway, loads = self._gateway, self._gateway.shared.lanes.loads
         in_flight = GaugeMetricFamily(
             "kafka_proxy_in_flight_requests", "Requests that await a broker's answer.", labels=["tenant"]
         )
-        for tenant, count in loads:
+        for tenant, count in self._counted.in_flight():
             in_flight.add_metric([tenant], count)
         yield in_flight
         hit = CounterMetricFamily(
@@ -133,9 +136,37 @@ class Metrics(Collector):
             "was not known, or for a limit of all.",
             labels=["limit", "tenant"],
         )
-        for (limit, tenant), count in (*gateway.limits_hit.copy().items(), *loads.hits.copy().items()):
+        for (limit, tenant), count in self._counted.limits_hit():
             hit.add_metric([limit, tenant], count)
         yield hit
+
+
+def _worker_metrics(workers: tuple[WorkerCounts, ...]) -> Iterator[Metric]:
+    if not workers:
+        return
+    running = GaugeMetricFamily(
+        "kafka_proxy_worker_up", "1 while a worker process runs and serves.", labels=["worker"]
+    )
+    connections = GaugeMetricFamily(
+        "kafka_proxy_worker_connections", "Client connections that a worker has.", labels=["worker"]
+    )
+    cpu = CounterMetricFamily(
+        "kafka_proxy_worker_cpu_seconds", "CPU time of a worker, and of those before it.", labels=["worker"]
+    )
+    starts = CounterMetricFamily(
+        "kafka_proxy_worker_starts",
+        "How often a worker was started: more than once means ended.",
+        labels=["worker"],
+    )
+    for one in workers:
+        for family, value in (
+            (running, float(one.is_running)),
+            (connections, float(one.connections)),
+            (cpu, one.cpu_s),
+            (starts, float(one.starts)),
+        ):
+            family.add_metric([str(one.number)], value)
+    yield from (running, connections, cpu, starts)
 
 
 def _reload_metrics(reloader: Reloader) -> Iterator[Metric]:
@@ -158,7 +189,7 @@ def _name(api_key: int | None) -> str:
     return OTHER if api_key is None else request_schema(api_key).name.removesuffix("Request")
 
 
-def _traffic_metrics(counted: list[tuple[str, str, Traffic]]) -> Iterator[Metric]:
+def _traffic_metrics(counted: list[tuple[str, str, TrafficCounts]]) -> Iterator[Metric]:
     for name, text, field in (
         ("kafka_proxy_requests", "Requests of clients.", "requests"),
         ("kafka_proxy_bytes_received", "Bytes of requests, received from clients.", "bytes_received"),

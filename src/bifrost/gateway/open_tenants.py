@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
 
 from bifrost.config.limits import Limits
 from bifrost.config.tenant_limits import TenantLimits
@@ -12,12 +14,45 @@ from bifrost.session.loads import Loads
 _NO_LIMITS = TenantLimits()
 
 
+class Elsewhere(Protocol):
+    """The connections that other processes of the same gateway have."""
+
+    def admission(self, tenant: str) -> AbstractContextManager[None]:
+        """Let nobody else admit a connection of this tenant meanwhile."""
+
+    def count(self, tenant: str) -> int:
+        """Return how many the tenant has in the others."""
+
+    def note(self, tenant: str, count: int) -> None:
+        """Tell the others how many it has here."""
+
+
+class Nowhere:
+    """There are no others."""
+
+    def admission(self, tenant: str) -> AbstractContextManager[None]:
+        """Nobody does."""
+        return nullcontext()
+
+    def count(self, tenant: str) -> int:
+        """None."""
+        return 0
+
+    def note(self, tenant: str, count: int) -> None:
+        """Tell nobody."""
+
+
 class OpenTenants:
     """The connections of tenants: those that have authenticated."""
 
-    def __init__(self, loads: Loads) -> None:
-        """Begin with none, and without limits; `loads` counts what is in flight."""
-        self._loads = loads
+    def __init__(self, loads: Loads, elsewhere: Elsewhere | None = None) -> None:
+        """Begin with none, and without limits.
+
+        Args:
+            loads: counts what is in flight.
+            elsewhere: other processes that have connections of the same tenants.
+        """
+        self._loads, self._elsewhere = loads, elsewhere or Nowhere()
         self._limits: Limits = Limits()
         self._limits_of: Mapping[str, TenantLimits] = {}
         self._open: dict[str, set[Hashable]] = {}
@@ -32,15 +67,18 @@ class OpenTenants:
         """Count a connection in, unless the tenant has too many."""
         of_tenant = self._open.setdefault(tenant, set())
         most = self._limits_of.get(tenant, _NO_LIMITS).max_connections
-        if most is not None and len(of_tenant) >= most:
-            return False
-        of_tenant.add(connection)
+        with nullcontext() if most is None else self._elsewhere.admission(tenant):
+            if most is not None and len(of_tenant) + self._elsewhere.count(tenant) >= most:
+                return False
+            of_tenant.add(connection)
+            self._elsewhere.note(tenant, len(of_tenant))
         return True
 
     def forget(self, tenant: str | None, connection: Hashable) -> None:
         """Count a connection out, if it was counted in."""
         if tenant in self._open:
             self._open[tenant].discard(connection)
+            self._elsewhere.note(tenant, len(self._open[tenant]))
 
     def max_request_bytes(self, tenant: str) -> int:
         """Return the size of a tenant's largest request, in bytes."""

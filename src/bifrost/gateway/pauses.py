@@ -1,6 +1,7 @@
 """How long connections were not read, because what they send had nowhere to go."""
 
 import time
+from collections import Counter
 
 CLIENT, BROKER = SIDES = ("client", "broker")
 
@@ -8,9 +9,9 @@ CLIENT, BROKER = SIDES = ("client", "broker")
 class Pauses:
     """The time of all connections together, by the side that was not read."""
 
-    def __init__(self) -> None:
-        """Start at nothing."""
-        self._ended_ns = dict.fromkeys(SIDES, 0)
+    def __init__(self, ended_ns: Counter[str] | None = None) -> None:
+        """Start at nothing, and count nanoseconds in `ended_ns`."""
+        self._ended_ns = Counter[str]() if ended_ns is None else ended_ns
 
     def add(self, side: str, ns: int) -> None:
         """Add a pause that has ended, in nanoseconds."""

@@ -6,6 +6,7 @@ itself, in one turn of the loop. Last those connections end that have no place a
 
 import asyncio
 import contextlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
@@ -25,26 +26,60 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
-async def reconfigure(gateway: "Gateway", config: Config) -> None:
-    """Let a gateway go on with another configuration.
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Another configuration that a gateway can go on with, and has not yet."""
+
+    gateway: "Gateway"
+    config: Config
+    changed: Changed
+    secured: Secured
+    listeners: list[Listener]
+    new: list[Listener]
+    """Those of `listeners` whose ports are bound and not served yet."""
+
+    async def take_effect(self) -> None:
+        """Go on with it."""
+        await _take_effect(self.gateway, self.config, self.changed, self.secured, self.listeners)
+
+    async def abandon(self) -> None:
+        """Go on as before."""
+        for listener in self.new:
+            listener.close()
+        await self.changed.abandon(self.gateway.clusters)
+
+
+async def prepare(gateway: "Gateway", config: Config) -> Prepared:
+    """Do everything beside what runs that may fail.
 
     Raises:
-        BrokerError, StartError: it cannot; nothing has changed.
+        BrokerError, StartError: the gateway cannot go on with this configuration; nothing has changed.
     """
-    if config.proxy.admin != gateway.config.proxy.admin:
-        raise StartError("proxy.admin cannot change while the gateway runs: restart it")
-    changed = await gateway.clusters.like(config, gateway.config, gateway.now_ms)
-    secured = await asyncio.to_thread(gateway.guard.secure, config)
+    check_changes(gateway.config, config)
+    changed = await gateway.clusters.like(config, gateway.config, gateway.now_ms, gateway.whole)
     new: list[Listener] = []
     try:
+        secured = await asyncio.to_thread(gateway.guard.secure, config)
         listeners = _listeners(gateway, config, new)
         for listener in new:
-            listener.reserve()
+            await listener.reserve()
     except BaseException:
         for listener in new:
             listener.close()
+        await changed.abandon(gateway.clusters)
         raise
-    await _take_effect(gateway, config, changed, secured, listeners)
+    return Prepared(gateway, config, changed, secured, listeners, new)
+
+
+def check_changes(before: Config, after: Config) -> None:
+    """Refuse what cannot change while a gateway runs.
+
+    Raises:
+        StartError: something of that kind is another.
+    """
+    for key in ("admin", "workers"):
+        if getattr(before.proxy, key) != getattr(after.proxy, key):
+            raise StartError(f"proxy.{key} cannot change while the gateway runs: restart it")
 
 
 def _listeners(gateway: "Gateway", config: Config, new: list[Listener]) -> list[Listener]:

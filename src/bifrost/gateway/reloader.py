@@ -9,18 +9,15 @@ import time
 from collections import Counter
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import structlog
 
 from bifrost.config.errors import ConfigError
 from bifrost.config.load import load
+from bifrost.config.model import Config
 from bifrost.gateway.errors import BrokerError, StartError
-from bifrost.gateway.reconfiguration import reconfigure
 from bifrost.gateway.watched_files import Signature, files_of, signature
-
-if TYPE_CHECKING:
-    from bifrost.gateway.gateway import Gateway
 
 log = structlog.get_logger()
 
@@ -33,10 +30,25 @@ class Outcome(StrEnum):
     REFUSED = "refused"
 
 
+class Reconfigurable(Protocol):
+    """What goes on with another configuration: a Gateway, or the Supervisor of its workers."""
+
+    @property
+    def config(self) -> Config:
+        """The one in force."""
+
+    async def reconfigure(self, config: Config) -> None:
+        """Go on with another one.
+
+        Raises:
+            BrokerError, StartError: it cannot; nothing has changed.
+        """
+
+
 class Reloader:
     """Of one gateway."""
 
-    def __init__(self, gateway: "Gateway", path: Path) -> None:
+    def __init__(self, gateway: Reconfigurable, path: Path) -> None:
         """Watch nothing yet; the gateway has just been given what stands at `path`."""
         self._gateway = gateway
         self._path = path
@@ -79,7 +91,7 @@ class Reloader:
             config = await asyncio.to_thread(load, self._path)
             if config == gateway.config:
                 return Outcome.UNCHANGED, "nothing has changed"
-            await reconfigure(gateway, config)
+            await gateway.reconfigure(config)
         except ConfigError as error:
             return Outcome.REFUSED, str(error)
         except (BrokerError, StartError) as error:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,50 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from confluent_kafka import Consumer, KafkaError, Producer
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import MetadataRequest
 from support.clients import Endpoint
-from support.gateway_process import ACME, GLOBEX, HOST, GatewayProcess, free_ports
+from support.gateway_process import ACME, GLOBEX, HOST, free_ports
 from support.raw_client import RawClient
 from support.raw_operations import metadata_of, recreate_topic
+from support.reloadable_gateway import Reloadable
 
 RELOADS = 100
-
-
-class Reloadable(GatewayProcess):
-    """A gateway whose configuration the test changes."""
-
-    @property
-    def path(self) -> Path:
-        return self.directory / "proxy.yaml"
-
-    def change(self, change: Callable[[dict[str, Any]], None]) -> None:
-        """Change the file."""
-        configuration = yaml.safe_load(self.path.read_text())
-        change(configuration)
-        # As editors and Kubernetes do it: nobody ever sees half a file.
-        new = self.directory / "new.yaml"
-        new.write_text(yaml.safe_dump(configuration))
-        new.replace(self.path)
-
-    def reload(self) -> subprocess.CompletedProcess[str]:
-        """Let the command do it."""
-        command = [sys.executable, "-m", "bifrost.cli.main", "reload", "--config", str(self.path)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-
-    def apply(self, change: Callable[[dict[str, Any]], None]) -> None:
-        """Change the file and let the gateway go on with it."""
-        self.change(change)
-        done = self.reload()
-        assert (done.returncode, done.stdout, done.stderr) == (
-            0,
-            "applied: the gateway goes on with it\n",
-            "",
-        )
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """What a listener says when it cannot listen; that it does listen is in tests/kafka."""
 
-import socket
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -63,19 +63,26 @@ def test_a_mechanism_that_nobody_can_use_is_not_offered() -> None:
     assert Listener(some, gateway).mechanisms == (Mechanism.PLAIN, Mechanism.SCRAM_SHA_256)
 
 
-def test_the_bootstrap_port_is_bound_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+class Taken:
+    """Ports that somebody else has."""
 
-    def bind(*where: object) -> socket.socket:
-        asked.append(where)
+    def __init__(self) -> None:
+        self.asked: list[tuple[object, ...]] = []
+
+    async def bind(self, *where: object) -> None:
+        self.asked.append(where)
         raise StartError("taken")
 
-    monkeypatch.setattr("bifrost.gateway.listener.bind", bind)
+
+def test_the_bootstrap_port_is_bound_first() -> None:
+    ports = Taken()
+    one = listener(1)
+    one._gateway.whole = SimpleNamespace(ports=ports)  # type: ignore[assignment]
 
     with pytest.raises(StartError):
-        listener(1).reserve()
+        asyncio.run(one.reserve())
 
-    assert asked == [("listener plaintext", "192.0.2.9", 9092)]
+    assert ports.asked == [("plaintext", "192.0.2.9", 9092)]
 
 
 def test_a_broker_without_a_port_is_warned_of_once(logged: list[dict[str, Any]]) -> None:

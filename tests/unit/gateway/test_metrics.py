@@ -5,6 +5,7 @@ import re
 from prometheus_client.parser import text_string_to_metric_families
 
 from bifrost.config.model import Config
+from bifrost.gateway.counted import OfProcess
 from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.metrics import Metrics
 from bifrost.session.close_reason import CloseReason
@@ -17,7 +18,7 @@ LABELS = ("tenant", "api", "side", "reason", "mechanism", "outcome", "le")
 
 def samples(gateway: Gateway) -> dict[tuple[str, ...], float]:
     """Every sample of ours by its name and labels."""
-    text = Metrics(gateway).render().decode()
+    text = Metrics(OfProcess(gateway)).render().decode()
     found = [
         ((sample.name, *[sample.labels[label] for label in LABELS if label in sample.labels]), sample.value)
         for family in text_string_to_metric_families(text)
@@ -76,7 +77,7 @@ def test_authentications_and_pauses_are_counted() -> None:
 
 
 def test_every_metric_says_what_it_is_in_a_sentence_and_has_one_unit() -> None:
-    text = Metrics(Gateway(Config.model_validate(CONFIG))).render().decode()
+    text = Metrics(OfProcess(Gateway(Config.model_validate(CONFIG)))).render().decode()
 
     lines = [line for line in text.splitlines() if line.startswith("# HELP kafka_proxy_")]
     assert len(lines) >= 11

@@ -1,3 +1,7 @@
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from bifrost.config.limits import Limits
@@ -68,3 +72,37 @@ def test_the_smaller_size_holds(own: int | None, most: int) -> None:
 )
 def test_a_limit_goes_by_its_setting(reason: CloseReason, tenant: str | None, limit: str | None) -> None:
     assert limit_of(reason, tenant) == limit
+
+
+class Others:
+    """Connections that other processes have."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.told: list[tuple[str, int]] = []
+        self.locked: list[str] = []
+
+    @contextmanager
+    def admission(self, tenant: str) -> Iterator[None]:
+        self.locked.append(tenant)
+        yield
+
+    def count(self, tenant: str) -> int:
+        return self.counts[tenant]
+
+    def note(self, tenant: str, count: int) -> None:
+        self.told.append((tenant, count))
+
+
+def test_those_in_other_processes_count_as_well() -> None:
+    others = Others()
+    opened = OpenTenants(Loads(print), others)
+    opened.limit(Limits(), limited(acme=TenantLimits(max_connections=3)))
+    others.counts["acme"] = 2
+
+    assert [opened.admit("acme", number) for number in (1, 2)] == [True, False]
+    assert opened.admit("globex", 3)
+    opened.forget("acme", 1)
+
+    assert others.told == [("acme", 1), ("globex", 1), ("acme", 0)]
+    assert others.locked == ["acme", "acme"], "without a limit nobody waits for anybody"

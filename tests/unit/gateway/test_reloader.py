@@ -3,16 +3,25 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bifrost.config.load import load
-from bifrost.gateway import reloader as module
+from bifrost.config.model import Config
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.reloader import Outcome, Reloader
 from unit.cli.conftest import PROXY_YAML
+
+
+class FakeGateway:
+    """As much of one as is asked for."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    async def reconfigure(self, config: Config) -> None:
+        self.config = config
 
 
 @pytest.fixture
@@ -32,7 +41,7 @@ def fails(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
             raise errors.pop(0)
         gateway.config = config
 
-    monkeypatch.setattr(module, "reconfigure", reconfigure)
+    monkeypatch.setattr(FakeGateway, "reconfigure", reconfigure)
     return errors
 
 
@@ -41,7 +50,7 @@ def write(path: Path, text: str) -> None:
 
 
 def played(path: Path, scenario: Callable[[Reloader], Awaitable[Any]]) -> Reloader:
-    gateway: Any = SimpleNamespace(config=load(path))
+    gateway = FakeGateway(load(path))
     reloader = Reloader(gateway, path)
     asyncio.run(scenario(reloader))  # type: ignore[arg-type]
     return reloader
