@@ -107,6 +107,7 @@ KINDS = {
     "ProxyProtocolSetting": "`off`, `allowed` or `required`",
     "SecurityProtocol": "`PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`",
     "SizeBytes": "size",
+    "Workers": "whole number, 1 to 64, or `auto`",
     "SizeBytes | None": "size",
     "Text": "text",
     "Text | None": "text",

@@ -21,18 +21,20 @@ if TYPE_CHECKING:
 _BARE = re.compile(r"[A-Za-z0-9_.:/@%+*,\[\]{}()<>$#!?;|~^&-]+")
 
 
-def configure_logs(as_json: bool, level: str) -> None:
+def configure_logs(as_json: bool, level: str, worker: int | None = None) -> None:
     """Send structlog's events, and those of the standard library's logging, to standard error.
 
     Args:
         as_json: whether a line is an object, or plain.
         level: the least severe level written: debug, info, warning, error.
+        worker: the number of this process, where there are several: it stands in every line.
     """
     structlog = _import_structlog()
     least = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
+            *(() if worker is None else (_name_worker(worker),)),
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,  # the trace alone: no values of local variables
             hide_bytes,
@@ -42,6 +44,14 @@ def configure_logs(as_json: bool, level: str) -> None:
         logger_factory=_StandardError,
     )
     logging.basicConfig(level=least, handlers=[_Forwarder(structlog.get_logger())], force=True)
+
+
+def _name_worker(worker: int) -> Any:
+    def name(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        event.setdefault("worker", worker)
+        return event
+
+    return name
 
 
 def _import_structlog() -> Any:

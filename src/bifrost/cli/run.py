@@ -3,6 +3,7 @@
 Exit status: 0 told to stop, 1 could not start, 2 the configuration or the command line is wrong.
 """
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -24,6 +25,11 @@ class LogLevel(StrEnum):
     INFO = "info"
     WARNING = "warning"
     ERROR = "error"
+
+
+def worker_command(log_format: LogFormat, log_level: LogLevel) -> list[str]:
+    """Return the command that starts a worker, which logs as this process does."""
+    return [sys.executable, "-m", "bifrost.cli.worker", log_format, log_level]
 
 
 def run(
@@ -55,7 +61,7 @@ def run(
     from bifrost.gateway.gateway import run as run_gateway
 
     try:
-        status = run_gateway(loaded, config)
+        status = run_gateway(loaded, config, worker_command(log_format, log_level))
     except StartError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from None

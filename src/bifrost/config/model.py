@@ -19,7 +19,7 @@ from bifrost.config.oauth import OAuth
 from bifrost.config.section import Section
 from bifrost.config.tenants import Credential, Tenant
 from bifrost.config.upstream import Upstream
-from bifrost.config.values import DurationMs, Host, Port
+from bifrost.config.values import DurationMs, Host, Port, Workers
 
 NO_UPSTREAM = "upstream is missing: add it, e.g. upstream: { bootstrap: [...] }"
 
@@ -48,6 +48,12 @@ class Proxy(Section):
     """Time between two looks at this file and those that it names, in milliseconds. When one has changed, and is the
     same at the next look, all are read again (see [operations.md](operations.md)). Default 2 s; 0 turns it off, and
     SIGHUP and `bifrost reload` remain. A change of this key itself takes a restart, and so does one of `admin`."""
+
+    workers: Workers = 1
+    """Processes that carry the clients' connections: a number from 1 to 64, or `auto`, one for each CPU that the
+    process may use (its affinity, and its cgroup's quota rounded up). Default 1. From 2 on one process more accepts the
+    connections and gives each to the worker that has least to do; limits, metrics and reload are those of all together
+    (see [operations.md](operations.md#worker-processes)). Linux only. A change takes a restart."""
 
     oauth: OAuth | None = None
     """Whose access tokens clients may show (SASL/OAUTHBEARER). Default: nobody's."""

@@ -7,7 +7,7 @@ that.
 
 import ipaddress
 import re
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, StrictStr
 
@@ -136,6 +136,19 @@ def _check_http_url(url: str) -> str:
     return url
 
 
+def _check_workers(value: object) -> object:
+    if value != "auto" and (isinstance(value, bool) or not isinstance(value, int)):
+        raise ValueError("expected a whole number, or auto")
+    if isinstance(value, int) and not 1 <= value <= MAX_WORKERS:
+        raise ValueError(f"{value} is not between 1 and {MAX_WORKERS}")
+    return value
+
+
+MAX_WORKERS = 64
+
+Workers = Annotated[
+    Literal["auto"] | Annotated[StrictInt, Field(ge=1, le=MAX_WORKERS)], BeforeValidator(_check_workers)
+]
 Flag = StrictBool
 Text = Annotated[StrictStr, Field(min_length=1)]
 Count = StrictInt

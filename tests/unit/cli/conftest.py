@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -37,8 +37,9 @@ class FakeGateway(ModuleType):
         self.configs: list[Config] = []
         self.ends_with: int | BaseException = 0
 
-    def run(self, config: Config, path: Path) -> int:
+    def run(self, config: Config, path: Path, worker_command: Sequence[str]) -> int:
         assert path.exists()
+        self.worker_command = list(worker_command)
         self.configs.append(config)
         structlog.get_logger().info("ready", tenants=len(config.tenants), detail="one line")
         if isinstance(self.ends_with, BaseException):

@@ -107,7 +107,7 @@ def test_a_running_gateway_carries_neither_rich_nor_a_kafka_client(config_file: 
 import sys
 from types import ModuleType
 fake = sys.modules["bifrost.gateway.gateway"] = ModuleType("gateway")
-def run(config, path):
+def run(config, path, worker_command):
     unwanted = {"rich", "kafka", "jgo", "bifrost.embedded", "bifrost.cli.demo"}
     print(*unwanted.intersection(sys.modules))
     return 0

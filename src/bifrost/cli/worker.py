@@ -1,0 +1,23 @@
+"""One worker of a gateway, started by its supervisor and by nobody else: `python -m bifrost.cli.worker ...`.
+
+Exit status: 0 told to stop, 1 could not start, or its supervisor is gone.
+"""
+
+import sys
+
+
+def main(arguments: list[str]) -> int:
+    """Be a worker; the arguments are those of `bifrost run` about the log, then those of `Inherited`."""
+    log_format, log_level, *numbers = arguments
+    number, workers, supervisor_pid, control, doors, board, ledger = map(int, numbers)
+    from bifrost.cli.logs import configure_logs
+
+    configure_logs(log_format == "json", log_level, number)
+
+    from bifrost.gateway.workers.worker import Inherited, run_worker
+
+    return run_worker(Inherited(number, workers, supervisor_pid, control, doors, board, ledger))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

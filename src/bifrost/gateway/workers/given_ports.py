@@ -1,0 +1,113 @@
+"""The ports of a worker: its supervisor has bound them, accepts there, and hands connections over (SCM_RIGHTS)."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+
+import structlog
+
+from bifrost.gateway.errors import StartError
+from bifrost.gateway.ports import Accept, Port
+from bifrost.gateway.workers.channel import Channel, ChannelClosed, Refused
+
+log = structlog.get_logger()
+
+AT_ONCE = 64
+"""Connections taken before others have their turn."""
+
+NUMBER_BYTES = 4
+"""What comes with a connection: the number of its port."""
+
+
+class GivenPorts:
+    """Those of one worker."""
+
+    def __init__(self, channel: Channel, doors: socket.socket, note: Callable[[int, int], None]) -> None:
+        """Bind nothing yet.
+
+        Args:
+            channel: to the supervisor.
+            doors: where connections come, a SOCK_SEQPACKET.
+            note: is told how many came in all, and how many of those have no protocol yet.
+        """
+        self._channel, self._doors, self._note = channel, doors, note
+        self._accept: dict[int, Accept] = {}
+        self._taken = self._coming = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self) -> None:
+        """Take connections from now on."""
+        self._doors.setblocking(False)
+        asyncio.get_running_loop().add_reader(self._doors.fileno(), self._take)
+
+    async def bind(self, name: str, host: str, port: int) -> Port:
+        """Ask for a port."""
+        try:
+            answer = await self._channel.ask({"do": "bind", "name": name, "host": host, "port": port})
+        except Refused as error:
+            raise StartError(str(error)) from None
+        except ChannelClosed:
+            raise StartError("the supervisor is gone") from None
+        return GivenPort(self, int(answer["number"]))
+
+    def serve(self, number: int, accept: Accept, stands_for: str) -> None:
+        """Let the connections to a port come here."""
+        self._accept[number] = accept
+        self._channel.tell({"do": "serve", "number": number, "stands_for": stands_for})
+
+    def leave(self, number: int) -> None:
+        """Let them come here no more."""
+        self._accept.pop(number, None)
+        self._channel.tell({"do": "leave", "number": number})
+
+    def _take(self) -> None:
+        for _ in range(AT_ONCE):
+            try:
+                content, descriptors, _, _ = socket.recv_fds(self._doors, NUMBER_BYTES, 1)
+            except (BlockingIOError, InterruptedError):
+                return
+            if not content:
+                asyncio.get_running_loop().remove_reader(self._doors.fileno())
+                return
+            self._taken += 1
+            if descriptors:
+                self._enter(int.from_bytes(content, "big"), socket.socket(fileno=descriptors[0]))
+            else:
+                log.error("connection_lost", detail="no descriptor was left for it: raise ulimit -n")
+            self._note(self._taken, self._coming)
+
+    def _enter(self, number: int, client: socket.socket) -> None:
+        accept = self._accept.get(number)
+        if accept is None:
+            client.close()  # It was under way when the port was given up.
+            return
+        self._coming += 1
+        task = asyncio.get_running_loop().create_task(self._connect(accept, client))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _connect(self, accept: Accept, client: socket.socket) -> None:
+        try:
+            client.setblocking(False)
+            await asyncio.get_running_loop().connect_accepted_socket(accept, client)
+        except OSError:
+            client.close()  # The client is gone already.
+        finally:
+            self._coming -= 1
+            self._note(self._taken, self._coming)
+
+
+class GivenPort:
+    """One of them."""
+
+    def __init__(self, ports: GivenPorts, number: int) -> None:
+        """Stand for the port that the supervisor calls so."""
+        self._ports, self._number = ports, number
+
+    async def serve(self, accept: Accept, stands_for: str) -> None:
+        """Take the clients that come."""
+        self._ports.serve(self._number, accept, stands_for)
+
+    def close(self) -> None:
+        """Take no more."""
+        self._ports.leave(self._number)

@@ -1,0 +1,181 @@
+"""The listening sockets of all workers, in the supervisor: bound once, and open for as long as a worker wants them.
+
+A worker asks for a port, and the first one that does has it bound. Connections go to those that serve it. While none
+does, because the last one has died, they wait in the kernel's backlog for the next.
+"""
+
+import asyncio
+import errno
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+import structlog
+
+from bifrost.gateway.bound_socket import bind
+from bifrost.gateway.errors import StartError
+from bifrost.gateway.ports import BACKLOG, log_listening
+from bifrost.gateway.workers.channel import Refused
+
+log = structlog.get_logger()
+
+ACCEPTED_AT_ONCE = 32
+"""Connections of one port that are accepted before others have their turn."""
+
+RETRY_S = 0.02
+"""Time after which it is tried again when nobody can take a connection."""
+
+NO_DESCRIPTORS_RETRY_S = 1.0
+
+W = TypeVar("W")
+
+
+@dataclass(eq=False, slots=True)
+class KeptPort(Generic[W]):
+    """One of them."""
+
+    number: int
+    name: str
+    where: tuple[str, int]
+    bound: socket.socket
+    holders: set[W] = field(default_factory=set)
+    """Workers that have asked for it."""
+    serving: set[W] = field(default_factory=set)
+    """Those that take its connections."""
+    stands_for: str = ""
+    is_listening: bool = False
+    is_watched: bool = False
+
+
+class Hands(Protocol[W]):
+    """Who gives connections to workers."""
+
+    def can_give(self, port: KeptPort[W]) -> bool:
+        """Whether one of those that serve a port can take a connection now."""
+
+    def give(self, port: KeptPort[W], client: socket.socket) -> None:
+        """Give it to one of them, and close it here."""
+
+
+class KeptPorts(Generic[W]):
+    """All of them."""
+
+    def __init__(self, hands: Hands[W]) -> None:
+        """Bind nothing yet; nobody is let in before `open`."""
+        self._hands = hands
+        self._ports: dict[int, KeptPort[W]] = {}
+        self._number = 0
+        self._is_open = False
+
+    def __iter__(self) -> Iterator[KeptPort[W]]:
+        return iter(tuple(self._ports.values()))
+
+    def bind(self, worker: W, name: str, host: str, port: int) -> int:
+        """Return the number of a port that a worker asks for.
+
+        Raises:
+            Refused: it cannot be bound, or this worker has it for something else.
+        """
+        for kept in self:
+            if kept.where == (host, port) and worker not in kept.holders:
+                kept.holders.add(worker)
+                return kept.number
+        try:
+            bound = bind(f"listener {name}", host, port)
+        except StartError as error:
+            raise Refused(str(error)) from None
+        bound.setblocking(False)
+        self._number += 1
+        self._ports[self._number] = KeptPort(self._number, name, (host, port), bound, {worker})
+        return self._number
+
+    def serve(self, worker: W, number: int, stands_for: str) -> None:
+        """Let a worker have connections of a port."""
+        kept = self._ports[number]
+        kept.serving.add(worker)
+        kept.stands_for = stands_for
+        self._update(kept)
+
+    def leave(self, worker: W, number: int) -> None:
+        """Let it have no more; a port that no worker wants is closed."""
+        kept = self._ports.get(number)
+        if kept is not None:
+            kept.holders.discard(worker)
+            kept.serving.discard(worker)
+            self._update(kept)
+            if not kept.holders:
+                self._close(kept)
+
+    def lose(self, worker: W) -> None:
+        """Take note that a worker is gone; ports that only it had are kept for the next."""
+        for kept in self:
+            kept.holders.discard(worker)
+            kept.serving.discard(worker)
+            self._update(kept)
+
+    def close_unwanted(self) -> None:
+        """Close what no worker has asked for."""
+        for kept in self:
+            if not kept.holders:
+                self._close(kept)
+
+    def open(self) -> None:
+        """Let clients in."""
+        self._is_open = True
+        for kept in self:
+            self._update(kept)
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        for kept in self:
+            self._close(kept)
+
+    def _close(self, kept: KeptPort[W]) -> None:
+        del self._ports[kept.number]
+        self._watch(kept, False)
+        kept.bound.close()
+
+    def _update(self, kept: KeptPort[W]) -> None:
+        if kept.serving and self._is_open and not kept.is_listening:
+            kept.is_listening = True
+            kept.bound.listen(BACKLOG)
+            log_listening(kept.name, kept.bound, kept.stands_for)
+        self._watch(kept, bool(kept.serving) and self._is_open)
+
+    def _watch(self, kept: KeptPort[W], wanted: bool) -> None:
+        if wanted is kept.is_watched:
+            return
+        kept.is_watched = wanted
+        loop = asyncio.get_running_loop()
+        if wanted:
+            loop.add_reader(kept.bound.fileno(), self._accept, kept)
+        else:
+            loop.remove_reader(kept.bound.fileno())
+
+    def _accept(self, kept: KeptPort[W]) -> None:
+        for _ in range(ACCEPTED_AT_ONCE):
+            if not self._hands.can_give(kept):
+                self._pause(kept, RETRY_S)
+                return
+            try:
+                client, _address = kept.bound.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    raise
+                log.warning(
+                    "accept_failed", listener=kept.name, error=str(error), retry_in_s=NO_DESCRIPTORS_RETRY_S
+                )
+                self._pause(kept, NO_DESCRIPTORS_RETRY_S)
+                return
+            self._hands.give(kept, client)
+
+    def _pause(self, kept: KeptPort[W], pause_s: float) -> None:
+        self._watch(kept, False)
+        asyncio.get_running_loop().call_later(pause_s, self._resume, kept)
+
+    def _resume(self, kept: KeptPort[W]) -> None:
+        if kept.number in self._ports:
+            self._update(kept)

@@ -1,0 +1,127 @@
+"""Counters of one worker that outlive it: a file without a name, which its supervisor reads whenever it wants.
+
+    8 bytes: how much of the file is written        then records, each
+    u32 size of all of it │ u32 size of the key │ the key, JSON, up to a multiple of 8 │ numbers of 8 bytes
+
+Records are added and never moved, so a number may be counted in where it stands, without a call. What a worker has
+counted is there when it was killed in the next moment.
+"""
+
+import json
+import mmap
+import os
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+Key = tuple[str | int | None, ...]
+"""Of what the numbers are: what kind first, then labels."""
+
+CHUNK = 256 * 1024
+"""Bytes by which the file grows; no record crosses such a boundary."""
+
+_HEAD = struct.Struct("=II")
+_USED = 8
+
+
+def new_ledger() -> int:
+    """Return the descriptor of an empty one."""
+    fd = os.memfd_create("bifrost-ledger", os.MFD_CLOEXEC)
+    os.ftruncate(fd, CHUNK)
+    return fd
+
+
+class Ledger:
+    """Where a worker counts."""
+
+    def __init__(self, fd: int) -> None:
+        """Begin in an empty file."""
+        self._fd = fd
+        self._chunks = [memoryview(mmap.mmap(fd, CHUNK))]
+        self._used = _USED
+        self._publish()
+
+    def cells(self, key: Key, count: int) -> memoryview:
+        """Return new memory for `count` numbers, all 0; another call with this key returns other memory.
+
+        Raises:
+            ValueError: a record of that size does not fit.
+        """
+        name = json.dumps(key).encode()
+        name += b" " * (-len(name) % 8)
+        size = _HEAD.size + len(name) + 8 * count
+        if size > CHUNK - _USED:
+            raise ValueError(f"{key[0]}: {size} bytes are more than fit")
+        start = self._used % CHUNK
+        if start + size > CHUNK or not start:
+            self._grow()
+            start = 0
+        chunk = self._chunks[-1]
+        chunk[start : start + _HEAD.size + len(name)] = _HEAD.pack(size, len(name)) + name
+        self._used += size
+        self._publish()
+        return chunk[start + size - 8 * count : start + size]
+
+    def _grow(self) -> None:
+        end = len(self._chunks) * CHUNK
+        left = end - self._used
+        if left:
+            # Nothing there, for whoever reads: sizes are multiples of 8, so that there is room to say so.
+            self._chunks[-1][CHUNK - left : CHUNK - left + _HEAD.size] = _HEAD.pack(left, 0)
+        os.ftruncate(self._fd, end + CHUNK)
+        self._chunks.append(memoryview(mmap.mmap(self._fd, CHUNK, offset=end)))
+        self._used = end
+
+    def _publish(self) -> None:
+        self._chunks[0][:_USED] = self._used.to_bytes(_USED, "little")
+
+
+class LedgerReader:
+    """Where a supervisor reads."""
+
+    def __init__(self, fd: int) -> None:
+        """Take the descriptor of one; it is closed by `close`."""
+        self._fd = fd
+        self._index: list[tuple[Key, int, int]] = []
+        self._seen = _USED
+
+    def read(self) -> Iterator[tuple[Key, tuple[int, ...]]]:
+        """Yield keys and numbers."""
+        used = int.from_bytes(os.pread(self._fd, _USED, 0), "little")
+        content = b"".join(os.pread(self._fd, min(CHUNK, used - at), at) for at in range(0, used, CHUNK))
+        while self._seen < len(content):
+            size, name_size = _HEAD.unpack_from(content, self._seen)
+            start = self._seen + _HEAD.size + name_size
+            if name_size:
+                key = tuple(json.loads(content[self._seen + _HEAD.size : start]))
+                self._index.append((key, start, (self._seen + size - start) // 8))
+            self._seen += size
+        for key, start, count in self._index:
+            yield key, struct.unpack_from(f"={count}q", content, start)
+
+    def close(self) -> None:
+        """Read no more."""
+        os.close(self._fd)
+
+
+class LedgerCounter(Counter[Any]):
+    """A Counter whose numbers stand in a ledger as well."""
+
+    def __init__(self, ledger: Ledger, name: str) -> None:
+        """Count under (name, then the key: its text, or what it is a tuple of)."""
+        super().__init__()
+        self._ledger, self._name = ledger, name
+        self._cells: dict[object, memoryview] = {}
+
+    def __setitem__(self, key: Any, value: int) -> None:
+        super().__setitem__(key, value)
+        cell = self._cells.get(key)
+        if cell is None:
+            labels = key if isinstance(key, tuple) else (str(key),)
+            cell = self._cells[key] = self._ledger.cells((self._name, *map(str, labels)), 1).cast("q")
+        cell[0] = value
+
+    def copy(self) -> "Counter[Any]":  # type: ignore[override]
+        """Return a plain Counter."""
+        return Counter(dict(self))

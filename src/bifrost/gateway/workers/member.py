@@ -1,0 +1,149 @@
+"""What a worker has in common with the others: the answers of `Whole` that hold for all of them."""
+
+import asyncio
+import hashlib
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from bifrost.gateway.whole import Whole
+from bifrost.gateway.workers.board import BEAT_MS, GONE, IS_READY, SPARE_BYTES, TAKEN, WHOLE, Board, Places
+from bifrost.gateway.workers.channel import Channel
+from bifrost.gateway.workers.given_ports import GivenPorts
+from bifrost.gateway.workers.ledger import Ledger, LedgerCounter
+from bifrost.session.failed_authentications import SharedFailures
+from bifrost.session.fetch_sessions import FetchSessions, SharedClaims
+from bifrost.wire.engine import TRAFFIC_CELLS, Load, Traffic, spare_bytes
+
+if TYPE_CHECKING:
+    from bifrost.gateway.gateway import Gateway
+
+BEAT_S = 0.25
+"""Time between two signs of life."""
+
+NO_SUCH = -1
+"""Stands where a physical cluster's brokers are counted that the configuration has no more."""
+
+
+class Member(Whole):
+    """One worker of several."""
+
+    is_alone = False
+
+    def __init__(
+        self,
+        number: int,
+        board: Board,
+        ledger: Ledger,
+        key: bytes,
+        places: Places,
+        channel: Channel,
+        doors: socket.socket,
+    ) -> None:
+        """Be the worker of this number.
+
+        Args:
+            number: from 0.
+            board: what all of them see.
+            ledger: where this one counts.
+            key: what `Whole.key` is, for all of them.
+            places: where each tenant is counted on the board.
+            channel: to the supervisor.
+            doors: where connections come.
+        """
+        super().__init__()
+        self.key, self.places = key, places
+        self._number, self._board, self._ledger, self._channel = number, board, ledger, channel
+        self._pulse = board.pulse(number)
+        self._taken = self._coming = self._open = 0
+        self.given = self.ports = GivenPorts(channel, doors, self._note_coming)
+        self.failures = SharedFailures(board.failures(), number, _derived(key, b"addresses"))
+        self.elsewhere = TenantsElsewhere(number, board, places)
+        self.again = lambda delay_s, call: asyncio.get_running_loop().call_later(delay_s, call)
+        self._claims = SharedClaims(board.fetch_marks(), _derived(key, b"sessions"))
+        self._brokers, self._answering = self.counter("brokers"), self.counter("answering")
+
+    def counter(self, name: str) -> Counter[Any]:
+        """Count in the ledger."""
+        return LedgerCounter(self._ledger, name)
+
+    def new_traffic(self, tenant: str, api_key: int | None) -> Traffic:
+        """Count in the ledger."""
+        return Traffic(self._ledger.cells(("traffic", tenant, api_key), TRAFFIC_CELLS))
+
+    def new_load(self, tenant: str | None, whole: Load | None) -> Load:
+        """Count on the board, where the others read it."""
+        place = WHOLE if tenant is None else self.places.by_tenant[tenant]
+        return Load(whole, self._board.load_share(place, self._number))
+
+    def fetch_sessions(self, upstream: str) -> FetchSessions:
+        """Remember owners on the board."""
+        return FetchSessions(self._claims.of_cluster(upstream))
+
+    def note_open(self, count: int) -> None:
+        """Let the supervisor know how many connections have gone."""
+        self._open = count
+        self._note()
+
+    def tell_ready(self, brokers: Sequence[int], tenants: int) -> None:
+        """Tell the supervisor."""
+        self._pulse[IS_READY] = 1
+        self._channel.tell({"do": "ready", "brokers": list(brokers), "tenants": tenants})
+
+    def _note_coming(self, taken: int, coming: int) -> None:
+        self._taken, self._coming = taken, coming
+        self._note()
+
+    def _note(self) -> None:
+        self._pulse[GONE] = self._taken - self._coming - self._open
+        self._pulse[TAKEN] = self._taken
+
+    async def live(self, gateway: "Gateway") -> None:
+        """Give signs of life, for ever."""
+        while True:
+            self._pulse[BEAT_MS] = time.monotonic_ns() // 1_000_000
+            self._pulse[IS_READY] = int(gateway.is_ready)
+            self._pulse[SPARE_BYTES] = spare_bytes()
+            self._note_upstreams(gateway)
+            outcomes = gateway.shared.sasl.outcomes
+            for mechanism in gateway.shared.sasl.mechanisms:
+                outcomes["", str(mechanism), "failure"] += 0  # So that it is there before anybody failed.
+            await asyncio.sleep(BEAT_S)
+
+    def _note_upstreams(self, gateway: "Gateway") -> None:
+        found = {one.name: len(one.node_ids) for one in gateway.clusters}
+        for name in self._brokers.keys() | found.keys():
+            self._brokers[name] = found.get(name, NO_SUCH)
+            self._answering[name] = int(gateway.clusters.is_up(name))
+
+
+class TenantsElsewhere:
+    """The connections of tenants in the other workers."""
+
+    def __init__(self, number: int, board: Board, places: Places) -> None:
+        """Look at the board as the worker of this number."""
+        self._number, self._board, self._places = number, board, places
+
+    def admission(self, tenant: str) -> AbstractContextManager[None]:
+        """Hold the others back for as long as it takes to count: microseconds."""
+        place = self._places.by_tenant.get(tenant)
+        return nullcontext() if place is None else self._board.locked(place)
+
+    def count(self, tenant: str) -> int:
+        """Add up what they have."""
+        place = self._places.by_tenant.get(tenant)
+        counts: Iterator[int] = iter(()) if place is None else self._board.connections(place)
+        return sum(count for number, count in enumerate(counts) if number != self._number)
+
+    def note(self, tenant: str, count: int) -> None:
+        """Write how many there are here."""
+        place = self._places.by_tenant.get(tenant)
+        if place is not None:
+            self._board.note_connections(self._number, place, count)
+
+
+def _derived(key: bytes, purpose: bytes) -> bytes:
+    return hashlib.blake2b(purpose, key=key, digest_size=32).digest()

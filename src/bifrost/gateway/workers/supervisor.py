@@ -1,0 +1,373 @@
+"""The process that workers belong to: it accepts connections and gives them away, and sees none of their bytes.
+
+    start: workers, side by side ──all ready──▶ ports open ──▶ … one ends: another in its place … ──▶ stop: all drain
+
+It also has what there is once for the gateway: the operator's port, the configuration's reload, the sums of what
+workers count. What the workers share among themselves stands in memory that all of them map (`board.py`).
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import time
+from collections.abc import Awaitable, Sequence
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from bifrost.config.model import Config
+from bifrost.gateway.admin_pages import build_admin
+from bifrost.gateway.counted import WorkerCounts
+from bifrost.gateway.endings import log_end
+from bifrost.gateway.errors import StartError
+from bifrost.gateway.gateway import now_ms, tell
+from bifrost.gateway.reconfiguration import check_changes
+from bifrost.gateway.reloader import Reloader
+from bifrost.gateway.workers.agreement import agree, take
+from bifrost.gateway.workers.board import Board, Places
+from bifrost.gateway.workers.channel import Message
+from bifrost.gateway.workers.child import SLOW_AFTER_MS, STUCK_AFTER_MS, Child, start
+from bifrost.gateway.workers.handover import Handover, dumps
+from bifrost.gateway.workers.kept_ports import KeptPort, KeptPorts
+from bifrost.gateway.workers.pace import MAX_FAILED_STARTS, RestartPace
+from bifrost.gateway.workers.spread import choose
+from bifrost.gateway.workers.totals import OfAll, Processes, Sums
+from bifrost.session.close_reason import CloseReason
+from bifrost.session.lanes import NO_TENANT
+
+log = structlog.get_logger()
+
+LOOK_S = 0.25
+"""Time between two looks at what the workers do."""
+
+OTHERS_START_S = 10.0
+"""Time that the others have to be ready once the first worker is; then clients are let in all the same."""
+
+END_AFTER_S = 10.0
+"""Time that workers have to end beyond `drain_timeout_ms`; then they are killed."""
+
+
+class Supervisor:
+    """Of all workers of one gateway."""
+
+    def __init__(self, config: Config, path: Path, workers: int, command: Sequence[str]) -> None:
+        """Start nothing yet.
+
+        Args:
+            config: what to serve.
+            path: where it is read again from.
+            workers: how many there are to be.
+            command: what starts one: see `child.start`.
+        """
+        self.config, self._command = config, command
+        self.board, self.places, self._sums = Board.create(workers), Places(), Sums()
+        self._key = os.urandom(32)
+        self._children: dict[int, Child] = {}
+        self._paces = [RestartPace() for _ in range(workers)]
+        self._starts, self._cpu_s = [0] * workers, [0.0] * workers
+        self._ports: KeptPorts[Child] = KeptPorts(self)
+        self._is_open = False
+        self._stopping = asyncio.Event()
+        self._were_ready: set[int] = set()
+        """The places whose worker has been ready once."""
+        self._first_ready_s: float | None = None
+        self._changing = asyncio.Lock()
+        """Held while the configuration changes, and while a worker is started with one."""
+        self.refused = 0
+        """Connections that were closed because there were too many."""
+        self.reloader = Reloader(self, path)
+        counted = OfAll(self, self._sums)
+        processes = Processes(self._pids, lambda: sum(one.cpu_s for one in self.worker_counts()))
+        self._admin = build_admin(
+            config, counted, self.reloader, self._is_healthy, self._before_metrics, processes
+        )
+        self._seen: tuple[list[int], int] = ([], 0)
+        """The brokers and tenants that the last worker to be ready knew."""
+
+    # -- what is told of it
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether clients are let in, and some worker can serve them."""
+        return self._is_open and any(one.is_ready for one in self._children.values())
+
+    def count_open(self) -> int:
+        """Return how many connections are open, or on their way to a worker."""
+        return sum(child.connections for child in self._children.values())
+
+    def worker_counts(self) -> list[WorkerCounts]:
+        """Return what is known of each worker."""
+        found = []
+        for number, starts in enumerate(self._starts):
+            child = self._children.get(number)
+            used_s = self._cpu_s[number] + (0.0 if child is None else child.cpu_s)
+            is_running = child is not None and child.is_ready
+            found.append(WorkerCounts(number, is_running, starts, child.connections if child else 0, used_s))
+        return found
+
+    def _pids(self) -> list[int]:
+        return [
+            os.getpid(),
+            *(child.process.pid for child in self._children.values() if child.status is None),
+        ]
+
+    def _is_healthy(self) -> bool:
+        """Whether the loop of some worker turns; one that starts is given its time."""
+        now = now_ms()
+        return any(one.silent_ms(now) < STUCK_AFTER_MS for one in self._children.values())
+
+    async def _before_metrics(self) -> None:
+        await asyncio.to_thread(self._sums.refresh)
+
+    # -- life
+
+    async def run(self) -> int:
+        """Serve until told to stop, then let all workers drain.
+
+        Raises:
+            StartError: no worker can serve.
+        """
+        stop, hurry = asyncio.Event(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+        background: set[asyncio.Task[Any]] = set()
+
+        def begin(work: Awaitable[Any]) -> None:
+            task = asyncio.ensure_future(work)
+            background.add(task)
+            task.add_done_callback(background.discard)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, tell, stop, hurry)
+        loop.add_signal_handler(signal.SIGHUP, lambda: begin(self.reloader.reload()))
+        stopping: asyncio.Task[Any] = loop.create_task(stop.wait())
+        keeping: set[asyncio.Task[None]] = set()
+        try:
+            self._add_places(self.config)
+            if self._admin is not None:
+                await self._admin.open()
+            keeping = {loop.create_task(self._keep(number)) for number in range(self.board.workers)}
+            begin(self._look())
+            if self.config.proxy.watch_files_ms:
+                begin(self.reloader.watch(self.config.proxy.watch_files_ms / 1000))
+            await asyncio.wait((stopping, *keeping), return_when=asyncio.FIRST_COMPLETED)
+            for task in keeping:
+                if task.done():
+                    task.result()
+        finally:
+            stopping.cancel()
+            for task in tuple(background):
+                task.cancel()
+            await self._stop(keeping, hurry)
+            if self._admin is not None:
+                self._admin.close()
+            await asyncio.sleep(0)
+            log.info("stopped")
+        return 0
+
+    async def _stop(self, keeping: set[asyncio.Task[None]], hurry: asyncio.Event) -> None:
+        """Let no more clients in, and wait until the workers have drained."""
+        self._is_open = False
+        self._stopping.set()
+        self._ports.close()
+        drain_s = self.config.proxy.limits.drain_timeout_ms / 1000
+        if self._children:
+            log.info("draining", connections=self.count_open(), timeout_ms=int(drain_s * 1000))
+        self._tell_all({"do": "stop"})
+        hurrying = asyncio.get_running_loop().create_task(self._hurry(hurry))
+        try:
+            if keeping:
+                await asyncio.wait(keeping, timeout=drain_s + END_AFTER_S)
+            for child in self._children.values():
+                log.warning("worker_killed", worker=child.number, detail="it did not end in time")
+                child.kill()
+            await asyncio.gather(*keeping, return_exceptions=True)
+        finally:
+            hurrying.cancel()
+
+    async def _hurry(self, hurry: asyncio.Event) -> None:
+        await hurry.wait()
+        self._tell_all({"do": "hurry"})
+
+    def _tell_all(self, message: Message) -> None:
+        for child in self._children.values():
+            if child.channel is not None:
+                child.channel.tell(message)
+
+    async def _look(self) -> None:
+        """Look at the workers from time to time: what they use, and whether they live."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            now = now_ms()
+            for child in tuple(self._children.values()):
+                child.look()
+                silent_ms = child.silent_ms(now)
+                if silent_ms > STUCK_AFTER_MS:
+                    log.error("worker_stuck", worker=child.number, pid=child.process.pid, silent_ms=silent_ms)
+                    child.kill()
+            waited_enough = (
+                self._first_ready_s is not None and time.monotonic() - self._first_ready_s > OTHERS_START_S
+            )
+            if waited_enough:
+                self._open()
+
+    # -- workers
+
+    async def _keep(self, number: int) -> None:
+        """Keep a worker in this place."""
+        while not self._stopping.is_set():
+            served_s = await self._employ(number)
+            if self._stopping.is_set():
+                return
+            pace = self._paces[number]
+            delay_s = pace.delay_s(served_s)
+            if not self._were_ready and pace.failures >= MAX_FAILED_STARTS:
+                raise StartError("workers end before they are ready: the log says why")
+            if delay_s:
+                log.warning(
+                    "worker_restarts_later", worker=number, retry_in_s=delay_s, failures=pace.failures
+                )
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), delay_s)
+
+    async def _employ(self, number: int) -> float:
+        """Start a worker and stay with it to its end; return how long it served, in seconds."""
+        async with self._changing:
+            if self._stopping.is_set():
+                return 0.0
+            self.board.clear(number, len(self.places))
+            child, control, ledger = start(number, self.board, self._command)
+            self._children[number] = child
+            self._starts[number] += 1
+            first = dumps(Handover(self.config, self._key, dict(self.places.by_tenant)))
+        log.info("worker_started", worker=number, pid=child.process.pid)
+        self._sums.add(ledger)
+
+        async def handle(message: Message, content: bytes) -> Message | None:
+            return self._handle(child, message)
+
+        try:
+            await child.run(control, handle, first)
+        finally:
+            self._let_go(child)
+            self._sums.bury(ledger)
+        served_s = 0.0 if child.ready_s is None else time.monotonic() - child.ready_s
+        self._log_end(child, served_s)
+        if child.failure is not None and not self._were_ready:
+            raise StartError(child.failure)
+        return served_s
+
+    def _let_go(self, child: Child) -> None:
+        connections = child.connections
+        del self._children[child.number]
+        self._cpu_s[child.number] += child.cpu_s
+        self._ports.lose(child)
+        self.board.clear(child.number, len(self.places))
+        child.dispatched = connections
+
+    def _log_end(self, child: Child, served_s: float) -> None:
+        fields = {"worker": child.number, "pid": child.process.pid, "served_s": round(served_s, 1)}
+        if self._stopping.is_set() or child.status == 0:
+            log.info("worker_ended", **fields)
+            return
+        status = child.status or 0
+        why = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
+        log.warning("worker_died", **fields, by=why, error=child.failure, connections=child.dispatched)
+
+    def _handle(self, child: Child, message: Message) -> Message | None:
+        """Do what a worker asks.
+
+        Raises:
+            Refused: that cannot be.
+        """
+        match message["do"]:
+            case "bind":
+                number = self._ports.bind(child, message["name"], message["host"], message["port"])
+                return {"number": number}
+            case "serve":
+                self._ports.serve(child, message["number"], message["stands_for"])
+            case "leave":
+                self._ports.leave(child, message["number"])
+            case "failed":
+                child.failure = message["error"]
+            case "ready":
+                self._note_ready(child, message["brokers"], message["tenants"])
+        return None
+
+    def _note_ready(self, child: Child, brokers: list[int], tenants: int) -> None:
+        child.ready_s = time.monotonic()
+        self._first_ready_s = self._first_ready_s or child.ready_s
+        self._were_ready.add(child.number)
+        self._seen = brokers, tenants
+        log.info("worker_ready", worker=child.number, pid=child.process.pid)
+        self._ports.close_unwanted()
+        if len(self._were_ready) == self.board.workers:
+            self._open()
+
+    def _open(self) -> None:
+        """Let clients in, once."""
+        if self._is_open or self._stopping.is_set():
+            return
+        self._is_open = True
+        self._ports.open()
+        brokers, tenants = self._seen
+        log.info("ready", brokers=brokers, tenants=tenants, workers=len(self._were_ready))
+
+    # -- connections
+
+    def can_give(self, port: KeptPort[Child]) -> bool:
+        """Whether a worker can take a connection to this port now."""
+        return any(child.can_take for child in port.serving)
+
+    def give(self, port: KeptPort[Child], client: socket.socket) -> None:
+        """Give a connection to the worker that has least to do."""
+        with client:
+            most = self.config.proxy.limits.max_connections
+            if self.count_open() >= most:
+                self._refuse(client, f"{most} are open")
+                return
+            able = [child for child in port.serving if child.can_take]
+            now = now_ms()
+            able = [one for one in able if one.silent_ms(now) < SLOW_AFTER_MS] or able
+            able.sort(key=lambda child: child.number)
+            while able:
+                child = able.pop(choose([one.load for one in able], port.number))
+                if child.give(port.number, client):
+                    return
+            self._refuse(client, "no worker took it")
+
+    def _refuse(self, client: socket.socket, detail: str) -> None:
+        self.refused += 1
+        peer = "?"
+        with contextlib.suppress(OSError):
+            host, source, *_ = client.getpeername()
+            peer = f"{host}:{source}"
+        log_end(CloseReason.TOO_MANY_CONNECTIONS, peer, None, detail)
+
+    # -- another configuration
+
+    async def reconfigure(self, config: Config) -> None:
+        """Let all workers go on with another configuration, or none.
+
+        Raises:
+            StartError: one of them cannot; nothing has changed.
+        """
+        check_changes(self.config, config)
+        async with self._changing:
+            self._add_places(config)
+            content = dumps(Handover(config, self._key, dict(self.places.by_tenant)))
+            children = tuple(self._children.values())
+            await agree(children, content)
+            self.config = config
+            for child, error in await take(children):
+                # What it serves now nobody knows: the next one has the new configuration.
+                log.error("worker_killed", worker=child.number, detail=error)
+                child.kill()
+
+    def _add_places(self, config: Config) -> None:
+        try:
+            self.places.add(iter([NO_TENANT, *(tenant.name for tenant in config.tenants)]))
+        except ValueError as error:
+            raise StartError(str(error)) from None

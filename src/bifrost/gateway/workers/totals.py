@@ -1,0 +1,232 @@
+"""What all workers have counted together, those that are gone among them."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prometheus_client import ProcessCollector
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from bifrost.gateway.counted import TrafficCounts, WorkerCounts
+from bifrost.gateway.workers.board import IN_FLIGHT, SPARE_BYTES
+from bifrost.gateway.workers.ledger import Key, LedgerReader
+from bifrost.session.close_reason import CloseReason
+from bifrost.session.lanes import NO_TENANT
+
+if TYPE_CHECKING:
+    from bifrost.gateway.reloader import Reloader
+    from bifrost.gateway.workers.supervisor import Supervisor
+
+GAUGES = frozenset({"brokers", "answering"})
+"""Kinds of which only what the living say counts."""
+
+
+class Sums:
+    """Numbers by key, of ledgers that are read and of those that were."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._buried: dict[Key, tuple[int, ...]] = {}
+        self._readers: set[LedgerReader] = set()
+        self._lock = threading.Lock()
+        self.all: Mapping[Key, tuple[int, ...]] = {}
+        """As of the last `refresh`."""
+        self.gauges: Mapping[Key, list[int]] = {}
+        """The first number of each of the living, where it is no counter."""
+
+    def add(self, reader: LedgerReader) -> None:
+        """Count what is read there from now on."""
+        with self._lock:
+            self._readers.add(reader)
+
+    def bury(self, reader: LedgerReader) -> None:
+        """Read it for the last time: its worker is gone, and what it counted stays."""
+        with self._lock:
+            self._readers.discard(reader)
+            for key, numbers in reader.read():
+                if key[0] not in GAUGES:
+                    _add(self._buried, key, numbers)
+            reader.close()
+
+    def refresh(self) -> None:
+        """Read all of them; may be called in any thread."""
+        with self._lock:
+            found, gauges = dict(self._buried), dict[Key, list[int]]()
+            for reader in self._readers:
+                for key, numbers in reader.read():
+                    if key[0] in GAUGES:
+                        gauges.setdefault(key, []).append(numbers[0])
+                    else:
+                        _add(found, key, numbers)
+            self.all, self.gauges = found, gauges
+
+
+def _add(sums: dict[Key, tuple[int, ...]], key: Key, numbers: tuple[int, ...]) -> None:
+    before = sums.get(key)
+    sums[key] = numbers if before is None else tuple(map(sum, zip(before, numbers, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficSums:
+    """The numbers of a `Traffic`, in their order."""
+
+    numbers: tuple[int, ...]
+
+    @property
+    def requests(self) -> int:
+        """How many there were."""
+        return self.numbers[0]
+
+    @property
+    def bytes_received(self) -> int:
+        """Of all requests."""
+        return self.numbers[1]
+
+    @property
+    def bytes_sent(self) -> int:
+        """Of all responses."""
+        return self.numbers[2]
+
+    @property
+    def duration_ns(self) -> int:
+        """Of all requests that a broker answered."""
+        return self.numbers[3]
+
+    @property
+    def durations(self) -> tuple[int, ...]:
+        """By bucket."""
+        return self.numbers[4:]
+
+
+class OfAll:
+    """What the metrics tell."""
+
+    def __init__(self, supervisor: "Supervisor", sums: Sums) -> None:
+        """Look at the supervisor's workers; at the sums as of their last refresh."""
+        self._supervisor, self._sums = supervisor, sums
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether clients are let in, and some worker can serve them."""
+        return self._supervisor.is_ready
+
+    @property
+    def max_connections(self) -> int:
+        """As the configuration in force has it."""
+        return self._supervisor.config.proxy.limits.max_connections
+
+    @property
+    def reloader(self) -> "Reloader | None":
+        """The supervisor's."""
+        return self._supervisor.reloader
+
+    @property
+    def mechanisms(self) -> Iterable[str]:
+        """Those of which a worker has counted anything."""
+        return sorted({mechanism for _, mechanism, _ in self.authentications() if mechanism})
+
+    def traffic(self) -> Iterator[tuple[str, int | None, TrafficCounts]]:
+        """Yield sums."""
+        for (kind, *labels), numbers in self._sums.all.items():
+            if kind == "traffic":
+                tenant, api_key = labels
+                assert api_key is None or isinstance(api_key, int)
+                yield str(tenant), api_key, TrafficSums(numbers)
+
+    def connections(self) -> Mapping[str, int]:
+        """Add up those of the living."""
+        board, places = self._supervisor.board, dict(self._supervisor.places.by_tenant)
+        counts = Counter({tenant: sum(board.connections(place)) for tenant, place in places.items()})
+        counts = +counts
+        counts[NO_TENANT] = max(self._supervisor.count_open() - counts.total(), 0)
+        return counts
+
+    def in_flight(self) -> Iterator[tuple[str, int]]:
+        """Yield what stands on the board, of tenants that have sent anything."""
+        board, places = self._supervisor.board, self._supervisor.places.by_tenant
+        seen = {tenant for tenant, _, _ in self.traffic()}
+        for tenant in sorted(seen & places.keys()):
+            place = places[tenant]
+            yield tenant, sum(board.tenant(worker, place)[IN_FLIGHT] for worker in range(board.workers))
+
+    def authentications(self) -> Mapping[tuple[str, str, str], int]:
+        """Return sums."""
+        return {(one, two, three): count for (one, two, three), count in self._counts("authentications", 3)}
+
+    def ends(self) -> Mapping[CloseReason, int]:
+        """Return sums, and the connections that the supervisor refused."""
+        found = Counter({CloseReason(reason): count for (reason,), count in self._counts("ends", 1)})
+        found[CloseReason.TOO_MANY_CONNECTIONS] += self._supervisor.refused
+        return found
+
+    def limits_hit(self) -> Iterator[tuple[tuple[str, str], int]]:
+        """Yield sums, and the connections that the supervisor refused."""
+        found: Counter[tuple[str, str]] = Counter()
+        for kind in ("limits_hit", "waits"):
+            found.update({(limit, tenant): count for (limit, tenant), count in self._counts(kind, 2)})
+        if self._supervisor.refused:
+            found["max_connections", NO_TENANT] += self._supervisor.refused
+        yield from found.items()
+
+    def paused_s(self, side: str) -> float:
+        """Return sums."""
+        return self._sums.all.get(("pauses", side), (0,))[0] / 1e9
+
+    def upstreams(self) -> Iterator[tuple[str, int, bool]]:
+        """Yield what the worker says that knows most."""
+        for (kind, name), counts in self._sums.gauges.items():
+            if kind == "brokers" and max(counts) >= 0:
+                answering = self._sums.gauges.get(("answering", name), [0])
+                yield str(name), max(counts), bool(max(answering))
+
+    def spare_bytes(self) -> int:
+        """Add up those of the living."""
+        board = self._supervisor.board
+        return sum(board.pulse(worker)[SPARE_BYTES] for worker in range(board.workers))
+
+    def workers(self) -> list[WorkerCounts]:
+        """Return what the supervisor knows."""
+        return self._supervisor.worker_counts()
+
+    def _counts(self, kind: str, labels: int) -> Iterator[tuple[tuple[str, ...], int]]:
+        for key, numbers in self._sums.all.items():
+            if key[0] == kind and len(key) == labels + 1:
+                yield tuple(map(str, key[1:])), numbers[0]
+
+
+class Processes(Collector):
+    """The `process_` metrics of all processes of the gateway together."""
+
+    _OF_FIRST = frozenset({"process_start_time_seconds", "process_max_fds", "process_cpu_seconds"})
+
+    def __init__(self, pids: Callable[[], list[int]], worker_cpu_s: Callable[[], float]) -> None:
+        """Ask whenever the metrics are made.
+
+        Args:
+            pids: of those that run, the supervisor's own first.
+            worker_cpu_s: the CPU time of all workers that there have been, in seconds.
+        """
+        self._pids, self._worker_cpu_s = pids, worker_cpu_s
+
+    def describe(self) -> list[Metric]:
+        """Promise nothing."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield sums."""
+        found: dict[str, Metric] = {}
+        for pid in self._pids():
+            for metric in ProcessCollector(pid=lambda pid=pid: pid, registry=None).collect():  # type: ignore[misc]
+                known = found.setdefault(metric.name, metric)
+                if known is not metric and metric.name not in self._OF_FIRST:
+                    known.samples = [
+                        one._replace(value=one.value + other.value)
+                        for one, other in zip(known.samples, metric.samples, strict=True)
+                    ]
+        cpu, more_s = found.get("process_cpu_seconds"), self._worker_cpu_s()
+        if cpu is not None:
+            cpu.samples = [one._replace(value=one.value + more_s) for one in cpu.samples]
+        yield from found.values()
