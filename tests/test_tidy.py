@@ -45,6 +45,7 @@ WITHOUT_TWIN = {
     "gateway/way_to_broker.py": "a half of client_connection.py: tests/unit/gateway/test_client_connection*.py",
     "gateway/errors.py": "three exceptions without behaviour",
     "gateway/arrival.py": "a dataclass without behaviour",
+    "gateway/workers/worker.py": "a process of its own: tests/kafka/operations/test_worker*.py",
     "session/shared_state.py": "two dataclasses without behaviour",
     "wire/api_keys.py": "generated; tests/test_schemas_fresh.py compares it with Kafka's jars",
     "wire/classification.py": "a table; tests/unit/wire/test_entities.py holds it against the schemas",

@@ -7,6 +7,7 @@ a test of its own: SIGTERM must end it with status 0, and nothing in its log may
 from __future__ import annotations
 
 import json
+import os
 import random
 import socket
 import subprocess
@@ -27,6 +28,9 @@ START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 15.0
 PORTS = range(10_000, 32_768)
 """Linux gives out those from 32,768 on (ip_local_port_range)."""
+WORKERS = {"workers": int(os.environ["BIFROST_WORKERS"])} if "BIFROST_WORKERS" in os.environ else {}
+"""How many workers gateways have whose tests do not say; by default the one process."""
+
 PORT_ATTEMPTS = 5
 """A port that was free can be taken before the gateway binds it."""
 
@@ -248,6 +252,7 @@ class GatewayProcess:
         configuration = {
             "proxy": {
                 "listener_sets": [listener_set],
+                **WORKERS,
                 "limits": self._limits,
                 **self._proxy,
                 **({"admin": {"port": self.admin_port}} if self._has_admin else {}),

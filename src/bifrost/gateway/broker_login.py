@@ -60,7 +60,13 @@ class Login:
     """One account at the brokers of a cluster, and how often it may be tried."""
 
     def __init__(
-        self, sasl: UpstreamSasl, *, tls: ClientTls | None, timeout_ms: int, now_ms: Callable[[], int]
+        self,
+        sasl: UpstreamSasl,
+        *,
+        tls: ClientTls | None,
+        timeout_ms: int,
+        now_ms: Callable[[], int],
+        workers: int = 1,
     ) -> None:
         """Prepare; nothing is asked yet.
 
@@ -69,11 +75,12 @@ class Login:
             tls: bounds of the TLS version and ciphers, for a token endpoint as well.
             timeout_ms: for asking a token endpoint.
             now_ms: a monotonic clock.
+            workers: processes of the gateway that use it.
         Raises:
             StartError: the account cannot be used on this machine.
         """
         self._sasl = sasl
-        self.pace = LoginPace(now_ms)
+        self.pace = LoginPace(now_ms, workers)
         self._secrets = [one.reveal() for one in (sasl.password, sasl.client_secret) if one is not None]
         self._passwords: SaltedPasswords | None = None
         self._tokens: TokenSource | None = None

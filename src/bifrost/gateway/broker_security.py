@@ -22,7 +22,13 @@ class BrokerSecurity:
     """The security of the connections to one cluster."""
 
     def __init__(
-        self, upstream: Upstream, tenants: Iterable[Tenant], *, timeout_ms: int, now_ms: Callable[[], int]
+        self,
+        upstream: Upstream,
+        tenants: Iterable[Tenant],
+        *,
+        timeout_ms: int,
+        now_ms: Callable[[], int],
+        workers: int = 1,
     ) -> None:
         """Read the certificates; connect nowhere yet.
 
@@ -31,6 +37,7 @@ class BrokerSecurity:
             tenants: whose connections go there.
             timeout_ms: for asking a token endpoint.
             now_ms: a monotonic clock.
+            workers: processes of the gateway that use the same accounts.
         Raises:
             StartError: certificates cannot be used, or a library is missing.
         """
@@ -42,7 +49,7 @@ class BrokerSecurity:
         def login(sasl: UpstreamSasl) -> Login:
             # The same account is one, wherever it is given: it has one pace and one token.
             if sasl not in logins:
-                logins[sasl] = Login(sasl, tls=tls, timeout_ms=timeout_ms, now_ms=now_ms)
+                logins[sasl] = Login(sasl, tls=tls, timeout_ms=timeout_ms, now_ms=now_ms, workers=workers)
             return logins[sasl]
 
         has_sasl = protocol.has_sasl and upstream.sasl is not None

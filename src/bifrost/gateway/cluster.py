@@ -80,9 +80,9 @@ class Cluster:
         self.topic_ids = TopicIds()
         self._bootstrap = upstream.bootstrap
         self._timeout_ms = limits.upstream_connect_timeout_ms
-        self.security = BrokerSecurity(upstream, tenants, timeout_ms=self._timeout_ms, now_ms=now_ms)
+        self._now_ms, self._workers = now_ms, 1 if whole is None else whole.workers
+        self.security = self._secure(upstream, tenants)
         """Of every connection to one of the brokers."""
-        self._now_ms = now_ms
         self._brokers: dict[int, Broker] = {}
         self._client: BrokerClient | None = None
         self.cluster_id: str | None = None
@@ -138,9 +138,13 @@ class Cluster:
             StartError: as when it was made.
         """
         self._timeout_ms = limits.upstream_connect_timeout_ms
-        security = BrokerSecurity(upstream, tenants, timeout_ms=self._timeout_ms, now_ms=self._now_ms)
-        self._bootstrap, self.security = upstream.bootstrap, security
+        self._bootstrap, self.security = upstream.bootstrap, self._secure(upstream, tenants)
         await self.close()
+
+    def _secure(self, upstream: Upstream, tenants: Sequence[Tenant]) -> BrokerSecurity:
+        return BrokerSecurity(
+            upstream, tenants, timeout_ms=self._timeout_ms, now_ms=self._now_ms, workers=self._workers
+        )
 
     async def learn_topic_ids(self, topic_ids: Iterable[bytes]) -> None:
         """Ask the cluster whose these topic IDs are; those it does not know are noted as absent.

@@ -12,19 +12,21 @@ from contextlib import asynccontextmanager
 from bifrost.gateway.errors import LoginError
 
 RETRY_MS = 1_000
-"""Time from a failed login to the next attempt with the same account."""
+"""Time from a failed login to the next attempt with the same account, of all workers together."""
 
 
 class LoginPace:
     """The pace of one account's logins."""
 
-    def __init__(self, now_ms: Callable[[], int]) -> None:
+    def __init__(self, now_ms: Callable[[], int], workers: int = 1) -> None:
         """Start without a failure.
 
         Args:
             now_ms: a monotonic clock, in milliseconds.
+            workers: processes that try the same account, each at its own pace: so many times as long is the time
+                between two attempts of one of them.
         """
-        self._now_ms = now_ms
+        self._now_ms, self._retry_ms = now_ms, RETRY_MS * workers
         self._failed_ms: int | None = None
         self._line = asyncio.Lock()
         self._last_failure = ""
@@ -59,7 +61,7 @@ class LoginPace:
                 is_first = await self._line.acquire()
                 # Whoever stood before in the line may have got in meanwhile.
                 if self._failed_ms is not None:
-                    await asyncio.sleep(max(0, self._failed_ms + RETRY_MS - self._now_ms()) / 1000)
+                    await asyncio.sleep(max(0, self._failed_ms + self._retry_ms - self._now_ms()) / 1000)
                     return True
         except BaseException as error:
             if is_first:

@@ -25,6 +25,7 @@ class Whole:
     """A gateway of one process."""
 
     is_alone = True
+    workers = 1
 
     def __init__(self) -> None:
         """Have a key of its own."""

@@ -93,26 +93,30 @@ class Child:
         if self.status is None:
             self.process.send_signal(signal.SIGKILL)
 
-    async def run(self, control: socket.socket, handle: Handle, first: bytes) -> None:
-        """Give it its work, and stay with it until it has ended.
+    async def begin(self, control: socket.socket, first: bytes) -> None:
+        """Give it its work.
 
         Args:
             control: the channel's socket.
-            handle: does what it asks.
             first: a `Handover`.
         """
         self.channel = await Channel.open(control)
+        self.channel.tell({"do": "work"}, first)
+
+    async def stay(self, handle: Handle) -> None:
+        """Stay with it until it has ended; `handle` does what it asks."""
+        assert self.channel is not None
         talking = asyncio.get_running_loop().create_task(self.channel.run(handle))
         try:
-            self.channel.tell({"do": "work"}, first)
             await _end_of(self.process.pid)
         except BaseException:
             self.process.kill()
             raise
         finally:
             self._reap()
-            self.channel.close()
+            # What it said last is still heard.
             await asyncio.wait({talking}, timeout=1)
+            self.channel.close()
             talking.cancel()
             self._doors.close()
 

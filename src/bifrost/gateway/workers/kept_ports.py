@@ -128,6 +128,7 @@ class KeptPorts(Generic[W]):
 
     def close(self) -> None:
         """Let nobody in any more."""
+        self._is_open = False
         for kept in self:
             self._close(kept)
 

@@ -55,7 +55,7 @@ class Member(Whole):
             doors: where connections come.
         """
         super().__init__()
-        self.key, self.places = key, places
+        self.key, self.places, self.workers = key, places, board.workers
         self._number, self._board, self._ledger, self._channel = number, board, ledger, channel
         self._pulse = board.pulse(number)
         self._taken = self._coming = self._open = 0

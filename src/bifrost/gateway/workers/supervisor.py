@@ -79,10 +79,10 @@ class Supervisor:
         self.refused = 0
         """Connections that were closed because there were too many."""
         self.reloader = Reloader(self, path)
-        counted = OfAll(self, self._sums)
+        self._counted = OfAll(self, self._sums)
         processes = Processes(self._pids, lambda: sum(one.cpu_s for one in self.worker_counts()))
         self._admin = build_admin(
-            config, counted, self.reloader, self._is_healthy, self._before_metrics, processes
+            config, self._counted, self.reloader, self._is_healthy, self._before_metrics, processes
         )
         self._seen: tuple[list[int], int] = ([], 0)
         """The brokers and tenants that the last worker to be ready knew."""
@@ -164,7 +164,8 @@ class Supervisor:
             if self._admin is not None:
                 self._admin.close()
             await asyncio.sleep(0)
-            log.info("stopped")
+            ends = self._counted.ends()
+            log.info("stopped", ends={str(reason): count for reason, count in ends.items() if count})
         return 0
 
     async def _stop(self, keeping: set[asyncio.Task[None]], hurry: asyncio.Event) -> None:
@@ -186,6 +187,7 @@ class Supervisor:
             await asyncio.gather(*keeping, return_exceptions=True)
         finally:
             hurrying.cancel()
+            self._sums.refresh()
 
     async def _hurry(self, hurry: asyncio.Event) -> None:
         await hurry.wait()
@@ -237,44 +239,44 @@ class Supervisor:
         async with self._changing:
             if self._stopping.is_set():
                 return 0.0
-            self.board.clear(number, len(self.places))
-            child, control, ledger = start(number, self.board, self._command)
+            try:
+                child, control, ledger = start(number, self.board, self._command)
+            except OSError as error:
+                log.error("worker_not_started", worker=number, error=str(error))
+                return 0.0
             self._children[number] = child
             self._starts[number] += 1
-            first = dumps(Handover(self.config, self._key, dict(self.places.by_tenant)))
-        log.info("worker_started", worker=number, pid=child.process.pid)
-        self._sums.add(ledger)
+            self._sums.add(ledger)
+            log.info("worker_started", worker=number, pid=child.process.pid)
+            await child.begin(control, dumps(Handover(self.config, self._key, dict(self.places.by_tenant))))
 
         async def handle(message: Message, content: bytes) -> Message | None:
             return self._handle(child, message)
 
+        connections = 0
         try:
-            await child.run(control, handle, first)
+            await child.stay(handle)
         finally:
-            self._let_go(child)
+            connections = child.connections
+            del self._children[number]
+            self._cpu_s[number] += child.cpu_s
+            self._ports.lose(child)
+            self.board.clear(number, len(self.places))
             self._sums.bury(ledger)
         served_s = 0.0 if child.ready_s is None else time.monotonic() - child.ready_s
-        self._log_end(child, served_s)
+        self._log_end(child, served_s, connections)
         if child.failure is not None and not self._were_ready:
             raise StartError(child.failure)
         return served_s
 
-    def _let_go(self, child: Child) -> None:
-        connections = child.connections
-        del self._children[child.number]
-        self._cpu_s[child.number] += child.cpu_s
-        self._ports.lose(child)
-        self.board.clear(child.number, len(self.places))
-        child.dispatched = connections
-
-    def _log_end(self, child: Child, served_s: float) -> None:
+    def _log_end(self, child: Child, served_s: float, connections: int) -> None:
         fields = {"worker": child.number, "pid": child.process.pid, "served_s": round(served_s, 1)}
         if self._stopping.is_set() or child.status == 0:
             log.info("worker_ended", **fields)
             return
         status = child.status or 0
         why = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
-        log.warning("worker_died", **fields, by=why, error=child.failure, connections=child.dispatched)
+        log.warning("worker_died", **fields, by=why, error=child.failure, connections=connections)
 
     def _handle(self, child: Child, message: Message) -> Message | None:
         """Do what a worker asks.
@@ -341,7 +343,7 @@ class Supervisor:
     def _refuse(self, client: socket.socket, detail: str) -> None:
         self.refused += 1
         peer = "?"
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):
             host, source, *_ = client.getpeername()
             peer = f"{host}:{source}"
         log_end(CloseReason.TOO_MANY_CONNECTIONS, peer, None, detail)

@@ -71,6 +71,7 @@ class Worker:
         for number in (signal.SIGINT, signal.SIGTERM):
             # Those who stop a service may signal all its processes: that is no reason to hurry.
             loop.add_signal_handler(number, self._stop.set)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # It is the supervisor that reads the configuration.
         channel = await Channel.open(socket.socket(fileno=self._inherited.control))
         listening = loop.create_task(channel.run(self._handle))
         listening.add_done_callback(_lose_supervisor)

@@ -1,0 +1,166 @@
+"""One worker process as its supervisor sees it: here a few lines of Python."""
+
+import asyncio
+import os
+import socket
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from bifrost.gateway.workers import child as module
+from bifrost.gateway.workers.board import BEAT_MS, GONE, IS_READY, TAKEN, Board
+from bifrost.gateway.workers.channel import Message
+from bifrost.gateway.workers.child import MOST_UNDER_WAY, Child, start
+
+from .conftest import Pair
+
+HEAD = """
+import json, os, socket, sys
+number, workers, supervisor, control, doors, board, ledger = map(int, sys.argv[1:])
+control, doors = socket.socket(fileno=control), socket.socket(fileno=doors)
+def receive():
+    size = int.from_bytes(control.recv(4, socket.MSG_WAITALL), "big")
+    content = control.recv(size, socket.MSG_WAITALL)
+    end = 4 + int.from_bytes(content[:4], "big")
+    return json.loads(content[4:end]), content[end:]
+def tell(message):
+    head = json.dumps(message).encode()
+    control.sendall((4 + len(head)).to_bytes(4, "big") + len(head).to_bytes(4, "big") + head)
+"""
+
+
+def employed(program: str, first: bytes = b"", number: int = 1) -> tuple[Child, list[Message]]:
+    """Let such a worker do its work to the end; return it and what it said."""
+    heard: list[Message] = []
+
+    async def handle(message: Message, content: bytes) -> None:
+        heard.append(message)
+
+    async def scenario() -> Child:
+        board = Board.create(2)
+        child, control, ledger = start(number, board, [sys.executable, "-c", HEAD + program])
+        client, server = socket.socketpair()
+        with client, server:
+            await child.begin(control, first)
+            assert child.give(7, server)
+        await child.stay(handle)
+        assert dict(ledger.read()) == {}
+        ledger.close()
+        return child
+
+    return asyncio.run(scenario()), heard
+
+
+def test_a_worker_gets_what_it_needs_and_is_heard_to_the_end() -> None:
+    child, heard = employed(
+        """
+message, content = receive()
+number_of_port, descriptors, _, _ = socket.recv_fds(doors, 4, 1)
+assert supervisor == os.getppid()
+assert os.fstat(board).st_size > 2**20
+got = [message, content.decode(), list(number_of_port), len(descriptors)]
+tell({"do": "ready", "got": got, "as": [number, workers]})
+sum(range(3_000_000))
+""",
+        b"handover",
+    )
+
+    assert child.status == 0
+    assert heard == [{"do": "ready", "got": [{"do": "work"}, "handover", [0, 0, 0, 7], 1], "as": [1, 2]}]
+    assert child.cpu_s > 0.02
+    assert not child.can_take
+    assert not child.is_ready
+    assert child.load.at_port == {7: 1}
+
+
+@pytest.mark.parametrize(
+    ("end", "status"), [("sys.exit(3)", 3), ("os.kill(os.getpid(), 9)", -9), ("os.abort()", -6)]
+)
+def test_its_end_is_known_by_its_status(end: str, status: int) -> None:
+    child, heard = employed(end)
+
+    assert child.status == status
+    assert heard == []
+
+
+class Process:
+    """One that lives."""
+
+    pid = os.getpid()
+    signals: list[int] = []  # noqa: RUF012
+
+    def send_signal(self, number: int) -> None:
+        self.signals.append(number)
+
+
+@pytest.fixture
+def living(pair: Pair) -> tuple[Child, Board]:
+    board = Board.create(2)
+    _, doors = pair(socket.SOCK_SEQPACKET)
+    process: Any = Process()
+    return Child(0, board, process, doors), board
+
+
+def test_connections_are_those_given_without_those_gone(living: tuple[Child, Board]) -> None:
+    child, board = living
+    child.dispatched = 10
+    board.pulse(0)[GONE] = 4
+
+    assert child.connections == 6
+    board.pulse(0)[GONE] = 11
+    assert child.connections == 0
+
+
+def test_one_that_takes_none_is_given_no_more(living: tuple[Child, Board]) -> None:
+    child, board = living
+    child.dispatched = MOST_UNDER_WAY
+    assert not child.can_take
+
+    board.pulse(0)[TAKEN] = 1
+
+    assert child.can_take
+
+
+def test_a_connection_that_cannot_be_given_is_not_counted(living: tuple[Child, Board]) -> None:
+    child, _ = living
+    one, other = socket.socketpair()
+    child._doors.close()
+
+    with one, other:
+        assert not child.give(1, one)
+    assert child.dispatched == 0
+
+
+def test_silence_is_the_time_since_the_last_beat(living: tuple[Child, Board]) -> None:
+    child, board = living
+    assert child.silent_ms(5_000) == 0, "it has not begun"
+
+    board.pulse(0)[BEAT_MS] = 4_000
+
+    assert child.silent_ms(5_000) == 1_000
+    assert not child.is_ready
+    board.pulse(0)[IS_READY] = 1
+    assert child.is_ready
+
+
+def test_cpu_time_is_the_processs_own(living: tuple[Child, Board]) -> None:
+    child, _ = living
+
+    child.look()
+
+    assert child.cpu_s == pytest.approx(time.process_time(), abs=0.5)
+    child.kill()
+    assert Process.signals == [9]
+
+
+def test_what_cannot_be_started_leaves_nothing_open() -> None:
+    board = Board.create(1)
+    before = len(os.listdir("/proc/self/fd"))
+
+    with pytest.raises(FileNotFoundError):
+        start(0, board, ["there is no such program"])
+
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert module.STUCK_AFTER_MS > module.SLOW_AFTER_MS

@@ -1,0 +1,169 @@
+"""What two workers have in common, here in one process."""
+
+import asyncio
+import socket
+from typing import Any
+
+import pytest
+
+from bifrost.config.model import Config
+from bifrost.gateway.gateway import Gateway
+from bifrost.gateway.workers.board import (
+    BEAT_MS,
+    CONNECTIONS,
+    GONE,
+    IN_FLIGHT,
+    IS_READY,
+    TAKEN,
+    Board,
+    Places,
+)
+from bifrost.gateway.workers.ledger import Ledger, LedgerReader, new_ledger
+from bifrost.gateway.workers.member import NO_SUCH, Member
+from bifrost.session.close_reason import CloseReason
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.engine import Awaited
+from unit.gateway.test_gateway import CONFIG
+
+from .conftest import Pair
+
+LIMITED = Config.model_validate(
+    {
+        **CONFIG,
+        "proxy": {**CONFIG["proxy"], "workers": 2},
+        "tenants": [
+            {**tenant, "limits": {"max_connections": 2, "max_in_flight_requests": 2}}
+            for tenant in CONFIG["tenants"]
+        ],
+    }
+)
+
+
+class Crew:
+    """Two workers of one gateway."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.pair = pair
+        self.board, self.places = Board.create(2), Places()
+        self.places.add(iter(["", "acme", "globex"]))
+        self.told: list[Any] = []
+        self.ledgers = [new_ledger(), new_ledger()]
+        self.members = [self._member(number) for number in range(2)]
+        self.gateways = [Gateway(LIMITED, None, member) for member in self.members]
+
+    def _member(self, number: int) -> Member:
+        channel: Any = self
+        doors = self.pair(socket.SOCK_SEQPACKET)[0]
+        ledger = Ledger(self.ledgers[number])
+        return Member(number, self.board, ledger, b"key", self.places, channel, doors)
+
+    def tell(self, message: Any) -> None:
+        self.told.append(message)
+
+    def counted(self, number: int) -> dict[Any, tuple[int, ...]]:
+        return dict(LedgerReader(self.ledgers[number]).read())
+
+
+@pytest.fixture
+def crew(pair: Pair) -> Crew:
+    return Crew(pair)
+
+
+def test_an_address_waits_in_one_for_what_failed_in_the_other(crew: Crew) -> None:
+    one, other = crew.gateways
+
+    one.failed_authentications.note("192.0.2.1", 0)
+
+    assert other.failed_authentications.delay_ms("192.0.2.1", 1) == 100
+
+
+def test_a_fetch_session_is_known_to_all(crew: Crew) -> None:
+    one, other = (gateway.clusters["upstream"].fetch_sessions for gateway in crew.gateways)
+
+    one.claim(1, 7, "acme")
+
+    assert other.is_owned(1, 7, "acme")
+    assert not other.is_owned(1, 7, "globex")
+
+
+def test_an_unknown_user_is_the_same_in_all(crew: Crew) -> None:
+    keys = {gateway.guard._key for gateway in crew.gateways}
+
+    assert keys == {b"key"}
+
+
+def test_connections_of_a_tenant_are_counted_together(crew: Crew) -> None:
+    one, other = (gateway.tenants for gateway in crew.gateways)
+
+    assert [one.admit("acme", 1), other.admit("acme", 2)] == [True, True]
+    assert [one.admit("acme", 3), other.admit("acme", 4)] == [False, False]
+    other.forget("acme", 2)
+    assert one.admit("acme", 5)
+    assert [crew.board.tenant(number, 2)[CONNECTIONS] for number in range(2)] == [2, 0]
+
+
+def test_requests_in_flight_are_counted_together(crew: Crew) -> None:
+    lanes = [gateway.shared.lanes.lane("acme", ApiKey.FETCH, 12) for gateway in crew.gateways]
+    awaited = [Awaited(1, lane, None) for lane in lanes]
+
+    assert [lane.load.is_full for lane in lanes] == [True, True]
+    assert [crew.board.tenant(number, 2)[IN_FLIGHT] for number in range(2)] == [1, 1]
+    awaited[0].finish(10)
+    assert [lane.load.is_full for lane in lanes] == [False, False]
+    assert crew.counted(0)["traffic", "acme", 1][2] == 10
+
+
+def test_what_is_counted_stands_in_each_ones_ledger(crew: Crew) -> None:
+    one, _ = crew.gateways
+    one.count_end(CloseReason.TENANT_CONNECTIONS, "acme")
+    one.pauses.add("client", 5)
+
+    assert crew.counted(0)["ends", "tenant_connections"] == (1,)
+    assert crew.counted(0)["limits_hit", "max_connections", "acme"] == (1,)
+    assert crew.counted(0)["pauses", "client"] == (5,)
+    assert ("ends", "tenant_connections") not in crew.counted(1)
+
+
+def test_a_worker_says_how_many_connections_it_has_no_more(crew: Crew) -> None:
+    member = crew.members[1]
+
+    member._note_coming(5, 2)
+    member.note_open(1)
+
+    pulse = crew.board.pulse(1)
+    assert (pulse[TAKEN], pulse[GONE]) == (5, 2)
+
+
+def test_a_worker_gives_signs_of_life(crew: Crew) -> None:
+    gateway, member = crew.gateways[0], crew.members[0]
+    gateway.is_ready = True
+
+    async def scenario() -> None:
+        living = asyncio.create_task(member.live(gateway))
+        await asyncio.sleep(0.01)
+        living.cancel()
+
+    asyncio.run(scenario())
+
+    pulse = crew.board.pulse(0)
+    assert pulse[BEAT_MS] > 0
+    assert pulse[IS_READY] == 1
+    assert crew.counted(0)["brokers", "upstream"] == (0,)
+    assert crew.counted(0)["answering", "upstream"] == (0,)
+    assert crew.counted(0)["authentications", "", "PLAIN", "failure"] == (0,)
+
+
+def test_a_physical_cluster_that_is_gone_is_counted_no_more(crew: Crew) -> None:
+    gateway, member = crew.gateways[0], crew.members[0]
+    member._brokers["before"] = 3
+
+    member._note_upstreams(gateway)
+
+    assert crew.counted(0)["brokers", "before"] == (NO_SUCH,)
+
+
+def test_that_it_serves_is_told_and_not_logged(crew: Crew, logged: list[Any]) -> None:
+    crew.members[0].tell_ready([1, 2], 3)
+
+    assert crew.told == [{"do": "ready", "brokers": [1, 2], "tenants": 3}]
+    assert logged == []

@@ -1,0 +1,154 @@
+"""What all workers have counted together."""
+
+import os
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+from prometheus_client import ProcessCollector
+
+from bifrost.config.model import Config
+from bifrost.gateway.counted import WorkerCounts
+from bifrost.gateway.metrics import Metrics
+from bifrost.gateway.workers.board import SPARE_BYTES, Board, Places
+from bifrost.gateway.workers.ledger import Ledger, LedgerCounter, LedgerReader, new_ledger
+from bifrost.gateway.workers.totals import OfAll, Processes, Sums
+from bifrost.session.close_reason import CloseReason
+from bifrost.wire.engine import TRAFFIC_CELLS, Traffic
+from unit.gateway.test_gateway import CONFIG
+
+
+class Worker:
+    """One that counts."""
+
+    def __init__(self, sums: Sums) -> None:
+        fd = new_ledger()
+        self.ledger, self.reader = Ledger(fd), LedgerReader(fd)
+        sums.add(self.reader)
+        self.traffic = Traffic(self.ledger.cells(("traffic", "acme", 1), TRAFFIC_CELLS))
+
+    def counter(self, name: str) -> Counter[Any]:
+        return LedgerCounter(self.ledger, name)
+
+
+def of_all(sums: Sums, **more: Any) -> OfAll:
+    board, places = Board.create(2), Places()
+    places.add(iter(["", "acme", "globex"]))
+    known = {
+        "board": board,
+        "places": places,
+        "config": Config.model_validate(CONFIG),
+        "is_ready": True,
+        "refused": 0,
+        "reloader": None,
+        "count_open": lambda: 5,
+        "worker_counts": lambda: [WorkerCounts(0, True, 2, 5, 1.5)],
+    }
+    supervisor: Any = SimpleNamespace(**known | more)
+    return OfAll(supervisor, sums)
+
+
+def test_counters_add_up_and_what_the_dead_have_counted_stays() -> None:
+    sums = Sums()
+    one, other = Worker(sums), Worker(sums)
+    one.traffic.receive(100)
+    other.traffic.receive(10)
+    counted = of_all(sums)
+
+    sums.refresh()
+    before = [(tenant, key, each.requests, each.bytes_received) for tenant, key, each in counted.traffic()]
+    one.traffic.receive(1000)
+    sums.bury(one.reader)
+    third = Worker(sums)
+    third.traffic.receive(1)
+    sums.refresh()
+
+    assert before == [("acme", 1, 2, 110)]
+    [(_, _, after)] = counted.traffic()
+    assert (after.requests, after.bytes_received) == (4, 1111)
+    assert (after.bytes_sent, after.duration_ns, sum(after.durations)) == (0, 0, 0)
+
+
+def test_what_the_living_say_of_brokers_is_no_sum() -> None:
+    sums = Sums()
+    one, other = Worker(sums), Worker(sums)
+    for worker, brokers in ((one, 2), (other, 3)):
+        worker.counter("brokers")["upstream"] = brokers
+        worker.counter("answering")["upstream"] = int(worker is one)
+    other.counter("brokers")["gone"] = -1
+    sums.refresh()
+    assert list(of_all(sums).upstreams()) == [("upstream", 3, True)]
+
+    sums.bury(one.reader)
+    sums.bury(other.reader)
+    sums.refresh()
+
+    assert list(of_all(sums).upstreams()) == []
+
+
+def test_connections_that_the_supervisor_refused_count() -> None:
+    sums = Sums()
+    worker = Worker(sums)
+    worker.counter("ends")[CloseReason.IDLE] = 2
+    worker.counter("limits_hit")["max_connections", "acme"] = 3
+    worker.counter("waits")["max_in_flight_requests", "acme"] = 4
+    worker.counter("authentications")["acme", "PLAIN", "success"] = 5
+    worker.counter("pauses")["client"] = 2_000_000_000
+    sums.refresh()
+    counted = of_all(sums, refused=7)
+
+    assert counted.ends() == {CloseReason.IDLE: 2, CloseReason.TOO_MANY_CONNECTIONS: 7}
+    assert dict(counted.limits_hit()) == {
+        ("max_connections", "acme"): 3,
+        ("max_connections", ""): 7,
+        ("max_in_flight_requests", "acme"): 4,
+    }
+    assert counted.authentications() == {("acme", "PLAIN", "success"): 5}
+    assert list(counted.mechanisms) == ["PLAIN"]
+    assert (counted.paused_s("client"), counted.paused_s("broker")) == (2, 0)
+
+
+def test_what_is_open_stands_on_the_board() -> None:
+    sums = Sums()
+    worker = Worker(sums)
+    counted = of_all(sums)
+    board = counted._supervisor.board
+    board.note_connections(0, 2, 2)
+    board.note_connections(1, 2, 1)
+    for number in range(2):
+        board.pulse(number)[SPARE_BYTES] = 100
+    worker.traffic.receive(1)
+    sums.refresh()
+
+    assert counted.connections() == {"acme": 3, "": 2}
+    assert list(counted.in_flight()) == [("acme", 0)]
+    assert counted.spare_bytes() == 200
+    assert (counted.is_ready, counted.max_connections, counted.reloader) == (True, 2, None)
+
+
+def test_the_metrics_of_all_are_those_of_one_and_tell_of_the_workers() -> None:
+    sums = Sums()
+    Worker(sums).traffic.receive(8)
+    sums.refresh()
+    processes = Processes(lambda: [os.getpid(), os.getpid()], lambda: 1000.0)
+
+    text = Metrics(of_all(sums), processes).render().decode()
+
+    assert 'kafka_proxy_requests_total{api="Fetch",tenant="acme"} 1.0' in text
+    assert 'kafka_proxy_worker_connections{worker="0"} 5.0' in text
+    assert 'kafka_proxy_worker_starts_total{worker="0"} 2.0' in text
+    assert 'kafka_proxy_worker_cpu_seconds_total{worker="0"} 1.5' in text
+    assert 'kafka_proxy_worker_up{worker="0"} 1.0' in text
+
+
+def test_processes_are_told_of_together() -> None:
+    alone = {metric.name: metric.samples[0].value for metric in ProcessCollector(registry=None).collect()}
+    processes = Processes(lambda: [os.getpid(), os.getpid()], lambda: 1000.0)
+
+    found = {metric.name: metric.samples[0].value for metric in processes.collect()}
+
+    assert found["process_start_time_seconds"] == alone["process_start_time_seconds"]
+    assert found["process_max_fds"] == alone["process_max_fds"]
+    assert found["process_resident_memory_bytes"] > 1.9 * alone["process_resident_memory_bytes"]
+    assert 1000 < found["process_cpu_seconds"] < 1000 + 2 * alone["process_cpu_seconds"]
+    assert processes.describe() == []
