@@ -226,14 +226,113 @@ class Load:
     def is_full(self) -> bool:
         """Whether a further request has to wait, here or in `whole`."""
 
+GATEWAY_TIME_BOUNDS_US: tuple[int, ...]
+"""Upper bounds of the buckets that a Usage counts the gateway's own time in, in microseconds; one more is above."""
+
+def monotonic_ns() -> int:
+    """Return the clock's time that `Awaited` is told, in nanoseconds."""
+
+class Tally(Program):
+    """What is counted in one message at one version: see engine_usage.pxi, and wire/tallies.py, which compiles it."""
+
+class TopicUsage:
+    """What one client's messages of one API and version amount to for one topic.
+
+    Args:
+        key: whatever tells its maker which topic it is.
+        on_use: called whenever the topic is named in what is counted, None for nothing.
+        is_folded: whether it stands for many, whose names are not remembered.
+    """
+
+    key: Any
+
+    def __init__(
+        self, key: Any, on_use: Callable[[], object] | None = None, is_folded: bool = False
+    ) -> None: ...
+    def take(
+        self,
+    ) -> tuple[int, int, int, int, int, list[tuple[int | None, int, int, int, int, int, int, int]]]:
+        """Return requests, errors, bytes in, bytes out and control batches; and for each codec and acks there were:
+        acks (None: fetched), codec (5: unknown), batches, records, bytes, and of the batches the idempotent and
+        transactional ones and those of the old formats."""
+
+class Usage:
+    """What one client's messages of one API and version amount to, until they are taken.
+
+    Args:
+        client_id: as its requests say it; those of another are not its.
+        request, response: what is counted in them; None: nothing of what stands within.
+        is_fetch: whether topics are counted where the response names them, and records are waited for.
+        resolve: asked with (the usage, Entity of a topic's name or ID, that, whether it is physical) for the
+            TopicUsage of a topic that was not named since what was counted was taken.
+        is_anybodys: whether requests are counted whatever client ID they say.
+    """
+
+    client_id: bytes | None
+    topics: dict[Any, TopicUsage]
+    """By whatever `resolve` chooses: it puts them here."""
+    resolve: Callable[[Usage, int, bytes, bool], TopicUsage]
+    in_flight: int
+    """Requests that await a broker's answer: until then nobody may forget this."""
+
+    def __init__(
+        self,
+        client_id: bytes | None,
+        request: Tally | None,
+        response: Tally | None,
+        is_fetch: bool,
+        resolve: Callable[[Usage, int, bytes, bool], TopicUsage],
+        is_anybodys: bool = False,
+    ) -> None: ...
+    def count_request(self, frame: bytes | memoryview, start: int) -> None:
+        """Count a request that was taken: a frame without its length, whose body begins at `start`.
+
+        Raises:
+            MalformedFrame: it does not parse; what stood before that is counted.
+        """
+
+    def count_response(self, frame: bytes | memoryview, start: int, is_physical: bool) -> None:
+        """Count what stands in a response, which names topics as the broker does or as the client does; raises as
+        above."""
+
+    def answer(self, size: int) -> None:
+        """Count an answer of the gateway's own, of so many bytes."""
+
+    def take(
+        self,
+    ) -> (
+        tuple[
+            int,
+            int,
+            int,
+            int,
+            int,
+            int,
+            int,
+            int,
+            tuple[int, ...],
+            int,
+            dict[int, int],
+            dict[Any, TopicUsage],
+        ]
+        | None
+    ):
+        """Return what was counted since this was last asked, None when nothing was: requests, responses, errors, bytes
+        in and out, throttle time in ms, the broker's and the gateway's time in us, how often the latter was within
+        each of GATEWAY_TIME_BOUNDS_US or above, empty fetches, error codes and topics."""
+
 class Lane:
-    """The way of one tenant's messages of one API and version: what happens to them, and what they are counted in."""
+    """The way of one tenant's messages of one API and version: what happens to them, and what they are counted in.
+
+    With a `usage` it is the way of one client only, whose requests are counted there as well.
+    """
 
     plan: Any
     traffic: Traffic
     load: Load
+    usage: Usage | None
 
-    def __init__(self, plan: Any, traffic: Traffic, load: Load) -> None: ...
+    def __init__(self, plan: Any, traffic: Traffic, load: Load, usage: Usage | None = None) -> None: ...
 
 class Awaited:
     """A request that the broker will answer, and what the filters remember when it was decoded.
@@ -245,9 +344,14 @@ class Awaited:
     lane: Lane
     exchange: Any
 
-    def __init__(self, correlation_id: int, lane: Lane, exchange: Any) -> None: ...
-    def finish(self, size: int) -> None:
-        """Count the broker's answer, `size` bytes for the client, and the time it took since this was made."""
+    def __init__(self, correlation_id: int, lane: Lane, exchange: Any, began_ns: int = 0) -> None:
+        """Be sent on now; `began_ns` is when the gateway began with it, by `monotonic_ns`."""
+
+    def finish(self, size: int, came_ns: int = 0) -> None:
+        """Count the broker's answer, `size` bytes for the client, and the time it took since this was made.
+
+        `came_ns` is when it came, 0 for just now.
+        """
 
     def abandon(self) -> None:
         """Count it in its load no longer, for it was answered or never will be."""
@@ -369,6 +473,12 @@ def encode_body(layout: Layout, message: Struct) -> bytes:
     Raises:
         EncodeError: a field cannot be written, see there.
     """
+
+def crc32c(data: bytes | memoryview) -> int:
+    """Return the CRC-32C of some bytes."""
+
+def encode_records(records: list[tuple[int, bytes | None, bytes]], base_timestamp: int) -> bytes:
+    """Return records (timestamp in ms, key, value) as they stand in a batch of format v2 that begins with them."""
 
 def spare_bytes() -> int:
     """Return how much memory is kept for frames to come, of all framers, in bytes; at most 10 MiB."""

@@ -42,7 +42,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyB
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.list cimport PyList_GET_SIZE, PyList_New, PyList_SET_ITEM
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from cpython.memoryview cimport PyMemoryView_FromObject
 from cpython.object cimport PyObject, PyObject_GetAttr, PyObject_SetAttr
 from cpython.ref cimport Py_INCREF, Py_XDECREF, _Py_REFCNT
@@ -155,7 +155,9 @@ cdef class Program:
     def __cinit__(self, ops, tags=()):
         cdef Py_ssize_t i, n = len(ops), m = len(tags)
         cdef set kinds = {SKIP, STRING, BYTES, UUID, ARRAY, STRUCT, TAGS, END}
-        if isinstance(self, Peek):
+        if isinstance(self, Tally):
+            kinds |= {INT16, INT32}
+        elif isinstance(self, Peek):
             kinds = {SKIP, STRING, BYTES, END, BOOL, INT8, INT16, UINT16, INT32, UINT32, INT64}
         self.ops = <Op*>PyMem_RawMalloc(n * sizeof(Op) + 1)
         self.tags = <Tag*>PyMem_RawMalloc(m * sizeof(Tag) + 1)
@@ -397,7 +399,9 @@ def peek(Peek peek not None, frame, Py_ssize_t start):
         close_frame(&r)
 
 
+include "engine_usage.pxi"
 include "engine_forward.pxi"
 include "engine_prune.pxi"
 include "engine_codec.pxi"
 include "engine_framer.pxi"
+include "engine_batch.pxi"

@@ -211,12 +211,14 @@ cdef class Lane:
     cdef readonly object plan
     cdef readonly Traffic traffic
     cdef readonly Load load
+    cdef readonly Usage usage
     cdef Passage passage
 
-    def __init__(self, plan, Traffic traffic not None, Load load not None):
+    def __init__(self, plan, Traffic traffic not None, Load load not None, Usage usage=None):
         self.plan = plan
         self.traffic = traffic
         self.load = load
+        self.usage = usage
         self.passage = <Passage?>plan.passage
 
 
@@ -227,20 +229,27 @@ cdef class Awaited:
     cdef readonly int32_t correlation_id
     cdef readonly Lane lane
     cdef readonly object exchange
-    cdef int64_t since_ns
+    cdef int64_t began_ns, since_ns
     cdef bint is_over
 
-    def __init__(self, int32_t correlation_id, Lane lane not None, exchange):
+    def __init__(self, int32_t correlation_id, Lane lane not None, exchange, int64_t began_ns=0):
         self.correlation_id = correlation_id
         self.lane = lane
         self.exchange = exchange
         self.since_ns = clock_ns()
+        self.began_ns = began_ns or self.since_ns
         lane.load.begin()
+        if lane.usage is not None:
+            lane.usage.in_flight += 1
 
-    cpdef void finish(self, Py_ssize_t size) noexcept:
+    cpdef void finish(self, Py_ssize_t size, int64_t came_ns=0) noexcept:
         """Note its answer of so many bytes."""
+        cdef int64_t now_ns = clock_ns()
         self.lane.traffic.send(size)
-        self.lane.traffic.finish(clock_ns() - self.since_ns)
+        self.lane.traffic.finish(now_ns - self.since_ns)
+        if self.lane.usage is not None:
+            came_ns = came_ns or now_ns
+            self.lane.usage.finish(size, came_ns - self.since_ns, self.since_ns - self.began_ns + now_ns - came_ns)
         self.abandon()
 
     cpdef void abandon(self) noexcept:
@@ -248,6 +257,8 @@ cdef class Awaited:
         if not self.is_over:
             self.is_over = True
             self.lane.load.finish()
+            if self.lane.usage is not None:
+                self.lane.usage.in_flight -= 1
 
 
 def forward_request(dict lanes not None, frame, Names names not None, queue not None, list out not None, admits):
@@ -266,6 +277,7 @@ cdef int pass_request(dict lanes, object frame, Reader* r, Names names, object q
     cdef Awaited awaited
     cdef list segments
     cdef Py_ssize_t start
+    cdef int64_t began_ns = 0
     if r.end < 11:
         return 0
     found = PyDict_GetItemWithError(lanes, be32(r.data))
@@ -274,6 +286,10 @@ cdef int pass_request(dict lanes, object frame, Reader* r, Names names, object q
     lane = <Lane?><object>found
     if lane.load.full():
         return 0
+    if lane.usage is not None:
+        if not lane.usage.is_of(r.data, r.end):
+            return 0
+        began_ns = clock_ns()
     passage = lane.passage
     start = 10 + max(0, <int16_t>be16(r.data + 8))
     if passage.request is None or start >= r.end or passage.request_flexible and r.data[start] != 0:
@@ -287,10 +303,15 @@ cdef int pass_request(dict lanes, object frame, Reader* r, Names names, object q
         return 0
     out += segments
     lane.traffic.receive(r.end + 4)
+    if lane.usage is not None:
+        r.pos = start
+        lane.usage.add_request(r)
+        lane.usage.in_flight += 1
     awaited = Awaited.__new__(Awaited)
     awaited.correlation_id = <int32_t>be32(r.data + 4)
     awaited.lane = lane
     awaited.since_ns = clock_ns()
+    awaited.began_ns = began_ns
     lane.load.begin()
     queue.append(awaited)
     return 1
@@ -310,10 +331,13 @@ cdef int pass_response(object queue, object frame, Reader* r, Names names, list 
     cdef Awaited awaited
     cdef list segments
     cdef Py_ssize_t start = 4
+    cdef int64_t came_ns = 0
     if not queue or r.end < 5:
         return 0
     awaited = <Awaited?>queue[0]
     passage = awaited.lane.passage
+    if awaited.lane.usage is not None:
+        came_ns = clock_ns()
     if passage.response is None or awaited.exchange is not None or <int32_t>be32(r.data) != awaited.correlation_id:
         return 0
     if passage.response_flexible:
@@ -326,7 +350,10 @@ cdef int pass_response(object queue, object frame, Reader* r, Names names, list 
     segments = rewrite_body(passage.response, frame, r, names, None, False)
     if segments is None:
         return 0
-    awaited.finish(4 + <Py_ssize_t>be32(<const uint8_t*>PyBytes_AS_STRING(segments[0])))
+    if awaited.lane.usage is not None:
+        r.pos = start
+        awaited.lane.usage.add_response(r, True)
+    awaited.finish(4 + <Py_ssize_t>be32(<const uint8_t*>PyBytes_AS_STRING(segments[0])), came_ns)
     out += segments
     queue.popleft()
     while queue and PyBytes_CheckExact(queue[0]):

@@ -52,7 +52,7 @@ def _compile_program(name: str, version: int, slots: tuple[tuple[str, int], ...]
     unknown = {path for path, _ in slots} - _paths(schema.fields, "")
     if unknown:
         raise ValueError(f"{name} has no field {min(unknown)}")
-    writer = _ProgramWriter(version, schema.is_flexible(version), dict(slots))
+    writer = ProgramWriter(version, schema.is_flexible(version), dict(slots))
     writer.struct(schema.fields, "")
     return writer.program()
 
@@ -87,7 +87,7 @@ def compile_peek(name: str, version: int, fields: Sequence[str]) -> Peek:
 @cache
 def _compile_peek(name: str, version: int, fields: tuple[str, ...]) -> Peek:
     schema = _schema(name, version)
-    writer = _ProgramWriter(version, schema.is_flexible(version), {})
+    writer = ProgramWriter(version, schema.is_flexible(version), {})
     wanted = list(fields)
     for field in schema.fields:
         if version not in field.versions or field.is_tagged(version):
@@ -107,7 +107,7 @@ def _compile_peek(name: str, version: int, fields: tuple[str, ...]) -> Peek:
     return Peek(writer.ops)
 
 
-class _ProgramWriter:
+class ProgramWriter:
     """Writes one program: the ops of the message, then those of its tagged fields."""
 
     def __init__(self, version: int, flexible: bool, slots: Mapping[str, int]) -> None:
@@ -120,13 +120,18 @@ class _ProgramWriter:
         self._pending: list[tuple[int, Field, str]] = []
 
     def program(self) -> Program:
+        """Return what was written."""
+        return Program(*self.finished())
+
+    def finished(self) -> tuple[list[_Op], list[tuple[int, int]]]:
+        """End the program; return its ops and its tagged fields."""
         self.emit(Kind.END)
         while self._pending:
             entry, field, path = self._pending.pop()
             self._tags[entry] = self._tags[entry][0], len(self.ops)
             self.value(field, path)
             self.emit(Kind.END)
-        return Program(self.ops, self._tags)
+        return self.ops, self._tags
 
     def emit(self, kind: int, flags: int = 0, slot: int = 0, a: int = 0, b: int = 0) -> int:
         """Add an op and return its index; a SKIP behind a SKIP is added to that one."""
@@ -137,6 +142,7 @@ class _ProgramWriter:
         return len(self.ops) - 1
 
     def struct(self, fields: Sequence[Field], prefix: str) -> None:
+        """Write the fields of a struct, the tagged ones last."""
         tagged = []
         for field in fields:
             path = prefix + field.kafka_name
@@ -148,12 +154,13 @@ class _ProgramWriter:
             self._tagged_fields(tagged)
 
     def value(self, field: Field, path: str) -> None:
+        """Write a field that is not tagged."""
         if field.is_array:
             self._array(field, path)
         elif field.type is FieldType.STRUCT:
             self._single_struct(field, path)
         else:
-            self._scalar(field, path, nullable=self._version in field.nullable)
+            self.scalar(field, path, nullable=self._version in field.nullable)
 
     def _tagged_fields(self, tagged: list[tuple[Field, str]]) -> None:
         self.emit(Kind.TAGS, a=len(self._tags), b=len(tagged))
@@ -162,7 +169,8 @@ class _ProgramWriter:
                 self._pending.append((len(self._tags), field, path))
             self._tags.append((int(field.tag or 0), -1))
 
-    def _scalar(self, field: Field, path: str, *, nullable: bool) -> None:
+    def scalar(self, field: Field, path: str, *, nullable: bool) -> None:
+        """Write a value that is no struct, or one element of an array."""
         slot = self._slot(path, look_up=field.type in (FieldType.STRING, FieldType.UUID))
         if field.type is FieldType.UUID and slot:
             self.emit(Kind.UUID, slot=slot)
@@ -195,7 +203,7 @@ class _ProgramWriter:
         if field.type is FieldType.STRUCT:
             self.struct(field.fields, path + ".")
         elif slot in _LOOK_UPS or field.type not in _FIXED_SIZES:
-            self._scalar(field, path, nullable=False)
+            self.scalar(field, path, nullable=False)
         else:
             self.emit(Kind.SKIP, a=smallest)
         if self.ops[array + 1 :] == [(Kind.SKIP, 0, 0, smallest, 0)]:
