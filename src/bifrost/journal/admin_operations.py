@@ -1,0 +1,161 @@
+"""What a request to change something asked for, thing by thing, and what it was answered: for the journal's events.
+
+Names are the client's own: requests and answers are read as the client wrote and got them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bifrost.journal.topic_names import topic_id_text
+from bifrost.wire.api_keys import ApiKey
+
+_NOT_SHOWN = "(not shown)"
+_TOPIC = 2
+_RESOURCE_TYPES = {_TOPIC: "topic", 4: "broker", 8: "broker_logger", 16: "client_metrics", 32: "group"}
+"""ConfigResource.Type."""
+_OPERATIONS = {0: "", 1: "(deleted)", 2: "(added) ", 3: "(taken out) "}
+"""AlterConfigOp.OpType, as it is put before the value."""
+
+MAX_THINGS = 1000
+"""Operations of one request that are told one by one; the rest of a larger one is counted by the last."""
+
+MAX_VALUE_LENGTH = 1000
+"""Of a configuration's value; the rest is cut off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What was done to one thing."""
+
+    resource_type: str
+    name: str | None
+    error_code: int
+    after: Mapping[str, str] = field(default_factory=dict)
+    """What was asked for."""
+    topic_id: bytes | None = None
+    """Of a topic that was named by it."""
+
+
+def operations(api_key: int, request: Any, answer: Any) -> Iterator[Operation]:
+    """Yield what a request of one of `ADMIN_APIS` did; nothing for one that only asked whether it could be done."""
+    if getattr(request, "validate_only", False):
+        return
+    yield from _READERS[ApiKey(api_key)](request, answer)
+
+
+def _create_topics(request: Any, answer: Any) -> Iterator[Operation]:
+    asked = {topic.name: topic for topic in request.topics}
+    for result in answer.topics:
+        topic = asked.get(result.name)
+        after: dict[str, str] = {}
+        if topic is not None:
+            has_assignments = bool(topic.assignments)
+            replicas = len(topic.assignments[0].broker_ids) if has_assignments else topic.replication_factor
+            partitions = len(topic.assignments) if has_assignments else topic.num_partitions
+            # From v5 on the answer says what the broker's defaults made of -1 (KIP-525).
+            after["partitions"] = str(result.num_partitions if partitions < 0 else partitions)
+            after["replication_factor"] = str(result.replication_factor if replicas < 0 else replicas)
+            after |= _configs(topic.configs, is_shown=True)
+        yield Operation("topic", result.name, result.error_code, after)
+
+
+def _delete_topics(request: Any, answer: Any) -> Iterator[Operation]:
+    for result in answer.responses:
+        yield Operation(
+            "topic", result.name, result.error_code, topic_id=None if result.name else result.topic_id
+        )
+
+
+def _create_partitions(request: Any, answer: Any) -> Iterator[Operation]:
+    counts = {topic.name: topic.count for topic in request.topics}
+    for result in answer.results:
+        yield Operation(
+            "topic", result.name, result.error_code, {"partitions": str(counts.get(result.name, ""))}
+        )
+
+
+def _alter_configs(request: Any, answer: Any) -> Iterator[Operation]:
+    asked = {(one.resource_type, one.resource_name): one.configs for one in request.resources}
+    for result in answer.responses:
+        kind = _RESOURCE_TYPES.get(result.resource_type, str(result.resource_type))
+        configs = asked.get((result.resource_type, result.resource_name), ())
+        # Brokers have passwords among theirs.
+        after = _configs(configs, is_shown=result.resource_type == _TOPIC)
+        yield Operation(kind, result.resource_name, result.error_code, after)
+
+
+def _delete_records(request: Any, answer: Any) -> Iterator[Operation]:
+    offsets = {
+        (topic.name, one.partition_index): one.offset for topic in request.topics for one in topic.partitions
+    }
+    for topic in answer.topics:
+        after = {
+            f"offset:{one.partition_index}": str(offsets.get((topic.name, one.partition_index), ""))
+            for one in topic.partitions
+        }
+        yield Operation("topic", topic.name, _first_error(topic.partitions), after)
+
+
+def _delete_groups(request: Any, answer: Any) -> Iterator[Operation]:
+    for result in answer.results:
+        yield Operation("group", result.group_id, result.error_code)
+
+
+def _delete_offsets(request: Any, answer: Any) -> Iterator[Operation]:
+    after = {
+        f"offset:{topic.name}": ",".join(str(one.partition_index) for one in topic.partitions)
+        for topic in request.topics
+    }
+    errors = [answer.error_code, *(_first_error(topic.partitions) for topic in answer.topics)]
+    yield Operation("group", request.group_id, next((one for one in errors if one), 0), after)
+
+
+def _share_offsets(request: Any, answer: Any) -> Iterator[Operation]:
+    after = {
+        f"offset:{topic.topic_name}": ",".join(
+            f"{one.partition_index}={one.start_offset}" for one in getattr(topic, "partitions", ())
+        )
+        for topic in request.topics
+    }
+    results = [
+        getattr(one, "error_code", 0) or _first_error(getattr(one, "partitions", ()))
+        for one in answer.responses
+    ]
+    yield Operation(
+        "group", request.group_id, answer.error_code or next((one for one in results if one), 0), after
+    )
+
+
+def _configs(configs: Any, *, is_shown: bool) -> dict[str, str]:
+    return {
+        f"config:{one.name}": _OPERATIONS.get(getattr(one, "config_operation", 0), "")
+        + ((one.value or "")[:MAX_VALUE_LENGTH] if is_shown else _NOT_SHOWN)
+        for one in configs or ()
+    }
+
+
+def _first_error(parts: Any) -> int:
+    return next((one.error_code for one in parts if one.error_code), 0)
+
+
+def topic_id_of(operation: Operation) -> str | None:
+    """Return the ID of a topic that is known by nothing else, as Kafka writes it."""
+    return None if operation.topic_id is None else topic_id_text(operation.topic_id)
+
+
+_READERS: Mapping[ApiKey, Callable[[Any, Any], Iterator[Operation]]] = {
+    ApiKey.CREATE_TOPICS: _create_topics,
+    ApiKey.DELETE_TOPICS: _delete_topics,
+    ApiKey.CREATE_PARTITIONS: _create_partitions,
+    ApiKey.ALTER_CONFIGS: _alter_configs,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: _alter_configs,
+    ApiKey.DELETE_RECORDS: _delete_records,
+    ApiKey.DELETE_GROUPS: _delete_groups,
+    ApiKey.OFFSET_DELETE: _delete_offsets,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: _share_offsets,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: _share_offsets,
+}
+
+ADMIN_APIS = frozenset(_READERS)
+"""APIs that change something other than data, and are written down one by one."""

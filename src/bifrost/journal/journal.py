@@ -1,0 +1,132 @@
+"""The journal of one gateway: takes what happens, and makes records of it that somebody else writes.
+
+Nothing here waits or fails because of what cannot be written: see record_buffer.py.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bifrost.journal.identity import Identity
+from bifrost.journal.known_topics import KnownTopics
+from bifrost.journal.record import RecordKind, Source
+from bifrost.journal.record_buffer import DropReason, RecordBuffer
+from bifrost.journal.rows import api_name, connection_row, usage_rows
+from bifrost.journal.topic_names import TopicKey
+from bifrost.journal.usage_table import Client, UsageTable
+
+ROW_BYTES = 1024
+"""What a row of usage takes at most, usually; many take half of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalLimits:
+    """What the journal may take; see the configuration's section `journal`."""
+
+    buffer_bytes: int
+    max_usage_rows: int
+    max_usage_rows_per_tenant: int
+    max_events_per_tenant: int
+    """Within one interval."""
+
+
+class Journal:
+    """What one gateway writes down."""
+
+    def __init__(self, source: Source, limits: JournalLimits, now_ms: Callable[[], int]) -> None:
+        """Begin.
+
+        Args:
+            source: which gateway this is, and its epoch.
+            limits: bounds on memory.
+            now_ms: the time since 1970, in milliseconds.
+        """
+        self.source = source
+        self.now_ms = now_ms
+        self.buffer = RecordBuffer(source, limits.buffer_bytes, now_ms)
+        self.table = UsageTable(
+            limits.max_usage_rows, limits.max_usage_rows_per_tenant, now_ms, self._topic_denied
+        )
+        self.known_topics = KnownTopics()
+        self._max_events = limits.max_events_per_tenant
+        self._events: Counter[str | None] = Counter()
+
+    def event(self, type_: str, outcome: str, tenant: str | None = None, **fields: Any) -> None:
+        """Write an event down.
+
+        Args:
+            type_: one of those in docs/journal.md.
+            outcome: what came of it.
+            tenant: whose it is, if it is one's.
+            fields: the others of the schema's struct `event`.
+        """
+        self._events[tenant] += 1
+        if self._events[tenant] > self._max_events:
+            self.buffer.drop(RecordKind.EVENT, tenant, DropReason.EVENT_LIMIT)
+            return
+        now_ms = self.now_ms()
+        told = {"type": type_, "outcome": outcome} | fields
+        self.buffer.append(RecordKind.EVENT, tenant, (now_ms, now_ms), told)
+
+    def client_event(self, type_: str, outcome: str, identity: Identity, **fields: Any) -> None:
+        """Write an event down that a client brought about."""
+        client_id = identity.client_id
+        self.event(
+            type_,
+            outcome,
+            identity.tenant,
+            upstream=identity.upstream,
+            namespace=identity.namespace,
+            principal=identity.principal,
+            client_id=None if client_id is None else client_id.decode("utf-8", "replace"),
+            **fields,
+        )
+
+    def snapshot(self, tenant: str, interval: tuple[int, int], fields: dict[str, Any]) -> None:
+        """Write down what a tenant's topic is like."""
+        self.buffer.append(RecordKind.SNAPSHOT, tenant, interval, fields)
+
+    def end_interval(self) -> Iterator[None]:
+        """Make records of what was counted, a client at a time; stops where no more of them would find room.
+
+        What is left goes on counting, and its records cover more than one interval.
+        """
+        self._events.clear()
+        self.buffer.tell_drops()
+        for client in self.table:
+            rows = 1 + sum(1 + len(one.topics) for one in client.usages.values())
+            if not self.buffer.has_room_for(rows * ROW_BYTES) and len(self.buffer):
+                return
+            self._take(client)
+            yield
+
+    def _take(self, client: Client) -> None:
+        identity, now_ms = client.identity, self.now_ms()
+        rows = []
+        row = connection_row(client)
+        if row is not None:
+            rows.append(row)
+        for api_key, api_version in list(client.usages):
+            found, topics = usage_rows(client, api_key, api_version)
+            rows += found
+            self.table.give_rows(identity.tenant, topics)
+        interval = (min(client.since_ms, now_ms), now_ms)
+        for one in rows:
+            self.buffer.append(RecordKind.USAGE, identity.tenant, interval, one)
+        client.since_ms = now_ms
+        if not rows and client.is_idle:
+            self.table.forget(client)
+
+    def _topic_denied(self, identity: Identity, api: tuple[int, int], rule: str, topic: TopicKey) -> None:
+        self.client_event(
+            "denial",
+            "denied",
+            identity,
+            api=api_name(api[0]),
+            api_version=api[1],
+            resource_type="topic" if topic.topic_id is None else "topic_id",
+            resource_name=topic.virtual or topic.topic_id,
+            physical_name=topic.physical,
+            rule=rule,
+        )

@@ -1,0 +1,90 @@
+"""A record of the journal as it is written: JSON, with everything left out that says nothing.
+
+The fields stand in schema-v1.json and, for people, in docs/journal.md.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import resources
+from typing import Any
+
+SCHEMA_VERSION = 1
+
+Fields = Mapping[str, Any]
+"""What is told, by the schema's names; None, 0, False and what is empty is left out where that says the same."""
+
+
+class RecordKind(StrEnum):
+    """What a record tells."""
+
+    USAGE = "usage"
+    EVENT = "event"
+    SNAPSHOT = "snapshot"
+    DROP = "drop"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Which gateway writes, since which start."""
+
+    gateway_id: str
+    epoch: int
+    """Larger at each start."""
+
+
+def encode_record(
+    source: Source,
+    sequence: int,
+    kind: RecordKind,
+    tenant: str | None,
+    interval: tuple[int, int],
+    fields: Fields,
+) -> bytes:
+    """Return a record's value.
+
+    Args:
+        source: who writes it.
+        sequence: its number.
+        kind: what `fields` are.
+        tenant: whose it is; None for nobody's.
+        interval: beginning and end of what it tells, in milliseconds since 1970.
+        fields: those of the kind's struct.
+    """
+    record: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": kind,
+        "gateway_id": source.gateway_id,
+        "epoch": source.epoch,
+        "sequence": sequence,
+        "interval_start_ms": interval[0],
+        "interval_end_ms": interval[1],
+    }
+    if tenant is not None:
+        record["tenant"] = tenant
+    record[kind] = said(fields, _REQUIRED[kind])
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def said(fields: Fields, required: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Return the fields that say something, and those that are always there."""
+    return {
+        name: value for name, value in fields.items() if value or (value is not None and name in required)
+    }
+
+
+def schema() -> dict[str, Any]:
+    """Return the schema of version 1: the JSON form of Spark's StructType."""
+    text = resources.files("bifrost.journal").joinpath("schema-v1.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+_REQUIRED: Mapping[RecordKind, frozenset[str]] = {
+    RecordKind.USAGE: frozenset({"scope", "api_key", "api_version"}),
+    RecordKind.EVENT: frozenset({"type", "outcome"}),
+    RecordKind.SNAPSHOT: frozenset({"partitions", "partition_count", "bytes", "replica_bytes"}),
+    RecordKind.DROP: frozenset({"first_sequence", "last_sequence"}),
+}
+"""Fields whose zero is not the same as nothing. A value of None is nothing everywhere."""

@@ -1,0 +1,140 @@
+"""From counters to the rows of kind `usage`."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bifrost.journal.identity import Identity
+from bifrost.journal.record import said
+from bifrost.journal.topic_names import TopicKey
+from bifrost.journal.usage_table import Client
+from bifrost.wire.engine import TopicUsage
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.schema import request_schema
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd", "unknown")
+"""By the number in a batch's attributes (CompressionType)."""
+
+Row = dict[str, Any]
+
+
+def connection_row(client: Client) -> Row | None:
+    """Return what is known of a client's connections, and begin anew; None when there is nothing."""
+    opened, closed, is_open, connection_ms = client.take_connections()
+    if not (opened or closed or is_open or connection_ms):
+        return None
+    return {
+        "scope": "connection",
+        **_who(client.identity),
+        "connections_opened": opened,
+        "connections_closed": closed,
+        "connections": is_open,
+        "connection_ms": connection_ms,
+    }
+
+
+def usage_rows(client: Client, api_key: int, api_version: int) -> tuple[list[Row], int]:
+    """Return what a client's messages of one API and version amount to, and how many topics; begin anew."""
+    taken = client.usages[api_key, api_version].take()
+    if taken is None:
+        return [], 0
+    (
+        requests, responses, errors, bytes_in, bytes_out, throttle_time_ms, broker_time_us, gateway_time_us, times,
+        empty_fetches, error_codes, topics,
+    ) = taken  # fmt: skip
+    who = _who(client.identity) | {
+        "api": api_name(api_key),
+        "api_key": api_key,
+        "api_version": api_version,
+    }
+    row = {
+        "scope": "request",
+        **who,
+        "requests": requests,
+        "responses": responses,
+        "errors": errors,
+        "error_codes": {error_name(code): count for code, count in error_codes.items()},
+        "bytes_in": bytes_in,
+        "bytes_out": bytes_out,
+        "throttle_time_ms": throttle_time_ms,
+        "broker_time_us": broker_time_us,
+        "gateway_time_us": gateway_time_us,
+        "gateway_times": times if any(times) else (),
+        "empty_fetches": empty_fetches,
+    }
+    rows = [row] if requests or responses else []
+    return [*rows, *_topic_rows(who, topics)], len(topics)
+
+
+def api_name(api_key: int) -> str:
+    """Return Kafka's name of an API that the schema has."""
+    return request_schema(api_key).name.removesuffix("Request")
+
+
+def error_name(code: int) -> str:
+    """Return Kafka's name of an error code, or the number where it has none."""
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return str(code)
+
+
+def _who(identity: Identity) -> Row:
+    client_id = identity.client_id
+    return {
+        "upstream": identity.upstream,
+        "namespace": identity.namespace,
+        "principal": identity.principal,
+        "client_id": None if client_id is None else client_id.decode("utf-8", "replace"),
+        "client_software_name": identity.software.name,
+        "client_software_version": identity.software.version,
+        "is_folded": identity.is_folded,
+    }
+
+
+def _topic_rows(who: Row, topics: Mapping[TopicKey, TopicUsage]) -> Iterator[Row]:
+    for key, usage in topics.items():
+        requests, errors, bytes_in, bytes_out, control_batches, cells = usage.take()
+        produced = [one for one in cells if one[0] is not None]
+        fetched = [one for one in cells if one[0] is None]
+        is_folded = who["is_folded"] or key == TopicKey()
+        yield {
+            "scope": "topic",
+            **who,
+            "is_folded": is_folded,
+            "topic": key.virtual,
+            "physical_topic": key.physical,
+            "topic_id": key.topic_id,
+            "requests": requests,
+            "errors": errors,
+            "batches_in": sum(one[2] for one in produced),
+            "records_in": sum(one[3] for one in produced),
+            "bytes_in": bytes_in,
+            "batches_out": sum(one[2] for one in fetched),
+            "records_out": sum(one[3] for one in fetched),
+            "bytes_out": bytes_out,
+            "control_batches": control_batches,
+            "batches": [_cell(*one) for one in cells],
+        }
+
+
+def _cell(
+    acks: int | None,
+    codec: int,
+    batches: int,
+    records: int,
+    size: int,
+    idempotent: int,
+    transactional: int,
+    old: int,
+) -> Row:
+    cell = {
+        "codec": CODECS[codec],
+        "acks": acks,
+        "batches": batches,
+        "records": records,
+        "bytes": size,
+        "idempotent_batches": idempotent,
+        "transactional_batches": transactional,
+        "old_format_batches": old,
+    }
+    return said(cell, frozenset({"acks"}))

@@ -1,0 +1,71 @@
+"""What a topic that stands in a message is called on both sides, and whether its client may name it at all."""
+
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass
+
+from bifrost.tenancy.names import PhysicalTopic, VirtualTopic
+from bifrost.tenancy.namespace import Namespace
+from bifrost.wire.entity import Entity
+
+
+@dataclass(frozen=True, slots=True)
+class TopicKey:
+    """A topic; without anything it stands for all that found no room."""
+
+    virtual: str | None = None
+    physical: str | None = None
+    topic_id: str | None = None
+    """Of a topic that is known by its ID only, or is not the client's."""
+
+
+NOT_ALLOWED, FOREIGN_ID = "allowed_topics", "foreign_topic_id"
+"""Rules by which a client may not name a topic."""
+
+
+class TopicNames:
+    """Of one namespace."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        """Ask `namespace`."""
+        self._namespace = namespace
+
+    def resolve(self, slot: int, name: bytes, *, is_physical: bool) -> tuple[TopicKey, str | None]:
+        """Return the topic, and the rule by which the client may not name it, None if it may.
+
+        Args:
+            slot: Entity.TOPIC_NAME or Entity.TOPIC_ID.
+            name: as it stands in a message.
+            is_physical: whether that is the broker's message.
+        """
+        if slot == Entity.TOPIC_ID:
+            return self._by_id(name, is_physical=is_physical)
+        namespace = self._namespace
+        if is_physical:
+            virtual = namespace.virtual(Entity.TOPIC_NAME, name)
+            return TopicKey(None if virtual is None else _text(virtual), _text(name)), None
+        physical = namespace.physical(Entity.TOPIC_NAME, name)
+        key = TopicKey(_text(name), None if physical is None else _text(physical))
+        return key, None if namespace.names.is_allowed(VirtualTopic(name)) else NOT_ALLOWED
+
+    def _by_id(self, topic_id: bytes, *, is_physical: bool) -> tuple[TopicKey, str | None]:
+        namespace = self._namespace
+        if is_physical:
+            topic_id = namespace.masked_ids.original(topic_id) or topic_id
+        physical = namespace.topic_ids.name_of(topic_id)
+        if physical is None:
+            return TopicKey(topic_id=topic_id_text(topic_id)), None
+        virtual = namespace.names.virtual_topic(PhysicalTopic(physical))
+        if virtual is not None:
+            return TopicKey(_text(virtual), _text(physical)), None
+        key = TopicKey(None, _text(physical), topic_id_text(topic_id))
+        return key, None if is_physical else FOREIGN_ID
+
+
+def topic_id_text(topic_id: bytes) -> str:
+    """Return a topic ID as Kafka writes it (Uuid.toString)."""
+    return urlsafe_b64encode(topic_id).decode().rstrip("=")
+
+
+def _text(name: bytes) -> str:
+    # Injective: so there are no more names than topics with rows.
+    return name.decode("utf-8", "backslashreplace")

@@ -1,0 +1,188 @@
+"""All that is counted for the journal and not yet taken: bounded, because clients choose their client IDs freely.
+
+    UsageTable ── Client (one identity) ── Usage (one API and version, the engine's) ── TopicUsage
+                        ▲
+                  the connections that are its at the moment
+
+A client, an API's version and a topic take a row each. Beyond the bounds everything new is counted in a client, or a
+topic, that is *folded*: it stands for all that found no room, so sums stay exact. A client that no connection is of,
+that nothing is in flight for and that nothing was counted for since it was looked at last is forgotten.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from bifrost.journal.identity import Identity
+from bifrost.journal.topic_names import TopicKey, TopicNames
+from bifrost.wire.engine import TopicUsage, Usage
+from bifrost.wire.tallies import FETCHES, request_tally, response_tally
+
+Denied = Callable[[Identity, tuple[int, int], str, TopicKey], None]
+"""Told of (who, API and version, rule, topic)."""
+
+MAX_NAME_BYTES = 256
+"""Of client IDs and topics that have rows of their own. Topics have 249 at most; the protocol would carry 32 KiB."""
+
+MAX_FOLDED = 100
+"""Folded clients of one tenant: one for each namespace and principal; beyond it one stands for all of the tenant."""
+
+
+class Client:
+    """One identity's counters."""
+
+    __slots__ = (
+        "_changed_ms", "_now_ms", "_table", "_topics", "closed", "connection_ms", "identity", "open", "opened",
+        "since_ms", "usages",
+    )  # fmt: skip
+
+    def __init__(
+        self, identity: Identity, topics: TopicNames, table: "UsageTable", now_ms: Callable[[], int]
+    ) -> None:
+        """Begin to count; `topics` says what topics are called."""
+        self.identity = identity
+        self.usages: dict[tuple[int, int], Usage] = {}
+        self.opened = self.closed = self.connection_ms = self.open = 0
+        self._topics, self._table, self._now_ms = topics, table, now_ms
+        self.since_ms = self._changed_ms = now_ms()
+
+    def usage(self, api_key: int, api_version: int) -> Usage:
+        """Return what counts its messages of an API and version."""
+        key = (api_key, api_version)
+        found = self.usages.get(key)
+        if found is None:
+            found = self.usages[key] = Usage(
+                self.identity.client_id,
+                request_tally(api_key, api_version),
+                response_tally(api_key, api_version),
+                api_key in FETCHES,
+                partial(self._resolve, key),
+                self.identity.is_folded,
+            )
+            self._table.take_row(self.identity.tenant)
+        return found
+
+    def enter(self, *, is_new: bool, before_ms: int = 0) -> None:
+        """Count a connection in, which has been open for `before_ms` without being anybody's."""
+        self._pass_time()
+        self.open += 1
+        self.opened += is_new
+        self.connection_ms += before_ms
+
+    def leave(self, *, has_ended: bool) -> None:
+        """Count a connection out: it ended, or became another client's."""
+        self._pass_time()
+        self.open -= 1
+        self.closed += has_ended
+
+    def take_connections(self) -> tuple[int, int, int, int]:
+        """Return connections opened, closed and open, and the time for which they were open, in ms; begin anew."""
+        self._pass_time()
+        taken = (self.opened, self.closed, self.open, self.connection_ms)
+        self.opened = self.closed = self.connection_ms = 0
+        return taken
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing more will be counted here, as things are."""
+        return not self.open and not any(one.in_flight for one in self.usages.values())
+
+    def _pass_time(self) -> None:
+        now_ms = self._now_ms()
+        self.connection_ms += self.open * max(now_ms - self._changed_ms, 0)
+        self._changed_ms = now_ms
+
+    def _resolve(
+        self, api: tuple[int, int], usage: Usage, slot: int, name: bytes, is_physical: bool
+    ) -> TopicUsage:
+        key, rule = self._topics.resolve(slot, name, is_physical=is_physical)
+        found = usage.topics.get(key)
+        if found is None:
+            table, tenant = self._table, self.identity.tenant
+            on_use = None if rule is None else partial(table.denied, self.identity, api, rule, key)
+            if not table.has_room(tenant) or len(name) > MAX_NAME_BYTES:
+                table.folded[tenant] += 1
+                key, on_use = TopicKey(), None
+                found = usage.topics.get(key)
+            if found is None:
+                found = usage.topics[key] = TopicUsage(key, on_use, is_folded=key == TopicKey())
+                table.take_row(tenant)
+        return found
+
+
+class UsageTable:
+    """The clients of all tenants."""
+
+    def __init__(
+        self, max_rows: int, max_rows_per_tenant: int, now_ms: Callable[[], int], denied: Denied
+    ) -> None:
+        """Begin empty.
+
+        Args:
+            max_rows: rows of all tenants together; folded ones come on top, as few as there are APIs and principals.
+            max_rows_per_tenant: rows of one tenant.
+            now_ms: a clock, in milliseconds.
+            denied: told whenever a client names a topic that it may not.
+        """
+        self.denied = denied
+        self._max_rows, self._max_rows_per_tenant = max_rows, max_rows_per_tenant
+        self._now_ms = now_ms
+        self._clients: dict[Identity, Client] = {}
+        self._rows: Counter[str] = Counter()
+        self._total = 0
+        self._folded_clients: Counter[str] = Counter()
+        self.folded: Counter[str] = Counter()
+        """How often something found no room, by tenant."""
+
+    def __len__(self) -> int:
+        return self._total
+
+    def has_room(self, tenant: str) -> bool:
+        """Whether a tenant may have one more row."""
+        return self._total < self._max_rows and self._rows[tenant] < self._max_rows_per_tenant
+
+    def take_row(self, tenant: str) -> None:
+        """Note one more row."""
+        self._rows[tenant] += 1
+        self._total += 1
+
+    def give_rows(self, tenant: str, count: int) -> None:
+        """Note fewer rows."""
+        self._rows[tenant] -= count
+        self._total -= count
+        if not self._rows[tenant]:
+            del self._rows[tenant]
+
+    def client(self, identity: Identity, topics: TopicNames) -> Client:
+        """Return the counters of an identity, or of what stands for it where there is no room."""
+        found = self._clients.get(identity)
+        if found is not None:
+            return found
+        if not self.has_room(identity.tenant) or len(identity.client_id or b"") > MAX_NAME_BYTES:
+            self.folded[identity.tenant] += 1
+            identity = identity.folded
+            if identity not in self._clients and self._folded_clients[identity.tenant] >= MAX_FOLDED:
+                identity = identity.folded_whole
+            found = self._clients.get(identity)
+            if found is not None:
+                return found
+            self._folded_clients[identity.tenant] += 1
+        found = self._clients[identity] = Client(identity, topics, self, self._now_ms)
+        self.take_row(identity.tenant)
+        return found
+
+    def __iter__(self) -> Iterator[Client]:
+        """Yield those that there are now; some may be forgotten meanwhile."""
+        for identity in list(self._clients):
+            client = self._clients.get(identity)
+            if client is not None:
+                yield client
+
+    def forget(self, client: Client) -> None:
+        """Forget a client that is idle and whose counters were taken."""
+        assert client.is_idle
+        identity = client.identity
+        del self._clients[identity]
+        self._folded_clients[identity.tenant] -= identity.is_folded
+        topics = sum(len(one.topics) for one in client.usages.values())
+        self.give_rows(identity.tenant, 1 + len(client.usages) + topics)
