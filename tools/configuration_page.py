@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from bifrost.config import (
     client_tls,
+    journal,
     kerberos,
     limits,
     listener_sets,
@@ -75,6 +76,7 @@ MODULES = (
     server_tls,
     oauth,
     kerberos,
+    journal,
     limits,
     upstream,
     client_tls,

@@ -8,6 +8,7 @@ so.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from bifrost.config.journal import journal_misfits
 from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH, NameTemplate, fold
 from bifrost.config.sni_tenants import sni_misfits
 from bifrost.config.upstream_security import security_misfits
@@ -55,6 +56,7 @@ def find_clashes(data: object, bad: Collection[Loc] = ()) -> list[Clash]:
         *_topic_clashes(tree),
         *_repeated(tree, list(_username_locs(tree)), why="the name decides the tenant"),
         *(Clash(loc, text) for loc, text in security_misfits(tree)),
+        *(Clash(loc, text) for loc, text in journal_misfits(tree, DEFAULT_UPSTREAM)),
     ]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pydantic import Field, model_validator
 
 from bifrost.config.clashes import find_clashes
+from bifrost.config.journal import Journal
 from bifrost.config.kerberos import Kerberos
 from bifrost.config.limits import Limits
 from bifrost.config.listener_sets import ListenerSet
@@ -60,6 +61,9 @@ class Proxy(Section):
 
     kerberos: Kerberos | None = None
     """How clients prove who they are by Kerberos tickets (SASL/GSSAPI). Default: they cannot."""
+
+    journal: Journal | None = None
+    """What is written down of tenants' usage and of events. Default: nothing."""
 
     limits: Limits = Limits()
     """Bounds of what clients may ask. Default: those of each limit."""

@@ -11,6 +11,9 @@ Loc = tuple[str | int, ...]
 class Tree(Protocol):
     """Reads values of the file, and None for what is absent or malformed."""
 
+    def get(self, *loc: str | int) -> object:
+        """Return what is at `loc`."""
+
     def text(self, *loc: str | int) -> str | None:
         """Return the text at `loc`."""
 

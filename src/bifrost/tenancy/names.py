@@ -20,6 +20,7 @@ configuration is refused (`bifrost.config.clashes`). KIP-37 has the idea of name
 from collections.abc import Iterable, Sequence
 from typing import NewType
 
+from bifrost.config.journal import JOURNAL_TOPIC
 from bifrost.config.name_template import DEFAULT_MARK, NamePrefixes, NameTemplate
 from bifrost.tenancy.topic_regex import confine, original
 from bifrost.wire.entity import Entity
@@ -43,6 +44,7 @@ PhysicalTransactionalId = NewType("PhysicalTransactionalId", bytes)
 """A transactional ID as the physical cluster calls it, in UTF-8."""
 
 _DENIED_MARK = b"/"
+_JOURNAL = JOURNAL_TOPIC.encode()
 
 
 class TenantNames:
@@ -65,6 +67,7 @@ class TenantNames:
         "_foreign_marks",
         "_own_prefixes",
         "_prefix_of",
+        "_reserved",
         "path",
         "prefix",
         "tenant",
@@ -96,6 +99,9 @@ class TenantNames:
             Entity.TRANSACTIONAL_ID: own.transactional_id.encode(),
         }
         self._denied_prefix = self.prefix + _DENIED_MARK
+        # Whatever a tenant's names begin with: the gateway's own topic is nobody's.
+        has_reserved = _JOURNAL.startswith(self.prefix)
+        self._reserved = _JOURNAL[len(self.prefix) :] if has_reserved else None
         # Longest first: what one begins with must not be taken from another.
         self._own_prefixes = sorted({self._denied_prefix, *self._prefix_of.values()}, key=len, reverse=True)
         self._above = {root.topic, root.group, root.transactional_id} if tiers else set()
@@ -131,6 +137,8 @@ class TenantNames:
 
     def is_allowed(self, topic: VirtualTopic) -> bool:
         """Whether the topic exists for the tenant, or may: nothing is said about the broker having it."""
+        if topic == self._reserved:
+            return False
         if self._allowed is not None:
             return topic in self._allowed
         # With the mark in front it would look like the denied form of another name; it is not legal anyway.
