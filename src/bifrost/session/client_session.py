@@ -16,13 +16,16 @@ from typing import Any
 from bifrost.filters import namespace as translation
 from bifrost.filters.fetch import session_not_found
 from bifrost.filters.filter import Exchange, Scope
+from bifrost.journal.meter import Meter
+from bifrost.session import metering
 from bifrost.session.accounts import Account
-from bifrost.session.authentication import Authentication, Proven, answer_here, api_name, encode_answer
-from bifrost.session.close_reason import CloseReason, SessionEnded
+from bifrost.session.authentication import Authentication, Proven, answer_here, encode_answer
+from bifrost.session.decoded_request import check_decodable, is_decodable
 from bifrost.session.decoded_response import decoded_response
 from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.session.lanes import NO_TENANT
 from bifrost.session.oauthbearer_server import KeysAreFetched
+from bifrost.session.session_lanes import OWN_APIS, SessionLanes
 from bifrost.session.session_lifetime import SessionLifetime
 from bifrost.session.shared_state import Entry, SharedState
 from bifrost.session.tries import Tries, bounded
@@ -35,12 +38,9 @@ from bifrost.wire.engine import (
     Traffic,
     decode,
     encode,
+    monotonic_ns,
     rewrite,
 )
-
-MAX_DECODED_REQUEST_BYTES = 8 * 1024 * 1024
-"""Decoded, a request of many tiny structs takes up to 25 times its size in memory. Large requests carry records,
-and those are rewritten in place; admin requests of this size name a hundred thousand topics."""
 
 
 class ClientSession(Forwarding):
@@ -62,6 +62,8 @@ class ClientSession(Forwarding):
         self.waits_for_room = False
         """Whether a request is held because too many of its tenant, or of all, await answers; then `take_turn`."""
         self._lanes: dict[int, Lane] = {}
+        self._about = metering.UNKNOWN
+        self._meter: Meter | None = None
         self._in_flight = InFlight()
         self._queue = self._in_flight.queue
         self._held_requests: deque[bytes] = deque()
@@ -74,12 +76,13 @@ class ClientSession(Forwarding):
 
     # -- what the shell calls
 
-    def begin(self) -> None:
-        """Let the client in at once where it is not asked who it is.
+    def begin(self, address: str | None = None) -> None:
+        """Let the client in at once where it is not asked who it is; it comes from `address`.
 
         Raises:
             SessionEnded: it cannot be served.
         """
+        self._about = (address, self._about[1])
         if self._entry.account is not None:
             self._let_in(Proven(self._entry.account, None))
 
@@ -153,6 +156,8 @@ class ClientSession(Forwarding):
     def close(self) -> None:
         """Await no answer any longer: the connection is over."""
         self._in_flight.abandon()
+        if self._meter is not None:
+            self._meter.close()
 
     @property
     def has_finished(self) -> bool:
@@ -217,8 +222,9 @@ class ClientSession(Forwarding):
             return
         api_key = int.from_bytes(frame[:2], "big")
         tenant = NO_TENANT if self._proven is None else self._proven.account.tenant
-        traffic = self._shared.lanes.traffic(tenant, api_key if api_key in _OWN_APIS else None)
+        traffic = self._shared.lanes.traffic(tenant, api_key if api_key in OWN_APIS else None)
         traffic.receive(4 + len(frame))
+        self._about = metering.about(self._shared, self._about, api_key, frame)
         try:
             proven = authentication.receive(frame)
         except KeysAreFetched:
@@ -245,6 +251,7 @@ class ClientSession(Forwarding):
         self._authentication = None
         is_first, self._proven = self._proven is None, proven
         if not is_first:
+            metering.prove_again(self._meter, proven)
             return
         self.virtual_cluster = self._shared.virtual_clusters.of(proven.account)
         self._route = self._entry.route_to(self.virtual_cluster.upstream)
@@ -253,6 +260,9 @@ class ClientSession(Forwarding):
         self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
         self._admits_request, self._admits_response = self._fetches.on_request, self._fetches.on_response
         self._to_physical, self._to_virtual = self._namespace.to_physical, self._namespace.to_virtual
+        self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
+        self._ways = SessionLanes(self._shared.lanes, self._route, self._namespace.tenant, self._meter)
+        self._lanes = self._ways.known
 
     # -- client to broker
 
@@ -269,19 +279,10 @@ class ClientSession(Forwarding):
                 self._authenticate(self._authentication, frame)
             self._tries.count(needs_another=bool(self.lookup))
 
-    def _lane_of(self, header: headers.RequestHeader) -> Lane | None:
-        key = (header.api_key, header.api_version)
-        lane = self._lanes.get(key[0] << 16 | key[1])
-        if lane is None and self._route.offered.offers(*key):
-            lane = self._shared.lanes.lane(self._namespace.tenant, *key)
-            if lane is not None and key[0] not in _OWN_APIS:
-                self._lanes[key[0] << 16 | key[1]] = lane
-        return lane
-
     def _request(self, frame: bytes | memoryview) -> None:
-        header = headers.read_request_header(frame)
-        lane = self._lane_of(header)
-        if lane is None or header.api_key in _OWN_APIS:
+        began_ns, header = monotonic_ns(), headers.read_request_header(frame)
+        lane = self._ways.of(header, frame)
+        if lane is None or header.api_key in OWN_APIS:
             self._answer_own(header, lane, frame)
             return
         if lane.load.is_full and not self._has_turn:
@@ -295,41 +296,41 @@ class ClientSession(Forwarding):
         if plan.request_peek is not None:
             fields = plan.request_peek(frame, offset)
             if self._fetches.is_lost(plan, fields):
-                self._send_own(
-                    lane.traffic, frame, encode_answer(header.correlation_id, plan, session_not_found())
-                )
+                metering.deny_fetch_session(self._meter, plan, fields[1])
+                answer = encode_answer(header.correlation_id, plan, session_not_found())
+                self._send_own(lane.traffic, lane, frame, answer)
                 return
             is_answered = plan.api_key != ApiKey.PRODUCE or fields[0] != 0
             # They know what to say to a replica, and how to take a session out.
             is_for_filters = is_answered and not self._fetches.admits_request(plan, fields)
-        exchange = None
+        exchange = metering.keep_change(self._meter, plan, self._scope, frame, offset)
         segments = None
         if way.program is not None and not is_for_filters:
             segments = rewrite(way.program, frame, offset, self._to_physical, head, plan.drops_trailing)
         if segments is None:
             unresolved = self._namespace.take_unresolved()
-            if unresolved and len(frame) > MAX_DECODED_REQUEST_BYTES:
+            if unresolved and not is_decodable(len(frame)):
                 # A large Produce is not decoded to find all its unknown IDs at once: the first will do, then the next.
                 self.lookup |= unresolved
                 self._held_requests.appendleft(bytes(frame))
                 return
-            exchange = Exchange(header.api_key, header.api_version, self._scope)
+            exchange = exchange or Exchange(header.api_key, header.api_version, self._scope)
             segments = self._decoded_request(lane, exchange, frame, offset, head)
             if segments is None:
                 return
         self.to_broker += segments
         lane.traffic.receive(4 + len(frame))
+        if lane.usage is not None:
+            lane.usage.count_request(frame, offset)
         if is_answered:
-            self._in_flight.await_broker(Awaited(header.correlation_id, lane, exchange))
+            self._in_flight.await_broker(Awaited(header.correlation_id, lane, exchange, began_ns))
 
     def _decoded_request(
         self, lane: Lane, exchange: Exchange, frame: bytes | memoryview, offset: int, head: bytes | None
     ) -> list[Buffer] | None:
         """Take a request through the filters; None when it was answered, or is held for a look-up."""
         plan = lane.plan
-        if len(frame) > MAX_DECODED_REQUEST_BYTES:
-            detail = f"{api_name(plan.api_key)} of {len(frame)} bytes; at most {MAX_DECODED_REQUEST_BYTES} are decoded"
-            raise SessionEnded(CloseReason.FRAME_TOO_LARGE, detail)
+        check_decodable(plan, len(frame))
         request: Any = decode(plan.request.layout, frame, offset, plan.drops_trailing)
         namespace, version = self._namespace, plan.api_version
         if not plan.is_refused and not translation.knows_topic_ids(namespace, request, version):
@@ -342,7 +343,7 @@ class ClientSession(Forwarding):
             answer = one.on_request(exchange, request)
             if answer is not None:
                 correlation_id = headers.read_request_header(frame).correlation_id
-                self._send_own(lane.traffic, frame, encode_answer(correlation_id, plan, answer))
+                self._send_own(lane.traffic, lane, frame, encode_answer(correlation_id, plan, answer))
                 return None
         translation.to_physical(namespace, request, version)
         return [encode(plan.request.layout, request, head or bytes(frame[:offset]))]
@@ -353,13 +354,16 @@ class ClientSession(Forwarding):
             self._authentication = self._new_authentication()
             self._authenticate(self._authentication, frame)
             return
-        own = header.api_key if header.api_key in _OWN_APIS else None
+        own = header.api_key if header.api_key in OWN_APIS else None
         traffic = self._shared.lanes.traffic(self._namespace.tenant, own)
-        answer = answer_here(self._shared.plans, self._route.offered, header, frame)
-        self._send_own(traffic, frame, answer)
+        metering.note_own(self._meter, self._ways, header, lane, frame)
+        self._send_own(
+            traffic, lane, frame, answer_here(self._shared.plans, self._route.offered, header, frame)
+        )
 
-    def _send_own(self, traffic: Traffic, frame: bytes | memoryview, answer: bytes) -> None:
+    def _send_own(self, traffic: Traffic, lane: Lane | None, frame: Buffer, answer: bytes) -> None:
         """Give the gateway's own answer to a request, after those to the requests before it."""
+        metering.count_own_answer(self._meter, self._namespace, lane, frame, answer)
         traffic.receive(4 + len(frame))
         traffic.send(len(answer))
         self.to_client += self._in_flight.answer(answer)
@@ -367,7 +371,7 @@ class ClientSession(Forwarding):
     # -- broker to client
 
     def _response(self, frame: bytes | memoryview) -> None:
-        awaited = self._in_flight.answered_by(frame)
+        came_ns, awaited = monotonic_ns(), self._in_flight.answered_by(frame)
         plan = awaited.lane.plan
         offset, head = headers.response_body_offset(frame, plan.response.is_flexible_header)
         if plan.response_peek is not None:
@@ -376,6 +380,7 @@ class ClientSession(Forwarding):
         segments = None
         if plan.response.program is not None:
             segments = rewrite(plan.response.program, frame, offset, self._to_virtual, head)
+        physical = None if segments is None else (frame, offset)
         if segments is None:
             self._namespace.take_unresolved()
             segments = decoded_response(self._namespace, self._scope, awaited, frame, offset, head)
@@ -383,9 +388,6 @@ class ClientSession(Forwarding):
                 self.lookup |= bounded(self._namespace.take_unresolved())
                 self._held_responses.appendleft(bytes(frame))
                 return
-        awaited.finish(sum(map(len, segments)))
-        self.to_client += segments
-        self.to_client += self._in_flight.complete()
-
-
-_OWN_APIS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+        metering.count_answer(self._meter, self._namespace, awaited, physical, segments)
+        awaited.finish(sum(map(len, segments)), came_ns)
+        self.to_client += [*segments, *self._in_flight.complete()]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from bifrost.config.verifiers import Mechanism
 from bifrost.filters.api_versions import OfferedVersions
 from bifrost.filters.plan import Plans
+from bifrost.journal.journal import Journal
 from bifrost.session.accounts import Account
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.lanes import Lanes
@@ -23,6 +24,8 @@ class SharedState:
     sasl: SaslSettings
     virtual_clusters: VirtualClusters
     max_in_flight_requests: int
+    journal: Journal | None = None
+    """What is told of all that happens; None: nobody is."""
 
     def lost_place(self, account: Account, cluster: VirtualCluster) -> tuple[CloseReason, str] | None:
         """Return why a client that was let in as `account`, into `cluster`, would not be any more; None: it would."""

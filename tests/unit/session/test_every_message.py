@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bifrost.session.client_session import _OWN_APIS
 from bifrost.session.close_reason import SessionEnded
+from bifrost.session.session_lanes import OWN_APIS
 from bifrost.tenancy.topic_regex import confine
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED, SERVED, entities_of, served_versions
@@ -39,7 +39,7 @@ ANSWERED_HERE = {
     # Topics are not deleted unless it is allowed, so no request reaches the broker.
     ApiKey.DELETE_TOPICS
 }
-FORWARDED = [key for key in SERVED if key not in _OWN_APIS and key not in ANSWERED_HERE]
+FORWARDED = [key for key in SERVED if key not in OWN_APIS and key not in ANSWERED_HERE]
 by_api = pytest.mark.parametrize("api_key", FORWARDED, ids=lambda key: key.name)
 
 

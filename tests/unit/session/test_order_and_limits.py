@@ -2,7 +2,7 @@
 
 import pytest
 
-from bifrost.session import client_session
+from bifrost.session import decoded_request
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.tries import MAX_TRIES
 from support import messages
@@ -130,7 +130,7 @@ def test_a_held_request_that_is_refused_ends_the_connection_when_its_turn_comes(
 def test_a_request_that_must_be_decoded_has_a_largest_size(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_session, "MAX_DECODED_REQUEST_BYTES", 500)
+    monkeypatch.setattr(decoded_request, "MAX_DECODED_REQUEST_BYTES", 500)
     asked, physical = (
         messages.FindCoordinatorRequest(coordinator_keys=[f"{prefix}{'k' * 200}"] * 2)
         for prefix in ("", "__vt_acme_")
@@ -144,7 +144,7 @@ def test_a_request_that_must_be_decoded_has_a_largest_size(
 
 
 def test_one_that_is_rewritten_in_place_has_none(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_session, "MAX_DECODED_REQUEST_BYTES", 500)
+    monkeypatch.setattr(decoded_request, "MAX_DECODED_REQUEST_BYTES", 500)
 
     book = stage.play() >> client_sends(produce("orders", records=bytes(10_000)), 9)
 
