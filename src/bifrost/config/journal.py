@@ -14,7 +14,8 @@ JOURNAL_TOPIC = "__bifrost_journal"
 
 class Journal(Section):
     """What the gateway writes down of its tenants' usage and of events, to the topic `__bifrost_journal` on a physical
-    cluster ([journal.md](journal.md)). Every key has a default: `journal: {}` turns it on. A change takes a restart."""
+    cluster ([journal.md](journal.md)). Every key has a default: `journal: {}` turns it on. A change takes a restart, and
+    it needs `workers: 1`."""
 
     upstream: Name | None = None
     """Name of the physical cluster that has the topic, for the tenants of all clusters. Default: the only one there
@@ -67,6 +68,9 @@ def journal_misfits(tree: Tree, default_upstream: str) -> Iterator[tuple[Loc, st
     name = tree.text(*at)
     if name is not None and name not in known:
         yield at, f"proxy.journal.upstream: no upstream is called {name}; there is {', '.join(known)}"
+    if tree.get("proxy", "journal") is not None and tree.get("proxy", "workers") not in (None, 1):
+        text = "proxy.journal is kept by one process only: set proxy.workers to 1, or leave the journal out"
+        yield ("proxy", "journal"), text
     if name is None and len(known) > 1 and tree.get("proxy", "journal") is not None:
         yield (
             ("proxy", "journal"),

@@ -91,7 +91,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self.end(CloseReason.TOO_MANY_CONNECTIONS, f"{self._gateway.limits.max_connections} are open")
             return
         with self._ending():
-            self._session.begin()
+            self._session.begin(self._peer)
         if self.has_ended:
             return
         if self._session.is_authenticated:
@@ -262,7 +262,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._wait_no_more()
         self._session.close()
         log_end(reason, self._peer, self.tenant, detail)
-        self._gateway.count_end(reason, self.tenant)
+        self._gateway.count_end(reason, self.tenant, self._peer, detail)
         if self._broker_side is not None and self._broker_side.transport is not None:
             self._broker_side.transport.close()
         if self._transport is not None:

@@ -9,6 +9,7 @@ from bifrost.wire.engine import spare_bytes
 
 if TYPE_CHECKING:
     from bifrost.gateway.gateway import Gateway
+    from bifrost.gateway.journaling import Journaling
     from bifrost.gateway.reloader import Reloader
 
 
@@ -90,6 +91,10 @@ class Counted(Protocol):
     def spare_bytes(self) -> int:
         """Return how much memory is kept for frames to come."""
 
+    @property
+    def journaling(self) -> "Journaling | None":
+        """What keeps the journal; None without one."""
+
     def workers(self) -> Iterable[WorkerCounts]:
         """Return what is known of each worker; nothing when there is only the one process."""
 
@@ -159,6 +164,11 @@ class OfProcess:
     def spare_bytes(self) -> int:
         """Ask the engine."""
         return spare_bytes()
+
+    @property
+    def journaling(self) -> "Journaling | None":
+        """The gateway's."""
+        return self._gateway.journaling
 
     def workers(self) -> Iterable[WorkerCounts]:
         """There are none."""

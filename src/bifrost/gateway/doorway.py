@@ -204,7 +204,7 @@ class Doorway(asyncio.BufferedProtocol):
         if self._task is not None and self._task is not asyncio.current_task():
             self._task.cancel()
         log_end(reason, self._peer, None, detail)
-        self._gateway.count_end(reason, None)
+        self._gateway.count_end(reason, None, self._peer, detail)
         if reason in NOT_LET_IN:
             sasl = self._gateway.shared.sasl
             self._gateway.failed_authentications.note(self._address, sasl.now_ms())

@@ -26,6 +26,7 @@ from bifrost.gateway.drain import drain
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.guard import Guard, Secured
 from bifrost.gateway.idle_sweep import close_idle
+from bifrost.gateway.journaling import Journaling
 from bifrost.gateway.open_tenants import OpenTenants, limit_of
 from bifrost.gateway.pauses import Pauses
 from bifrost.gateway.reconfiguration import prepare
@@ -103,6 +104,10 @@ class Gateway:
             virtual_clusters=virtual_clusters(config, self.clusters, now_ms),
             max_in_flight_requests=self.limits.max_in_flight_requests,
         )
+        self.journaling = (
+            None if config.proxy.journal is None else Journaling(self, config.proxy.journal, config)
+        )
+        self.shared.journal = None if self.journaling is None else self.journaling.journal
         self.tenants = OpenTenants(self.shared.lanes.loads, whole.elsewhere)
         self.tenants.limit(self.limits, config.tenants)
         self.failed_authentications = FailedAuthentications(_max_delay_ms(self.limits), whole.failures)
@@ -136,6 +141,11 @@ class Gateway:
             BrokerError, StartError: it cannot; nothing has changed.
         """
         await (await prepare(self, config)).take_effect()
+
+    def note_reload(self, outcome: str, text: str) -> None:
+        """Write down what came of a reload, if a journal is kept."""
+        if self.journaling is not None:
+            self.journaling.note_reload(outcome, text)
 
     async def run(self, stop: asyncio.Event | None = None, hurry: asyncio.Event | None = None) -> int:
         """Serve until told to stop, then drain.
@@ -199,12 +209,14 @@ class Gateway:
         counts[NO_TENANT] = max(len(self._connections) + len(self._doorways) - counts.total(), 0)
         return counts
 
-    def count_end(self, reason: CloseReason, tenant: str | None) -> None:
-        """Note why a connection ended."""
+    def count_end(self, reason: CloseReason, tenant: str | None, peer: str = "?", detail: str = "") -> None:
+        """Note why the connection of `peer` ended."""
         self.ends[reason] += 1
         limit = limit_of(reason, tenant)
         if limit is not None:
             self.limits_hit[limit, tenant or NO_TENANT] += 1
+        if self.journaling is not None:
+            self.journaling.note_end(reason, tenant, peer, detail)
 
     def _reload_in(self, background: set[asyncio.Task[Any]]) -> None:
         """Reload in a task of its own, as SIGHUP asks."""
@@ -226,6 +238,8 @@ class Gateway:
         await self.clusters.discover()
         for listener in self.listeners:
             await listener.open()
+        if self.journaling is not None:
+            self.journaling.begin()
         self.is_ready = True
         self.whole.tell_ready(sorted(self.clusters.node_ids), len(self.shared.virtual_clusters))
         while True:
@@ -248,11 +262,17 @@ class Gateway:
         if self._connections:
             timeout_ms = self.limits.drain_timeout_ms
             log.info("draining", connections=len(self._connections), timeout_ms=timeout_ms)
+            if self.journaling is not None:
+                self.journaling.note_drain("begun", f"{len(self._connections)} connections")
             cut = await drain(self._connections, timeout_ms=timeout_ms, hurry=hurry)
             log.info("drained", drained=self.ends[CloseReason.DRAINED], cut=cut)
+            if self.journaling is not None:
+                self.journaling.note_drain("done", f"{cut} connections cut")
 
     async def _close(self) -> None:
         self.guard.end()
+        if self.journaling is not None:
+            await self.journaling.end()
         await self.clusters.close()
         if self._admin is not None:
             self._admin.close()

@@ -14,6 +14,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from bifrost.gateway.counted import Counted, TrafficCounts, WorkerCounts
+from bifrost.gateway.journal_metrics import journal_metrics
 from bifrost.gateway.pauses import SIDES
 from bifrost.gateway.reloader import Outcome, Reloader
 from bifrost.session.close_reason import CloseReason
@@ -65,6 +66,8 @@ class Metrics(Collector):
         for side in SIDES:
             paused.add_metric([side], counted.paused_s(side))
         yield paused
+        if counted.journaling is not None:
+            yield from journal_metrics(counted.journaling)
         if counted.reloader is not None:
             yield from _reload_metrics(counted.reloader)
         brokers = GaugeMetricFamily(

@@ -44,6 +44,9 @@ class Reconfigurable(Protocol):
             BrokerError, StartError: it cannot; nothing has changed.
         """
 
+    def note_reload(self, outcome: str, text: str) -> None:
+        """Write down what came of a reload, where a journal is kept."""
+
 
 class Reloader:
     """Of one gateway."""
@@ -69,6 +72,7 @@ class Reloader:
             log.error("reload_refused", path=str(self._path), error=text)
         else:
             log.info("reloaded", path=str(self._path), outcome=str(outcome))
+        self._gateway.note_reload(str(outcome), text)
         return outcome, text
 
     async def watch(self, interval_s: float) -> None:

@@ -23,6 +23,9 @@ class FakeGateway:
     async def reconfigure(self, config: Config) -> None:
         self.config = config
 
+    def note_reload(self, outcome: str, text: str) -> None:
+        """No journal is kept."""
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

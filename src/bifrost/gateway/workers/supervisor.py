@@ -350,6 +350,9 @@ class Supervisor:
 
     # -- another configuration
 
+    def note_reload(self, outcome: str, text: str) -> None:
+        """No journal is kept: that takes a gateway of one process."""
+
     async def reconfigure(self, config: Config) -> None:
         """Let all workers go on with another configuration, or none.
 

@@ -187,6 +187,10 @@ class OfAll:
         board = self._supervisor.board
         return sum(board.pulse(worker)[SPARE_BYTES] for worker in range(board.workers))
 
+    @property
+    def journaling(self) -> None:
+        """There is none: a journal is kept by one process."""
+
     def workers(self) -> list[WorkerCounts]:
         """Return what the supervisor knows."""
         return self._supervisor.worker_counts()

@@ -1,0 +1,225 @@
+"""The journal of a running gateway: when an interval ends, when topics are looked at, and the writer behind.
+
+All of it runs beside the clients and keeps none of them waiting: an interval's rows are made in slices, between which
+the event loop goes on.
+"""
+
+import asyncio
+import contextlib
+import socket
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bifrost.config.journal import Journal as JournalSettings
+from bifrost.config.model import Config
+from bifrost.gateway.cluster import Cluster
+from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.journal_snapshots import JournalSnapshots
+from bifrost.gateway.journal_topic import JournalTopic
+from bifrost.gateway.journal_writer import JournalWriter
+from bifrost.gateway.open_tenants import limit_of
+from bifrost.journal.journal import Journal, JournalLimits
+from bifrost.journal.record import Source
+from bifrost.journal.topic_owners import TopicOwners
+from bifrost.journal.topic_sizes import TopicSizes
+from bifrost.session.close_reason import NOT_LET_IN, CloseReason
+from bifrost.session.loads import TENANT_LIMIT
+
+if TYPE_CHECKING:
+    from bifrost.gateway.gateway import Gateway
+
+log = structlog.get_logger()
+
+SLICE_CLIENTS = 50
+"""Clients whose rows are made before the event loop goes on: some 2 ms."""
+
+LAST_WORDS_S = 5.0
+"""How long a gateway that stops waits for its last records to be taken, beside its drain."""
+
+_FAILED_AUTHENTICATIONS = NOT_LET_IN | {
+    CloseReason.AUTHENTICATION_TIMEOUT,
+    CloseReason.NOT_AUTHENTICATED,
+    CloseReason.SESSION_EXPIRED,
+}
+
+
+def wall_ms() -> int:
+    """Return the time since 1970, in milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+class Journaling:
+    """Of one gateway."""
+
+    def __init__(self, gateway: "Gateway", settings: JournalSettings, config: Config) -> None:
+        """Write nothing yet.
+
+        Args:
+            gateway: whose doings are written down.
+            settings: the configuration's section.
+            config: the whole of it.
+        """
+        self._gateway, self._settings = gateway, settings
+        self._upstream = settings.upstream or config.clusters[0].name
+        # The clock of the wall: it is larger at each start, as long as nobody turns it back.
+        source = Source(settings.gateway_id or socket.gethostname(), wall_ms())
+        limits = JournalLimits(
+            settings.buffer_bytes,
+            settings.max_usage_rows,
+            settings.max_usage_rows_per_tenant,
+            settings.max_events_per_tenant,
+        )
+        self.journal = Journal(source, limits, wall_ms)
+        self.writer: JournalWriter | None = None
+        self._looked_ms: dict[str, int] = {}
+        self._told_hits: Counter[tuple[str, str]] = Counter()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    # -- what happens in the gateway
+
+    def note_end(self, reason: CloseReason, tenant: str | None, peer: str, detail: str) -> None:
+        """Write down that a connection ended, if that is of interest."""
+        limit = limit_of(reason, tenant)
+        if reason in _FAILED_AUTHENTICATIONS:
+            self.journal.event(
+                "authentication",
+                "failure",
+                tenant,
+                client_address=peer,
+                rule=str(reason),
+                detail=detail,
+            )
+        elif limit is not None:
+            self.journal.event("limit", "hit", tenant, client_address=peer, rule=limit, detail=detail)
+
+    def note_reload(self, outcome: str, detail: str) -> None:
+        """Write down what came of a reload."""
+        self.journal.event("reload", outcome, detail=detail)
+
+    def note_drain(self, outcome: str, detail: str) -> None:
+        """Write down that the gateway drains, or has drained."""
+        self.journal.event("drain", outcome, detail=detail)
+
+    # -- life
+
+    def begin(self) -> None:
+        """Begin to write; the clusters are known."""
+        timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
+        topic = JournalTopic(self._cluster, self._settings, timeout_ms)
+        self.writer = JournalWriter(topic, self.journal.buffer, timeout_ms)
+        self.journal.event("start", "done", detail=f"{len(self._gateway.config.tenants)} tenants")
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(one) for one in (self.writer.run(), self._count())]
+        if self._settings.snapshot_interval_ms:
+            self._tasks.append(loop.create_task(self._look()))
+        log.info("journal_begun", gateway_id=self.journal.source.gateway_id, epoch=self.journal.source.epoch)
+        self.writer.wake()
+
+    async def end(self) -> None:
+        """Write what is left, for a little while."""
+        buffer, writer = self.journal.buffer, self.writer
+        if writer is None:
+            return
+        writing, *others = self._tasks
+        await _cancel(others)
+        await self._end_interval()
+        writer.finish()
+        await asyncio.wait({writing}, timeout=LAST_WORDS_S)
+        if writing.done():
+            # What found no room before.
+            await self._end_interval()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LAST_WORDS_S):
+                    await writer.write_all()
+        await _cancel([writing])
+        await writer.close()
+        log.info("journal_ended", written=writer.written, lost=buffer.sequence - writer.written)
+
+    async def _count(self) -> None:
+        """End interval after interval."""
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            due = max(due + self._settings.interval_ms / 1000, loop.time())
+            await asyncio.sleep(due - loop.time())
+            try:
+                await self._end_interval()
+            except Exception:
+                log.exception("internal_error", task="journal_interval")
+
+    async def _end_interval(self) -> None:
+        self._tell_hits()
+        for number, _ in enumerate(self.journal.end_interval()):
+            if number % SLICE_CLIENTS == SLICE_CLIENTS - 1:
+                await asyncio.sleep(0)
+        if self.writer is not None:
+            self.writer.wake()
+
+    def _tell_hits(self) -> None:
+        """Write down how often connections had to wait for room: it may be thousands of times a second."""
+        hits = self._gateway.shared.lanes.loads.hits
+        for (limit, tenant), count in list(hits.items()):
+            new = count - self._told_hits[limit, tenant]
+            if new:
+                self._told_hits[limit, tenant] = count
+                whose = "the tenant's" if limit == TENANT_LIMIT else "the gateway's"
+                detail = f"connections waited because of {whose} limit"
+                self.journal.event("limit", "hit", tenant or None, rule=limit, detail=detail, count=new)
+
+    # -- sizes
+
+    async def _look(self) -> None:
+        while True:
+            for cluster in self._gateway.clusters:
+                try:
+                    await self._look_at(cluster)
+                except BrokerError as error:
+                    log.warning("journal_snapshot_failed", upstream=cluster.name, error=str(error))
+                except Exception:
+                    log.exception("internal_error", task="journal_snapshot")
+            await asyncio.sleep(self._settings.snapshot_interval_ms / 1000)
+
+    async def _look_at(self, cluster: Cluster) -> None:
+        """Write down the sizes of all tenants' topics on a cluster: once all of them are known, or none."""
+        snapshots = JournalSnapshots(cluster, self._gateway.limits.upstream_connect_timeout_ms)
+        found: list[tuple[str, str, TopicSizes]] = []
+        owners = self._owners_on(cluster)
+        async for topics in snapshots.look(lambda name: owners.of(name) is not None):
+            for topic in topics:
+                owner = owners.of(topic.name)
+                if owner is not None:
+                    found.append((*owner, topic))
+        now_ms = wall_ms()
+        interval = (min(self._looked_ms.get(cluster.name, now_ms), now_ms), now_ms)
+        for number, (tenant, virtual, topic) in enumerate(found):
+            fields = topic.snapshot(cluster.name, virtual)
+            fields["is_last"] = number == len(found) - 1
+            self.journal.snapshot(tenant, interval, fields)
+            self.journal.known_topics.learn(cluster.name, topic.name, now_ms, topic.facts())
+            if number % SLICE_CLIENTS == SLICE_CLIENTS - 1:
+                await asyncio.sleep(0)
+        self._looked_ms[cluster.name] = now_ms
+        if self.writer is not None:
+            self.writer.wake()
+
+    def _owners_on(self, cluster: Cluster) -> TopicOwners:
+        names = []
+        for tenant in self._gateway.config.tenants:
+            virtual = self._gateway.shared.virtual_clusters.of_tenant(tenant.name)
+            if virtual is not None and virtual.upstream == cluster.name:
+                names.append(virtual.namespace.names)
+        return TopicOwners(names)
+
+    @property
+    def _cluster(self) -> Cluster:
+        return self._gateway.clusters[self._upstream]
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
