@@ -11,6 +11,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from bifrost.config.journal import JOURNAL_TOPIC
 from support.clients import Endpoint
+from support.journal_schema import misfits
 
 Record = dict[str, Any]
 
@@ -34,6 +35,7 @@ def read_journal(broker: Endpoint, gateway_id: str | None = None, *, quiet_s: fl
                 assert message.error() is None, message.error()
                 left -= 1
                 record = json.loads(message.value())
+                assert misfits(record) == []
                 key = message.key()
                 assert record.get("tenant") == (None if key is None else key.decode())
                 assert message.timestamp()[1] == record["interval_end_ms"]

@@ -137,7 +137,7 @@ class Journaling:
                     await writer.write_all()
         await _cancel([writing])
         await writer.close()
-        log.info("journal_ended", written=writer.written, lost=buffer.sequence - writer.written)
+        log.info("journal_ended", written=writer.written, not_written=buffer.sequence - writer.written)
 
     async def _count(self) -> None:
         """End interval after interval."""

@@ -96,7 +96,8 @@ class Journal:
         self.buffer.tell_drops()
         for client in self.table:
             rows = 1 + sum(1 + len(one.topics) for one in client.usages.values())
-            if not self.buffer.has_room_for(rows * ROW_BYTES) and len(self.buffer):
+            # Into an empty buffer goes even what is more than all of it: else it would never be written.
+            if not self.buffer.has_room_for(rows * ROW_BYTES) and self.buffer.size:
                 return
             self._take(client)
             yield

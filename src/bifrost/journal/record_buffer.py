@@ -79,8 +79,16 @@ class RecordBuffer:
 
     def append(self, kind: RecordKind, tenant: str | None, interval: tuple[int, int], fields: Fields) -> bool:
         """Take a record, or drop it; return whether it was taken."""
-        self.tell_drops()
-        return self._append(kind, tenant, interval, fields)
+        sequence = self.sequence
+        self.sequence += 1
+        value = encode_record(self._source, sequence, kind, tenant, interval, fields)
+        if not self.has_room_for(len(value)):
+            self.drop(kind, tenant, DropReason.BUFFER_FULL, size=len(value), sequence=sequence)
+            return False
+        pending = Pending(kind, tenant, sequence, interval[1], value)
+        self._pending.append(pending)
+        self.size += pending.size
+        return True
 
     def drop(
         self,
@@ -115,7 +123,7 @@ class RecordBuffer:
                 "last_sequence": one.last_sequence,
                 "reason": reason,
             }
-            self._append(RecordKind.DROP, tenant, (one.since_ms, self._now_ms()), fields)
+            self.append(RecordKind.DROP, tenant, (one.since_ms, self._now_ms()), fields)
 
     def take(self, max_bytes: int) -> list[Pending]:
         """Take out the records that came first, up to so many bytes but at least one, if there is one."""
@@ -129,17 +137,3 @@ class RecordBuffer:
     def written(self, records: Iterable[Pending]) -> None:
         """Free the room of records that were taken out: until then they count."""
         self.size -= sum(one.size for one in records)
-
-    def _append(
-        self, kind: RecordKind, tenant: str | None, interval: tuple[int, int], fields: Fields
-    ) -> bool:
-        sequence = self.sequence
-        self.sequence += 1
-        value = encode_record(self._source, sequence, kind, tenant, interval, fields)
-        if not self.has_room_for(len(value)):
-            self.drop(kind, tenant, DropReason.BUFFER_FULL, size=len(value), sequence=sequence)
-            return False
-        pending = Pending(kind, tenant, sequence, interval[1], value)
-        self._pending.append(pending)
-        self.size += pending.size
-        return True

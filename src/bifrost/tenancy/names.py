@@ -44,7 +44,16 @@ PhysicalTransactionalId = NewType("PhysicalTransactionalId", bytes)
 """A transactional ID as the physical cluster calls it, in UTF-8."""
 
 _DENIED_MARK = b"/"
-_JOURNAL = JOURNAL_TOPIC.encode()
+_NOBODYS = frozenset(
+    {
+        JOURNAL_TOPIC.encode(),
+        b"__consumer_offsets",
+        b"__transaction_state",
+        b"__share_group_state",
+        b"__cluster_metadata",
+    }
+)
+"""Topics of the gateway and of Kafka itself, which no tenant ever sees. Source: Kafka's Topic class."""
 
 
 class TenantNames:
@@ -99,9 +108,10 @@ class TenantNames:
             Entity.TRANSACTIONAL_ID: own.transactional_id.encode(),
         }
         self._denied_prefix = self.prefix + _DENIED_MARK
-        # Whatever a tenant's names begin with: the gateway's own topic is nobody's.
-        has_reserved = _JOURNAL.startswith(self.prefix)
-        self._reserved = _JOURNAL[len(self.prefix) :] if has_reserved else None
+        # A literal prefix may be how these begin.
+        self._reserved = frozenset(
+            topic.removeprefix(self.prefix) for topic in _NOBODYS if topic.startswith(self.prefix)
+        )
         # Longest first: what one begins with must not be taken from another.
         self._own_prefixes = sorted({self._denied_prefix, *self._prefix_of.values()}, key=len, reverse=True)
         self._above = {root.topic, root.group, root.transactional_id} if tiers else set()
@@ -137,7 +147,7 @@ class TenantNames:
 
     def is_allowed(self, topic: VirtualTopic) -> bool:
         """Whether the topic exists for the tenant, or may: nothing is said about the broker having it."""
-        if topic == self._reserved:
+        if topic in self._reserved:
             return False
         if self._allowed is not None:
             return topic in self._allowed

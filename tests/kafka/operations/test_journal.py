@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,31 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from bifrost.config.journal import JOURNAL_TOPIC
 from bifrost.embedded.kafka import EmbeddedKafka
-from bifrost.wire.messages import DescribeLogDirsRequest
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import (
+    ApiVersionsRequest,
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DescribeAclsRequest,
+    DescribeLogDirsRequest,
+    DescribeTopicPartitionsRequest,
+    FetchRequest,
+    HeartbeatRequest,
+    IncrementalAlterConfigsRequest,
+    MetadataRequest,
+)
 from kafka import KafkaConsumer, KafkaProducer
+from support.admin_port import await_value, value
 from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic
-from support.gateway_process import GatewayProcess
-from support.journal_reader import Record, read_journal, total, usage
+from support.gateway_fixtures import FreshTopic, UniqueName
+from support.gateway_process import HOST, GatewayProcess, TenantSpec
+from support.journal_reader import Record, await_journal, events, read_journal, total, usage
 from support.raw_client import RawClient
+from support.raw_operations import produce, produce_request, topic_id_of
+from support.record_batches import build_batch
 
 FAST = {"interval_ms": 300, "snapshot_interval_ms": 500, "partitions": 3}
 
@@ -77,6 +95,260 @@ def test_totals_are_what_librdkafka_and_kafka_python_produced_and_consumed(
     ]
     assert {(cell["codec"], cell["acks"]) for cell in cells} == {("gzip", 1)}
     check_sequence(records)
+
+
+def test_a_restart_is_a_new_epoch(start_journalling: StartJournalling, broker: Endpoint) -> None:
+    for _ in range(2):
+        start_journalling("again").stop()
+
+    records = read_journal(broker, "again")
+
+    epochs = sorted({one["epoch"] for one in records})
+    assert len(epochs) == 2
+    for epoch in epochs:
+        of_epoch = [one for one in records if one["epoch"] == epoch]
+        assert [one["outcome"] for one in events(of_epoch, "start")] == ["done"]
+        check_sequence(of_epoch)
+
+
+def test_events_tell_who_what_and_why(start_journalling: StartJournalling, broker: Endpoint) -> None:
+    gateway = start_journalling("events", limits={"max_connections": 4})
+    with RawClient(gateway.broker_endpoint("acme")) as stranger:
+        assert (
+            stranger.try_to_authenticate("acme", "guess").error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+        )
+    with RawClient.authenticated(gateway.broker_endpoint("acme"), client_id="spy") as client:
+        client.request(MetadataRequest(topics=[topic_named("payroll")]), 9)
+        client.request(DescribeAclsRequest(resource_type_filter=1, operation=1, permission_type=1), 1)
+        client.request(FetchRequest(session_id=4711, session_epoch=3), 12)
+        crowd = [RawClient(gateway.broker_endpoint("acme")) for _ in range(4)]
+        assert crowd[-1].receives_end()
+        for one in crowd:
+            one.close()
+    gateway.stop()
+    records = read_journal(broker, "events")
+
+    (failure,) = events(records, "authentication", outcome="failure")
+    assert failure["client_address"].startswith("127.0.0.1:")
+    assert "guess" not in str(records)
+    (success,) = events(records, "authentication", outcome="success")
+    assert (success["principal"], success["mechanism"]) == ("User:acme", "PLAIN")
+    denials = {
+        (one["rule"], one["resource_type"], one["resource_name"]): one for one in events(records, "denial")
+    }
+    assert set(denials) == {
+        ("allowed_topics", "topic", "payroll"),
+        ("not_for_tenants", "api", "DescribeAcls"),
+        ("foreign_fetch_session", "fetch_session", "4711"),
+    }
+    denial = denials["allowed_topics", "topic", "payroll"]
+    assert (denial["api"], denial["client_id"], denial["physical_name"]) == (
+        "Metadata",
+        "spy",
+        "__vt_acme_/payroll",
+    )
+    assert {one["rule"] for one in events(records, "limit")} == {"max_connections"}
+    (row,) = usage(records, "request", api="DescribeAcls")
+    assert row["error_codes"] == {"SECURITY_DISABLED": 1}
+    check_sequence(records)
+
+
+def test_changes_are_told_with_before_and_after(
+    start_journalling: StartJournalling, broker: Endpoint, unique: UniqueName
+) -> None:
+    gateway, name = start_journalling("changes"), unique("made")
+    with RawClient.authenticated(gateway.broker_endpoint("initech")) as client:
+        topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=2, replication_factor=-1)
+        client.request(CreateTopicsRequest(topics=[topic], timeout_ms=5000), 7)
+        client.request(CreateTopicsRequest(topics=[topic], timeout_ms=5000), 7)
+        client.request(alter(name, "retention.ms", "1000"), 1)
+        client.request(alter(name, "retention.ms", "2000"), 1)
+        more = CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=3, assignments=None)
+        client.request(CreatePartitionsRequest(topics=[more], timeout_ms=5000), 3)
+        await_journal(broker, "changes", lambda records: any(is_snapshot_of(one, name, 3) for one in records))
+        client.request(
+            DeleteTopicsRequest(topics=[DeleteTopicsRequest.DeleteTopicState(name=name)], timeout_ms=5000), 6
+        )
+    gateway.stop()
+    told = [
+        (one["api"], one["error_code"], one.get("before"), one.get("after"))
+        for one in events(read_journal(broker, "changes"), "admin")
+    ]
+
+    known = {"partitions": "2", "replication_factor": "1"}
+    assert told[:5] == [
+        ("CreateTopics", "NONE", None, known),
+        ("CreateTopics", "TOPIC_ALREADY_EXISTS", known, known | {"replication_factor": "-1"}),
+        ("IncrementalAlterConfigs", "NONE", None, {"config:retention.ms": "1000"}),
+        ("IncrementalAlterConfigs", "NONE", {"config:retention.ms": "1000"}, {"config:retention.ms": "2000"}),
+        ("CreatePartitions", "NONE", {"partitions": "2"}, {"partitions": "3"}),
+    ]
+    before = {"partitions": "3", "replication_factor": "1", "config:retention.ms": "2000"}
+    assert told[5:] == [("DeleteTopics", "NONE", before, None)]
+
+
+def alter(topic: str, name: str, value: str) -> IncrementalAlterConfigsRequest:
+    """Set one key of a topic's configuration."""
+    request = IncrementalAlterConfigsRequest
+    config = request.AlterableConfig(name=name, config_operation=0, value=value)
+    return request(
+        resources=[request.AlterConfigsResource(resource_type=2, resource_name=topic, configs=[config])]
+    )
+
+
+def is_snapshot_of(record: Record, topic: str, partitions: int) -> bool:
+    """Whether a record tells of a topic's size."""
+    snapshot = record.get("snapshot", {})
+    return snapshot.get("topic") == topic and snapshot["partition_count"] == partitions
+
+
+def test_snapshots_tell_how_large_topics_are(
+    start_journalling: StartJournalling, fresh_topic: FreshTopic, broker: Endpoint
+) -> None:
+    fresh_topic("acme", "orders", partitions=2)
+    gateway = start_journalling("sizes")
+    with RawClient.authenticated(gateway.broker_endpoint("acme")) as client:
+        produce(client, "orders", [b"x" * 10_000])
+    size = log_bytes(broker, "__vt_acme_orders")
+
+    records = await_journal(
+        broker,
+        "sizes",
+        lambda found: any(
+            one["snapshot"].get("bytes") == size and one["interval_start_ms"] < one["interval_end_ms"]
+            for one in found
+            if is_snapshot_of(one, "orders", 2)
+        ),
+    )
+
+    snapshot = [one["snapshot"] for one in records if is_snapshot_of(one, "orders", 2)][-1]
+    assert (snapshot["physical_topic"], snapshot["replica_bytes"]) == ("__vt_acme_orders", size)
+    assert [part["replicas"] for part in snapshot["partitions"]] == [[1], [1]]
+    assert not any(one["snapshot"]["physical_topic"] == JOURNAL_TOPIC for one in records if "snapshot" in one)
+
+
+def test_made_up_client_ids_take_a_bounded_number_of_rows(
+    start_journalling: StartJournalling, broker: Endpoint
+) -> None:
+    gateway = start_journalling(
+        "folded", has_admin=True, journal={"max_usage_rows_per_tenant": 100, "interval_ms": 60_000}
+    )
+    with RawClient.authenticated(gateway.broker_endpoint("globex")) as client:
+        for number in range(400):
+            client.client_id = f"forged-{number}"
+            client.request(HeartbeatRequest(group_id="g", member_id="m"), 4)
+        assert 100 <= value(gateway, "kafka_proxy_journal_usage_rows") < 120
+        # A connection whose client was folded once stays with it: it does not pay for each new ID.
+        assert value(gateway, "kafka_proxy_journal_folded_total", tenant="globex") == 1
+    gateway.stop()
+    records = read_journal(broker, "folded")
+
+    rows = list(usage(records, "request", api="Heartbeat"))
+    assert total(rows, "requests") == total(rows, "responses") == 400
+    (folded,) = (row for row in rows if row.get("is_folded"))
+    assert "client_id" not in folded
+    assert folded["requests"] > 300
+    assert total(usage(records, "connection"), "connections_opened") == 1
+
+
+def test_a_broker_that_is_down_drops_events_and_hurts_nobody(
+    start_journalling: StartJournalling, tmp_path: Path
+) -> None:
+    with EmbeddedKafka() as kafka:
+        gateway = start_journalling(
+            "outage", upstream=kafka.bootstrap, has_admin=True, journal={"buffer_bytes": 65_536}
+        )
+        direct = Endpoint(HOST, kafka.broker_port(1))
+        await_journal(direct, "outage", lambda records: len(events(records, "start")) == 1)
+        kafka.kill_broker(1)
+        for _ in range(300):
+            began_s = time.monotonic()
+            with RawClient.authenticated(gateway.broker_endpoint("acme")) as client:
+                client.request(ApiVersionsRequest(client_software_name="a", client_software_version="1"), 3)
+            assert time.monotonic() - began_s < 2
+        await_value(lambda: value(gateway, "kafka_proxy_journal_up"), 0)
+        labels = {"tenant": "acme", "kind": "event", "reason": "buffer_full"}
+        dropped = value(gateway, "kafka_proxy_journal_dropped_total", **labels)
+        assert 100 < dropped < 300
+        kafka.start_broker(1)
+        records = await_journal(
+            direct, "outage", lambda found: any(one["kind"] == "drop" for one in found), 60
+        )
+        gateway.stop()
+        records = read_journal(direct, "outage")
+
+    drops = [
+        one["drop"] for one in records if one["kind"] == "drop" and one["drop"]["dropped_kind"] == "event"
+    ]
+    assert total(drops, "count") == dropped
+    assert not any(one["drop"]["dropped_kind"] == "usage" for one in records if one["kind"] == "drop")
+    assert len(events(records, "authentication", outcome="success")) == 300 - dropped
+    assert total(usage(records, "connection"), "connections_opened") == 300
+    assert total(usage(records, "request", api="ApiVersions"), "requests") == 300
+    missing = set(range(max(one["sequence"] for one in records))) - {one["sequence"] for one in records}
+    told = {number for one in drops for number in range(one["first_sequence"], one["last_sequence"] + 1)}
+    assert missing <= told
+
+
+@pytest.mark.parametrize("prefix", ["__bifrost_", "_", JOURNAL_TOPIC])
+def test_the_journal_is_no_tenant_s_whatever_its_names_begin_with(
+    start_journalling: StartJournalling, broker: Endpoint, prefix: str
+) -> None:
+    def literally(configuration: dict[str, Any]) -> None:
+        configuration["tenants"][0]["prefixes"] = {"topic": prefix, "group": "g-", "transactional_id": "t-"}
+
+    gateway = start_journalling(
+        "hidden", tenants=[TenantSpec("sly", allow_topic_deletion=True)], adjust=literally
+    )
+    name = JOURNAL_TOPIC.removeprefix(prefix)
+    records = await_journal(broker, "hidden", lambda found: bool(events(found, "start")))
+    before = len(read_journal(broker))
+    with RawClient(broker) as direct:
+        topic_id = topic_id_of(direct, JOURNAL_TOPIC)
+
+    with RawClient.authenticated(gateway.broker_endpoint("sly")) as client:
+        everything = client.request(MetadataRequest(topics=None), 12)
+        assert all(prefix + (one.name or "") != JOURNAL_TOPIC for one in everything.topics)
+        assert all(one.topic_id != topic_id for one in everything.topics)
+        asked = [MetadataRequest.MetadataRequestTopic(topic_id=topic_id, name=None)]
+        (by_id,) = client.request(MetadataRequest(topics=asked), 12).topics
+        assert by_id.error_code == ErrorCode.UNKNOWN_TOPIC_ID
+        if name:
+            assert_absent(client, name)
+    logs = Consumer(gateway.endpoint("sly").for_confluent | {"group.id": "peep"})
+    assert name not in logs.list_topics(timeout=10).topics
+    logs.close()
+
+    assert len(read_journal(broker)) >= before
+    assert records
+
+
+def assert_absent(client: RawClient, name: str) -> None:
+    """Nothing a client may ask tells it that there is such a topic, or does anything to it."""
+    (by_name,) = client.request(
+        MetadataRequest(topics=[topic_named(name)], allow_auto_topic_creation=False), 9
+    ).topics
+    (absent,) = client.request(
+        MetadataRequest(topics=[topic_named("nothing")], allow_auto_topic_creation=False), 9
+    ).topics
+    assert (by_name.error_code, by_name.partitions) == (absent.error_code, []) == (3, [])
+    topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+    (created,) = client.request(CreateTopicsRequest(topics=[topic], timeout_ms=5000), 5).topics
+    assert created.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+    gone = DeleteTopicsRequest(topics=[DeleteTopicsRequest.DeleteTopicState(name=name)], timeout_ms=5000)
+    (deleted,) = client.request(gone, 6).responses
+    assert deleted.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    described = client.request(DescribeTopicPartitionsRequest(topics=[]), 0)
+    assert name not in {one.name for one in described.topics}
+    dirs = client.request(DescribeLogDirsRequest(topics=None), 4)
+    assert name not in {one.name for result in dirs.results for one in result.topics}
+    answer = client.request(produce_request(name, build_batch([b"mine"])), 9)
+    assert answer.responses[0].partition_responses[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def topic_named(name: str) -> Any:
+    """A topic in a Metadata request."""
+    return MetadataRequest.MetadataRequestTopic(name=name)
 
 
 def with_confluent(endpoint: Endpoint, topic: str, count: int, codec: str) -> None:

@@ -1,0 +1,98 @@
+"""Types and contract of what the engine counts; it is a part of `bifrost.wire.engine`, which is to be imported."""
+
+from collections.abc import Callable
+from typing import Any
+
+from bifrost.wire.engine import Program
+
+GATEWAY_TIME_BOUNDS_US: tuple[int, ...]
+"""Upper bounds of the buckets that a Usage counts the gateway's own time in, in microseconds; one more is above."""
+
+class Tally(Program):
+    """What is counted in one message at one version: see engine_usage.pxi, and wire/tallies.py, which compiles it."""
+
+class TopicUsage:
+    """What one client's messages of one API and version amount to for one topic.
+
+    Args:
+        key: whatever tells its maker which topic it is.
+        on_use: called whenever the topic is named in what is counted, None for nothing.
+        is_folded: whether it stands for many, whose names are not remembered.
+    """
+
+    key: Any
+
+    def __init__(
+        self, key: Any, on_use: Callable[[], object] | None = None, is_folded: bool = False
+    ) -> None: ...
+    def take(
+        self,
+    ) -> tuple[int, int, int, int, int, list[tuple[int | None, int, int, int, int, int, int, int]]]:
+        """Return requests, errors, bytes in, bytes out and control batches; and for each codec and acks there were:
+        acks (None: fetched), codec (5: unknown), batches, records, bytes, and of the batches the idempotent and
+        transactional ones and those of the old formats."""
+
+class Usage:
+    """What one client's messages of one API and version amount to, until they are taken.
+
+    Args:
+        client_id: as its requests say it; those of another are not its.
+        request, response: what is counted in them; None: nothing of what stands within.
+        is_fetch: whether topics are counted where the response names them, and records are waited for.
+        resolve: asked with (the usage, Entity of a topic's name or ID, that, whether it is physical) for the
+            TopicUsage of a topic that was not named since what was counted was taken.
+        is_anybodys: whether requests are counted whatever client ID they say.
+    """
+
+    client_id: bytes | None
+    topics: dict[Any, TopicUsage]
+    """By whatever `resolve` chooses: it puts them here."""
+    resolve: Callable[[Usage, int, bytes, bool], TopicUsage]
+    in_flight: int
+    """Requests that await a broker's answer: until then nobody may forget this."""
+
+    def __init__(
+        self,
+        client_id: bytes | None,
+        request: Tally | None,
+        response: Tally | None,
+        is_fetch: bool,
+        resolve: Callable[[Usage, int, bytes, bool], TopicUsage],
+        is_anybodys: bool = False,
+    ) -> None: ...
+    def count_request(self, frame: bytes | memoryview, start: int) -> None:
+        """Count a request that was taken: a frame without its length, whose body begins at `start`.
+
+        Raises:
+            MalformedFrame: it does not parse; what stood before that is counted.
+        """
+
+    def count_response(self, frame: bytes | memoryview, start: int, is_physical: bool) -> None:
+        """Count what stands in a response, which names topics as the broker does or as the client does; raises as
+        above."""
+
+    def answer(self, size: int) -> None:
+        """Count an answer of the gateway's own, of so many bytes."""
+
+    def take(
+        self,
+    ) -> (
+        tuple[
+            int,
+            int,
+            int,
+            int,
+            int,
+            int,
+            int,
+            int,
+            tuple[int, ...],
+            int,
+            dict[int, int],
+            dict[Any, TopicUsage],
+        ]
+        | None
+    ):
+        """Return what was counted since this was last asked, None when nothing was: requests, responses, errors, bytes
+        in and out, throttle time in ms, the broker's and the gateway's time in us, how often the latter was within
+        each of GATEWAY_TIME_BOUNDS_US or above, empty fetches, error codes and topics."""

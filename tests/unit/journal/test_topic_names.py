@@ -1,0 +1,61 @@
+from bifrost.journal.topic_names import FOREIGN_ID, NOT_ALLOWED, TopicKey, TopicNames, topic_id_text
+from bifrost.wire.entity import Entity
+from support.stage import Stage
+
+OWN, FOREIGN, UNKNOWN = bytes([1] * 16), bytes([2] * 16), bytes([3] * 16)
+
+
+def names(stage: Stage, tenant: str = "acme") -> TopicNames:
+    stage.topic_ids.learn(OWN, b"__vt_acme_orders")
+    stage.topic_ids.learn(FOREIGN, b"__vt_globex_orders")
+    return TopicNames(stage.namespaces[tenant])
+
+
+def test_a_topic_has_the_same_key_on_both_sides_and_by_its_id(stage: Stage) -> None:
+    key = TopicKey("orders", "__vt_acme_orders")
+    of = names(stage).resolve
+
+    assert of(Entity.TOPIC_NAME, b"orders", is_physical=False) == (key, None)
+    assert of(Entity.TOPIC_NAME, b"__vt_acme_orders", is_physical=True) == (key, None)
+    assert of(Entity.TOPIC_ID, OWN, is_physical=False) == (key, None)
+    assert of(Entity.TOPIC_ID, OWN, is_physical=True) == (key, None)
+
+
+def test_what_a_tenant_may_not_name_breaks_a_rule(stage: Stage) -> None:
+    of = names(stage).resolve
+
+    assert of(Entity.TOPIC_NAME, b"secret", is_physical=False) == (
+        TopicKey("secret", "__vt_acme_/secret"),
+        NOT_ALLOWED,
+    )
+    assert of(Entity.TOPIC_ID, FOREIGN, is_physical=False) == (
+        TopicKey(None, "__vt_globex_orders", topic_id_text(FOREIGN)),
+        FOREIGN_ID,
+    )
+
+
+def test_an_answer_about_it_breaks_none(stage: Stage) -> None:
+    of = names(stage).resolve
+    mask = stage.namespaces["acme"].masked_ids.mask(FOREIGN)
+
+    assert of(Entity.TOPIC_NAME, b"__vt_acme_/secret", is_physical=True) == (
+        TopicKey("secret", "__vt_acme_/secret"),
+        None,
+    )
+    assert of(Entity.TOPIC_ID, mask, is_physical=True)[0].physical == "__vt_globex_orders"
+
+
+def test_an_id_that_nobody_has_is_known_as_itself(stage: Stage) -> None:
+    assert names(stage).resolve(Entity.TOPIC_ID, UNKNOWN, is_physical=False) == (
+        TopicKey(topic_id=topic_id_text(UNKNOWN)),
+        None,
+    )
+
+
+def test_names_that_are_no_utf_8_stay_different(stage: Stage) -> None:
+    of = names(stage, "initech").resolve
+
+    one, _ = of(Entity.TOPIC_NAME, b"\xff", is_physical=False)
+    other, _ = of(Entity.TOPIC_NAME, b"\xfe", is_physical=False)
+
+    assert one != other
