@@ -57,7 +57,9 @@ def _options() -> argparse.Namespace:
         "--quick", action="store_true", help="about half a minute instead of three and a half"
     )
     parser.add_argument("--check", action="store_true", help="exit with status 1 when a limit is missed")
-    parser.add_argument("--only", choices=["bulk", "small", "clients", "memory"], help="a part of it")
+    parser.add_argument(
+        "--only", choices=["bulk", "small", "clients", "memory", "journal"], help="a part of it"
+    )
     return parser.parse_args()
 
 
@@ -90,7 +92,25 @@ def _measure(
             memory = measure_idle(fresh)
         measure_working(gateway, topics, memory)
         report.memory(memory)
+    if options.only == "journal":
+        with run_gateway(directory / "journal", kafka, has_journal=True) as journalling:
+            _measure_journal(report, [gateway, journalling], topics, 9)
     return report
+
+
+def _measure_journal(report: Report, subjects: list[Subject], topics: Topics, rounds: int) -> None:
+    """Measure what the journal costs: the same requests by turns through a gateway without and with it."""
+    large, small = [], []
+    for workload in bulk_workloads(topics):
+        row = Row(workload.name, None)
+        _alternate(row, subjects, rounds, lambda one, w=workload: measure_throughput(one, w, 0.5))
+        large.append((workload.name, [row.bulk_cpu(one.name) for one in subjects]))
+    for workload in small_workloads(topics):
+        row = Row(workload.name, None)
+        _alternate(row, subjects, rounds, lambda one, w=workload: measure_throughput(one, w, 0.3))
+        small.append((workload.name, [row.request_cpu(one.name) for one in subjects]))
+    report.journal("CPU s/GiB", large)
+    report.journal("CPU us/request", small)
 
 
 def _measure_small(

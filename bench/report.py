@@ -84,6 +84,13 @@ class Report:
                 rest = f"{speeds[0]:13.0f} {speeds[1]:7.0f} {row.ratio():5.2f}"
             print(f"{row.name:24}", *cells, limit, rest)
 
+    def journal(self, unit: str, rows: list[tuple[str, list[list[float]]]]) -> None:
+        """Print what the gateway costs without and with its journal."""
+        print(f"\n{unit:24}       without          with   ratio   (median, least)")
+        for name, (without, with_it) in rows:
+            ratio = median(with_it) / median(without)
+            print(f"{name:24}{_spread(without, 2)}{_spread(with_it, 2)}{ratio:8.2f}")
+
     def memory(self, memory: Memory) -> None:
         """Print what is resident."""
         limit = self._limit("resident memory", [memory.working_mib], RESIDENT_LIMIT_MIB, "MiB").strip()

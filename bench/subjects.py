@@ -85,7 +85,7 @@ def all_subjects(kafka: EmbeddedKafka, directory: Path) -> Iterator[list[Subject
 
 
 @contextmanager
-def run_gateway(directory: Path, kafka: EmbeddedKafka) -> Iterator[Subject]:
+def run_gateway(directory: Path, kafka: EmbeddedKafka, *, has_journal: bool = False) -> Iterator[Subject]:
     """Run a gateway of one tenant, as `bifrost run` does; `directory` is made for it."""
     directory.mkdir()
     port, password = free_port(count=2), secrets.token_hex(8)
@@ -94,6 +94,7 @@ def run_gateway(directory: Path, kafka: EmbeddedKafka) -> Iterator[Subject]:
     config.write_text(
         f"""\
 proxy:
+  {"journal: {}" if has_journal else ""}
   listener_sets:
     - name: bench
       port_range:
@@ -112,7 +113,8 @@ tenants:
     command = [sys.executable, "-m", "bifrost.cli.main", "run", "--config", str(config)]
     with ExitStack() as running:
         child = _run(running, command, port, directory / "gateway.log")
-        yield Subject("gateway", port + 1, child.pid, (TENANT, password))
+        name = "with journal" if has_journal else "gateway"
+        yield Subject(name, port + 1, child.pid, (TENANT, password))
 
 
 def _haproxy_config(directory: Path, port: int, broker_port: int) -> Path:
