@@ -6,6 +6,7 @@ import structlog
 
 from bifrost.config.journal import JOURNAL_TOPIC, Journal
 from bifrost.gateway.broker_client import BrokerClient
+from bifrost.gateway.broker_security import BrokerSecurity
 from bifrost.gateway.cluster import Broker, Cluster
 from bifrost.gateway.errors import BrokerError
 from bifrost.wire.api_keys import ApiKey
@@ -39,20 +40,19 @@ class JournalTopic:
     def __init__(self, cluster: Cluster, settings: Journal, timeout_ms: int) -> None:
         """Ask nothing yet; `timeout_ms` bounds every request."""
         self._cluster, self._settings, self._timeout_ms = cluster, settings, timeout_ms
-        self._clients: dict[tuple[str, int], BrokerClient] = {}
+        self._clients: dict[tuple[str, int], tuple[BrokerSecurity, BrokerClient]] = {}
         self.leaders: dict[int, Broker] = {}
         """By partition; only those whose leader is known."""
         self.partition_count = 0
 
     def client_of(self, broker: Broker) -> BrokerClient:
-        """Return the connection to a broker."""
-        key = (broker.host, broker.port)
-        client = self._clients.get(key)
-        if client is None:
-            security = self._cluster.security
+        """Return the connection to a broker, secured as the configuration in force says."""
+        key, security = (broker.host, broker.port), self._cluster.security
+        known = self._clients.get(key)
+        if known is None or known[0] is not security:
             client = BrokerClient(broker.host, broker.port, timeout_ms=self._timeout_ms, security=security)
-            self._clients[key] = client
-        return client
+            known = self._clients[key] = (security, client)
+        return known[1]
 
     async def find(self) -> None:
         """Learn who leads the partitions; create the topic if it is missing.
@@ -93,7 +93,7 @@ class JournalTopic:
     async def close(self) -> None:
         """Close the connections."""
         clients, self._clients = self._clients, {}
-        for client in clients.values():
+        for _, client in clients.values():
             await client.close()
 
     async def _metadata(self) -> Any:

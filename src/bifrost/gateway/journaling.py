@@ -9,7 +9,7 @@ import contextlib
 import socket
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import structlog
@@ -22,20 +22,22 @@ from bifrost.gateway.journal_snapshots import JournalSnapshots
 from bifrost.gateway.journal_topic import JournalTopic
 from bifrost.gateway.journal_writer import JournalWriter
 from bifrost.gateway.open_tenants import limit_of
+from bifrost.gateway.reloader import Outcome
 from bifrost.journal.journal import Journal, JournalLimits
 from bifrost.journal.record import Source
 from bifrost.journal.topic_owners import TopicOwners
 from bifrost.journal.topic_sizes import TopicSizes
 from bifrost.session.close_reason import NOT_LET_IN, CloseReason
 from bifrost.session.loads import TENANT_LIMIT
+from bifrost.wire.entity import Entity
 
 if TYPE_CHECKING:
     from bifrost.gateway.gateway import Gateway
 
 log = structlog.get_logger()
 
-SLICE_CLIENTS = 50
-"""Clients whose rows are made before the event loop goes on: some 2 ms."""
+SLICE_S = 0.002
+"""Time for which rows are made before the event loop goes on."""
 
 LAST_WORDS_S = 5.0
 """How long a gateway that stops waits for its last records to be taken, beside its drain."""
@@ -97,8 +99,10 @@ class Journaling:
             self.journal.event("limit", "hit", tenant, client_address=peer, rule=limit, detail=detail)
 
     def note_reload(self, outcome: str, detail: str) -> None:
-        """Write down what came of a reload."""
+        """Write down what came of a reload, and whose which names are from now on."""
         self.journal.event("reload", outcome, detail=detail)
+        if outcome == Outcome.APPLIED:
+            self._tell_tenants()
 
     def note_drain(self, outcome: str, detail: str) -> None:
         """Write down that the gateway drains, or has drained."""
@@ -112,6 +116,7 @@ class Journaling:
         topic = JournalTopic(self._cluster, self._settings, timeout_ms)
         self.writer = JournalWriter(topic, self.journal.buffer, timeout_ms)
         self.journal.event("start", "done", detail=f"{len(self._gateway.config.tenants)} tenants")
+        self._tell_tenants()
         loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(one) for one in (self.writer.run(), self._count())]
         if self._settings.snapshot_interval_ms:
@@ -139,6 +144,21 @@ class Journaling:
         await writer.close()
         log.info("journal_ended", written=writer.written, not_written=buffer.sequence - writer.written)
 
+    def _tell_tenants(self) -> None:
+        """Write down what the physical names of every tenant begin with: by that a reader knows whose a name is."""
+        for tenant in self._gateway.config.tenants:
+            cluster = self._gateway.shared.virtual_clusters.of_tenant(tenant.name)
+            if cluster is not None:
+                names = cluster.namespace.names
+                prefixes = {
+                    "topic_prefix": names.prefix_of(Entity.TOPIC_NAME).decode(),
+                    "group_prefix": names.prefix_of(Entity.GROUP_ID).decode(),
+                    "transactional_id_prefix": names.prefix_of(Entity.TRANSACTIONAL_ID).decode(),
+                }
+                self.journal.event(
+                    "tenant", "applied", tenant.name, upstream=cluster.upstream, after=prefixes
+                )
+
     async def _count(self) -> None:
         """End interval after interval."""
         loop = asyncio.get_running_loop()
@@ -153,9 +173,7 @@ class Journaling:
 
     async def _end_interval(self) -> None:
         self._tell_hits()
-        for number, _ in enumerate(self.journal.end_interval()):
-            if number % SLICE_CLIENTS == SLICE_CLIENTS - 1:
-                await asyncio.sleep(0)
+        await _in_slices(self.journal.end_interval())
         if self.writer is not None:
             self.writer.wake()
 
@@ -195,16 +213,20 @@ class Journaling:
                     found.append((*owner, topic))
         now_ms = wall_ms()
         interval = (min(self._looked_ms.get(cluster.name, now_ms), now_ms), now_ms)
-        for number, (tenant, virtual, topic) in enumerate(found):
-            fields = topic.snapshot(cluster.name, virtual)
-            fields["is_last"] = number == len(found) - 1
-            self.journal.snapshot(tenant, interval, fields)
-            self.journal.known_topics.learn(cluster.name, topic.name, now_ms, topic.facts())
-            if number % SLICE_CLIENTS == SLICE_CLIENTS - 1:
-                await asyncio.sleep(0)
+        await _in_slices(self._tell_sizes(cluster.name, interval, found))
         self._looked_ms[cluster.name] = now_ms
         if self.writer is not None:
             self.writer.wake()
+
+    def _tell_sizes(
+        self, upstream: str, interval: tuple[int, int], found: Sequence[tuple[str, str, TopicSizes]]
+    ) -> Iterator[None]:
+        for number, (tenant, virtual, topic) in enumerate(found, 1):
+            fields = topic.snapshot(upstream, virtual)
+            fields["is_last"] = number == len(found)
+            self.journal.snapshot(tenant, interval, fields)
+            self.journal.known_topics.learn(upstream, topic.name, interval[1], topic.facts())
+            yield
 
     def _owners_on(self, cluster: Cluster) -> TopicOwners:
         names = []
@@ -217,6 +239,16 @@ class Journaling:
     @property
     def _cluster(self) -> Cluster:
         return self._gateway.clusters[self._upstream]
+
+
+async def _in_slices(work: Iterator[None]) -> None:
+    """Do work step by step, and let the event loop go on in between."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    for _ in work:
+        if loop.time() - began > SLICE_S:
+            await asyncio.sleep(0)
+            began = loop.time()
 
 
 async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:

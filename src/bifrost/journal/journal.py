@@ -61,10 +61,11 @@ class Journal:
             tenant: whose it is, if it is one's.
             fields: the others of the schema's struct `event`.
         """
-        self._events[tenant] += 1
-        if self._events[tenant] > self._max_events:
-            self.buffer.drop(RecordKind.EVENT, tenant, DropReason.EVENT_LIMIT)
-            return
+        if tenant is not None or "client_address" in fields:  # What the gateway itself does has no bound.
+            self._events[tenant] += 1
+            if self._events[tenant] > self._max_events:
+                self.buffer.drop(RecordKind.EVENT, tenant, DropReason.EVENT_LIMIT)
+                return
         now_ms = self.now_ms()
         told = {"type": type_, "outcome": outcome} | fields
         self.buffer.append(RecordKind.EVENT, tenant, (now_ms, now_ms), told)

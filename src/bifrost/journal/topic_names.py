@@ -18,7 +18,7 @@ class TopicKey:
     """Of a topic that is known by its ID only, or is not the client's."""
 
 
-NOT_ALLOWED, FOREIGN_ID = "allowed_topics", "foreign_topic_id"
+NOT_ALLOWED, RESERVED, FOREIGN_ID = "allowed_topics", "reserved_topic", "foreign_topic_id"
 """Rules by which a client may not name a topic."""
 
 
@@ -45,7 +45,9 @@ class TopicNames:
             return TopicKey(None if virtual is None else _text(virtual), _text(name)), None
         physical = namespace.physical(Entity.TOPIC_NAME, name)
         key = TopicKey(_text(name), None if physical is None else _text(physical))
-        return key, None if namespace.names.is_allowed(VirtualTopic(name)) else NOT_ALLOWED
+        if namespace.names.is_allowed(VirtualTopic(name)):
+            return key, None
+        return key, RESERVED if namespace.names.is_dynamic else NOT_ALLOWED
 
     def _by_id(self, topic_id: bytes, *, is_physical: bool) -> tuple[TopicKey, str | None]:
         namespace = self._namespace

@@ -12,6 +12,8 @@ from confluent_kafka import Consumer, Producer
 
 from bifrost.config.journal import JOURNAL_TOPIC
 from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.gateway.journal_snapshots import PAGE_PARTITIONS
+from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     ApiVersionsRequest,
@@ -33,7 +35,7 @@ from support.gateway_fixtures import FreshTopic, UniqueName
 from support.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.journal_reader import Record, await_journal, events, read_journal, total, usage
 from support.raw_client import RawClient
-from support.raw_operations import produce, produce_request, topic_id_of
+from support.raw_operations import delete_topic, produce, produce_request, topic_id_of
 from support.record_batches import build_batch
 
 FAST = {"interval_ms": 300, "snapshot_interval_ms": 500, "partitions": 3}
@@ -109,6 +111,12 @@ def test_a_restart_is_a_new_epoch(start_journalling: StartJournalling, broker: E
         of_epoch = [one for one in records if one["epoch"] == epoch]
         assert [one["outcome"] for one in events(of_epoch, "start")] == ["done"]
         check_sequence(of_epoch)
+        prefixes = {
+            one["tenant"]: one["event"]["after"]["topic_prefix"]
+            for one in of_epoch
+            if one.get("event", {}).get("type") == "tenant"
+        }
+        assert prefixes == {name: f"__vt_{name}_" for name in ("acme", "globex", "initech")}
 
 
 def test_events_tell_who_what_and_why(start_journalling: StartJournalling, broker: Endpoint) -> None:
@@ -225,6 +233,28 @@ def test_snapshots_tell_how_large_topics_are(
     assert (snapshot["physical_topic"], snapshot["replica_bytes"]) == ("__vt_acme_orders", size)
     assert [part["replicas"] for part in snapshot["partitions"]] == [[1], [1]]
     assert not any(one["snapshot"]["physical_topic"] == JOURNAL_TOPIC for one in records if "snapshot" in one)
+
+
+def test_a_topic_that_goes_over_the_edge_of_a_page_is_told_whole(
+    start_journalling: StartJournalling, fresh_topic: FreshTopic, broker: Endpoint
+) -> None:
+    fresh_topic("globex", "wide", partitions=PAGE_PARTITIONS + 30)
+    try:
+        start_journalling("pages")
+        await_journal(
+            broker,
+            "pages",
+            lambda found: any(is_snapshot_of(one, "wide", PAGE_PARTITIONS + 30) for one in found),
+        )
+        records = read_journal(broker, "pages")
+    finally:
+        with RawClient(broker) as direct:
+            delete_topic(direct, "__vt_globex_wide")
+
+    snapshots = [one["snapshot"] for one in records if one.get("snapshot", {}).get("topic") == "wide"]
+    for one in snapshots:
+        assert [part["partition"] for part in one["partitions"]] == list(range(PAGE_PARTITIONS + 30))
+        assert one["bytes"] == 0
 
 
 def test_made_up_client_ids_take_a_bounded_number_of_rows(
@@ -396,7 +426,9 @@ def with_python(endpoint: Endpoint, topic: str, count: int) -> None:
 def log_bytes(broker: Endpoint, topic: str) -> int:
     """Return how large a topic's log is, as the broker says."""
     with RawClient(broker) as client:
-        answer = client.request(DescribeLogDirsRequest(topics=None), 4)
+        answer = client.request(
+            DescribeLogDirsRequest(topics=None), client.at_most(ApiKey.DESCRIBE_LOG_DIRS, 4)
+        )
         return sum(
             part.partition_size
             for result in answer.results

@@ -47,6 +47,16 @@ def test_events_of_a_tenant_are_bounded_for_an_interval() -> None:
     assert one.buffer.drops == {("acme", "event", "event_limit"): 3}
 
 
+def test_what_the_gateway_does_is_told_however_many_strangers_come() -> None:
+    one = journal(StillClock(), events=1)
+    for _ in range(3):
+        one.event("authentication", "failure", client_address="10.0.0.1:5")
+
+    one.event("reload", "applied")
+
+    assert [record["event"]["type"] for record in written(one)] == ["authentication", "reload"]
+
+
 def test_an_interval_s_rows_cover_it_and_then_begin_anew(stage: Stage) -> None:
     clock = StillClock(1000)
     one = journal(clock)

@@ -1,4 +1,8 @@
-from bifrost.journal.topic_names import FOREIGN_ID, NOT_ALLOWED, TopicKey, TopicNames, topic_id_text
+from bifrost.config.name_template import NamePrefixes
+from bifrost.journal.topic_names import FOREIGN_ID, NOT_ALLOWED, RESERVED, TopicKey, TopicNames, topic_id_text
+from bifrost.tenancy.names import TenantNames
+from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.entity import Entity
 from support.stage import Stage
 
@@ -32,6 +36,22 @@ def test_what_a_tenant_may_not_name_breaks_a_rule(stage: Stage) -> None:
         TopicKey(None, "__vt_globex_orders", topic_id_text(FOREIGN)),
         FOREIGN_ID,
     )
+
+
+def test_a_reserved_topic_is_nobody_s_whatever_it_is_called() -> None:
+    literal = TenantNames("sly", prefixes=NamePrefixes("__bifrost_", "g-", "t-"))
+    namespace = Namespace(
+        literal,
+        TopicIds(),
+        allow_topic_deletion=True,
+        max_names=100,
+        now_ms=lambda: 0,
+        new_id=lambda: b"i" * 16,
+    )
+
+    key, rule = TopicNames(namespace).resolve(Entity.TOPIC_NAME, b"journal", is_physical=False)
+
+    assert (key, rule) == (TopicKey("journal", "__bifrost_/journal"), RESERVED)
 
 
 def test_an_answer_about_it_breaks_none(stage: Stage) -> None:

@@ -170,3 +170,26 @@ def test_a_text_about_the_tenant_s_other_things_is_not_for_a_namespace_below() -
 
     assert below.virtual_text(b"t1-eu.orders exists") == b"orders exists"
     assert below.virtual_text(b"t1-eu.orders collides with t1-salaries") == b""
+
+
+@pytest.mark.parametrize(
+    ("prefix", "topic"),
+    [
+        ("__bifrost_", b"journal"),
+        ("_", b"_bifrost_journal"),
+        ("__", b"consumer_offsets"),
+        ("__transaction_", b"state"),
+        ("_", b"_share_group_state"),
+    ],
+)
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_what_is_kafka_s_or_the_gateway_s_own_is_no_tenant_s(
+    prefix: str, topic: bytes, is_listed: bool
+) -> None:
+    allowed = [topic.decode(), "mine"] if is_listed else None
+    names = TenantNames("sly", allowed, prefixes=NamePrefixes(prefix, "g-", "t-"))
+
+    assert not names.is_allowed(VirtualTopic(topic))
+    assert names.virtual_topic(PhysicalTopic(prefix.encode() + topic)) is None
+    assert names.physical_topic(VirtualTopic(topic)) == prefix.encode() + b"/" + topic
+    assert names.is_allowed(VirtualTopic(b"mine"))
