@@ -13,9 +13,11 @@ JOURNAL_TOPIC = "__bifrost_journal"
 
 
 class Journal(Section):
-    """What the gateway writes down of its tenants' usage and of events, to the topic `__bifrost_journal` on a physical
-    cluster ([journal.md](journal.md)). Every key has a default: `journal: {}` turns it on. A change takes a restart, and
-    it needs `workers: 1`."""
+    """What the gateway writes down of its tenants' usage and of events, to the topic `__bifrost_journal` on a cluster.
+
+    Every key has a default: `journal: {}` turns it on. See [journal.md](journal.md). A change takes a restart, and it
+    needs `workers: 1`.
+    """
 
     upstream: Name | None = None
     """Name of the physical cluster that has the topic, for the tenants of all clusters. Default: the only one there

@@ -48,6 +48,11 @@ def start(kafka: EmbeddedKafka, tmp_path: Path) -> Iterator[StartGateway]:
 
 def long_poll(client: RawClient) -> int:
     """Ask for records that do not come; the broker waits with its answer."""
+    deadline = time.monotonic() + 20
+    # A topic that has just been made may not have its leader yet, which the broker says at once.
+    while client.request(fetch_request("orders", max_wait_ms=0), 11).responses[0].partitions[0].error_code:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
     request = fetch_request("orders", max_wait_ms=LONG_POLL_MS)
     request.min_bytes = 1 << 20
     return client.send(request, 11)

@@ -72,12 +72,14 @@ class Busy(threading.Thread):
 
     def run(self) -> None:
         frames = b"".join(
-            request_frame(HeartbeatRequest(group_id="g", member_id="m"), 4, one) for one in range(50)
+            request_frame(HeartbeatRequest(group_id="g", member_id="m"), 4, one) for one in range(1000)
         )
+        size = 8 + len(self.client.exchange(HeartbeatRequest(group_id="g", member_id="m"), 4))
         while not self.is_over:
             self.client.send_bytes(frames)
-            for _ in range(50):
-                self.client.receive_frame()
+            left = 1000 * size
+            while left:
+                left -= len(self.client.socket.recv(min(left, 1 << 20)))
 
 
 def test_connections_are_shared_out_evenly(workers: WorkerGateway) -> None:

@@ -21,9 +21,11 @@ LISTENER = {
 }
 
 
-def check(tmp_path: Path, journal: dict[str, object] | None, upstreams: list[str]) -> Journal | None:
-    """Load a configuration with this section and these upstreams."""
-    proxy: dict[str, object] = {"listener_sets": [LISTENER]}
+def check(
+    tmp_path: Path, journal: dict[str, object] | None, upstreams: list[str], **more: object
+) -> Journal | None:
+    """Load a configuration with this section, these upstreams, and more keys of `proxy`."""
+    proxy: dict[str, object] = {"listener_sets": [LISTENER]} | more
     if journal is not None:
         proxy["journal"] = journal
     clusters = [{"name": name, "bootstrap": [f"{name}.example:9092"]} for name in upstreams]
@@ -55,3 +57,14 @@ def test_an_upstream_that_is_not_there_is_refused(tmp_path: Path) -> None:
         ConfigError, match=r"proxy\.journal\.upstream: no upstream is called three; there is one"
     ):
         check(tmp_path, {"upstream": "three"}, ["one"])
+
+
+@pytest.mark.parametrize("workers", [2, "auto"])
+def test_several_workers_keep_none(tmp_path: Path, workers: object) -> None:
+    with pytest.raises(
+        ConfigError, match=r"proxy\.journal is kept by one process only: set proxy\.workers to 1"
+    ):
+        check(tmp_path, {}, ["one"], workers=workers)
+
+    assert check(tmp_path, None, ["one"], workers=workers) is None
+    assert check(tmp_path, {}, ["one"], workers=1) is not None

@@ -128,7 +128,7 @@ def test_without_a_journal_nothing_is_counted(stage: Stage) -> None:
         << to_broker(HeartbeatRequest(group_id="__vt_acme_g", member_id="m"))
     )
 
-    assert [lane.usage for lane in book.session._lanes.known.values()] == [None]
+    assert [lane.usage for lane in book.session._lanes.values()] == [None]
 
 
 def test_software_is_what_kafka_would_take_for_it() -> None:
