@@ -1,0 +1,90 @@
+"""Files of a directory that any file system of Hadoop may hold (a local one, HDFS, an object store), through
+Spark's JVM.
+
+What Spark itself uses for its checkpoints is used here: a file is there whole or not at all, and of two that create
+the same name one fails. So whatever a checkpoint may stand on, these files may.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class FileIsThereError(Exception):
+    """Somebody else created the file before."""
+
+
+class HadoopFiles:
+    """The files below one directory; names are relative to it, with forward slashes."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        """Stand at `root`, which need not exist yet: a path, or a URI with its scheme."""
+        jvm: Any = spark.sparkContext._jvm
+        self._path = jvm.org.apache.hadoop.fs.Path
+        configuration = spark._jsparkSession.sessionState().newHadoopConf()
+        base = self._path(root)
+        self._file_system = base.getFileSystem(configuration)
+        self._base = self._file_system.makeQualified(base)
+        managers = jvm.org.apache.spark.sql.execution.streaming.CheckpointFileManager
+        self._manager = managers.create(self._base, configuration)
+
+    @property
+    def root(self) -> str:
+        """The directory, with its scheme."""
+        return str(self._base.toString())
+
+    def path(self, name: str) -> str:
+        """Return the whole path of `name`, as Spark reads and writes it."""
+        return f"{self.root}/{name}"
+
+    def exists(self, name: str) -> bool:
+        """Return whether there is a file or directory `name`."""
+        return bool(self._manager.exists(self._at(name)))
+
+    def names(self, directory: str) -> list[str]:
+        """Return the names in `directory`, without those that are hidden; empty if it is not there."""
+        return [name for name, _modified in self.listing(directory)]
+
+    def listing(self, directory: str) -> list[tuple[str, int]]:
+        """Return the names in `directory`, each with when it was last changed (ms since 1970)."""
+        if not self.exists(directory):
+            return []
+        found = self._file_system.listStatus(self._at(directory))
+        pairs = [(str(status.getPath().getName()), int(status.getModificationTime())) for status in found]
+        return sorted(pair for pair in pairs if not pair[0].startswith((".", "_")))
+
+    def read(self, name: str) -> str:
+        """Return the text of the file `name`."""
+        stream = self._manager.open(self._at(name))
+        try:
+            return bytes(stream.readAllBytes()).decode()
+        finally:
+            stream.close()
+
+    def create(self, name: str, text: str) -> None:
+        """Create the file `name` in one step.
+
+        Raises:
+            FileIsThereError: there is one already.
+        """
+        from py4j.protocol import Py4JJavaError
+
+        self._manager.mkdirs(self._at(name).getParent())
+        try:
+            stream = self._manager.createAtomic(self._at(name), False)
+            stream.write(bytearray(text.encode()))
+            stream.close()
+        except Py4JJavaError as error:
+            if "FileAlreadyExists" in str(error.java_exception.getClass().getName()):
+                raise FileIsThereError(name) from error
+            raise
+
+    def delete(self, name: str) -> None:
+        """Delete a file, or a directory with all that is in it."""
+        self._manager.delete(self._at(name))
+
+    def _at(self, name: str) -> Any:
+        return self._path(f"{self.root}/{name}") if name else self._base

@@ -1,0 +1,240 @@
+"""The tables of a job: read by anybody, changed by one writer, a batch at a time and wholly or not at all.
+
+    DIR/_commits/00000000000000000007.json    what is valid: for each table and day, the directories that hold it
+    DIR/usage/7-2f1c.../part=2026-11-21/      rows of one day, written by commit 7; Parquet
+
+A commit writes new directories beside the old ones and then one file that names what is valid from now on. That
+file appears in one step, and only the first of two writers can create the next number; so a job that is killed at
+any moment leaves the tables as the last commit left them. What no commit of the last hours names is deleted later.
+With Delta Lake (`table_format: delta`) the tables keep their own log and the commits only say how far each writer
+came; there a batch is visible table by table.
+
+Every table has a column `day` (`2026-11-21`), by which it is divided.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bifrost.pipeline.errors import StoreError
+from bifrost.pipeline.hadoop_files import FileIsThereError, HadoopFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from bifrost.pipeline.spark_session import TableFormat
+
+COMMITS = "_commits"
+MAX_PIECES = 16
+"""Directories of a day in a table before they are written anew as one: each costs a reader a listing and a file."""
+KEPT_COMMITS = 20
+"""Old commits that stay readable for a person who looks for what happened."""
+KEPT_MS = 6 * 3_600_000
+"""What is not valid any more stays this long for a reader that began before, in milliseconds."""
+SWEEP_EVERY = 200
+"""Commits between two deletions of what is not valid any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What is valid."""
+
+    version: int = 0
+    table_format: str = ""
+    writers: dict[str, int] = field(default_factory=dict)
+    """The last batch of each writer, by its ID."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What the writer remembers beside its tables; values of JSON."""
+    tables: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    """For each table and day the directories that hold it."""
+
+    def to_json(self) -> str:
+        """Return its file's text."""
+        return json.dumps({name: getattr(self, name) for name in self.__slots__}, sort_keys=True)
+
+
+class Tables:
+    """The tables below one directory."""
+
+    def __init__(
+        self, spark: SparkSession, root: str, schemas: dict[str, StructType], table_format: TableFormat
+    ) -> None:
+        """Open them; nothing is read or made yet.
+
+        Args:
+            spark: reads and writes them.
+            root: the directory, on any file system that Spark can reach.
+            schemas: the columns of each table; one that an older file lacks is null.
+            table_format: of the data files.
+        """
+        self.spark = spark
+        self.schemas = schemas
+        self.table_format = table_format
+        self.files = HadoopFiles(spark, root)
+
+    def head(self) -> Commit:
+        """Return what is valid now.
+
+        Raises:
+            StoreError: the tables are of the other format, or the commit cannot be read.
+        """
+        names = self.files.names(COMMITS)
+        if not names:
+            return Commit(table_format=self.table_format)
+        try:
+            commit = Commit(**json.loads(self.files.read(f"{COMMITS}/{names[-1]}")))
+        except (ValueError, TypeError) as error:
+            raise StoreError(
+                f"{self.files.path(COMMITS)}/{names[-1]} is no commit of these tables"
+            ) from error
+        if commit.table_format != self.table_format:
+            raise StoreError(
+                f"the tables in {self.files.root} are {commit.table_format}: say --table-format {commit.table_format}"
+            )
+        return commit
+
+    def read(self, table: str, days: Iterable[str] | None = None, *, at: Commit | None = None) -> DataFrame:
+        """Return a table's rows.
+
+        Args:
+            table: its name.
+            days: only these; None: all.
+            at: as of this commit; None: now.
+        """
+        if self.table_format == "delta":
+            return self._read_delta(table, days)
+        valid = (at or self.head()).tables.get(table, {})
+        wanted = sorted(valid) if days is None else sorted(set(days) & set(valid))
+        paths = [self.files.path(one) for day in wanted for one in valid[day]]
+        if not paths:
+            return self.spark.createDataFrame([], self.schemas[table])
+        return self.spark.read.schema(self.schemas[table]).parquet(*paths)
+
+    def _read_delta(self, table: str, days: Iterable[str] | None) -> DataFrame:
+        if not self.files.exists(f"{table}/_delta_log"):
+            return self.spark.createDataFrame([], self.schemas[table])
+        frame = self.spark.read.format("delta").load(self.files.path(table))
+        return frame if days is None else frame.where(frame.day.isin(sorted(days)))
+
+    def begin(self) -> Transaction:
+        """Begin a change of the tables."""
+        return Transaction(self, self.head())
+
+    def sweep(self, now_ms: int | None = None) -> int:
+        """Delete what has not been valid for hours; return how many directories that were."""
+        now = int(time.time() * 1000) if now_ms is None else now_ms
+        for name in self.files.names(COMMITS)[:-KEPT_COMMITS]:
+            self.files.delete(f"{COMMITS}/{name}")
+        if self.table_format == "delta":
+            return 0
+        valid = {
+            "/".join(one.split("/")[:2])
+            for days in self.head().tables.values()
+            for ds in days.values()
+            for one in ds
+        }
+        old = [
+            f"{table}/{name}"
+            for table in self.schemas
+            for name, modified in self.files.listing(table)
+            if modified < now - KEPT_MS and f"{table}/{name}" not in valid
+        ]
+        for one in old:
+            self.files.delete(one)
+        return len(old)
+
+
+class Transaction:
+    """A change of some tables that becomes valid by `commit`, or never."""
+
+    def __init__(self, tables: Tables, before: Commit) -> None:
+        self.before = before
+        self._tables = tables
+        self._staged = {
+            name: {day: list(ds) for day, ds in days.items()} for name, days in before.tables.items()
+        }
+
+    def read(self, table: str, days: Iterable[str] | None = None) -> DataFrame:
+        """Return a table's rows with what this change has done to it so far."""
+        return self._tables.read(table, days, at=Commit(tables=self._staged))
+
+    def append(self, table: str, frame: DataFrame) -> None:
+        """Add rows."""
+        if self._tables.table_format == "delta":
+            path = self._tables.files.path(table)
+            frame.write.format("delta").mode("append").partitionBy("day").save(path)
+            return
+        staged = self._staged.setdefault(table, {})
+        for day, directory in self._write(table, frame).items():
+            staged.setdefault(day, []).append(directory)
+        full = [day for day, directories in staged.items() if len(directories) >= MAX_PIECES]
+        if full:
+            self.replace(table, self.read(table, full), full)
+
+    def replace(self, table: str, frame: DataFrame, days: Sequence[str]) -> None:
+        """Put rows in the place of all that `days` had; a day without rows is empty then."""
+        if self._tables.table_format == "delta":
+            self._replace_delta(table, frame, days)
+            return
+        written = self._write(table, frame)
+        assert set(written) <= set(days), f"rows of {sorted(set(written) - set(days))} in a change of {days}"
+        staged = self._staged.setdefault(table, {})
+        for day in days:
+            staged.pop(day, None)
+        staged.update({day: [directory] for day, directory in written.items()})
+
+    def commit(self, *, writer: str, batch: int, facts: dict[str, Any]) -> Commit:
+        """Make the change valid.
+
+        Args:
+            writer: who made it; its batches count up.
+            batch: the number of what was done.
+            facts: what to remember beside the tables.
+        Raises:
+            StoreError: another writer changed the tables meanwhile; nothing of this change is valid.
+        """
+        files = self._tables.files
+        after = Commit(
+            version=self.before.version + 1,
+            table_format=self._tables.table_format,
+            writers={**self.before.writers, writer: batch},
+            facts=facts,
+            tables=self._staged,
+        )
+        try:
+            files.create(f"{COMMITS}/{after.version:020}.json", after.to_json())
+        except FileIsThereError as error:
+            raise StoreError(
+                f"another job writes the tables in {files.root} too: stop one of them"
+            ) from error
+        if after.version % SWEEP_EVERY == 0:
+            self._tables.sweep()
+        return after
+
+    def _write(self, table: str, frame: DataFrame) -> dict[str, str]:
+        """Write rows into a new directory; return the directory of each day."""
+        directory = f"{table}/{self.before.version + 1}-{uuid.uuid4().hex[:12]}"
+        columns = self._tables.schemas[table].fieldNames()
+        # `day` stays in the files: a reader is given the directories, so it would not find it in their names.
+        rows = frame.select(*columns).withColumn("part", frame["day"])
+        rows.write.partitionBy("part").parquet(self._tables.files.path(directory))
+        names = self._tables.files.names(directory)
+        return {
+            name.removeprefix("part="): f"{directory}/{name}" for name in names if name.startswith("part=")
+        }
+
+    def _replace_delta(self, table: str, frame: DataFrame, days: Sequence[str]) -> None:
+        path = self._tables.files.path(table)
+        writer = (
+            frame.select(*self._tables.schemas[table].fieldNames()).write.format("delta").partitionBy("day")
+        )
+        if self._tables.files.exists(f"{table}/_delta_log"):
+            named = ", ".join(f"'{day}'" for day in days)
+            writer = writer.option("replaceWhere", f"day IN ({named})")
+        writer.mode("overwrite").save(path)

@@ -1,0 +1,97 @@
+from dataclasses import replace
+from decimal import Decimal
+from html.parser import HTMLParser
+
+from bifrost.pipeline.report import BillReport, BudgetLine, Table, money, render
+
+REPORT = BillReport(
+    title="acme <b>",
+    provider="Us",
+    currency="EUR",
+    period="2026-10",
+    revision=2,
+    total=Decimal("85.5"),
+    list_total=Decimal("100"),
+    days=["2026-10-01", "2026-10-02"],
+    by_sku=[("produced", [40.0, 45.5])],
+    ranked_title="Namespaces",
+    ranked=[("acme:dev", 85.5)],
+    meters=Table(["meter", "quantity"], [["produced", Decimal("12.5")]]),
+    lines=Table(["topic", "cost"], [["<script>x</script>", Decimal("85.5")]]),
+    restated=Table(["day", "was", "is"], [["2026-10-01", Decimal(39), Decimal(40)]]),
+    budgets=[BudgetLine("acme:dev", Decimal(50), Decimal("85.5"), Decimal(90), "producer_byte_rate 4000")],
+)
+
+
+class Balance(HTMLParser):
+    VOID = frozenset({"meta", "br"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def text_of(page: str) -> str:
+    parser = Balance()
+    parser.feed(page)
+    parser.close()
+    assert parser.open == []
+    return " ".join(parser.text)
+
+
+def test_a_page_says_the_total_what_was_saved_and_what_changed() -> None:
+    text = text_of(render(REPORT))
+
+    for expected in (
+        "85.50 EUR",
+        "14.50 EUR",
+        "Restated since the last bill",
+        "producer_byte_rate 4000",
+        "2026-10",
+    ):
+        assert expected in text
+
+
+def test_nothing_of_a_tenant_is_markup_and_nothing_is_fetched() -> None:
+    page = render(REPORT)
+
+    assert "<script" not in page
+    assert "acme &lt;b&gt;" in page
+    assert "http" not in page
+    assert "url(" not in page
+
+
+def test_a_bill_without_budgets_or_restatements_leaves_them_out() -> None:
+    text = text_of(
+        render(replace(REPORT, budgets=(), restated=Table([], []), meters=Table(["a"], [], "no usage")))
+    )
+
+    assert "Budgets" not in text
+    assert "Restated" not in text
+    assert "no usage" in text
+
+
+def test_a_budget_that_will_be_exceeded_is_marked() -> None:
+    page = render(REPORT)
+
+    assert 'class="meter over"' in page
+
+
+def test_the_platform_s_page_leads_to_those_of_the_tenants() -> None:
+    assert 'href="tenants/acme.html"' in render(replace(REPORT, links=[("acme", "tenants/acme.html")]))
+
+
+def test_money_has_more_digits_where_two_would_be_nothing() -> None:
+    assert money(Decimal("1234.5"), "EUR") == "1,234.50 EUR"
+    assert money(Decimal("0.0012"), "EUR") == "0.0012 EUR"
