@@ -2,27 +2,60 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 # `support` is the tests' own library; nothing installs it.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bifrost.pipeline.spark_session import SparkOptions, build_session
+from bifrost.pipeline.spark_session import LOG_SETTINGS, SparkOptions, build_session
+from support.journal_records import COLUMNS, rows_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+# Tiny frames are done before anything compiled for them would pay.
+SETTINGS = {
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()} -XX:TieredStopAtLevel=1 "
+    "-XX:+UseSerialGC -XX:-UsePerfData",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep all of them in one process when tests run side by side, so that there is one JVM."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Spark in this process, two cores, with what Delta Lake needs."""
-    session = build_session(
-        "tests", SparkOptions(master="local[2]", driver_memory="1g", table_format="delta")
+    """Spark in this process, with what Delta Lake needs."""
+    # A day is a day of UTC wherever the tests run.
+    before = os.environ.get("TZ")
+    options = SparkOptions(
+        master="local[2]", driver_memory="1g", shuffle_partitions=1, table_format="delta", settings=SETTINGS
     )
+    session = build_session("tests", options)
     yield session
     session.stop()
+    assert os.environ.get("TZ") == before
+
+
+@pytest.fixture
+def topic(spark: SparkSession) -> Callable[..., DataFrame]:
+    """Records as the rows that Spark's Kafka source gives."""
+
+    def build(records: Iterable[dict[str, Any] | bytes | None], first_offset: int = 0) -> DataFrame:
+        return spark.createDataFrame(rows_of(records, first_offset), COLUMNS).coalesce(1)
+
+    return build

@@ -1,7 +1,7 @@
 """The command `bifrost`: which subcommands there are, and nothing of what they do.
 
-A running gateway keeps in memory whatever its command imported, so this module and `run.py` import little: no Rich, and
-the demo (Rich, a Kafka client, an embedded broker) only when it is asked for.
+A running gateway keeps in memory whatever its command imported, so this module and `run.py` import little: no Rich,
+and the demo (Rich, a Kafka client, an embedded broker) only when it is asked for.
 """
 
 import importlib
@@ -18,8 +18,9 @@ LAZY_COMMANDS = {
     "reload": "bifrost.cli.reload",
     "check": "bifrost.cli.check",
     "schema": "bifrost.cli.schema",
+    "pipeline": "bifrost.cli.pipeline",
 }
-"""Commands whose module is imported when they are run; it has a function of the command's name."""
+"""Commands whose module is imported when they are run; it has a function, or a group of commands, of that name."""
 
 
 class _Commands(TyperGroup):
@@ -35,9 +36,12 @@ class _Commands(TyperGroup):
                 if (error.name or "").partition(".")[0] == "bifrost":
                     raise
             else:
-                single = typer.Typer(add_completion=False, rich_markup_mode=None)
-                single.command(name)(getattr(module, name))
-                self.add_command(typer.main.get_command(single), name)
+                found = getattr(module, name)
+                if not isinstance(found, typer.Typer):
+                    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+                    single.command(name)(found)
+                    found = single
+                self.add_command(typer.main.get_command(found), name)
         return super().resolve_command(ctx, args)
 
 
@@ -87,6 +91,12 @@ def _reload_stub() -> None:
 def _schema_stub() -> None:
     """Print the JSON Schema of the configuration, for editors."""
     raise AssertionError("the command itself needs no more packages")
+
+
+@app.command("pipeline", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _pipeline_stub() -> None:
+    """Turn the journal into usage, bills, certificates and advice, on Apache Spark."""
+    raise AssertionError("the command itself says what it lacks")
 
 
 @app.callback()

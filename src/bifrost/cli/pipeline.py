@@ -1,0 +1,167 @@
+"""`bifrost pipeline`: the jobs that turn the journal into answers, on Apache Spark.
+
+`--master` takes any master that Spark knows; by default Spark runs inside this process. `spark-submit` takes this
+file as the application just as well, and then master, memory and jars are its business: `--jars $(bifrost pipeline
+jars)`.
+
+Exit status: 0 done; 1 the job cannot start or go on, in one line; 2 the command line or a file it names is wrong; 3
+`certify` found an exception, or `verify` a certificate that is not as it was signed.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bifrost.config.errors import ConfigError
+from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.journal_topic import JOURNAL_TOPIC, read_properties
+from bifrost.pipeline.progress import open_progress
+from bifrost.pipeline.runtime import check_pyspark, connector_jars
+from bifrost.pipeline.spark_session import SparkOptions, TableFormat, build_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pipeline = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Turn the journal into usage, bills, certificates and advice, on Apache Spark.",
+)
+
+Master = Annotated[
+    str, typer.Option(help="Any master of Spark: local[*], spark://host:7077, yarn, k8s://...")
+]
+Memory = Annotated[
+    str, typer.Option(help="Heap of the driver's JVM; with a local master all work is done in it.")
+]
+Partitions = Annotated[
+    int, typer.Option(min=0, help="Parts of an exchange of rows; 0: one for each core, or Spark's.")
+]
+Format = Annotated[TableFormat, typer.Option(help="Of the tables.")]
+Conf = Annotated[
+    list[str] | None, typer.Option(metavar="KEY=VALUE", help="A further setting of Spark; may be repeated.")
+]
+TablesDir = Annotated[
+    str, typer.Option("--tables", metavar="DIR", help="Where meter keeps its tables; any path of Spark.")
+]
+
+
+@contextmanager
+def _spark(
+    name: str, master: str, memory: str, partitions: int, table_format: TableFormat, conf: list[str] | None
+) -> Iterator["SparkSession"]:
+    settings = {}
+    for one in conf or []:
+        key, equals, value = one.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"{one!r} is no KEY=VALUE", param_hint="--conf")
+        settings[key] = value
+    options = SparkOptions(master, memory, partitions, table_format, settings)
+    session = build_session(f"bifrost pipeline {name}", options)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _run(job: Callable[[], int | None]) -> None:
+    """Do a job; what goes wrong is a line on standard error."""
+    try:
+        check_pyspark()
+        status = job() or 0
+    except ConfigError as error:
+        typer.echo(str(error), err=True)
+        status = 2
+    except PipelineError as error:
+        typer.echo(f"error: {error}", err=True)
+        status = 1
+    except KeyboardInterrupt:
+        status = 130
+    raise typer.Exit(status)
+
+
+@pipeline.command()
+def meter(
+    tables: TablesDir,
+    bootstrap_servers: Annotated[
+        str, typer.Option(metavar="HOST:PORT,...", help="The upstream's brokers.")
+    ] = "",
+    topic: Annotated[str, typer.Option(help="The journal's topic.")] = JOURNAL_TOPIC,
+    files: Annotated[
+        str, typer.Option(metavar="DIR", help="A kept journal in Parquet files, in place of a topic.")
+    ] = "",
+    kafka_config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Settings of the Kafka client, key=value: its security."),
+    ] = None,
+    checkpoint: Annotated[
+        str, typer.Option(metavar="DIR", help="How far it read. Default: beside the tables.")
+    ] = "",
+    once: Annotated[bool, typer.Option("--once", help="End when all that is there now was read.")] = False,
+    trigger_s: Annotated[
+        int, typer.Option(min=1, help="Seconds from the beginning of a batch to the next one's.")
+    ] = 60,
+    max_records: Annotated[int, typer.Option(min=1, help="The largest batch.")] = 500_000,
+    lateness_s: Annotated[
+        int, typer.Option(min=0, help="What is older than the newest by this is marked late.")
+    ] = 600,
+    master: Master = "local[*]",
+    driver_memory: Memory = "1g",
+    shuffle_partitions: Partitions = 0,
+    table_format: Format = "parquet",
+    conf: Conf = None,
+) -> None:
+    """Turn the journal into usage by hour and day, each record once."""
+    if bool(bootstrap_servers) == bool(files):
+        raise typer.BadParameter(
+            "name the brokers, or the --files of a kept journal", param_hint="--bootstrap-servers"
+        )
+
+    def job() -> None:
+        from bifrost.pipeline.jobs.meter import MeterOptions, run_meter
+
+        options = MeterOptions(
+            tables=tables,
+            bootstrap=bootstrap_servers,
+            topic=topic,
+            files=files,
+            checkpoint=checkpoint,
+            properties=_properties(kafka_config),
+            is_once=once,
+            trigger_s=trigger_s,
+            max_records=max_records,
+            lateness_s=lateness_s,
+        )
+        with _spark("meter", master, driver_memory, shuffle_partitions, table_format, conf) as spark:
+            run_meter(spark, options, table_format, open_progress(f"meter  {files or topic}"))
+
+    _run(job)
+
+
+@pipeline.command()
+def jars() -> None:
+    """Print the connectors' jars, for spark-submit --jars; those that are missing are downloaded and checked."""
+
+    def job() -> None:
+        typer.echo(",".join(map(str, connector_jars())))
+
+    _run(job)
+
+
+def _properties(path: Path | None) -> dict[str, str]:
+    if path is None:
+        return {}
+    try:
+        return read_properties(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise typer.BadParameter(f"{path}: {reason}", param_hint="--kafka-config") from None
+
+
+if __name__ == "__main__":
+    pipeline(prog_name="bifrost pipeline")

@@ -1,0 +1,3 @@
+"""The jobs: each reads tables or a topic, applies the pure modules beside this package, writes tables, and shows
+progress.
+"""

@@ -1,0 +1,300 @@
+"""`meter`: the journal's topic becomes tables: its records, each once, and usage and storage by hour and day.
+
+    topic -> batch -> read -> rejects
+                           -> usage, events, snapshots, drops     what is not there yet (gateway_id, epoch, sequence)
+                           -> usage_hourly, usage_daily, ...      made anew for the hours that the batch touched
+                    one commit of all tables
+
+Exactly once, by this: a record that is in the tables is never added again, whoever delivered it twice; the hours
+are summed up out of the tables, not added to; and all tables of a batch become valid in one step (`tables.py`). So
+a batch that is done again, after a kill or with a new checkpoint, changes nothing. Late records are taken however
+late they are: they are marked, and their hours and days are made anew.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as F
+
+from bifrost.pipeline import metering
+from bifrost.pipeline.errors import FutureSchemaError, PipelineError
+from bifrost.pipeline.journal_records import (
+    KINDS,
+    KNOWN_VERSION,
+    TABLES,
+    future_version,
+    read_records,
+    rejected,
+    rows_of,
+    table_schemas,
+    unseen,
+)
+from bifrost.pipeline.journal_topic import JOURNAL_TOPIC, check_topic, stream_files, stream_topic
+from bifrost.pipeline.progress import LiveProgress, PlainProgress, follow
+from bifrost.pipeline.tables import Tables, Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from bifrost.pipeline.spark_session import TableFormat
+
+WRITER = "meter"
+
+
+@dataclass(frozen=True, slots=True)
+class MeterOptions:
+    """What `meter` reads and how."""
+
+    tables: str
+    """The directory of the tables."""
+
+    bootstrap: str = ""
+    """The upstream's brokers; empty when the journal is read from files."""
+
+    topic: str = JOURNAL_TOPIC
+    files: str = ""
+    """A directory of Parquet files with the columns of Spark's Kafka source, in place of the topic."""
+
+    checkpoint: str = ""
+    """Where Spark remembers how far it read; empty: beside the tables."""
+
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the Kafka client: security above all."""
+
+    is_once: bool = False
+    """End when all that is there now was read; else go on."""
+
+    trigger_s: int = 60
+    """How often a batch begins, in seconds: each writes the tables of the hours it touches anew."""
+
+    max_records: int = 500_000
+    """The largest batch, in records of the topic: bounds memory and what is done again after a kill."""
+
+    max_files: int = 4
+    """The largest batch, in files."""
+
+    lateness_s: int = 600
+    """What comes this much after the newest record is marked as late."""
+
+
+@dataclass(slots=True)
+class BatchNotes:
+    """What a batch had, for the person who looks on."""
+
+    records: int = 0
+    rejected: int = 0
+    late: int = 0
+
+    def __str__(self) -> str:
+        said = [
+            f"{count:,} {name}" for count, name in ((self.rejected, "rejected"), (self.late, "late")) if count
+        ]
+        return ", ".join(said)
+
+
+def meter_schemas() -> dict[str, StructType]:
+    """Return the schemas of all tables of this job."""
+    sums = {
+        f"{what}_{name}": schema(time)
+        for what, schema in (("usage", metering.usage_schema), ("storage", metering.storage_schema))
+        for name, time in (("hourly", "hour"), ("daily", "day"))
+    }
+    return table_schemas() | sums
+
+
+def open_tables(spark: SparkSession, directory: str, table_format: TableFormat) -> Tables:
+    """Open the tables that `meter` writes and the other jobs read."""
+    return Tables(spark, directory, meter_schemas(), table_format)
+
+
+class Meter:
+    """Applies batches to the tables."""
+
+    def __init__(self, tables: Tables, lateness_s: int) -> None:
+        self._tables = tables
+        self._lateness_ms = lateness_s * 1000
+        self.notes: dict[int, BatchNotes] = {}
+        """Of the batches that were done, by their number."""
+        self.failure: PipelineError | None = None
+        """Why a batch was not done: what Spark says of it is longer and says less."""
+
+    def __call__(self, source: DataFrame, batch: int) -> None:
+        """Do a batch, as Spark's `foreachBatch` asks for it."""
+        try:
+            self.apply(source, batch)
+        except PipelineError as error:
+            self.failure = error
+            raise
+
+    def apply(self, source: DataFrame, batch: int) -> BatchNotes:
+        """Do a batch.
+
+        Args:
+            source: rows of Spark's Kafka source.
+            batch: its number.
+        Raises:
+            FutureSchemaError: a record is of a version that is not known here; nothing was changed.
+            StoreError: another job writes the tables.
+        """
+        read = read_records(source).persist()
+        try:
+            _refuse_the_future(read)
+            change = self._tables.begin()
+            watermark_ms = change.before.facts.get("watermark_ms")
+            found = _survey(read, watermark_ms)
+            if found.notes.records:
+                self._add(change, read, found, watermark_ms)
+                _sum_up(change, found)
+                reached = [found.newest_ms - self._lateness_ms] if found.newest_ms is not None else []
+                reached += [watermark_ms] if watermark_ms is not None else []
+                change.commit(writer=WRITER, batch=batch, facts={"watermark_ms": max(reached, default=None)})
+        finally:
+            read.unpersist()
+        # Bounded: what a person sees are the last batches.
+        recent = {number: kept for number, kept in self.notes.items() if number > batch - 100}
+        self.notes = recent | {batch: found.notes}
+        return found.notes
+
+    def _add(self, change: Transaction, read: DataFrame, found: _Survey, watermark_ms: int | None) -> None:
+        for kind in found.kinds:
+            rows = rows_of(read, kind, watermark_ms)
+            change.append(TABLES[kind], unseen(rows, change.read(TABLES[kind], found.days)))
+        if found.notes.rejected:
+            bad = rejected(read)
+            days = [row.day for row in bad.select("day").distinct().collect()]
+            change.append(
+                "rejects", unseen(bad, change.read("rejects", days), ("topic", "partition", "offset"))
+            )
+
+
+def _refuse_the_future(read: DataFrame) -> None:
+    found = future_version(read).orderBy("topic", "partition", "offset").first()
+    if found is not None:
+        raise FutureSchemaError(
+            f"{found.topic}, partition {found.partition}, offset {found.offset}: a record of schema version "
+            f"{found.version}, this release reads up to {KNOWN_VERSION}: update bifrost-kafka here and start again, "
+            "nothing is lost"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Survey:
+    """What a batch has."""
+
+    days: list[str]
+    hours: list[int]
+    """Their beginnings, in seconds since 1970."""
+    kinds: list[str]
+    newest_ms: int | None
+    notes: BatchNotes
+
+
+def _survey(read: DataFrame, watermark_ms: int | None) -> _Survey:
+    """Look through a batch once: which hours it touches decides what has to be made anew."""
+    is_sound = F.col("reason").isNull()
+    late = F.lit(False) if watermark_ms is None else F.col("interval_end_ms") < F.lit(watermark_ms)
+    found = read.agg(
+        F.collect_set("day").alias("days"),
+        F.collect_set(F.unix_seconds("hour")).alias("hours"),
+        F.collect_set(F.when(is_sound, F.col("kind"))).alias("kinds"),
+        F.max(F.when(is_sound, F.col("interval_end_ms"))).alias("newest_ms"),
+        F.count(F.lit(1)).alias("records"),
+        F.count("reason").alias("rejected"),
+        F.count(F.when(is_sound & late, 1)).alias("late"),
+    ).first()
+    assert found is not None
+    notes = BatchNotes(found.records, found.rejected, found.late)
+    kinds = [kind for kind in KINDS if kind in found.kinds]
+    return _Survey(sorted(found.days), sorted(found.hours), kinds, found.newest_ms, notes)
+
+
+def _sum_up(change: Transaction, found: _Survey) -> None:
+    """Make the sums of the hours and days anew that a batch touched."""
+    days = found.days
+    if "usage" in found.kinds:
+        touched = F.col("hour").isin(*(F.timestamp_seconds(F.lit(hour)) for hour in found.hours))
+        untouched = change.read("usage_hourly", days).where(~touched)
+        hourly = metering.hourly_usage(change.read("usage", days).where(touched))
+        change.replace("usage_hourly", untouched.unionByName(hourly), days)
+        change.replace("usage_daily", metering.daily_usage(change.read("usage_hourly", days)), days)
+    if "snapshot" in found.kinds:
+        # What a look at the cluster covers depends on the one before it, so the day after may change as well.
+        stored = sorted({*days, *(_day(day, 1) for day in days)})
+        looks = change.read("snapshots", {*stored, *(_day(day, -1) for day in days)})
+        storage = metering.hourly_storage(looks).where(F.col("day").isin(stored))
+        change.replace("storage_hourly", storage, stored)
+        change.replace("storage_daily", metering.daily_storage(change.read("storage_hourly", stored)), stored)
+
+
+def _day(day: str, more: int) -> str:
+    return str(datetime.date.fromisoformat(day) + datetime.timedelta(days=more))
+
+
+def run_meter(
+    spark: SparkSession,
+    options: MeterOptions,
+    table_format: TableFormat,
+    progress: PlainProgress | LiveProgress,
+) -> Meter:
+    """Run the job until all was read, or until it is stopped.
+
+    Raises:
+        PipelineError: it cannot start or go on; one line says why.
+    """
+    meter = Meter(open_tables(spark, options.tables, table_format), options.lateness_s)
+    if options.files:
+        source = stream_files(spark, options.files, max_files=options.max_files)
+    else:
+        check_topic(spark, options.bootstrap, options.topic, options.properties)
+        source = stream_topic(
+            spark,
+            options.bootstrap,
+            options.topic,
+            max_records=options.max_records,
+            properties=options.properties,
+        )
+    checkpoint = options.checkpoint or f"{options.tables.rstrip('/')}/_checkpoint"
+    writer: Any = (
+        source.writeStream.foreachBatch(meter).option("checkpointLocation", checkpoint).queryName(WRITER)
+    )
+    trigger = (
+        {"availableNow": True} if options.is_once else {"processingTime": f"{options.trigger_s} seconds"}
+    )
+    query = writer.trigger(**trigger).start()
+    try:
+        with progress:
+            follow(query, progress, lambda batch: str(meter.notes.get(batch, "")))
+    except StreamingQueryException as error:
+        raise meter.failure or PipelineError(_explain(error, options, checkpoint)) from error
+    except KeyboardInterrupt:
+        _stop(query)
+    return meter
+
+
+def _stop(query: Any) -> None:
+    """End between two batches if one is nearly done, for what was not committed is done again."""
+    deadline = time.monotonic() + 10
+    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+        time.sleep(0.2)
+    query.stop()
+
+
+def _explain(error: Any, options: MeterOptions, checkpoint: str) -> str:
+    text = str(error)
+    if "KAFKA_DATA_LOSS" in text or "OffsetOutOfRange" in text or "failOnDataLoss" in text:
+        return (
+            f"{options.topic} has lost records that were not read yet (retention, or it was made anew): "
+            "counts would be wrong. "
+            f"Read on from what is left with another --checkpoint than {checkpoint}"
+        )
+    causes = [
+        line.strip() for line in text.splitlines() if line.strip() and not line.startswith(("\t", "==="))
+    ]
+    return f"the job ended: {causes[0] if causes else type(error).__name__}"

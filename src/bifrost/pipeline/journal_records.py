@@ -1,0 +1,209 @@
+"""The journal's records, read: what is sound becomes rows of tables, what is not is rejected with its place and
+reason.
+
+The schema is the journal's own (docs/journal.md), for a corrupt record the reason is one of a few sentences. A
+record of a schema version that this release does not know is neither: `future_version` finds it, and the job stops.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache, reduce
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+KNOWN_VERSION = 1
+"""The newest `schema_version` that this release reads."""
+KEYS = ("gateway_id", "epoch", "sequence")
+"""By which a record is told apart from every other: the same three again are the same record, delivered twice."""
+KINDS = ("usage", "event", "snapshot", "drop")
+EARLIEST_MS, LATEST_MS = 946_684_800_000, 4_102_444_800_000
+"""2000 and 2100: a time outside is not one, and would make tables of days that nobody has."""
+_REQUIRED = ("kind", *KEYS, "interval_start_ms", "interval_end_ms")
+_OF_A_TENANT = ("usage", "snapshot")
+
+
+@cache
+def journal_schema() -> StructType:
+    """Return the schema of a record, as the journal's own package has it."""
+    text = resources.files("bifrost.journal").joinpath("schema-v1.json").read_text(encoding="utf-8")
+    return StructType.fromJson(json.loads(text))
+
+
+@cache
+def table_schemas() -> dict[str, StructType]:
+    """Return the schema of each table that holds the journal's records, by its name."""
+    return {table: _table(kind) for kind, table in TABLES.items()} | {"rejects": _rejects()}
+
+
+TABLES = {"usage": "usage", "event": "events", "snapshot": "snapshots", "drop": "drops"}
+"""For each kind of record the table that its rows are in."""
+
+
+def _head() -> list[StructField]:
+    return [
+        StructField("day", StringType()),
+        StructField("hour", TimestampType()),
+        StructField("gateway_id", StringType()),
+        StructField("epoch", LongType()),
+        StructField("sequence", LongType()),
+        StructField("interval_start_ms", LongType()),
+        StructField("interval_end_ms", LongType()),
+        StructField("tenant", StringType()),
+        StructField("is_late", BooleanType()),
+    ]
+
+
+def _table(kind: str) -> StructType:
+    inner = journal_schema()[kind].dataType
+    assert isinstance(inner, StructType)
+    # Nothing is required in the files: a later version of the journal may leave out what this one has.
+    return StructType([*_head(), *(StructField(one.name, one.dataType) for one in inner)])
+
+
+def _rejects() -> StructType:
+    return StructType(
+        [
+            StructField("day", StringType()),
+            StructField("topic", StringType()),
+            StructField("partition", IntegerType()),
+            StructField("offset", LongType()),
+            StructField("timestamp", TimestampType()),
+            StructField("reason", StringType()),
+            StructField("value", StringType()),
+        ]
+    )
+
+
+MAX_REJECTED_CHARACTERS = 2000
+"""How much of a rejected record is kept: enough to see what it was."""
+
+
+def read_records(source: DataFrame) -> DataFrame:
+    """Read the journal's records.
+
+    Args:
+        source: rows of Spark's Kafka source: key, value, topic, partition, offset, timestamp.
+    Returns:
+        A row for each: the place (topic, partition, offset, timestamp, value), `version`, the record's own columns,
+        `hour` and `day` of its end, and `reason`: null when it is sound.
+    """
+    schema = StructType([*journal_schema().fields, StructField("_corrupt", StringType())])
+    text = F.col("value").cast("string")
+    options = {"columnNameOfCorruptRecord": "_corrupt", "mode": "PERMISSIVE"}
+    read = source.select(
+        "key",
+        "value",
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        F.from_json(text, schema, options).alias("record"),
+    )
+    read = read.select("key", "value", "topic", "partition", "offset", "timestamp", "record.*")
+    # A record of the future may not fit the schema at all, so its version is also looked for by itself.
+    alone = F.get_json_object(F.when(F.col("_corrupt").isNotNull(), text), "$.schema_version").try_cast(
+        "bigint"
+    )
+    version = F.coalesce(F.col("schema_version").cast("bigint"), alone)
+    # The end is not part of an interval: what ends at 10:00 was before.
+    is_event = F.col("interval_end_ms") == F.col("interval_start_ms")
+    moment = F.timestamp_millis(F.col("interval_end_ms") - F.when(is_event, 0).otherwise(1))
+    read = read.withColumn("version", version).withColumn("reason", _reason())
+    is_sound = F.col("reason").isNull()
+    hour = F.when(is_sound, F.date_trunc("hour", moment))
+    return read.withColumn("hour", hour).withColumn("day", F.date_format("hour", "yyyy-MM-dd"))
+
+
+def _reason() -> Column:
+    """Return the first thing that is wrong with a record, in words, or null."""
+    checks: list[tuple[Column, Column | str]] = [
+        (F.col("value").isNull(), "no value"),
+        (F.col("_corrupt").isNotNull(), "not a JSON object of the journal's schema"),
+        (F.col("version").isNull() | (F.col("version") < 1), "no schema_version"),
+        *((F.col(name).isNull(), f"no {name}") for name in _REQUIRED),
+        (~F.col("kind").isin(*KINDS), F.concat(F.lit("unknown kind "), F.substring("kind", 1, 40))),
+        *(
+            ((F.col("kind") == kind) & F.col(kind).isNull(), f"no {kind} in a record of that kind")
+            for kind in KINDS
+        ),
+        (F.col("kind").isin(*_OF_A_TENANT) & F.col("tenant").isNull(), "no tenant"),
+        (~F.col("tenant").eqNullSafe(F.col("key").cast("string")), "its key is not its tenant"),
+        ((F.col("epoch") < 0) | (F.col("sequence") < 0), "epoch or sequence below 0"),
+        (~F.col("interval_end_ms").between(EARLIEST_MS, LATEST_MS), "interval_end_ms is no time"),
+        (
+            ~F.col("interval_start_ms").between(EARLIEST_MS, F.col("interval_end_ms")),
+            "it ends before it begins",
+        ),
+        *((F.col(f"usage.{name}") < 0, f"usage.{name} below 0") for name in counters()),
+        ((F.col("snapshot.replica_bytes") < 0) | (F.col("snapshot.bytes") < 0), "snapshot.bytes below 0"),
+        (F.col("snapshot.partition_count") < 0, "snapshot.partition_count below 0"),
+    ]
+    whens = [F.when(wrong, F.lit(said) if isinstance(said, str) else said) for wrong, said in checks]
+    return F.coalesce(*whens)
+
+
+@cache
+def counters() -> tuple[str, ...]:
+    """Return the names of usage's counters: its fields of type long."""
+    usage = journal_schema()["usage"].dataType
+    assert isinstance(usage, StructType)
+    return tuple(one.name for one in usage if isinstance(one.dataType, LongType))
+
+
+def future_version(read: DataFrame) -> DataFrame:
+    """Return the records of a version that is not known here: version, topic, partition, offset."""
+    return read.where(F.col("version") > KNOWN_VERSION).select("version", "topic", "partition", "offset")
+
+
+def rows_of(read: DataFrame, kind: str, watermark_ms: int | None) -> DataFrame:
+    """Return the sound records of a kind as rows of its table, each once.
+
+    Args:
+        read: what `read_records` returned.
+        kind: one of KINDS.
+        watermark_ms: what ended before it is late; None: nothing is.
+    """
+    late = F.lit(False) if watermark_ms is None else F.col("interval_end_ms") < F.lit(watermark_ms)
+    ours = read.where(F.col("reason").isNull() & (F.col("kind") == kind)).withColumn("is_late", late)
+    flat = ours.select(*(one.name for one in _head()), f"{kind}.*")
+    return flat.select(*table_schemas()[TABLES[kind]].fieldNames()).dropDuplicates(list(KEYS))
+
+
+def rejected(read: DataFrame) -> DataFrame:
+    """Return what is wrong, with its place; by the day that Kafka's timestamp says."""
+    bad = read.where(F.col("reason").isNotNull())
+    value = F.substring(F.col("value").cast("string"), 1, MAX_REJECTED_CHARACTERS)
+    return bad.select(
+        F.date_format("timestamp", "yyyy-MM-dd").alias("day"),
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        "reason",
+        value.alias("value"),
+    )
+
+
+def unseen(rows: DataFrame, known: DataFrame, keys: tuple[str, ...] = KEYS) -> DataFrame:
+    """Return those of `rows` whose keys are not in `known`."""
+    return rows.join(known.select(*keys), list(keys), "left_anti")
+
+
+def union(frames: list[DataFrame]) -> DataFrame:
+    """Return all rows of frames with the same columns."""
+    return reduce(lambda one, other: one.unionByName(other), frames)
