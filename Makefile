@@ -9,7 +9,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test gssapi proof soak rolling-restart connections lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
+.PHONY: demo test gssapi proof soak rolling-restart connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,9 @@ help:
 	@echo "make soak            random client operations, compared with a direct connection (HOURS=)"
 	@echo "make rolling-restart one gateway after the other under load (RESTARTS=)"
 	@echo "make connections     memory of connections that do nothing"
+	@echo "make pipeline        the tests of the Spark jobs alone"
+	@echo "make meter-kills     the metering job killed at random, totals compared (KILLS=)"
+	@echo "make bench-pipeline  a generated month of journal through meter and bill (ROWS=, TENANTS=)"
 	@echo "make schemas         write the schema table anew from Kafka's own definitions"
 	@echo "make fuzz            ten million mutated frames through the engine (FRAMES=, SEED=)"
 	@echo "make fuzz-asan       fewer, with the engine built under AddressSanitizer"
@@ -58,7 +61,8 @@ SIDE_BY_SIDE := -n $(JOBS) --dist loadfile
 
 # What depends on Kafka's version is tested with an older one as well.
 test: lint types contracts
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --ignore=tests/applications
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --ignore=tests/applications --ignore=tests/spark
+	$(BIN)/python -m pytest tests/spark
 	BIFROST_TEST_KAFKA=3.9.1 $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(addprefix tests/kafka/,clients differential equivalence tenancy transactions)
 
 # The package for Kerberos, which is built from source, and as root on Debian what it and its tests need. Both may fail:
@@ -88,6 +92,14 @@ rolling-restart: $(VENV)/.dev
 # What connections cost that do nothing: ten thousand, and a thousand that have authenticated.
 connections: $(VENV)/.dev
 	$(BIN)/python -m pytest -o log_cli=true -o log_cli_level=INFO tests/kafka/operations/test_many_connections.py
+
+# The pipeline alone; then meter killed KILLS= times at random, its totals compared with the journal's.
+pipeline: $(VENV)/.dev
+	$(BIN)/python -m pytest tests/unit/pipeline tests/spark
+
+KILLS ?= 20
+meter-kills: $(VENV)/.dev
+	BIFROST_METER_KILLS=$(KILLS) $(BIN)/python -m pytest tests/spark/test_meter_killed.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -30,25 +29,15 @@ SETTINGS = {
 }
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all of them in one process when tests run side by side, so that there is one JVM."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("spark"))
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Spark in this process, with what Delta Lake needs."""
-    # A day is a day of UTC wherever the tests run.
-    before = os.environ.get("TZ")
     options = SparkOptions(
         master="local[2]", driver_memory="1g", shuffle_partitions=1, table_format="delta", settings=SETTINGS
     )
     session = build_session("tests", options)
     yield session
     session.stop()
-    assert os.environ.get("TZ") == before
 
 
 @pytest.fixture

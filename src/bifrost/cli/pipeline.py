@@ -18,6 +18,7 @@ import typer
 from bifrost.config.errors import ConfigError
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.journal_topic import JOURNAL_TOPIC, read_properties
+from bifrost.pipeline.months import period_of
 from bifrost.pipeline.progress import open_progress
 from bifrost.pipeline.runtime import check_pyspark, connector_jars
 from bifrost.pipeline.spark_session import SparkOptions, TableFormat, build_session
@@ -141,6 +142,45 @@ def meter(
             run_meter(spark, options, table_format, open_progress(f"meter  {files or topic}"))
 
     _run(job)
+
+
+@pipeline.command()
+def bill(
+    tables: TablesDir,
+    price_book: Annotated[Path, typer.Option(metavar="FILE", help="The prices (examples/price-book.yaml).")],
+    month: Annotated[str, typer.Option(metavar="YYYY-MM", help="What is billed, e.g. 2026-10.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Where the bills are written; any path of Spark.")],
+    master: Master = "local[*]",
+    driver_memory: Memory = "1g",
+    shuffle_partitions: Partitions = 0,
+    table_format: Format = "parquet",
+    conf: Conf = None,
+) -> None:
+    """Rate a month by the price book: FOCUS files, pages for people, quotas that keep budgets."""
+    try:
+        period_of(month)
+    except ValueError:
+        raise typer.BadParameter(f"{month!r} is no month: write e.g. 2026-10", param_hint="--month") from None
+
+    def job() -> None:
+        from bifrost.pipeline.jobs.bill import run_bill
+        from bifrost.pipeline.price_book import load_price_book
+
+        book = load_price_book(price_book)
+        with _spark("bill", master, driver_memory, shuffle_partitions, table_format, conf) as spark:
+            done = run_bill(
+                spark, tables=tables, out=out, book=book, month=month, table_format=table_format, say=_say
+            )
+        restated = f", {done.restated} lines restated" if done.restated else ""
+        page = f"{out.rstrip('/')}/{month}/index.html"
+        total = f"{done.total:,.2f} {book.currency} for {done.tenants} tenants"
+        typer.echo(f"{month}: {total}, revision {done.revision}{restated}: {page}")
+
+    _run(job)
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
 
 
 @pipeline.command()

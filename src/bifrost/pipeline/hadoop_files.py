@@ -82,6 +82,13 @@ class HadoopFiles:
                 raise FileIsThereError(name) from error
             raise
 
+    def write(self, name: str, text: str) -> None:
+        """Write the file `name` in one step, in the place of an older one."""
+        self._manager.mkdirs(self._at(name).getParent())
+        stream = self._manager.createAtomic(self._at(name), True)
+        stream.write(bytearray(text.encode()))
+        stream.close()
+
     def delete(self, name: str) -> None:
         """Delete a file, or a directory with all that is in it."""
         self._manager.delete(self._at(name))

@@ -223,7 +223,9 @@ class Transaction:
         columns = self._tables.schemas[table].fieldNames()
         # `day` stays in the files: a reader is given the directories, so it would not find it in their names.
         rows = frame.select(*columns).withColumn("part", frame["day"])
-        rows.write.partitionBy("part").parquet(self._tables.files.path(directory))
+        # As many parts as rows are exchanged in: a topic of many partitions would make as many small files.
+        parts = int(self._tables.spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+        rows.coalesce(parts).write.partitionBy("part").parquet(self._tables.files.path(directory))
         names = self._tables.files.names(directory)
         return {
             name.removeprefix("part="): f"{directory}/{name}" for name in names if name.startswith("part=")

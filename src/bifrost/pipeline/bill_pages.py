@@ -1,0 +1,237 @@
+"""The pages of a bill out of its figures: the platform's and each tenant's. Pure."""
+
+from __future__ import annotations
+
+import calendar
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TypeVar
+
+from bifrost.pipeline.budgets import Outlook, Spending, look_ahead
+from bifrost.pipeline.price_book import Budget, PriceBook, Sku
+from bifrost.pipeline.rating import GIB, NAMES, UNITS
+from bifrost.pipeline.report import BillReport, BudgetLine, Table
+
+Key = TypeVar("Key")
+MAX_RANKED = 12
+"""Bars of a ranking: what a person takes in."""
+MAX_RESTATED = 30
+"""Restated lines on a page; all of them are in the table `restatements`."""
+
+
+@dataclass(frozen=True, slots=True)
+class DayCost:
+    """What a tenant's use of one meter cost on a day."""
+
+    tenant: str
+    day: str
+    sku: str
+    quantity: Decimal
+    list_cost: Decimal
+    cost: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceCost:
+    """What a namespace's use of one meter cost in the period."""
+
+    tenant: str
+    namespace: str
+    sku: str
+    quantity: Decimal
+    cost: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one principal's use of one topic cost in the period; a text is empty where there is none."""
+
+    tenant: str
+    namespace: str
+    principal: str
+    topic: str
+    cost: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Restated:
+    """What this bill says otherwise than the one before it."""
+
+    tenant: str
+    day: str
+    sku: str
+    was: Decimal
+    now: Decimal
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BillFigures:
+    """All that the pages of a month need."""
+
+    book: PriceBook
+    month: str
+    revision: int
+    days: Sequence[DayCost]
+    namespaces: Sequence[NamespaceCost]
+    lines: Sequence[Line]
+    restated: Sequence[Restated] = field(default_factory=tuple)
+
+
+def tenants_of(figures: BillFigures) -> list[str]:
+    """Return the tenants of a bill, the largest first."""
+    totals = _totals((one.tenant, one.cost) for one in figures.days)
+    return [name for name, _cost in _largest(totals)]
+
+
+def outlooks(figures: BillFigures) -> list[tuple[Budget, Outlook]]:
+    """Return what became of each budget, in the order of the price book."""
+    year, number = map(int, figures.month.split("-"))
+    in_month = calendar.monthrange(year, number)[1]
+    # The last day of which anything is known: before it a day without usage is a day all the same.
+    last = max((int(one.day[8:]) for one in figures.days), default=in_month)
+    return [
+        (one, look_ahead(one.monthly, _spending(figures, one), last, in_month))
+        for one in figures.book.budgets
+    ]
+
+
+def quota_lines(figures: BillFigures) -> list[dict[str, object]]:
+    """Return the suggested quotas, each in the words of the configuration and of Kafka."""
+    return [
+        {
+            "tenant": budget.tenant,
+            "namespace": budget.namespace,
+            "budget": str(budget.monthly),
+            "projected": f"{outlook.projected:.2f}",
+            "producer_byte_rate": outlook.quota.producer_byte_rate if outlook.quota else None,
+            "consumer_byte_rate": outlook.quota.consumer_byte_rate if outlook.quota else None,
+            "because": outlook.text,
+        }
+        for budget, outlook in outlooks(figures)
+        if outlook.text
+    ]
+
+
+def platform_page(figures: BillFigures, links: Sequence[tuple[str, str]]) -> BillReport:
+    """Return the page of the platform as a whole."""
+    totals = _totals((one.tenant, one.cost) for one in figures.days)
+    ranked = [(name, float(cost)) for name, cost in _largest(totals)[:MAX_RANKED]]
+    return _page(
+        figures, f"{figures.book.provider}: all tenants", figures.days, "Largest tenants", ranked, None, links
+    )
+
+
+def tenant_page(figures: BillFigures, tenant: str) -> BillReport:
+    """Return the page of one tenant; nothing of another is on it."""
+    days = [one for one in figures.days if one.tenant == tenant]
+    totals = _totals((one.namespace, one.cost) for one in figures.namespaces if one.tenant == tenant)
+    ranked = [(name, float(cost)) for name, cost in _largest(totals)[:MAX_RANKED]]
+    return _page(figures, tenant, days, "Namespaces", ranked, tenant, ())
+
+
+def _page(
+    figures: BillFigures,
+    title: str,
+    costs: Sequence[DayCost],
+    ranked_title: str,
+    ranked: Sequence[tuple[str, float]],
+    tenant: str | None,
+    links: Sequence[tuple[str, str]],
+) -> BillReport:
+    days = sorted({one.day for one in figures.days})
+    by_day: dict[tuple[str, str], Decimal] = _totals(((one.sku, one.day), one.cost) for one in costs)
+    return BillReport(
+        title=title,
+        provider=figures.book.provider,
+        currency=figures.book.currency,
+        period=figures.month,
+        revision=figures.revision,
+        total=sum((one.cost for one in costs), Decimal(0)),
+        list_total=sum((one.list_cost for one in costs), Decimal(0)),
+        days=days,
+        by_sku=[
+            (NAMES[sku], [float(by_day.get((sku.value, day), Decimal(0))) for day in days]) for sku in Sku
+        ],
+        ranked_title=ranked_title,
+        ranked=ranked,
+        meters=_meters(costs, figures.book.currency),
+        lines=_lines(
+            [one for one in figures.lines if tenant in (None, one.tenant)], figures.book.currency, tenant
+        ),
+        restated=_restated(
+            [one for one in figures.restated if tenant in (None, one.tenant)], figures.book.currency
+        ),
+        budgets=_budgets(figures, tenant),
+        links=links,
+    )
+
+
+def _meters(costs: Sequence[DayCost], currency: str) -> Table:
+    quantities = _totals((one.sku, one.quantity) for one in costs)
+    totals = _totals((one.sku, one.cost) for one in costs)
+    rows = [
+        (NAMES[sku], quantities[sku.value], UNITS[sku], totals[sku.value])
+        for sku in Sku
+        if sku.value in quantities
+    ]
+    return Table(("meter", "quantity", "unit", currency), rows, "Nothing was used.")
+
+
+def _lines(lines: Sequence[Line], currency: str, tenant: str | None) -> Table:
+    largest = sorted(lines, key=lambda one: (-one.cost, one.namespace, one.principal, one.topic))[:MAX_RANKED]
+    rows = [(one.namespace, one.principal or "-", one.topic or "-", one.cost) for one in largest]
+    return Table(("namespace", "principal", "topic", currency), rows, "Nothing was used.")
+
+
+def _restated(found: Sequence[Restated], currency: str) -> Table:
+    largest = sorted(found, key=lambda one: (-abs(one.now - one.was), one.day, one.tenant))[:MAX_RESTATED]
+    why = {"usage": "late usage", "price": "price"}
+    rows = [
+        (one.day, one.tenant, NAMES[Sku(one.sku)], why.get(one.reason, one.reason), one.was, one.now)
+        for one in largest
+    ]
+    return Table(("day", "tenant", "meter", "because of", f"was, {currency}", f"is, {currency}"), rows)
+
+
+def _budgets(figures: BillFigures, tenant: str | None) -> list[BudgetLine]:
+    return [
+        BudgetLine(_namespace(budget), budget.monthly, outlook.spent, outlook.projected, outlook.text)
+        for budget, outlook in outlooks(figures)
+        if tenant in (None, budget.tenant)
+    ]
+
+
+def _spending(figures: BillFigures, budget: Budget) -> Spending:
+    root = _namespace(budget)
+    ours = [
+        one
+        for one in figures.namespaces
+        if one.tenant == budget.tenant and (one.namespace == root or one.namespace.startswith(f"{root}:"))
+    ]
+    by_bytes = {Sku.PRODUCED_BYTES.value, Sku.FETCHED_BYTES.value}
+    quantities = _totals((one.sku, one.quantity) for one in ours)
+    return Spending(
+        by_bytes=sum((one.cost for one in ours if one.sku in by_bytes), Decimal(0)),
+        by_rest=sum((one.cost for one in ours if one.sku not in by_bytes), Decimal(0)),
+        produced_bytes=int(quantities.get(Sku.PRODUCED_BYTES.value, Decimal(0)) * GIB),
+        fetched_bytes=int(quantities.get(Sku.FETCHED_BYTES.value, Decimal(0)) * GIB),
+    )
+
+
+def _namespace(budget: Budget) -> str:
+    """Return a budget's namespace as the journal calls it: the tenant, and its tiers behind it."""
+    return f"{budget.tenant}:{budget.namespace}" if budget.namespace else budget.tenant
+
+
+def _totals(pairs: Iterable[tuple[Key, Decimal]]) -> dict[Key, Decimal]:
+    totals: dict[Key, Decimal] = defaultdict(Decimal)
+    for key, amount in pairs:
+        totals[key] += amount
+    return totals
+
+
+def _largest(totals: dict[str, Decimal]) -> list[tuple[str, Decimal]]:
+    return sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -1,0 +1,80 @@
+from decimal import Decimal
+
+from bifrost.pipeline.bill_pages import (
+    BillFigures,
+    DayCost,
+    Line,
+    NamespaceCost,
+    Restated,
+    outlooks,
+    platform_page,
+    quota_lines,
+    tenant_page,
+    tenants_of,
+)
+from bifrost.pipeline.price_book import read_price_book
+from bifrost.pipeline.report import render
+
+BOOK = read_price_book(
+    """currency: EUR
+provider: Us
+versions: [{version: "1", valid_from: 2026-01-01, prices: {}}]
+budgets: [{tenant: acme, namespace: dev, monthly: 10}, {tenant: globex, monthly: 1000}]
+""",
+    "book",
+)
+FIGURES = BillFigures(
+    BOOK,
+    "2026-10",
+    2,
+    [
+        DayCost("acme", "2026-10-01", "produced_bytes", Decimal(100), Decimal(10), Decimal(8)),
+        DayCost("globex", "2026-10-10", "requests", Decimal(1), Decimal(30), Decimal(30)),
+    ],
+    [
+        NamespaceCost("acme", "acme:dev:x", "produced_bytes", Decimal(60), Decimal(5)),
+        NamespaceCost("acme", "acme:devil", "produced_bytes", Decimal(40), Decimal(3)),
+        NamespaceCost("globex", "globex", "requests", Decimal(1), Decimal(30)),
+    ],
+    [
+        Line("acme", "acme:dev:x", "User:a", "orders", Decimal(5)),
+        Line("globex", "globex", "", "", Decimal(30)),
+    ],
+    [Restated("acme", "2026-10-01", "produced_bytes", Decimal(7), Decimal(8), "usage")],
+)
+
+
+def test_the_largest_tenant_is_first() -> None:
+    assert tenants_of(FIGURES) == ["globex", "acme"]
+
+
+def test_the_platform_s_page_has_everybody() -> None:
+    page = platform_page(FIGURES, [("acme", "tenants/acme.html")])
+
+    assert (page.total, page.list_total, page.revision) == (38, 40, 2)
+    assert page.ranked == [("globex", 30.0), ("acme", 8.0)]
+    assert dict(page.by_sku)["Produced"] == [8.0, 0.0]
+    assert page.restated.rows == [("2026-10-01", "acme", "Produced", "late usage", Decimal(7), Decimal(8))]
+
+
+def test_a_tenant_s_page_has_nothing_of_another() -> None:
+    text = render(tenant_page(FIGURES, "acme"))
+
+    assert "acme:dev:x" in text
+    assert "globex" not in text
+
+
+def test_a_budget_is_of_its_namespace_and_all_below_not_of_names_that_begin_alike() -> None:
+    (budget, outlook), (_other, kept) = outlooks(FIGURES)
+
+    assert budget.namespace == "dev"
+    assert outlook.spent == 5
+    assert outlook.projected == Decimal(5) * 31 / 10
+    assert kept.text == ""
+
+
+def test_quotas_are_suggested_where_a_budget_is_exceeded() -> None:
+    (line,) = quota_lines(FIGURES)
+
+    assert (line["tenant"], line["namespace"], line["projected"]) == ("acme", "dev", "15.50")
+    assert isinstance(line["producer_byte_rate"], int)
