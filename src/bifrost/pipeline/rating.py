@@ -47,13 +47,13 @@ NAMES = {
 }
 """How a person calls each."""
 
-_USAGE = {
+_USAGE: dict[Sku, tuple[str, tuple[int, ...]]] = {
     Sku.PRODUCED_BYTES: ("produced_bytes", (GIB,)),
     Sku.FETCHED_BYTES: ("fetched_bytes", (GIB,)),
     Sku.REQUESTS: ("requests", (1_000_000,)),
     Sku.CONNECTION_HOURS: ("connection_ms", (HOUR_MS,)),
 }
-_STORAGE = {
+_STORAGE: dict[Sku, tuple[str, tuple[int, ...]]] = {
     Sku.STORED_BYTES: ("byte_ms", (GIB, MONTH_HOURS * HOUR_MS)),
     Sku.PARTITION_HOURS: ("partition_ms", (HOUR_MS,)),
 }
@@ -99,17 +99,11 @@ def _melted(
 ) -> DataFrame:
     kept = [name for name in ("day", *CHARGE_KEYS[:-1]) if name in columns]
     quantities = [
-        F.struct(
-            F.lit(sku.value).alias("sku"),
-            (F.col(column).cast(DecimalType(38, 0)) / F.lit(Decimal(divisor)))
-            .cast(QUANTITY)
-            .alias("quantity"),
-        )
-        for sku, (column, divisor) in meters.items()
+        F.struct(F.lit(sku.value).alias("sku"), _divided(column, divisors).alias("quantity"))
+        for sku, (column, divisors) in meters.items()
     ]
-    return frame.select(*kept, F.explode(F.array(*quantities)).alias("one")).select(
-        *kept, "one.sku", "one.quantity"
-    )
+    exploded = frame.select(*kept, F.explode(F.array(*quantities)).alias("one"))
+    return exploded.select(*kept, "one.sku", "one.quantity")
 
 
 def _divided(column: str, divisors: tuple[int, ...]) -> Column:
