@@ -65,12 +65,11 @@ def test_what_is_not_sound_is_rejected_with_its_place_and_reason(topic: Topic) -
         (spoiled({"gateway_id": None}), "no gateway_id"),
         (spoiled({"kind": "gossip"}), "unknown kind gossip"),
         (spoiled({"kind": "event"}), "no event in a record of that kind"),
-        (spoiled({"tenant": None}) | {"tenant": ""}, None),
+        (spoiled({"tenant": "../../etc"}), "tenant is no tenant's name"),
         (spoiled({"interval_end_ms": 5}), "interval_end_ms is no time"),
         (spoiled({"interval_start_ms": NOON_MS + 1}), "it ends before it begins"),
         (Journal().topic("acme", "orders", bytes_in=-1), "usage.bytes_in below 0"),
     ]
-    del bad[10]
 
     found = rejected(read_records(topic([value for value, _reason in bad], first_offset=100)))
 

@@ -8,6 +8,7 @@ Exit status: 0 done; 1 the job cannot start or go on, in one line; 2 the command
 `certify` found an exception, or `verify` a certificate that is not as it was signed.
 """
 
+import datetime
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bifrost.config.errors import ConfigError
+from bifrost.config.name_template import NameTemplate
+from bifrost.pipeline.certificate import read_private_key, read_public_key
+from bifrost.pipeline.certificate import verify as check
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.journal_topic import JOURNAL_TOPIC, read_properties
 from bifrost.pipeline.months import period_of
@@ -25,6 +29,9 @@ from bifrost.pipeline.spark_session import SparkOptions, TableFormat, build_sess
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+FOUND = 3
+"""Exit status: an exception, or a certificate that is not as it was signed."""
 
 pipeline = typer.Typer(
     add_completion=False,
@@ -177,6 +184,91 @@ def bill(
         typer.echo(f"{month}: {total}, revision {done.revision}{restated}: {page}")
 
     _run(job)
+
+
+@pipeline.command()
+def certify(
+    tables: TablesDir,
+    key: Annotated[Path, typer.Option(metavar="FILE", help="The Ed25519 private key that signs, in PEM.")],
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Where the certificates are written; any path of Spark.")
+    ],
+    day: Annotated[
+        list[str] | None, typer.Option(metavar="YYYY-MM-DD", help="Only this day; may be repeated.")
+    ] = None,
+    name_template: Annotated[str, typer.Option(help="How physical names are made.")] = "__vt_{tenant}_{name}",
+    prefix: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TENANT=PREFIX", help="Of a tenant with prefixes of its own; may be repeated."),
+    ] = None,
+    master: Master = "local[*]",
+    driver_memory: Memory = "1g",
+    shuffle_partitions: Partitions = 0,
+    table_format: Format = "parquet",
+    conf: Conf = None,
+) -> None:
+    """Certify that every physical entity a tenant touched was its own; list what was not."""
+    prefixes = _prefixes(prefix or [])
+    try:
+        NameTemplate(name_template)
+        days = tuple(str(datetime.date.fromisoformat(one)) for one in day or [])
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+    def job() -> int:
+        from bifrost.pipeline.jobs.certify import CertifyOptions, run_certify
+
+        signer = read_private_key(_read(key, "--key"))
+        options = CertifyOptions(tables, out, days, name_template, prefixes)
+        now = datetime.datetime.now(datetime.UTC)
+        with _spark("certify", master, driver_memory, shuffle_partitions, table_format, conf) as spark:
+            done = run_certify(spark, options, signer, table_format, _say, now)
+        typer.echo(
+            f"{done.certificates} certificates, {done.exceptions} exceptions, {done.incomplete} incomplete: {out}"
+        )
+        return FOUND if done.exceptions else 0
+
+    _run(job)
+
+
+@pipeline.command()
+def verify(
+    certificates: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Certificates.")],
+    public_key: Annotated[Path, typer.Option(metavar="FILE", help="The Ed25519 public key, in PEM.")],
+) -> None:
+    """Check that certificates are as they were signed; needs no Spark."""
+    try:
+        signer = read_public_key(_read(public_key, "--public-key"))
+    except PipelineError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from None
+    status = 0
+    for path in certificates:
+        try:
+            report = check(_read(path, "FILE").decode("utf-8", errors="replace"), signer)
+        except PipelineError as error:
+            typer.echo(f"{path}: {error}", err=True)
+            status = FOUND
+        else:
+            typer.echo(f"{path}: {report.get('tenant')} on {report.get('day')}: {report.get('verdict')}")
+    raise typer.Exit(status)
+
+
+def _prefixes(pairs: list[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for one in pairs:
+        tenant, equals, prefix = one.partition("=")
+        if not (tenant and equals and prefix):
+            raise typer.BadParameter(f"{one!r} is no TENANT=PREFIX", param_hint="--prefix")
+        found[tenant] = (*found.get(tenant, ()), prefix)
+    return found
+
+
+def _read(path: Path, hint: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise typer.BadParameter(f"{path}: {error.strerror}", param_hint=hint) from None
 
 
 def _say(text: str) -> None:

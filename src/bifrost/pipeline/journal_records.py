@@ -148,6 +148,8 @@ def _reason() -> Column:
             for kind in KINDS
         ),
         (F.col("kind").isin(*_OF_A_TENANT) & F.col("tenant").isNull(), "no tenant"),
+        # It becomes the name of files.
+        (~F.col("tenant").rlike(r"^[A-Za-z0-9._-]{1,64}\z"), "tenant is no tenant's name"),
         (~F.col("tenant").eqNullSafe(F.col("key").cast("string")), "its key is not its tenant"),
         ((F.col("epoch") < 0) | (F.col("sequence") < 0), "epoch or sequence below 0"),
         (~F.col("interval_end_ms").between(EARLIEST_MS, LATEST_MS), "interval_end_ms is no time"),

@@ -1,0 +1,197 @@
+"""Whether each physical entity that was touched belonged to the tenant that touched it. Pure: frames in, frames out.
+
+The gateway's own word is not taken for it: whose a physical name is follows from the prefixes alone. An access is
+an exception when the name is another tenant's or nobody's, when it is not the virtual name behind the prefix, or
+when data moved for a topic ID that is not the tenant's. What the journal cannot say (rows that were folded, numbers
+that are missing) is not proven, and said so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from bifrost.config.name_template import NameTemplate
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+MAX_SAMPLES = 3
+"""Records that stand for an exception in a report, by their numbers; the tables have all of them."""
+_TOUCHED = ("applied", "success", "unchanged")
+"""Outcomes of events in which something was done to the entity they name; in others it was refused."""
+_NAMED = ("topic", "group")
+"""Kinds of entities whose physical names begin with their tenant's prefix."""
+
+
+def prefix_frame(
+    spark: SparkSession, tenants: list[str], template: str, others: Mapping[str, tuple[str, ...]]
+) -> DataFrame:
+    """Return what the physical names of each tenant begin with: owner, prefix.
+
+    Args:
+        spark: makes the frame.
+        tenants: all that the journal knows.
+        template: how names are made, e.g. `__vt_{tenant}_{name}`.
+        others: the prefixes of tenants whose names are made otherwise.
+    """
+    shape = NameTemplate(template)
+    rows = [(tenant, prefix) for tenant, prefixes in others.items() for prefix in prefixes]
+    rows += [(tenant, shape.prefix(tenant)) for tenant in tenants if tenant not in others]
+    return spark.createDataFrame(rows, "owner STRING, prefix STRING")
+
+
+def accesses(usage: DataFrame, events: DataFrame, snapshots: DataFrame) -> DataFrame:
+    """Return every access to a physical entity that the journal tells of.
+
+    Returns:
+        day, tenant, kind, principal, client_id, api, virtual, physical, topic_id, is_folded, moved (bytes), and the
+        record's gateway_id, epoch and sequence.
+    """
+    text = F.lit(None).cast("string")
+    no = F.lit(False)
+    moved = F.coalesce("bytes_in", F.lit(0)) + F.coalesce("bytes_out", F.lit(0))
+    used = usage.where(F.col("scope") == "topic").select(
+        *_who(F.lit("usage"), F.col("principal"), F.col("client_id"), F.col("api")),
+        *_what(
+            F.col("topic"), F.col("physical_topic"), F.col("topic_id"), F.coalesce("is_folded", no), moved
+        ),
+    )
+    is_touched = (
+        F.col("outcome").isin(*_TOUCHED) & F.col("physical_name").isNotNull() & F.col("tenant").isNotNull()
+    )
+    changed = events.where(is_touched & F.col("resource_type").isin(*_NAMED)).select(
+        *_who(F.lit("event"), F.col("principal"), F.col("client_id"), F.col("api")),
+        *_what(F.col("resource_name"), F.col("physical_name"), text, no, F.lit(0).cast("bigint")),
+    )
+    # What lies in a topic is billed to its tenant: it must be the tenant's as well.
+    stored = snapshots.select(
+        *_who(F.lit("snapshot"), text, text, text),
+        *_what(F.col("topic"), F.col("physical_topic"), text, no, F.lit(0).cast("bigint")),
+    )
+    return used.unionByName(changed).unionByName(stored)
+
+
+def _who(kind: Column, principal: Column, client_id: Column, api: Column) -> list[Column]:
+    record = [F.col(name) for name in ("gateway_id", "epoch", "sequence", "day", "tenant")]
+    named = {"kind": kind, "principal": principal, "client_id": client_id, "api": api}
+    return [*record, *(one.alias(name) for name, one in named.items())]
+
+
+def _what(
+    virtual: Column, physical: Column, topic_id: Column, is_folded: Column, moved: Column
+) -> list[Column]:
+    named = {
+        "virtual": virtual,
+        "physical": physical,
+        "topic_id": topic_id,
+        "is_folded": is_folded,
+        "moved": moved,
+    }
+    return [one.alias(name) for name, one in named.items()]
+
+
+def judge(found: DataFrame, prefixes: DataFrame) -> DataFrame:
+    """Return accesses with `owner` (null: nobody), `reason` (null: it is in order) and `is_proven`."""
+    names = found.select("physical").where(F.col("physical").isNotNull()).distinct()
+    fits = F.expr("startswith(physical, prefix)")
+    # The longest prefix decides, should one begin another.
+    longest = F.max(F.struct(F.length("prefix").alias("n"), F.col("owner"), F.col("prefix")))
+    owners = names.join(F.broadcast(prefixes), fits).groupBy("physical").agg(longest.alias("best"))
+    owners = owners.select(
+        "physical", F.col("best.owner").alias("owner"), F.col("best.prefix").alias("prefix")
+    )
+    joined = found.join(owners, "physical", "left")
+    is_known = F.col("physical").isNotNull()
+    is_other = is_known & F.col("owner").isNotNull() & (F.col("owner") != F.col("tenant"))
+    is_odd = is_known & F.col("virtual").isNotNull() & ~F.expr("endswith(physical, virtual)")
+    reason = F.coalesce(
+        F.when(is_other, F.concat(F.lit("belongs to "), F.col("owner"))),
+        F.when(is_known & F.col("owner").isNull(), F.lit("belongs to no tenant")),
+        F.when(is_odd, F.lit("is not the virtual name behind the prefix")),
+        F.when(
+            ~is_known & F.col("topic_id").isNotNull() & (F.col("moved") > 0),
+            F.lit("data moved for a topic ID that is not the tenant's"),
+        ),
+    )
+    # A topic ID that is nobody's and moved nothing was refused: that is isolation at work.
+    is_refused = F.col("topic_id").isNotNull() & (F.col("moved") == 0)
+    return joined.withColumn("reason", reason).withColumn("is_proven", is_known | is_refused).drop("prefix")
+
+
+def summary(judged: DataFrame) -> DataFrame:
+    """Return for each tenant and day: accesses, entities, exceptions, unproven."""
+    return judged.groupBy("day", "tenant").agg(
+        F.count(F.lit(1)).alias("accesses"),
+        F.count_distinct("physical").alias("entities"),
+        F.count("reason").alias("exceptions"),
+        F.count(F.when(~F.col("is_proven") & F.col("reason").isNull(), 1)).alias("unproven"),
+    )
+
+
+def exceptions(judged: DataFrame) -> DataFrame:
+    """Return every exception: who touched what, why it is one, how often, how many bytes, and the first records of
+    it.
+    """
+    keys = [
+        "day",
+        "tenant",
+        "kind",
+        "principal",
+        "client_id",
+        "api",
+        "virtual",
+        "physical",
+        "topic_id",
+        "reason",
+    ]
+    record = F.concat_ws("/", "gateway_id", "epoch", "sequence")
+    return (
+        judged.where(F.col("reason").isNotNull())
+        .groupBy(*keys)
+        .agg(
+            F.count(F.lit(1)).alias("records"),
+            F.sum("moved").alias("bytes"),
+            F.slice(F.sort_array(F.collect_set(record)), 1, MAX_SAMPLES).alias("samples"),
+        )
+    )
+
+
+def gaps(numbers: DataFrame, drops: DataFrame) -> DataFrame:
+    """Return where numbers of records are missing, and how many of those no drop record explains.
+
+    Args:
+        numbers: day, gateway_id, epoch, sequence of every record, each once.
+        drops: rows of the journal that tell what was dropped.
+    Returns:
+        gateway_id, epoch, first, last, from_day, to_day, unexplained.
+    """
+    start = Window.partitionBy("gateway_id", "epoch").orderBy("sequence")
+    with_last = numbers.withColumn("before", F.lag("sequence").over(start)).withColumn(
+        "before_day", F.lag("day").over(start)
+    )
+    missing = with_last.where(F.col("sequence") > F.coalesce("before", F.lit(-1)) + 1).select(
+        "gateway_id",
+        "epoch",
+        (F.coalesce("before", F.lit(-1)) + 1).alias("first"),
+        (F.col("sequence") - 1).alias("last"),
+        F.least("day", F.coalesce("before_day", "day")).alias("from_day"),
+        F.greatest("day", F.coalesce("before_day", "day")).alias("to_day"),
+    )
+    told = drops.where(F.col("first_sequence").isNotNull()).select(
+        "gateway_id", "epoch", "first_sequence", "last_sequence", "count"
+    )
+    inside = (F.col("first_sequence") <= F.col("last")) & (F.col("last_sequence") >= F.col("first"))
+    joined = missing.alias("m").join(
+        told.alias("d"),
+        (F.col("m.gateway_id") == F.col("d.gateway_id")) & (F.col("m.epoch") == F.col("d.epoch")) & inside,
+        "left",
+    )
+    keys = [F.col(f"m.{name}") for name in ("gateway_id", "epoch", "first", "last", "from_day", "to_day")]
+    explained = F.coalesce(F.sum("d.count"), F.lit(0))
+    grouped = joined.groupBy(*keys).agg(explained.alias("explained"))
+    left = F.greatest(F.col("last") - F.col("first") + 1 - F.col("explained"), F.lit(0))
+    return grouped.withColumn("unexplained", left).drop("explained")

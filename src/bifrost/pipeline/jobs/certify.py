@@ -1,0 +1,142 @@
+"""`certify`: for each tenant and day a signed report that every physical entity it touched was its own, or what was
+not.
+
+    OUT/2026-10-05/acme.json      one certificate (certificate.py)
+
+A verdict is `isolated`, `exceptions`, or `incomplete` when there is none but the journal cannot prove it: rows that
+the gateway folded, or records that are missing.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+from bifrost.pipeline import isolation
+from bifrost.pipeline.certificate import sign
+from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.hadoop_files import HadoopFiles
+from bifrost.pipeline.jobs.meter import open_tables
+from bifrost.pipeline.journal_records import KEYS, TABLES
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+    from bifrost.pipeline.spark_session import TableFormat
+    from bifrost.pipeline.tables import Commit, Tables
+
+MAX_EXCEPTIONS = 100_000
+"""More are not listed but counted: somebody's prefixes are wrong then, and the first hundred thousand show it."""
+REPORT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CertifyOptions:
+    """What is certified, and by which names."""
+
+    tables: str
+    out: str
+    days: tuple[str, ...] = ()
+    """Empty: all days there are."""
+
+    template: str = "__vt_{tenant}_{name}"
+    prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of tenants whose names are made otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """What came of it."""
+
+    certificates: int
+    exceptions: int
+    """Kinds of exceptions: who, what and why."""
+
+    incomplete: int
+
+
+def run_certify(
+    spark: SparkSession,
+    options: CertifyOptions,
+    key: Ed25519PrivateKey,
+    table_format: TableFormat,
+    say: Callable[[str], None],
+    now: datetime.datetime,
+) -> Certified:
+    """Certify tenants and days.
+
+    Raises:
+        PipelineError: there is nothing to certify.
+    """
+    tables = open_tables(spark, options.tables, table_format)
+    head = tables.head()
+    days = list(options.days) or None
+    usage, events, snapshots, drops = (tables.read(name, days, at=head) for name in TABLES.values())
+    found = isolation.accesses(usage, events, snapshots)
+    tenants = [row.tenant for row in found.select("tenant").where("tenant IS NOT NULL").distinct().collect()]
+    if not tenants:
+        raise PipelineError(
+            f"no access in {options.tables} on these days: run bifrost pipeline meter first, or name others"
+        )
+    prefixes = isolation.prefix_frame(spark, sorted(tenants), options.template, options.prefixes)
+    judged = isolation.judge(found, prefixes).persist()
+    try:
+        say(f"judging the accesses of {len(tenants)} tenants")
+        summaries = isolation.summary(judged).collect()
+        broken = isolation.exceptions(judged).orderBy("day", "tenant").limit(MAX_EXCEPTIONS).collect()
+    finally:
+        judged.unpersist()
+    missing = _gaps(tables, head, days, drops)
+    files = HadoopFiles(spark, options.out)
+    reports = [_report(one, broken, missing, head.version, now) for one in summaries]
+    for report in reports:
+        files.write(f"{report['day']}/{report['tenant']}.json", sign(report, key))
+    incomplete = sum(report["verdict"] == "incomplete" for report in reports)
+    return Certified(len(reports), len(broken), incomplete)
+
+
+def _gaps(tables: Tables, head: Commit, days: list[str] | None, drops: DataFrame) -> list[Row]:
+    columns = ["day", *KEYS]
+    frames = [tables.read(name, days, at=head).select(*columns) for name in TABLES.values()]
+    numbers = frames[0].unionByName(frames[1]).unionByName(frames[2]).unionByName(frames[3])
+    found = isolation.gaps(numbers, drops).where(F.col("unexplained") > 0)
+    # Days that were left out are no gap: what is before the first number looked at is not looked at.
+    if days is not None:
+        first = numbers.groupBy("gateway_id", "epoch").agg(F.min("sequence").alias("lowest"))
+        found = (
+            found.join(first, ["gateway_id", "epoch"]).where(F.col("last") >= F.col("lowest")).drop("lowest")
+        )
+    return found.orderBy("gateway_id", "epoch", "first").limit(MAX_EXCEPTIONS).collect()
+
+
+def _report(
+    one: Row, broken: list[Row], missing: list[Row], version: int, now: datetime.datetime
+) -> dict[str, Any]:
+    ours = [
+        _plain(row, ("day", "tenant")) for row in broken if (row.day, row.tenant) == (one.day, one.tenant)
+    ]
+    holes = [_plain(row, ()) for row in missing if row.from_day <= one.day <= row.to_day]
+    is_proven = not one.unproven and not holes
+    return {
+        "version": REPORT_VERSION,
+        "tenant": one.tenant,
+        "day": one.day,
+        "verdict": "exceptions" if one.exceptions else "isolated" if is_proven else "incomplete",
+        "accesses": one.accesses,
+        "physical_entities": one.entities,
+        "exception_records": one.exceptions,
+        "exceptions": ours,
+        "unproven_records": one.unproven,
+        "missing_records": holes,
+        "tables_version": version,
+        "certified_at": now.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+
+
+def _plain(row: Row, without: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name, value in row.asDict().items() if name not in without and value is not None}

@@ -1,0 +1,138 @@
+"""Whose was what was touched: planted violations are found, what is not proven is said."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from pyspark.sql import DataFrame, SparkSession
+
+from bifrost.pipeline.certificate import verify
+from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.jobs.certify import CertifyOptions, run_certify
+from bifrost.pipeline.jobs.meter import Meter, open_tables
+from support.journal_records import NOON_MS, Journal
+
+Topic = Callable[..., DataFrame]
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+NOW = datetime.datetime(2026, 10, 6, tzinfo=datetime.UTC)
+
+
+@pytest.fixture
+def certify(spark: SparkSession, topic: Topic, tmp_path: Path) -> Callable[..., dict[str, dict[str, Any]]]:
+    def run(records: list[dict[str, Any]], **more: Any) -> dict[str, dict[str, Any]]:
+        Meter(open_tables(spark, str(tmp_path / "t"), "parquet"), 60).apply(topic(records), 0)
+        options = CertifyOptions(tables=str(tmp_path / "t"), out=str(tmp_path / "out"), **more)
+        run_certify(spark, options, KEY, "parquet", lambda _text: None, NOW)
+        folder = tmp_path / "out" / "2026-10-05"
+        texts = {path.stem: path.read_text() for path in folder.glob("*.json")}
+        return {name: verify(text, KEY.public_key()) for name, text in texts.items()}
+
+    return run
+
+
+def test_who_touched_only_what_is_its_own_is_isolated(certify: Callable[..., Any]) -> None:
+    journal = Journal()
+
+    reports = certify(
+        [
+            journal.topic("acme", "orders", bytes_in=5),
+            journal.topic("acme", "secret", physical_topic="__vt_acme_/secret", errors=1),
+            journal.event("acme", type="admin", outcome="applied", resource_type="topic", resource_name="new",
+                          physical_name="__vt_acme_new"),
+            journal.event("acme", resource_type="topic", resource_name="x", physical_name="__vt_globex_x"),
+            journal.snapshot("globex", "orders"),
+            journal.topic("globex", None, topic_id="abc", physical_topic=None, errors=1),
+            journal.requests("globex", requests=1),
+        ]
+    )  # fmt: skip
+
+    assert {name: report["verdict"] for name, report in reports.items()} == {
+        "acme": "isolated",
+        "globex": "isolated",
+    }
+    assert (reports["acme"]["accesses"], reports["acme"]["physical_entities"]) == (3, 3)
+
+
+def test_every_planted_violation_is_found_and_nothing_else(certify: Callable[..., Any]) -> None:
+    journal = Journal()
+
+    reports = certify(
+        [
+            journal.topic("acme", "orders", bytes_in=5),
+            journal.topic("acme", "orders", physical_topic="__vt_globex_orders", bytes_out=9),
+            journal.topic("acme", "orders", physical_topic="__vt_globex_orders", bytes_out=1),
+            journal.topic("acme", "plain", physical_topic="plain"),
+            journal.topic("acme", "orders", physical_topic="__vt_acme_billing"),
+            journal.topic("acme", None, topic_id="abc", physical_topic=None, bytes_out=7),
+            journal.event("acme", type="admin", outcome="applied", resource_type="topic", resource_name="orders",
+                          physical_name="__vt_globex_orders"),
+            journal.topic("globex", "orders", bytes_in=5),
+        ]
+    )  # fmt: skip
+
+    acme = reports["acme"]
+    assert reports["globex"]["verdict"] == "isolated"
+    assert (acme["verdict"], acme["exception_records"]) == ("exceptions", 6)
+    found = {
+        (one["kind"], one.get("physical"), one["reason"], one["records"], one["bytes"])
+        for one in acme["exceptions"]
+    }
+    assert found == {
+        ("usage", "__vt_globex_orders", "belongs to globex", 2, 10),
+        ("usage", "plain", "belongs to no tenant", 1, 0),
+        ("usage", "__vt_acme_billing", "is not the virtual name behind the prefix", 1, 0),
+        ("usage", None, "data moved for a topic ID that is not the tenant's", 1, 7),
+        ("event", "__vt_globex_orders", "belongs to globex", 1, 0),
+    }
+    planted = next(one for one in acme["exceptions"] if one["records"] == 2)
+    assert planted["samples"] == ["gw-1/7/1", "gw-1/7/2"]
+    assert planted["principal"] == "User:acme"
+
+
+def test_what_the_journal_cannot_say_is_not_proven(certify: Callable[..., Any]) -> None:
+    journal = Journal()
+    first = journal.topic("acme", "orders")
+    [next(journal.numbers) for _ in range(3)]
+    after = journal.topic("globex", None, physical_topic=None, is_folded=True)
+    drop = journal.drop(1, 2)
+
+    reports = certify([first, after, drop])
+
+    assert {name: report["verdict"] for name, report in reports.items()} == {
+        "acme": "incomplete",
+        "globex": "incomplete",
+    }
+    assert reports["globex"]["unproven_records"] == 1
+    (hole,) = reports["acme"]["missing_records"]
+    assert (hole["first"], hole["last"], hole["unexplained"]) == (1, 3, 1)
+
+
+def test_names_that_are_made_otherwise_are_judged_by_their_own_prefix(certify: Callable[..., Any]) -> None:
+    journal = Journal()
+    records = [
+        journal.topic("acme", "orders", physical_topic="legacy-orders"),
+        journal.topic("globex", "orders", physical_topic="legacy-globex-orders"),
+    ]
+
+    reports = certify(records, prefixes={"acme": ("legacy-",), "globex": ("legacy-globex-",)})
+
+    assert {report["verdict"] for report in reports.values()} == {"isolated"}
+
+
+def test_without_any_access_there_is_no_certificate(certify: Callable[..., Any]) -> None:
+    with pytest.raises(PipelineError, match="run bifrost pipeline meter first"):
+        certify([Journal().requests("acme", NOON_MS)])
+
+
+def test_a_certificate_is_json_that_names_its_key(certify: Callable[..., Any], tmp_path: Path) -> None:
+    certify([Journal().topic("acme", "orders")])
+
+    whole = json.loads((tmp_path / "out/2026-10-05/acme.json").read_text())
+    assert set(whole) == {"report", "algorithm", "key_id", "signature"}
+    assert whole["report"]["certified_at"] == "2026-10-06T00:00:00Z"
