@@ -254,6 +254,52 @@ def verify(
     raise typer.Exit(status)
 
 
+@pipeline.command()
+def advise(
+    tables: TablesDir,
+    out: Annotated[str, typer.Option(metavar="DIR", help="Where the advice is written; any path of Spark.")],
+    price_book: Annotated[Path | None, typer.Option(metavar="FILE", help="For money: the prices.")] = None,
+    day: Annotated[
+        list[str] | None, typer.Option(metavar="YYYY-MM-DD", help="Only this day; may be repeated.")
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="API=VERSION", help="Versions below go: who breaks? Default: those that Kafka 4 lacks."
+        ),
+    ] = None,
+    master: Master = "local[*]",
+    driver_memory: Memory = "1g",
+    shuffle_partitions: Partitions = 0,
+    table_format: Format = "parquet",
+    conf: Conf = None,
+) -> None:
+    """Say which client properties to change, what that saves, and who needs an old API version."""
+    gone = {}
+    for one in without or []:
+        api, _equals, version = one.partition("=")
+        if not version.isdigit():
+            raise typer.BadParameter(
+                f"{one!r} is no API=VERSION: write e.g. Fetch=12", param_hint="--without"
+            )
+        gone[api] = int(version)
+
+    def job() -> None:
+        from bifrost.pipeline.jobs.advise import AdviseOptions, run_advise
+        from bifrost.pipeline.price_book import load_price_book
+
+        book = load_price_book(price_book) if price_book else None
+        options = AdviseOptions(tables, out, tuple(day or ()), book, gone)
+        with _spark("advise", master, driver_memory, shuffle_partitions, table_format, conf) as spark:
+            done = run_advise(spark, options, table_format, _say)
+        found = (
+            f"{done.findings} findings for {done.clients} clients, {done.broken} break when old versions go"
+        )
+        typer.echo(f"{found}: {out.rstrip('/')}/index.html")
+
+    _run(job)
+
+
 def _prefixes(pairs: list[str]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for one in pairs:

@@ -91,10 +91,25 @@ def render(report: BillReport) -> str:
             f'<a href="{escape(to, quote=True)}">{escape(name)}</a>' for name, to in report.links
         )
         parts.append(_section("Tenants", f'<p class="links">{links}</p>'))
+    return _document(f"{report.title}, {report.period}", parts)
+
+
+def render_tables(title: str, over: str, sections: Sequence[tuple[str, Table]]) -> str:
+    """Return a page of tables in the same dress.
+
+    Args:
+        title: of the page.
+        over: a line above it.
+        sections: each a heading and its table.
+    """
+    head = f"<header><p class=over>{escape(over)}</p><h1>{escape(title)}</h1></header>"
+    return _document(title, [head, *(_section(name, _table(table)) for name, table in sections)])
+
+
+def _document(title: str, parts: Sequence[str]) -> str:
     body = "\n".join(parts)
-    title = escape(f"{report.title}, {report.period}")
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{_STYLE}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
     )
