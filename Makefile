@@ -147,5 +147,11 @@ schemas: $(VENV)/.dev
 bench: $(VENV)/.dev
 	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(CHECK),--check) $(if $(ONLY),--only $(ONLY))
 
+# A generated month of journal through meter and bill: make bench-pipeline ROWS=50000000 TENANTS=200 CORES=4
+ROWS ?= 200000
+TENANTS ?= 200
+bench-pipeline: $(VENV)/.dev
+	@$(BIN)/python -m bench.pipeline --rows $(ROWS) --tenants $(TENANTS) $(if $(CORES),--cores $(CORES))
+
 clean:
 	rm -rf $(VENV) build src/*.egg-info src/bifrost/*/*.c src/bifrost/*/*.so

@@ -32,16 +32,29 @@ MIN_BATCHES = 1000
 MIN_FETCHES = 1000
 
 KAFKA_4_MINIMUM = {
-    "Produce": 3,
+    "AlterReplicaLogDirs": 1,
+    "CreateAcls": 1,
+    "CreateDelegationToken": 1,
+    "CreateTopics": 2,
+    "DeleteAcls": 1,
+    "DeleteTopics": 1,
+    "DescribeAcls": 1,
+    "DescribeConfigs": 1,
+    "DescribeDelegationToken": 1,
+    "DescribeLogDirs": 1,
+    "ExpireDelegationToken": 1,
     "Fetch": 4,
     "ListOffsets": 1,
     "OffsetCommit": 2,
     "OffsetFetch": 1,
-    "JoinGroup": 2,
-    "CreateTopics": 2,
-    "DeleteTopics": 1,
-    "DescribeConfigs": 1,
-    "DescribeLogDirs": 1,
+    "OffsetForLeaderEpoch": 2,
+    "Produce": 3,
+    "RenewDelegationToken": 1,
+    "ShareAcknowledge": 1,
+    "ShareFetch": 1,
+    "ShareGroupDescribe": 1,
+    "ShareGroupHeartbeat": 1,
+    "WriteTxnMarkers": 1,
 }
 """The oldest version of each API that brokers of Kafka 4 take, where that is not 0. Source: KIP-896."""
 

@@ -209,7 +209,7 @@ svg .axis{fill:var(--soft);font-size:11px;font-variant-numeric:tabular-nums}svg 
 table{width:100%;border-collapse:collapse;font-size:14px}th{color:var(--soft);font-weight:500;text-align:left}
 th,td{padding:7px 10px;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:anywhere}
 tr:last-child td{border-bottom:0}.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-small{color:var(--soft)}.links a{margin-right:12px;color:var(--c0)}
+small{color:var(--soft)}.links a{margin-right:12px;color:var(--c0);white-space:nowrap}
 .meter{width:150px;height:9px;margin-top:7px;border-radius:5px;background:var(--line);overflow:hidden}
 .meter i{display:block;height:100%;background:var(--c2)}.near i{background:var(--c1)}.over i{background:var(--c5)}
 @media print{body{background:#fff}section,.tiles div{break-inside:avoid}}

@@ -1,0 +1,132 @@
+"""A month billed, and billed again: what changed is restated, what did not is not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.jobs.advise import AdviseOptions, run_advise
+from bifrost.pipeline.jobs.bill import Bill, run_bill
+from bifrost.pipeline.jobs.meter import Meter, open_tables
+from bifrost.pipeline.price_book import PriceBook, read_price_book
+from support.journal_records import NOON_MS, Journal
+
+Topic = Callable[..., DataFrame]
+GIB = 1 << 30
+BOOK = """currency: EUR
+provider: Us
+versions: [{version: "1", valid_from: 2026-10-01, prices: {produced_bytes: 0.10, requests: 0.20}}]
+budgets: [{tenant: acme, monthly: 0.5}]
+"""
+
+
+def book(text: str = BOOK) -> PriceBook:
+    return read_price_book(text, "book")
+
+
+@pytest.fixture
+def metered(spark: SparkSession, topic: Topic, tmp_path: Path) -> Callable[..., None]:
+    meter = Meter(open_tables(spark, str(tmp_path / "t"), "parquet"), 60)
+    batches = iter(range(100))
+
+    def add(*records: dict[str, Any]) -> None:
+        number = next(batches)
+        meter.apply(topic(records, first_offset=number * 1000), number)
+
+    return add
+
+
+@pytest.fixture
+def bill(spark: SparkSession, tmp_path: Path) -> Callable[..., Bill]:
+    def make(prices: PriceBook | None = None, month: str = "2026-10") -> Bill:
+        return run_bill(
+            spark,
+            tables=str(tmp_path / "t"),
+            out=str(tmp_path / "out"),
+            book=prices or book(),
+            month=month,
+            table_format="parquet",
+            say=lambda _text: None,
+        )
+
+    return make
+
+
+def test_a_bill_is_restated_when_late_usage_or_a_price_changes_it(
+    metered: Callable[..., None], bill: Callable[..., Bill], spark: SparkSession, tmp_path: Path
+) -> None:
+    journal = Journal()
+    metered(journal.topic("acme", "orders", bytes_in=2 * GIB), journal.requests("globex", requests=10**6))
+
+    first = bill()
+    again = bill()
+    metered(journal.topic("acme", "orders", NOON_MS - 3_600_000, bytes_in=GIB))
+    late = bill()
+    dearer = bill(book(BOOK.replace("0.20", "0.30")))
+
+    assert [(one.revision, one.total, one.restated) for one in (first, again, late, dearer)] == [
+        (1, Decimal("0.4"), 0),
+        (1, Decimal("0.4"), 0),
+        (2, Decimal("0.5"), 1),
+        (3, Decimal("0.6"), 1),
+    ]
+    folder = tmp_path / "out/2026-10"
+    focus = spark.read.parquet(str(folder / "focus.parquet"))
+    assert focus.selectExpr("sum(BilledCost)").collect()[0][0] == Decimal("0.6")
+    csv = spark.read.option("header", "true").csv(str(folder / "focus.csv"))
+    assert (csv.columns, csv.count()) == (focus.columns, focus.count())
+    page = (folder / "index.html").read_text()
+    assert "Restated since the last bill" in page
+    assert 'href="tenants/acme.html"' in page
+    assert "globex" not in (folder / "tenants/acme.html").read_text()
+    (quota,) = json.loads((folder / "quotas.json").read_text())
+    assert (quota["tenant"], quota["projected"]) == ("acme", "1.86")
+    assert quota["producer_byte_rate"] > 0
+
+
+def test_a_month_without_usage_and_a_day_without_a_price_are_one_line(
+    metered: Callable[..., None], bill: Callable[..., Bill]
+) -> None:
+    metered(Journal().topic("acme", "orders", bytes_in=1))
+
+    with pytest.raises(PipelineError, match=r"no usage of 2026-11 in .*: run bifrost pipeline meter first"):
+        bill(month="2026-11")
+    with pytest.raises(PipelineError, match="no price was in force on 2026-10-05"):
+        bill(book(BOOK.replace("2026-10-01", "2026-10-06")))
+
+
+def test_advice_is_written_for_tools_and_for_people(
+    metered: Callable[..., None], spark: SparkSession, tmp_path: Path
+) -> None:
+    batches = {
+        "codec": "none",
+        "acks": 1,
+        "batches": 5000,
+        "records": 5000,
+        "bytes": GIB,
+        "idempotent_batches": 0,
+    }
+    journal = Journal()
+    metered(
+        journal.topic("acme", "orders", batches=[batches], client_id="<b>"),
+        journal.requests("acme", client_id="<b>", api_version=3, requests=1),
+    )
+
+    out = str(tmp_path / "advice")
+    done = run_advise(
+        spark, AdviseOptions(str(tmp_path / "t"), out, book=book()), "parquet", lambda _text: None
+    )
+
+    assert (done.findings, done.clients, done.broken) == (4, 1, 1)
+    assert spark.read.parquet(f"{out}/advice.parquet").count() == 4
+    page = (tmp_path / "advice/index.html").read_text()
+    assert "compression.type=zstd" in page
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page.partition("<main>")[2].replace("<b></b>", "")

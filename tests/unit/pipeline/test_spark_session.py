@@ -1,0 +1,35 @@
+import pytest
+
+from bifrost.pipeline.spark_session import SparkOptions, is_submitted, session_settings
+
+
+def test_an_embedded_master_listens_on_this_machine_alone() -> None:
+    settings = session_settings(SparkOptions(master="local[3]"))
+
+    assert settings["spark.driver.bindAddress"] == "127.0.0.1"
+    assert settings["spark.sql.shuffle.partitions"] == "3"
+    assert settings["spark.sql.session.timeZone"] == "UTC"
+
+
+def test_on_a_cluster_addresses_and_partitions_are_spark_s_business() -> None:
+    settings = session_settings(SparkOptions(master="spark://host:7077"))
+
+    assert not any("bindAddress" in name or "shuffle" in name for name in settings)
+
+
+def test_delta_needs_its_extension_and_own_settings_win() -> None:
+    settings = session_settings(
+        SparkOptions(
+            table_format="delta", shuffle_partitions=5, settings={"spark.sql.shuffle.partitions": "9"}
+        )
+    )
+
+    assert "Delta" in settings["spark.sql.extensions"]
+    assert settings["spark.sql.shuffle.partitions"] == "9"
+
+
+def test_spark_submit_is_known_by_the_gateway_it_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    assert not is_submitted()
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    assert is_submitted()
