@@ -9,7 +9,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test gssapi proof soak rolling-restart connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench format constraints clean check-machine
+.PHONY: demo test gssapi proof soak rolling-restart connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench bench-workers format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -28,6 +28,7 @@ help:
 	@echo "make fuzz            ten million mutated frames through the engine (FRAMES=, SEED=)"
 	@echo "make fuzz-asan       fewer, with the engine built under AddressSanitizer"
 	@echo "make bench           CPU and memory beside a direct connection, in one run"
+	@echo "make bench-workers   what two worker processes do against one"
 
 check-machine:
 	@command -v $(PYTHON) >/dev/null 2>&1 || { echo "error: no $(PYTHON): install Python 3.11 or newer, or name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -152,6 +153,10 @@ ROWS ?= 200000
 TENANTS ?= 200
 bench-pipeline: $(VENV)/.dev
 	@$(BIN)/python -m bench.pipeline --rows $(ROWS) --tenants $(TENANTS) $(if $(CORES),--cores $(CORES))
+
+# What two worker processes do against one.
+bench-workers: $(VENV)/.dev
+	@$(BIN)/python -m bench.workers
 
 clean:
 	rm -rf $(VENV) build src/*.egg-info src/bifrost/*/*.c src/bifrost/*/*.so

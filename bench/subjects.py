@@ -47,12 +47,8 @@ class Subject:
         return name if self.is_gateway else _NAMES.physical_topic(VirtualTopic(name.encode())).decode()
 
     def cpu_s(self) -> float:
-        """Return the CPU time that the process has used, user and system of all threads, in seconds.
-
-        Source: MAKE_PROCESS_CPUCLOCK and CPUCLOCK_SCHED of include/linux/posix-timers.h; it counts in nanoseconds,
-        where /proc/<pid>/stat counts in hundredths of a second.
-        """
-        return 0.0 if self.pid is None else time.clock_gettime((~self.pid << 3) | 2)
+        """Return the CPU time that the process has used, in seconds."""
+        return 0.0 if self.pid is None else cpu_s_of(self.pid)
 
     def resident_mib(self) -> float:
         """Return the process's resident memory, in MiB."""
@@ -64,6 +60,15 @@ class Subject:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 1024
         raise RuntimeError("no VmHWM in /proc/<pid>/status")
+
+
+def cpu_s_of(pid: int) -> float:
+    """Return the CPU time that a process has used, user and system of all threads, in seconds.
+
+    Source: MAKE_PROCESS_CPUCLOCK and CPUCLOCK_SCHED of include/linux/posix-timers.h; it counts in nanoseconds,
+    where /proc/<pid>/stat counts in hundredths of a second.
+    """
+    return time.clock_gettime((~pid << 3) | 2)
 
 
 @contextmanager
@@ -85,7 +90,9 @@ def all_subjects(kafka: EmbeddedKafka, directory: Path) -> Iterator[list[Subject
 
 
 @contextmanager
-def run_gateway(directory: Path, kafka: EmbeddedKafka, *, has_journal: bool = False) -> Iterator[Subject]:
+def run_gateway(
+    directory: Path, kafka: EmbeddedKafka, *, workers: int = 1, has_journal: bool = False
+) -> Iterator[Subject]:
     """Run a gateway of one tenant, as `bifrost run` does; `directory` is made for it."""
     directory.mkdir()
     port, password = free_port(count=2), secrets.token_hex(8)
@@ -95,6 +102,7 @@ def run_gateway(directory: Path, kafka: EmbeddedKafka, *, has_journal: bool = Fa
         f"""\
 proxy:
   {"journal: {}" if has_journal else ""}
+  workers: {workers}
   listener_sets:
     - name: bench
       port_range:
