@@ -28,8 +28,11 @@ class LogLevel(StrEnum):
 
 
 def worker_command(log_format: LogFormat, log_level: LogLevel) -> list[str]:
-    """Return the command that starts a worker, which logs as this process does."""
-    return [sys.executable, "-m", "bifrost.cli.worker", log_format, log_level]
+    """Return the command that starts a worker, which logs as this process does.
+
+    It must not import from the current directory (-P), as this process does not when it is run by its script.
+    """
+    return [sys.executable, "-P", "-m", "bifrost.cli.worker", log_format, log_level]
 
 
 def run(

@@ -24,4 +24,4 @@ def test_the_command_is_this_interpreter_and_the_log_is_as_ours() -> None:
     command = worker_command(LogFormat.JSON, LogLevel.DEBUG)
 
     assert Path(command[0]).samefile(sys.executable)
-    assert command[1:] == ["-m", "bifrost.cli.worker", "json", "debug"]
+    assert command[1:] == ["-P", "-m", "bifrost.cli.worker", "json", "debug"]

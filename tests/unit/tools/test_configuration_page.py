@@ -10,14 +10,12 @@ from pydantic import BaseModel
 
 from bifrost.config.explain import section_at
 from bifrost.config.limits import Limits
-from bifrost.config.load import load
 from bifrost.config.model import Config
 from bifrost.config.secrets import READ_FROM_FILES
-from bifrost.config.verifiers import SCRAM_HASHES, Mechanism, ScramVerifier
-from configuration_page import PAGE, ROOT, main, page
-from support.certificates import Authority
+from bifrost.config.verifiers import Mechanism
+from configuration_page import PAGE, main, page
+from support.examples import EXAMPLES, load_example
 
-EXAMPLES = ROOT / "examples"
 IN_PLACE_OF_OTHERS = {"jwks_file"}
 """Keys that exclude another one, which the full example has; there they are a comment."""
 
@@ -37,37 +35,6 @@ def sections(
                 yield from below(held, (*path, field))
 
     yield from below(model, path)
-
-
-CONTENTS = {
-    "ca_file": "-----BEGIN CERTIFICATE-----",
-    "certificate_file": "-----BEGIN CERTIFICATE-----",
-    "key_file": "-----BEGIN PRIVATE KEY-----",
-    "keytab_file": "\x05",
-    "password_file": "x",
-    "client_secret_file": "x",
-    "token_file": "x",
-}
-"""What is written into each kind of file, by the end of its key."""
-
-
-def load_example(name: str, folder: Path) -> Config:
-    """Load an example with a password in every file it names, and a certificate."""
-    text = (EXAMPLES / name).read_text().replace("/run/secrets/globex", "secrets/globex")
-    (folder / "secrets").mkdir()
-    for end, content in CONTENTS.items():
-        for file in re.findall(rf'{end}: "(.*?)"', text):
-            (folder / file).parent.mkdir(exist_ok=True)
-            (folder / file).write_text(content)
-    for scram_file in re.findall(r'scram_file: "(.*?)"', text):
-        lines = [ScramVerifier.derive(one, b"x", bytes(16), 4096).to_line() for one in SCRAM_HASHES]
-        (folder / scram_file).write_text("\n".join(lines))
-    authority = Authority("CA")
-    password = "x" if "key_password_file" in text else None
-    authority.server("gateway.example.com").write(folder / "tls", "gateway", password=password)
-    authority.write(folder / "tls/client-ca.pem")
-    (folder / name).write_text(text)
-    return load(folder / name)
 
 
 def test_the_committed_page_is_what_the_tool_writes() -> None:

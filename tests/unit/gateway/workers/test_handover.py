@@ -10,6 +10,7 @@ from bifrost.config.load import load
 from bifrost.config.model import Config
 from bifrost.config.secrets import Secret
 from bifrost.gateway.workers.handover import Handover, dumps, loads
+from support.examples import load_example
 from unit.cli.conftest import PROXY_YAML
 from unit.gateway.test_gateway import CONFIG
 
@@ -28,6 +29,19 @@ def test_a_configuration_arrives_as_it_was_with_what_proves_passwords(tmp_path: 
     assert credential.password.matches(b"hunter2")
     assert credential.verifiers == config.tenants[0].auth.credentials[0].verifiers
     assert credential.verifiers
+
+
+@pytest.mark.parametrize("name", ["every-setting.yaml", "scram.yaml", "proxy.yaml"])
+def test_whatever_a_configuration_may_say_arrives(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bifrost.config.upstream_files.find_spec", lambda _name: object())
+    config = load_example(name, tmp_path)
+
+    arrived = loads(dumps(Handover(config, b"", {}))).config
+
+    assert arrived == config
+    assert arrived.model_dump() == config.model_dump()
 
 
 def test_a_password_is_not_in_it_but_a_secret_of_the_gateways_own_is() -> None:

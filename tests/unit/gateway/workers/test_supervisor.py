@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from bifrost.config.model import Config
 from bifrost.gateway.errors import StartError
+from bifrost.gateway.workers import pace
 from bifrost.gateway.workers.channel import Refused
 from bifrost.gateway.workers.kept_ports import KeptPort
 from bifrost.gateway.workers.spread import WorkerLoad
@@ -184,6 +186,23 @@ def test_clients_are_let_in_once_all_workers_are_ready(scene: Scene, logged: lis
     assert scene.supervisor._is_open
     assert [one["event"] for one in logged] == ["worker_ready", "worker_ready", "ready"]
     assert (logged[-1]["brokers"], logged[-1]["tenants"], logged[-1]["workers"]) == ([1], 2, 2)
+
+
+def test_workers_that_never_become_ready_are_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logged: list[dict[str, Any]]
+) -> None:
+    monkeypatch.setattr(pace, "FIRST_DELAY_S", 0.001)
+    (tmp_path / "proxy.yaml").write_text("")
+    config = Config.model_validate({**CONFIG, "proxy": {**CONFIG["proxy"], "workers": 2}})
+    command = [sys.executable, "-S", "-c", "raise SystemExit(3)"]
+
+    with pytest.raises(StartError, match="workers end before they are ready"):
+        asyncio.run(Supervisor(config, tmp_path / "proxy.yaml", 2, command).run())
+
+    died = [one["by"] for one in logged if one["event"] == "worker_died"]
+    assert len(died) >= pace.MAX_FAILED_STARTS
+    assert set(died) <= {"status 3", "signal SIGKILL"}
+    assert logged[-1]["event"] == "stopped"
 
 
 def another(scene: Scene, **proxy: Any) -> Config:
