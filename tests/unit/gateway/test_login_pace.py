@@ -122,6 +122,26 @@ def test_who_goes_leaves_the_line() -> None:
     asyncio.run(scenario())
 
 
+def test_workers_together_try_no_more_often_than_one_process() -> None:
+    async def scenario() -> None:
+        now = [0]
+        pace = LoginPace(lambda: now[0], workers=3)
+        with pytest.raises(LoginError):
+            async with pace.attempt(0):
+                raise LoginError("refused")
+        for now_ms, is_tried in ((RETRY_MS, False), (3 * RETRY_MS, True)):
+            now[0] = now_ms
+            soon = asyncio.get_running_loop().time() + 0.05
+            if is_tried:
+                await _enter(pace, soon)
+            else:
+                with pytest.raises(LoginError, match="not tried in time"):
+                    await _enter(pace, soon)
+        assert not pace.has_failed
+
+    asyncio.run(scenario())
+
+
 async def _enter(pace: LoginPace, deadline: float) -> None:
     async with pace.attempt(deadline):
         pass

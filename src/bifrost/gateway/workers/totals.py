@@ -137,10 +137,11 @@ class OfAll:
                 yield str(tenant), api_key, TrafficSums(numbers)
 
     def connections(self) -> Mapping[str, int]:
-        """Add up those of the living."""
+        """Add up those of the living, of tenants that have or had any."""
         board, places = self._supervisor.board, dict(self._supervisor.places.by_tenant)
-        counts = Counter({tenant: sum(board.connections(place)) for tenant, place in places.items()})
-        counts = +counts
+        seen = {tenant for tenant, _, _ in self.traffic()}
+        found = {tenant: sum(board.connections(place)) for tenant, place in places.items()}
+        counts = Counter({tenant: count for tenant, count in found.items() if count or tenant in seen})
         counts[NO_TENANT] = max(self._supervisor.count_open() - counts.total(), 0)
         return counts
 

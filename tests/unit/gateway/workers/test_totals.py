@@ -121,6 +121,9 @@ def test_what_is_open_stands_on_the_board() -> None:
     sums.refresh()
 
     assert counted.connections() == {"acme": 3, "": 2}
+    board.note_connections(0, 2, 0)
+    board.note_connections(1, 2, 0)
+    assert counted.connections() == {"acme": 0, "": 5}
     assert list(counted.in_flight()) == [("acme", 0)]
     assert counted.spare_bytes() == 200
     assert (counted.is_ready, counted.max_connections, counted.reloader) == (True, 2, None)
