@@ -60,7 +60,9 @@ def main() -> None:
         directory = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="bifrost-bench-")))
         kafka = running.enter_context(EmbeddedKafka(heap_mb=1024))
         subjects = {
-            workers: running.enter_context(run_gateway(directory / f"workers-{workers}", kafka, workers=workers))
+            workers: running.enter_context(
+                run_gateway(directory / f"workers-{workers}", kafka, workers=workers)
+            )
             for workers in (1, 2)
         }
         rounds: dict[int, list[Round]] = {workers: [] for workers in subjects}
