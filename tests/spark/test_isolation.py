@@ -16,7 +16,7 @@ from bifrost.pipeline.certificate import verify
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.jobs.certify import CertifyOptions, run_certify
 from bifrost.pipeline.jobs.meter import Meter, open_tables
-from support.journal_records import NOON_MS, Journal
+from support.journal_records import DAY_MS, NOON_MS, Journal
 
 Topic = Callable[..., DataFrame]
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -123,6 +123,27 @@ def test_names_that_are_made_otherwise_are_judged_by_their_own_prefix(certify: C
     reports = certify(records, prefixes={"acme": ("legacy-",), "globex": ("legacy-globex-",)})
 
     assert {report["verdict"] for report in reports.values()} == {"isolated"}
+
+
+def test_what_gateways_told_of_their_tenants_names_is_what_names_are_judged_by(
+    certify: Callable[..., Any],
+) -> None:
+    journal = Journal()
+    told = {"topic_prefix": "t1-", "group_prefix": "g1-", "transactional_id_prefix": "x1-"}
+
+    reports = certify(
+        [
+            journal.event("acme", NOON_MS - DAY_MS, type="tenant", outcome="success", after=told),
+            journal.topic("acme", "orders", physical_topic="t1-orders"),
+            journal.event("acme", type="admin", outcome="unknown", resource_type="group", resource_name="g",
+                          physical_name="g1-g"),
+            journal.topic("globex", "orders", physical_topic="t1-orders"),
+        ],
+        days=("2026-10-05",),
+    )  # fmt: skip
+
+    assert reports["acme"]["verdict"] == "isolated"
+    assert reports["globex"]["exceptions"][0]["reason"] == "belongs to acme"
 
 
 def test_without_any_access_there_is_no_certificate(certify: Callable[..., Any]) -> None:

@@ -1,6 +1,6 @@
 """Whether each physical entity that was touched belonged to the tenant that touched it. Pure: frames in, frames out.
 
-The gateway's own word is not taken for it: whose a physical name is follows from the prefixes alone. An access is
+Whose a physical name is follows from the prefixes alone, not from what the gateway made of a name. An access is
 an exception when the name is another tenant's or nobody's, when it is not the virtual name behind the prefix, or
 when data moved for a topic ID that is not the tenant's. What the journal cannot say (rows that were folded, numbers
 that are missing) is not proven, and said so.
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 MAX_SAMPLES = 3
 """Records that stand for an exception in a report, by their numbers; the tables have all of them."""
-_TOUCHED = ("applied", "success", "unchanged")
-"""Outcomes of events in which something was done to the entity they name; in others it was refused."""
+_PREFIXES = ("topic_prefix", "group_prefix", "transactional_id_prefix")
+"""What an event `tenant` tells of a tenant's names."""
 _NAMED = ("topic", "group")
 """Kinds of entities whose physical names begin with their tenant's prefix."""
 
@@ -44,6 +44,13 @@ def prefix_frame(
     return spark.createDataFrame(rows, "owner STRING, prefix STRING")
 
 
+def told_prefixes(events: DataFrame) -> DataFrame:
+    """Return what each gateway said at its start that its tenants' physical names begin with: tenant, prefix."""
+    told = events.where((F.col("type") == "tenant") & F.col("tenant").isNotNull())
+    prefixes = F.array_compact(F.array(*(F.col("after")[name] for name in _PREFIXES)))
+    return told.select("tenant", F.explode(prefixes).alias("prefix")).where(F.col("prefix") != "").distinct()
+
+
 def accesses(usage: DataFrame, events: DataFrame, snapshots: DataFrame) -> DataFrame:
     """Return every access to a physical entity that the journal tells of.
 
@@ -60,10 +67,10 @@ def accesses(usage: DataFrame, events: DataFrame, snapshots: DataFrame) -> DataF
             F.col("topic"), F.col("physical_topic"), F.col("topic_id"), F.coalesce("is_folded", no), moved
         ),
     )
-    is_touched = (
-        F.col("outcome").isin(*_TOUCHED) & F.col("physical_name").isNotNull() & F.col("tenant").isNotNull()
-    )
-    changed = events.where(is_touched & F.col("resource_type").isin(*_NAMED)).select(
+    # What was denied never left the gateway; all other changes were asked of the cluster, whatever came of it.
+    is_asked = (F.col("type") == "admin") & (F.col("outcome") != "denied")
+    is_named = F.col("physical_name").isNotNull() & F.col("tenant").isNotNull()
+    changed = events.where(is_asked & is_named & F.col("resource_type").isin(*_NAMED)).select(
         *_who(F.lit("event"), F.col("principal"), F.col("client_id"), F.col("api")),
         *_what(F.col("resource_name"), F.col("physical_name"), text, no, F.lit(0).cast("bigint")),
     )

@@ -46,7 +46,7 @@ class CertifyOptions:
 
     template: str = "__vt_{tenant}_{name}"
     prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Of tenants whose names are made otherwise."""
+    """Of tenants whose names begin otherwise than the gateways told in the journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,14 @@ def run_certify(
         raise PipelineError(
             f"no access in {options.tables} on these days: run bifrost pipeline meter first, or name others"
         )
-    prefixes = isolation.prefix_frame(spark, sorted(tenants), options.template, options.prefixes)
+    # Told at a gateway's start, which may have been on any day before.
+    told = isolation.told_prefixes(tables.read("events", at=head)).orderBy("tenant", "prefix").collect()
+    named: dict[str, tuple[str, ...]] = {}
+    for row in told:
+        named[row.tenant] = (*named.get(row.tenant, ()), row.prefix)
+    prefixes = isolation.prefix_frame(
+        spark, sorted(tenants), options.template, named | dict(options.prefixes)
+    )
     judged = isolation.judge(found, prefixes).persist()
     try:
         say(f"judging the accesses of {len(tenants)} tenants")
