@@ -9,7 +9,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test gssapi proof soak rolling-restart connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench bench-workers format constraints clean check-machine
+.PHONY: demo test gssapi proof soak rolling-restart connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-workers format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -27,7 +27,9 @@ help:
 	@echo "make schemas         write the schema table anew from Kafka's own definitions"
 	@echo "make fuzz            ten million mutated frames through the engine (FRAMES=, SEED=)"
 	@echo "make fuzz-asan       fewer, with the engine built under AddressSanitizer"
-	@echo "make bench           CPU and memory beside a direct connection, in one run"
+	@echo "make bench           throughput, latency, CPU and memory beside HAProxy and a direct connection (PLOT=1)"
+	@echo "make bench-growth    what a request costs over tenants, topics, connections and partitions (PLOT=1)"
+	@echo "make bench-journal   what the journal costs"
 	@echo "make bench-workers   what two worker processes do against one"
 
 check-machine:
@@ -145,9 +147,20 @@ fuzz-asan: $(VENV)/.dev
 schemas: $(VENV)/.dev
 	$(BIN)/python tools/compile_schemas.py
 
-# make bench QUICK=1: half a minute; CHECK=1: status 1 when a limit is missed; ONLY=bulk|small|clients|memory: a part.
+# make bench QUICK=1: one short round; CHECK=1: status 1 when a goal is missed; ONLY=bulk|small|latency|clients|memory: a
+# part; PROTOCOL=PLAINTEXT|TLS: one of the two; PROXIES=file: other proxies too (bench/proxies.example.yaml);
+# PLOT=1: write the tables and plots of docs/performance.md.
 bench: $(VENV)/.dev
-	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(CHECK),--check) $(if $(ONLY),--only $(ONLY))
+	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(CHECK),--check) $(if $(ONLY),--only $(ONLY)) \
+		$(if $(PROTOCOL),--protocol $(PROTOCOL)) $(if $(PROXIES),--proxies $(PROXIES)) $(if $(PLOT),--plot docs)
+
+# make bench-growth ONLY=tenants|topics|connections|partitions: one of them; QUICK=1 and PLOT=1 as above.
+bench-growth: $(VENV)/.dev
+	@$(BIN)/python -m bench.growth $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(PLOT),--plot docs)
+
+# The same requests by turns through a gateway without a journal and one with it.
+bench-journal: $(VENV)/.dev
+	@$(BIN)/python -m bench.journal
 
 # A generated month of journal through meter and bill: make bench-pipeline ROWS=50000000 TENANTS=200 CORES=4
 ROWS ?= 200000

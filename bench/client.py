@@ -1,6 +1,8 @@
 """A raw client: frames out of memory into a blocking socket, and answers into one buffer that is used again."""
 
+import contextlib
 import socket
+import ssl
 import struct
 from typing import Any
 
@@ -14,15 +16,23 @@ TIMEOUT_S = 30
 class RawClient:
     """One connection."""
 
-    def __init__(self, port: int, credentials: tuple[str, str] | None) -> None:
-        """Connect to 127.0.0.1, and authenticate by SASL/PLAIN if there are credentials."""
-        self._socket = socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        credentials: tuple[str, str] | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """Connect, with TLS if there is a context, and authenticate by SASL/PLAIN if there are credentials."""
+        connection = socket.create_connection((host, port), TIMEOUT_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # Blocking, with the kernel's own time limit: Python's would make every receive two system calls.
-        self._socket.settimeout(None)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", TIMEOUT_S, 0))
+        connection.settimeout(None)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", TIMEOUT_S, 0))
+        self.socket = connection if tls is None else tls.wrap_socket(connection, server_hostname=host)
+        self._flags = 0 if tls is not None else socket.MSG_WAITALL
         self._length = bytearray(4)
-        self.send = self._socket.sendall
+        self.send = self.socket.sendall
         if credentials is not None:
             self.request(SaslHandshakeRequest(mechanism="PLAIN"), 1)
             token = f"\0{credentials[0]}\0{credentials[1]}".encode()
@@ -31,13 +41,14 @@ class RawClient:
 
     def close(self) -> None:
         """Close the connection."""
-        self._socket.close()
+        with contextlib.suppress(OSError):
+            self.socket.close()
 
     def request(self, message: Message, version: int) -> Any:
         """Send one request and return its decoded response."""
         self.send(request_frame(message, version, 1))
         assert message.SCHEMA.api_key is not None
-        return read_response(message.SCHEMA.api_key, version, bytes(self.receive(bytearray(1024 * 1024))))
+        return read_response(message.SCHEMA.api_key, version, bytes(self.receive(bytearray(64 * 1024))))
 
     def receive(self, buffer: bytearray) -> memoryview:
         """Receive one frame into `buffer`, which grows if it must; return it without its length."""
@@ -57,7 +68,7 @@ class RawClient:
 
     def _receive_exactly(self, view: memoryview) -> None:
         while view:
-            received = self._socket.recv_into(view, 0, socket.MSG_WAITALL)
+            received = self.socket.recv_into(view, 0, self._flags)
             if not received:
                 raise ConnectionError("the connection was closed")
             view = view[received:]

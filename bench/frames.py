@@ -50,12 +50,14 @@ def _value(size: int) -> bytes:
     return (b"the quick brown fox jumps over the lazy dog " * (size // 44 + 1))[:size]
 
 
-def produce(topic: str, topic_id: bytes, version: int, partition: int, batch: bytes) -> Message:
-    """Return a Produce request with one batch; from v13 on the topic goes by its ID."""
+def produce(
+    topic: str, topic_id: bytes, version: int, partition: int, batch: bytes, *, acks: int = 1
+) -> Message:
+    """Return a Produce request with one batch; from v13 on the topic goes by its ID. `acks` of -1 is all."""
     data = ProduceRequest.PartitionProduceData(index=partition, records=batch)
     named = {"topic_id": topic_id} if version >= 13 else {"name": topic}
     topic_data = ProduceRequest.TopicProduceData(**named, partition_data=[data])
-    return ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[topic_data])
+    return ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=[topic_data])
 
 
 def fetch(

@@ -33,9 +33,9 @@ class Sample:
         return self.cpu_s * 2**30 / self.size
 
     @property
-    def mib_per_s(self) -> float:
-        """Throughput."""
-        return self.size / 2**20 / self.wall_s
+    def mb_per_s(self) -> float:
+        """Throughput, in millions of bytes per second."""
+        return self.size / 1e6 / self.wall_s
 
     @property
     def requests_per_s(self) -> float:
@@ -47,11 +47,11 @@ class _Connection:
     """A connection with its frames and a buffer for the answers; knows their size once it is known not to vary."""
 
     def __init__(self, subject: Subject, workload: Workload, number: int) -> None:
-        self.client: RawClient = subject.connect()
+        self.client: RawClient = subject.connect(number)
         self._workload = workload
         self._buffer = bytearray(1024)
         self._known: memoryview | None = None
-        frames = workload.make_frames(subject)(self.client, number)
+        frames = workload.make_frames(subject.space(number), self.client, number)
         self._next_frame = frames.__next__
 
     def send(self) -> None:

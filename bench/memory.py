@@ -1,32 +1,41 @@
-"""What the gateway keeps resident: at rest, with ten connections that have worked, per idle connection."""
+"""What a process in between keeps resident: at rest, per idle connection, with a hundred connections that work."""
 
 import resource
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from bench.client import RawClient
 from bench.frames import fetch, produce, request_frame
 from bench.subjects import Subject
-from bench.workloads import CONSUMED, PRODUCED, Topics
+from bench.topics import CONSUMED, PARTITIONS, PRODUCED, Topics
 from bifrost.wire.messages import MetadataRequest
 
-WORKING_CONNECTIONS = 10
+WORKING_CONNECTIONS = 100
+FETCHING_CONNECTIONS = 10
+"""Of those, how many also fetch 8 MiB at once."""
 IDLE_CONNECTIONS = 1000
+BATCHES_EACH = 5
 DESCRIPTORS_TO_SPARE = 200
+
+Start = Callable[[], AbstractContextManager[Subject]]
+"""Starts a subject that nobody has used yet."""
 
 
 @dataclass
 class Memory:
-    """Resident memory of a gateway process."""
+    """Resident memory of one process, in MiB and KiB."""
 
     start_mib: float
-    per_authenticated_kib: float | None = None
-    """What an idle connection costs that is authenticated and has asked nothing yet; None when there are not enough
-    file descriptors to find out."""
+    working_mib: float
+    """With a hundred connections open that have all produced; ten of them have fetched 8 MiB."""
+    peak_mib: float
+    """The most that was ever resident; 0 where it belongs to all that the process did before."""
+    per_connected_kib: float | None = None
+    """What an idle connection costs that has been opened, and authenticated where it must be; None when there are not
+    enough file descriptors to find out."""
     per_used_kib: float | None = None
-    """The same of one that has asked something, and so has a connection to the broker behind it."""
-    working_mib: float = 0.0
-    """With ten connections open that have all produced and consumed, after everything else."""
-    peak_mib: float = 0.0
+    """The same of one that has asked something, so that there is a connection to the broker behind it."""
 
 
 def raise_descriptor_limit() -> None:
@@ -35,41 +44,47 @@ def raise_descriptor_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def measure_idle(gateway: Subject) -> Memory:
-    """Read what idle connections cost a gateway that has just started."""
-    memory = Memory(gateway.resident_mib())
-    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 2 * IDLE_CONNECTIONS + DESCRIPTORS_TO_SPARE:
-        return memory
-    clients = [gateway.connect() for _ in range(IDLE_CONNECTIONS)]
-    authenticated_mib = gateway.resident_mib()
-    for client in clients:
-        client.request(MetadataRequest(topics=[]), 12)
-    used_mib = gateway.resident_mib()
-    _close(clients)
-    memory.per_authenticated_kib = (authenticated_mib - memory.start_mib) * 1024 / IDLE_CONNECTIONS
-    memory.per_used_kib = (used_mib - memory.start_mib) * 1024 / IDLE_CONNECTIONS
+def measure_memory(start: Start, topics: Topics) -> Memory:
+    """Measure a subject in two fresh processes: one that works, one with idle connections."""
+    with start() as subject:
+        start_mib = subject.resident_mib()
+        clients = [subject.connect(number) for number in range(WORKING_CONNECTIONS)]
+        _work(subject, clients, topics)
+        memory = Memory(start_mib, subject.resident_mib(), subject.peak_mib())
+        _close(clients)
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 2 * IDLE_CONNECTIONS + DESCRIPTORS_TO_SPARE:
+        with start() as subject:
+            measure_idle(subject, memory)
     return memory
 
 
-def measure_working(gateway: Subject, topics: Topics, memory: Memory) -> None:
-    """Add what ten busy connections make of a gateway that has carried everything else before."""
-    clients = [gateway.connect() for _ in range(WORKING_CONNECTIONS)]
-    _work(clients, topics)
-    memory.working_mib, memory.peak_mib = gateway.resident_mib(), gateway.peak_mib()
+def measure_idle(subject: Subject, memory: Memory) -> None:
+    """Add what idle connections cost."""
+    before_mib = subject.resident_mib()
+    clients = [subject.connect(number) for number in range(IDLE_CONNECTIONS)]
+    connected_mib = subject.resident_mib()
+    for client in clients:
+        client.request(MetadataRequest(topics=[]), 12)
+    used_mib = subject.resident_mib()
     _close(clients)
+    memory.per_connected_kib = (connected_mib - before_mib) * 1024 / IDLE_CONNECTIONS
+    memory.per_used_kib = (used_mib - before_mib) * 1024 / IDLE_CONNECTIONS
 
 
-def _work(clients: list[RawClient], topics: Topics) -> None:
-    """Let every connection produce five batches and fetch 8 MiB, all at once."""
+def _work(subject: Subject, clients: list[RawClient], topics: Topics) -> None:
+    """Let every connection produce five batches, and some fetch 8 MiB, all at once."""
     buffer = bytearray(1024)
-    for client in clients:
-        for partition in range(5):
-            request = produce(PRODUCED, topics.ids[PRODUCED], 9, partition, topics.batch)
-            client.send(request_frame(request, 9, partition))
-        partitions = [(partition, 0) for partition in range(8)]
-        client.send(request_frame(fetch(CONSUMED, topics.ids[CONSUMED], 16, partitions), 16, 6))
-    for client in clients:
-        for _ in range(6):
+    for number, client in enumerate(clients):
+        space = subject.space(number)
+        for partition in range(BATCHES_EACH):
+            topic, topic_id = space.called(PRODUCED), topics.topic_id(space.tenant, PRODUCED)
+            client.send(request_frame(produce(topic, topic_id, 9, partition, topics.batch), 9, partition))
+        if number < FETCHING_CONNECTIONS:
+            topic, topic_id = space.called(CONSUMED), topics.topic_id(space.tenant, CONSUMED)
+            wanted = fetch(topic, topic_id, 16, [(partition, 0) for partition in range(PARTITIONS)])
+            client.send(request_frame(wanted, 16, BATCHES_EACH))
+    for number, client in enumerate(clients):
+        for _ in range(BATCHES_EACH + (number < FETCHING_CONNECTIONS)):
             client.receive(buffer)
 
 

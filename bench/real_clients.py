@@ -7,20 +7,25 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.measure import Sample
 from bench.subjects import Subject
-from bench.workloads import CONSUMED, PARTITIONS, PRODUCED, RECORD_BYTES, Topics
+from bench.topics import CONSUMED, PARTITIONS, PRODUCED, RECORD_BYTES, Topics
 
 TIMEOUT_S = 60.0
 
 
 def _config(subject: Subject) -> dict[str, Any]:
-    config: dict[str, Any] = {"bootstrap.servers": f"127.0.0.1:{subject.port}"}
-    if subject.credentials is not None:
-        username, password = subject.credentials
+    config: dict[str, Any] = {
+        "bootstrap.servers": f"{subject.host}:{subject.bootstrap_port or subject.port}",
+        "security.protocol": "PLAINTEXT" if subject.ca_file is None else "SSL",
+    }
+    if subject.ca_file is not None:
+        config["ssl.ca.location"] = str(subject.ca_file)
+    credentials = subject.space(0).credentials
+    if credentials is not None:
         config |= {
-            "security.protocol": "SASL_PLAINTEXT",
+            "security.protocol": "SASL_PLAINTEXT" if subject.ca_file is None else "SASL_SSL",
             "sasl.mechanism": "PLAIN",
-            "sasl.username": username,
-            "sasl.password": password,
+            "sasl.username": credentials[0],
+            "sasl.password": credentials[1],
         }
     return config
 
@@ -31,7 +36,7 @@ def measure_producer(subject: Subject, mib: int) -> Sample:
         _config(subject)
         | {"acks": 1, "batch.size": 65536, "linger.ms": 5, "queue.buffering.max.messages": 100_000}
     )
-    topic, value = subject.called(PRODUCED), bytes(range(256)) * (RECORD_BYTES // 256)
+    topic, value = subject.space(0).called(PRODUCED), bytes(range(256)) * (RECORD_BYTES // 256)
     producer.list_topics(topic, timeout=TIMEOUT_S)
     count = mib * 1024 * 1024 // RECORD_BYTES
     cpu_s, started = subject.cpu_s(), time.perf_counter()
@@ -50,10 +55,14 @@ def measure_consumer(subject: Subject, topics: Topics) -> Sample:
     """Consume the whole topic once, with librdkafka's own fetch sizes."""
     consumer = Consumer(
         _config(subject)
-        | {"group.id": subject.called("bench"), "enable.auto.commit": False, "queued.min.messages": 200_000}
+        | {
+            "group.id": subject.space(0).called("bench"),
+            "enable.auto.commit": False,
+            "queued.min.messages": 200_000,
+        }
     )
     expected = topics.batches * topics.records_per_batch * PARTITIONS
-    topic = subject.called(CONSUMED)
+    topic = subject.space(0).called(CONSUMED)
     consumer.list_topics(topic, timeout=TIMEOUT_S)
     cpu_s, started = subject.cpu_s(), time.perf_counter()
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])

@@ -16,10 +16,12 @@ from pathlib import Path
 
 import psutil
 
+from bench.certificates import make_certificate
 from bench.client import RawClient
 from bench.frames import request_frame
-from bench.subjects import Subject, cpu_s_of, run_gateway
-from bifrost.embedded.kafka import EmbeddedKafka
+from bench.kafka import BenchKafka
+from bench.laboratory import Laboratory
+from bench.subjects import Subject, cpu_s_of
 from bifrost.wire.messages import ApiVersionsRequest
 
 ROUNDS, ROUND_S = 8, 3.0
@@ -58,11 +60,10 @@ def main() -> None:
     print(f"{os.cpu_count()} CPUs; load before: {os.getloadavg()[0]:.1f} (the figures are best taken near 0)")
     with ExitStack() as running:
         directory = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="bifrost-bench-")))
-        kafka = running.enter_context(EmbeddedKafka(heap_mb=1024))
+        certificate = make_certificate(directory)
+        laboratory = Laboratory.of(running.enter_context(BenchKafka(certificate)), certificate, directory)
         subjects = {
-            workers: running.enter_context(
-                run_gateway(directory / f"workers-{workers}", kafka, workers=workers)
-            )
+            workers: running.enter_context(laboratory.gateway(more=f"workers: {workers}"))[0]
             for workers in (1, 2)
         }
         rounds: dict[int, list[Round]] = {workers: [] for workers in subjects}

@@ -1,0 +1,70 @@
+from bench import goals
+from bench.goals import Goal, judge
+from bench.table import Table
+
+
+def _table(title: str, row: str, protocol: str = "PLAINTEXT", **values: list[float]) -> Table:
+    return Table(title, protocol, "", 1, rows={row: dict(values)})
+
+
+def test_cost_is_compared_with_the_relay_s_of_the_same_round() -> None:
+    table = _table(goals.BULK_CPU, "produce v9", haproxy=[1.0, 2.0, 4.0], gateway=[1.0, 3.0, 4.0])
+
+    assert [(one.reached, one.limit, one.is_kept) for one in judge([table], 2)] == [(1.0, 1.1, True)]
+
+
+def test_consuming_may_cost_less_than_producing_and_tls_more() -> None:
+    tables = [
+        _table(goals.BULK_CPU, "consume v12", haproxy=[1.0], gateway=[1.05]),
+        _table(goals.BULK_CPU, "consume v12", "TLS", haproxy=[1.0], gateway=[1.25]),
+    ]
+
+    assert [(one.limit, one.is_kept) for one in judge(tables, 2)] == [(1.0, False), (1.3, True)]
+
+
+def test_a_small_request_has_two_goals() -> None:
+    table = _table(goals.PIPELINED_CPU, "Heartbeat v4", relay=[18.0], gateway=[19.0])
+
+    assert [one.is_kept for one in judge([table], 2)] == [True, True]
+
+
+def test_metadata_and_real_clients_have_none() -> None:
+    tables = [
+        _table(goals.PIPELINED_CPU, "Metadata v12", haproxy=[1.0], gateway=[9.0]),
+        _table(goals.BULK_CPU, "librdkafka producer", haproxy=[1.0], gateway=[9.0]),
+    ]
+
+    assert judge(tables, 2) == []
+
+
+def test_throughput_is_judged_where_a_core_is_free_for_the_gateway() -> None:
+    table = _table(goals.THROUGHPUT, "produce v9", direct=[100.0], gateway=[96.0])
+
+    assert judge([table], 2) == []
+    assert [one.is_kept for one in judge([table], 4)] == [False]
+
+
+def test_the_latency_added_is_that_beyond_the_relay_s() -> None:
+    rows = {
+        "Produce v9, p50": {"haproxy": [100.0], "gateway": [114.0]},
+        "Produce v9, p99": {"haproxy": [100.0], "gateway": [900.0]},
+    }
+    table = Table(goals.ROUND_TRIP, "PLAINTEXT", "µs", 0, rows=rows)
+
+    assert [(one.reached, one.is_kept) for one in judge([table], 2)] == [(14.0, True)]
+
+
+def test_memory_has_limits_of_its_own() -> None:
+    tables = [
+        _table(goals.MEMORY, goals.WORKING, gateway=[51.0]),
+        _table(goals.MEMORY, "peak", gateway=[500.0]),
+        _table(goals.IDLE_MEMORY, goals.CONNECTED, gateway=[11.0]),
+    ]
+
+    assert [one.is_kept for one in judge(tables, 2)] == [False, True]
+
+
+def test_a_goal_says_what_was_reached_and_what_should_be() -> None:
+    assert str(Goal("throughput", 0.9, 0.97, "of direct", is_least=True)) == (
+        "throughput: 0.90 of direct, the goal is ≥ 0.97"
+    )
