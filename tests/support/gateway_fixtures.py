@@ -92,15 +92,20 @@ def direct(broker: Endpoint) -> Iterator[RawClient]:
         yield client
 
 
+def address_of(broker: Endpoint) -> bytes:
+    """Return how an answer would give the broker's address; a port alone may stand in a topic ID."""
+    return broker.host.encode() + broker.port.to_bytes(4, "big")
+
+
 @pytest.fixture
 def connect(gateway: GatewayProcess, broker: Endpoint, kafka: EmbeddedKafka) -> Iterator[Connect]:
     """Connect as a tenant, to the broker's port: `connect("acme")`.
 
     Whatever such a client is told, no answer may hold a physical name, the physical cluster's ID or the
-    broker's own port.
+    broker's own address.
     """
     clients: list[RawClient] = []
-    secret = (b"__vt_", kafka.cluster_id.encode(), broker.port.to_bytes(4, "big"))
+    secret = (b"__vt_", kafka.cluster_id.encode(), address_of(broker))
 
     def connect(tenant: str) -> RawClient:
         client = RawClient.authenticated(gateway.broker_endpoint(tenant), never_receives=secret)

@@ -11,7 +11,7 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import InitProducerIdRequest
 from support.clients import Endpoint
 from support.forged_requests import Loot, Own
-from support.gateway_fixtures import FreshTopic
+from support.gateway_fixtures import FreshTopic, address_of
 from support.gateway_process import GatewayProcess
 from support.probe import Prober
 from support.raw_client import RawClient
@@ -70,7 +70,7 @@ def own(gateway: GatewayProcess, fresh_topic: FreshTopic) -> dict[str, Own]:
 def attack(gateway: GatewayProcess, kafka: EmbeddedKafka, broker: Endpoint) -> Iterator[Attack]:
     """Connect as an attacker, to the broker's port."""
     probers: list[Prober] = []
-    secret = (kafka.cluster_id.encode(), broker.port.to_bytes(4, "big"))
+    secret = (kafka.cluster_id.encode(), address_of(broker))
 
     def connect(tenant: str) -> Prober:
         prober = Prober(gateway.broker_endpoint(tenant), never_receives=secret)
