@@ -11,49 +11,19 @@ out   {"refused": "why"} or {"principals": [principal, null where no rule matche
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from bifrost.embedded import jars
-
-TESTS = Path(__file__).resolve().parents[1]
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""A VM that lives for seconds."""
+from golden.java_process import JavaProcess
 
 
-class JavaPrincipals:
+class JavaPrincipals(JavaProcess):
     """What Java and one Kafka release say; a context manager."""
 
     def __init__(self, release: str) -> None:
-        environment = {
-            "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent / "tools"), *sys.path]),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "JAVA_TOOL_OPTIONS": f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {JAVA_OPTIONS}",
-        }
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by __exit__
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "golden.java_principals", release],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env=os.environ | environment,
-            text=True,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        for stream in (self._process.stdin, self._process.stdout, self._errors):
-            if stream is not None:
-                stream.close()
-        self._process.wait()
+        super().__init__("golden.java_principals", release)
 
     def names(self, encoded: Sequence[bytes]) -> list[str | None]:
         """Return how Java writes distinguished names, None for those that it does not take."""
@@ -63,18 +33,6 @@ class JavaPrincipals:
         """Return what Kafka makes of names by these rules; None if it refuses the rules."""
         answer = self._ask({"rules": rules, "names": list(names)})
         return None if "refused" in answer else list(answer["principals"])
-
-    def _ask(self, question: dict[str, Any]) -> Any:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(question) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            self._process.wait()
-            self._errors.seek(0)
-            raise RuntimeError(f"Java failed: {self._errors.read()[-3000:]}")
-        return json.loads(line)
 
 
 def main() -> None:

@@ -7,51 +7,20 @@ out   [name or null, ...] or {"refused": why}             or [[authorization ID,
 """
 
 import json
-import os
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from bifrost.embedded import jars
+from golden.java_process import JavaProcess
 
-TESTS = Path(__file__).resolve().parents[1]
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""A VM that lives for seconds."""
 SECURITY = "org.apache.kafka.common.security"
 
 
-class KafkaSecurity:
+class KafkaSecurity(JavaProcess):
     """These classes of one Kafka release; a context manager."""
 
     def __init__(self, release: str) -> None:
-        environment = {
-            "PYTHONPATH": os.pathsep.join(
-                [str(TESTS), str(TESTS.parent / "tools"), os.environ.get("PYTHONPATH", "")]
-            ),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "JAVA_TOOL_OPTIONS": f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {JAVA_OPTIONS}",
-        }
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by __exit__
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "golden.kafka_security", release],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env=os.environ | environment,
-            text=True,
-        )
-
-    def __enter__(self) -> "KafkaSecurity":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        for stream in (self._process.stdin, self._process.stdout, self._errors):
-            if stream is not None:
-                stream.close()
-        self._process.wait()
+        super().__init__("golden.kafka_security", release)
 
     def names(self, realm: str, rules: list[str], principals: list[str]) -> list[str | None] | None:
         """Give each principal's name, None for those that have none; None if Kafka refuses a rule."""
@@ -62,18 +31,6 @@ class KafkaSecurity:
         """Give the authorization ID and token of each message, None for those that are malformed."""
         found: list[list[str] | None] = self._ask(["messages", [one.decode("latin-1") for one in messages]])
         return found
-
-    def _ask(self, question: list[Any]) -> Any:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(question) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            self._process.wait()
-            self._errors.seek(0)
-            raise RuntimeError(f"Kafka's classes failed: {self._errors.read()[-3000:]}")
-        return json.loads(line)
 
 
 def main() -> None:

@@ -7,20 +7,13 @@ out   [{"program": n, "matches": [0, 1, ...]} or {"refused": "why"}, ...]
 """
 
 import json
-import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from bifrost.embedded import jars
-
-TESTS = Path(__file__).resolve().parents[1]
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""A VM that lives for seconds."""
+from golden.java_process import JavaProcess
 
 
 @dataclass(frozen=True)
@@ -33,51 +26,19 @@ class Found:
     """RE2/J's instructions."""
 
 
-class Re2j:
+class Re2j(JavaProcess):
     """The RE2/J of one Kafka release; a context manager."""
 
     def __init__(self, release: str) -> None:
-        environment = {
-            "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent / "tools")]),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "JAVA_TOOL_OPTIONS": f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {JAVA_OPTIONS}",
-        }
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by __exit__
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "golden.re2j", release],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env=os.environ | environment,
-            text=True,
-        )
-
-    def __enter__(self) -> "Re2j":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        for stream in (self._process.stdin, self._process.stdout, self._errors):
-            if stream is not None:
-                stream.close()
-        self._process.wait()
+        super().__init__("golden.re2j", release)
 
     def ask(self, questions: Sequence[tuple[str, Sequence[str]]]) -> list[Found]:
         """Match each regex with its texts; in the order of the questions."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(questions) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            self._process.wait()
-            self._errors.seek(0)
-            raise RuntimeError(f"RE2/J failed: {self._errors.read()[-3000:]}")
         return [
             Found([bool(match) for match in answer["matches"]], answer["program"])
             if "matches" in answer
             else Found(None, 0)
-            for answer in json.loads(line)
+            for answer in self._ask(questions)
         ]
 
 
