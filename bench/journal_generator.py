@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from bifrost.config.journal import JOURNAL_TOPIC
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.journal_topic import JOURNAL_TOPIC
 from bifrost.pipeline.months import period_of
 from bifrost.pipeline.spark_session import SparkOptions, build_session
 

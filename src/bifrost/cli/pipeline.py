@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bifrost.config.errors import ConfigError
+from bifrost.config.journal import JOURNAL_TOPIC
 from bifrost.config.name_template import NameTemplate
 from bifrost.pipeline.certificate import read_private_key, read_public_key
 from bifrost.pipeline.certificate import verify as check
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.journal_topic import JOURNAL_TOPIC, read_properties
+from bifrost.pipeline.journal_topic import read_properties
 from bifrost.pipeline.months import period_of
 from bifrost.pipeline.progress import open_progress
 from bifrost.pipeline.runtime import check_pyspark, connector_jars

@@ -10,7 +10,6 @@ from bifrost.pipeline.errors import PipelineError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-JOURNAL_TOPIC = "__bifrost_journal"
 ASK_TIMEOUT_MS = 20_000
 """How long the brokers may take to say whether the topic is there, in milliseconds."""
 FILES_SCHEMA = "key BINARY, value BINARY, topic STRING, partition INT, offset LONG, timestamp TIMESTAMP"

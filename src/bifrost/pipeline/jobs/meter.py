@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
+from bifrost.config.journal import JOURNAL_TOPIC
 from bifrost.pipeline import metering
 from bifrost.pipeline.errors import FutureSchemaError, PipelineError
 from bifrost.pipeline.journal_records import (
@@ -35,7 +36,7 @@ from bifrost.pipeline.journal_records import (
     table_schemas,
     unseen,
 )
-from bifrost.pipeline.journal_topic import JOURNAL_TOPIC, check_topic, stream_files, stream_topic
+from bifrost.pipeline.journal_topic import check_topic, stream_files, stream_topic
 from bifrost.pipeline.progress import LiveProgress, PlainProgress, follow
 from bifrost.pipeline.tables import Tables, Transaction
 
