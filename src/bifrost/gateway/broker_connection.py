@@ -10,10 +10,11 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from bifrost.gateway.broker_login import MAX_LOGIN_FRAME_BYTES, Login, connect_failure
 from bifrost.gateway.broker_tls import tls_failure
+from bifrost.gateway.tls_transport import TlsTransport
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.engine import Framer
 from bifrost.wire.errors import WireError
@@ -87,6 +88,20 @@ class BrokerConnection(asyncio.BufferedProtocol):
             words = tls_failure(exc) if isinstance(exc, ssl.SSLError) else exc
             detail = f"{type(exc).__name__}: {words}"
         self._client.end(CloseReason.BROKER_CLOSED, detail)
+
+    async def encrypt(self, context: ssl.SSLContext, host: str) -> None:
+        """Speak TLS from now on; nothing has been sent or received yet.
+
+        Raises:
+            ssl.SSLError: there is no TLS.
+            OSError: the connection failed.
+        """
+        if self.transport is None:
+            raise ConnectionResetError("the broker closed the connection")
+        encrypted = TlsTransport.take(self.transport, self)
+        self.connection_made(encrypted)
+        await encrypted.shake_hands(context, server_hostname=host)
+        encrypted.resume_reading()
 
     # -- login
 
@@ -168,15 +183,17 @@ async def connect(
         BrokerError: there is no connection within the time limit.
     """
     made: BrokerConnection | None = None
-    options: dict[str, Any] = security.connect_options(broker.host)
+    context = security.tls_context()
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_ms / 1000
     try:
         async with login.pace.attempt(deadline) if login is not None else contextlib.nullcontext():
             async with asyncio.timeout_at(deadline):
                 _, made = await loop.create_connection(
-                    lambda: BrokerConnection(client), broker.host, broker.port, **options
+                    lambda: BrokerConnection(client), broker.host, broker.port
                 )
+                if context is not None:
+                    await made.encrypt(context, broker.host)
             if login is not None:
                 await made.log_in(login, broker, deadline)
         return made

@@ -4,6 +4,7 @@ Built from the section `upstream` and what tenants and their users have in place
 a broker asks it: `broker_client.py` for the gateway's own requests, `broker_connection.py` for a client's.
 """
 
+import ssl
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -70,7 +71,11 @@ class BrokerSecurity:
 
     def connect_options(self, host: str) -> dict[str, Any]:
         """Return what asyncio's ways to connect are told to encrypt a connection to `host`; nothing for none."""
-        if self._context is None:
+        context = self.tls_context()
+        if context is None:
             return {}
-        context = self._context.current()
         return {"ssl": context, "server_hostname": host, "ssl_shutdown_timeout": TLS_SHUTDOWN_S}
+
+    def tls_context(self) -> ssl.SSLContext | None:
+        """Return the context for a new connection; None without TLS."""
+        return None if self._context is None else self._context.current()

@@ -19,6 +19,7 @@ from bifrost.config.security_protocol import SecurityProtocol
 from bifrost.gateway.arrival import Arrival
 from bifrost.gateway.endings import CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, log_end
 from bifrost.gateway.server_tls import TlsFailure, feed, shake_hands
+from bifrost.gateway.tls_transport import TlsTransport
 from bifrost.session.accounts import AuthenticationFailed
 from bifrost.session.close_reason import NOT_LET_IN, CloseReason
 from bifrost.session.proxy_header import (
@@ -75,6 +76,32 @@ class Doorway(asyncio.BufferedProtocol):
             return
         timeout_ms = self._gateway.limits.authentication_timeout_ms
         self._timer = asyncio.get_running_loop().call_later(timeout_ms / 1000, self._time_is_over)
+        if self._entrance.contexts is not None:
+            self._take_over(self._transport)
+
+    def _take_over(self, transport: asyncio.Transport) -> None:
+        """Take the connection from the event loop: what TLS is to read must be in the socket."""
+        try:
+            taken = TlsTransport.take(transport, self)
+        except OSError as error:
+            self.end(CloseReason.INTERNAL_ERROR, f"{error.strerror}: the limit of open files is too low")
+            return
+        self._transport = taken
+        taken.peek(self._wanted(), self._look)
+
+    def _look(self, received: bytes) -> None:
+        """Look at what is in the socket: a header is taken out, and TLS stays there."""
+        taken, wanted = self._transport, self._wanted()
+        assert isinstance(taken, TlsTransport)
+        self._filled = len(received)
+        self._buffer[: self._filled] = received
+        self._read_on()
+        if self._ended or self._task is not None:
+            return
+        if len(received) < wanted:
+            taken.abort()
+        else:
+            taken.peek(self._wanted(), self._look)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Give room for what is needed next, and no more."""
@@ -87,6 +114,9 @@ class Doorway(asyncio.BufferedProtocol):
         if self._ended or self._task is not None:
             return
         self._filled += nbytes
+        self._read_on()
+
+    def _read_on(self) -> None:
         try:
             if self._is_in_header:
                 self._read_header()
@@ -128,6 +158,8 @@ class Doorway(asyncio.BufferedProtocol):
         if self._head is not None and self._filled == HEAD_BYTES + self._head.rest_bytes:
             self._source = read_source(self._head, received[HEAD_BYTES:])
             self._note_address(self._source)
+            if isinstance(self._transport, TlsTransport):
+                self._transport.skip(self._filled)
             self._is_in_header = False
             self._filled = 0
 
@@ -154,7 +186,7 @@ class Doorway(asyncio.BufferedProtocol):
             if self._entrance.contexts is None:
                 self._hand_over(self._transport, received, self._arrival(None, None))
             else:
-                await self._encrypt(self._transport, self._entrance.contexts.current(), received)
+                await self._encrypt(self._transport, self._entrance.contexts.current())
         except TlsFailure as failure:
             self.end(failure.reason, str(failure))
         except AuthenticationFailed as failure:
@@ -165,13 +197,10 @@ class Doorway(asyncio.BufferedProtocol):
             log.exception("internal_error", peer=self._peer)
             self.end(CloseReason.INTERNAL_ERROR, "see the trace above")
 
-    async def _encrypt(self, transport: asyncio.Transport, context: ssl.SSLContext, received: bytes) -> None:
-        # The time that there is for all of it ends before the one for this.
-        timeout_s = self._gateway.limits.authentication_timeout_ms / 1000 + 1
-        encrypted = await shake_hands(transport, self, context, received, timeout_s)
-        self._transport = encrypted.transport
-        arrival = self._arrival(encrypted.certificate, encrypted.server_name)
-        self._hand_over(encrypted.transport, b"", arrival)
+    async def _encrypt(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
+        assert isinstance(transport, TlsTransport)
+        told = await shake_hands(transport, context)
+        self._hand_over(transport, b"", self._arrival(told.certificate, told.server_name))
 
     def _arrival(self, certificate: bytes | None, server_name: str | None) -> Arrival:
         waited_ms = int((time.monotonic() - self._came_s) * 1000)

@@ -1,12 +1,6 @@
-"""TLS towards clients: a context that follows its files, and a handshake that ends in words.
-
-asyncio's own way (`create_server(ssl=...)`) tells nobody why a handshake failed, neither the operator nor the client:
-it closes before OpenSSL's alert is sent, and a client takes that for a network fault and tries again. Here the failure
-is held back until the alert is out.
-"""
+"""TLS towards clients: a context that follows its files, and a handshake that ends in words."""
 
 import asyncio
-import contextvars
 import os
 import ssl
 import time
@@ -18,6 +12,7 @@ import structlog
 
 from bifrost.config.server_context import FILE_KEYS, ServerContextError, build_server_context
 from bifrost.config.server_tls import ServerTls
+from bifrost.gateway.tls_transport import TlsTransport
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.tls_failure import explain_tls_failure
 
@@ -25,9 +20,6 @@ log = structlog.get_logger()
 
 LOOK_EVERY_MS = 3_000
 """Time after which a new connection has the files looked at again: a few calls of stat."""
-
-SHUTDOWN_TIMEOUT_S = 5.0
-"""Time a client has to answer the end of TLS."""
 
 
 class ServerContexts:
@@ -75,7 +67,7 @@ class ServerContexts:
 
     def _build(self) -> ssl.SSLContext:
         context = build_server_context(self._tls)
-        context.sslobject_class = Handshake
+        context.sslsocket_class = ServerSocket
         context.sni_callback = _note_server_name
         return context
 
@@ -92,36 +84,11 @@ def _stamp(path: str) -> object:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-_listening: contextvars.ContextVar["Callable[[Handshake], None]"] = contextvars.ContextVar("listening")
-"""Who is to be told of a failure, while the first bytes of a handshake are given to it."""
-
-
-class Handshake(ssl.SSLObject):
+class ServerSocket(ssl.SSLSocket):
     """The TLS of one connection."""
 
     server_name: str | None = None
     """The host that the client wanted to reach (SNI)."""
-
-    failure: ssl.SSLError | None = None
-    _on_failure: "Callable[[Handshake], None] | None" = None
-
-    def do_handshake(self) -> None:
-        """Go on with the handshake; a failure is noted, so that whoever drives it sends the alert there is for it."""
-        self._on_failure = self._on_failure or _listening.get(None)
-        if self.failure is None:
-            try:
-                super().do_handshake()
-            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                raise
-            except ssl.SSLError as error:
-                if self._on_failure is None:
-                    raise
-                self.failure = error
-                # Soon, for the alert is sent when this has returned.
-                asyncio.get_running_loop().call_soon(self._on_failure, self)
-            else:
-                return
-        raise ssl.SSLWantReadError
 
 
 def _note_server_name(handshake: Any, name: str | None, _context: ssl.SSLContext) -> None:
@@ -138,9 +105,8 @@ class TlsFailure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Encrypted:
-    """A connection with TLS."""
+    """What a handshake has told of a client."""
 
-    transport: asyncio.Transport
     server_name: str | None
     """The host that the client wanted to reach (SNI); None if it did not say."""
 
@@ -148,93 +114,29 @@ class Encrypted:
     """The client's, in DER; None without one."""
 
 
-async def shake_hands(
-    transport: asyncio.Transport,
-    protocol: asyncio.BufferedProtocol,
-    context: ssl.SSLContext,
-    received: bytes,
-    timeout_s: float,
-) -> Encrypted:
-    """Speak TLS over a transport that is paused; so is the one that is returned.
+async def shake_hands(transport: TlsTransport, context: ssl.SSLContext) -> Encrypted:
+    """Speak TLS with a client.
 
     Args:
-        transport: without TLS. If this fails it is `protocol`'s again, to be closed when the alert had time to arrive.
-        protocol: what is told if the connection is lost, until another one is set on the transport returned.
+        transport: without TLS, and nothing read of what the client says of it.
         context: one of ServerContexts.
-        received: what the client has said already, at least one byte.
-        timeout_s: after this the handshake has failed.
     Raises:
         TlsFailure: the client has been told why, as far as TLS has words for it.
-        OSError: the client is gone, or the time is over.
+        OSError: the client is gone.
     """
-    loop = asyncio.get_running_loop()
-    failed: asyncio.Future[Handshake] = loop.create_future()
-    starting = loop.create_task(_start_tls(transport, protocol, context, timeout_s))
-    racing: set[asyncio.Future[Any]] = {starting, failed}
     try:
-        await asyncio.sleep(0)
-        # By now the transport has its new protocol, and the calls are under way that start it and read on.
-        loop.call_soon(_begin, transport, received, failed)
-        await asyncio.wait(racing, return_when=asyncio.FIRST_COMPLETED)
-        if failed.done():
-            transport.set_protocol(protocol)
-            # Not now: it would cut the connection before the alert arrives. However it ends, nobody asks.
-            starting.add_done_callback(lambda task: task.cancelled() or task.exception())
-            loop.call_later(SHUTDOWN_TIMEOUT_S, starting.cancel)
-            error = failed.result().failure
-            assert error is not None
-            raise TlsFailure(*explain_tls_failure(error.reason, getattr(error, "verify_message", None)))
-        encrypted = await starting
-    except BaseException:
-        if not failed.done():
-            starting.cancel()
-        raise
-    handshake = None if encrypted is None else encrypted.get_extra_info("ssl_object")
-    if encrypted is None or handshake is None:
-        raise ConnectionResetError("the client is gone")
+        handshake = cast(ServerSocket, await transport.shake_hands(context, server_side=True))
+    except ssl.SSLError as error:
+        raise TlsFailure(*explain_tls_failure(error.reason, getattr(error, "verify_message", None))) from None
     if handshake.session_reused and _has_expired(handshake):
         # TLSv1.2 may go on with a session of before, in which nobody looks at the certificate again.
-        encrypted.close()
         raise TlsFailure(CloseReason.CLIENT_CERTIFICATE_REFUSED, "the client's certificate has expired since")
-    return Encrypted(encrypted, handshake.server_name, handshake.getpeercert(binary_form=True))
+    return Encrypted(handshake.server_name, handshake.getpeercert(binary_form=True))
 
 
-def _has_expired(handshake: ssl.SSLObject) -> bool:
+def _has_expired(handshake: ssl.SSLSocket) -> bool:
     end = (handshake.getpeercert() or {}).get("notAfter")
     return end is not None and ssl.cert_time_to_seconds(str(end)) < time.time()
-
-
-async def _start_tls(
-    transport: asyncio.Transport,
-    protocol: asyncio.BufferedProtocol,
-    context: ssl.SSLContext,
-    timeout_s: float,
-) -> asyncio.Transport | None:
-    encrypted = await asyncio.get_running_loop().start_tls(
-        transport,
-        protocol,
-        context,
-        server_side=True,
-        ssl_handshake_timeout=timeout_s,
-        ssl_shutdown_timeout=SHUTDOWN_TIMEOUT_S,
-    )
-    if encrypted is not None:
-        # In the same turn of the loop: what came with the end of the handshake is not for `protocol`.
-        encrypted.pause_reading()
-    return encrypted
-
-
-def _begin(transport: asyncio.Transport, received: bytes, failed: "asyncio.Future[Handshake]") -> None:
-    """Give what was read before TLS began to what reads it now, and stay with the handshake that this is."""
-    if transport.is_closing():
-        return
-    # asyncio's is a BufferedProtocol; uvloop's only behaves as one.
-    reader = cast(asyncio.BufferedProtocol, transport.get_protocol())
-    token = _listening.set(lambda handshake: None if failed.done() else failed.set_result(handshake))
-    try:
-        feed(reader, received)
-    finally:
-        _listening.reset(token)
 
 
 def feed(reader: asyncio.BufferedProtocol, received: bytes) -> None:

@@ -92,7 +92,7 @@ BROKER = SimpleNamespace(
     node_id=1, host="kafka-1", port=9092, offered=SimpleNamespace(broker_response="versions")
 )
 ADDRESS = "broker 1 at kafka-1:9092"
-SECURITY = SimpleNamespace(connect_options=lambda _host: {})
+SECURITY = SimpleNamespace(tls_context=lambda: None)
 
 
 class Login:

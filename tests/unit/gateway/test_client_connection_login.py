@@ -42,7 +42,7 @@ def with_account(gateway: FakeGateway, login: Login) -> list[tuple[str, str]]:
         asked.append((tenant, username))
         return login
 
-    gateway.cluster.security = SimpleNamespace(connect_options=lambda _host: {}, login_of=login_of)  # type: ignore[assignment]
+    gateway.cluster.security = SimpleNamespace(tls_context=lambda: None, login_of=login_of)  # type: ignore[assignment]
     return asked
 
 

@@ -1,4 +1,4 @@
-"""Contexts that follow their files, and handshakes that keep their failure until the alert is out: without a socket."""
+"""Contexts that follow their files, and how handshakes end: without a socket."""
 
 import asyncio
 import os
@@ -10,7 +10,16 @@ import pytest
 
 from bifrost.config.server_context import ServerContextError
 from bifrost.config.server_tls import ServerTls
-from bifrost.gateway.server_tls import LOOK_EVERY_MS, Handshake, ServerContexts, _listening, feed
+from bifrost.gateway.server_tls import (
+    LOOK_EVERY_MS,
+    Encrypted,
+    ServerContexts,
+    ServerSocket,
+    TlsFailure,
+    feed,
+    shake_hands,
+)
+from bifrost.session.close_reason import CloseReason
 from support.certificates import Authority
 
 AUTHORITY = Authority("CA")
@@ -98,14 +107,6 @@ def test_at_the_start_there_must_be_certificates(tmp_path: Path, clock: Clock) -
         ServerContexts("outside", ServerTls(certificate_file=str(tmp_path / "a"), key_file="b"), clock)
 
 
-def handshake(contexts: ServerContexts, hello: bytes) -> tuple[Handshake, ssl.MemoryBIO]:
-    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    incoming.write(hello)
-    made = contexts.current().wrap_bio(incoming, outgoing, server_side=True)
-    assert isinstance(made, Handshake)
-    return made, outgoing
-
-
 def hello_to(name: str) -> bytes:
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = ssl.create_default_context().wrap_bio(to_client, to_server, server_hostname=name)
@@ -115,7 +116,10 @@ def hello_to(name: str) -> bytes:
 
 
 def test_the_server_name_is_noted(contexts: ServerContexts) -> None:
-    made, _ = handshake(contexts, hello_to("kafka.example.com"))
+    context, incoming = contexts.current(), ssl.MemoryBIO()
+    assert context.sslsocket_class is ServerSocket
+    incoming.write(hello_to("kafka.example.com"))
+    made: Any = context.wrap_bio(incoming, ssl.MemoryBIO(), server_side=True)
 
     with pytest.raises(ssl.SSLWantReadError):
         made.do_handshake()
@@ -123,34 +127,52 @@ def test_the_server_name_is_noted(contexts: ServerContexts) -> None:
     assert made.server_name == "kafka.example.com"
 
 
-def test_a_failure_waits_until_its_alert_is_out(contexts: ServerContexts) -> None:
-    async def play() -> None:
-        told: list[Handshake] = []
-        made, outgoing = handshake(contexts, b"\x16\x03\x01\0\5hello")
-        token = _listening.set(told.append)
-        with pytest.raises(ssl.SSLWantReadError):
-            made.do_handshake()
-        _listening.reset(token)
-        assert told == []
-        assert outgoing.read()[0] == 0x15  # an alert
-        await asyncio.sleep(0)
-        assert told == [made]
-        assert made.failure is not None
-        with pytest.raises(ssl.SSLWantReadError):
-            made.do_handshake()
-        await asyncio.sleep(0)
-        assert told == [made]
+class Shaken:
+    """A transport whose handshake ends as it is told."""
 
-    asyncio.run(play())
+    def __init__(self, outcome: Any) -> None:
+        self.outcome = outcome
+
+    async def shake_hands(self, _context: ssl.SSLContext, *, server_side: bool) -> Any:
+        assert server_side
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
 
 
-def test_a_failure_that_nobody_listens_for_is_raised(contexts: ServerContexts) -> None:
-    made, _ = handshake(contexts, b"\x16\x03\x01\0\5hello")
+class Resumed:
+    """A client's TLS that goes on with a session of before."""
 
-    with pytest.raises(ssl.SSLError) as caught:
-        made.do_handshake()
+    session_reused, server_name = True, None
 
-    assert not isinstance(caught.value, ssl.SSLWantReadError)
+    def __init__(self, not_after: str) -> None:
+        self.not_after = not_after
+
+    def getpeercert(self, binary_form: bool = False) -> Any:
+        return b"a certificate" if binary_form else {"notAfter": self.not_after}
+
+
+def shake(contexts: ServerContexts, outcome: Any) -> Encrypted:
+    return asyncio.run(shake_hands(Shaken(outcome), contexts.current()))  # type: ignore[arg-type]
+
+
+def test_a_failed_handshake_ends_in_words(contexts: ServerContexts) -> None:
+    error = ssl.SSLError(1, "[SSL: NO_SHARED_CIPHER] no shared cipher")
+    error.reason = "NO_SHARED_CIPHER"
+    with pytest.raises(TlsFailure, match="no cipher in common") as caught:
+        shake(contexts, error)
+    assert caught.value.reason is CloseReason.TLS_HANDSHAKE_FAILED
+
+
+def test_who_is_gone_has_not_failed(contexts: ServerContexts) -> None:
+    with pytest.raises(ConnectionResetError):
+        shake(contexts, ConnectionResetError("gone"))
+
+
+def test_a_resumed_session_does_not_outlive_the_certificate(contexts: ServerContexts) -> None:
+    assert shake(contexts, Resumed("Jan  1 00:00:00 2090 GMT")).certificate == b"a certificate"
+    with pytest.raises(TlsFailure, match="expired since"):
+        shake(contexts, Resumed("Jan  1 00:00:00 2020 GMT"))
 
 
 def test_what_came_before_is_given_in_the_room_there_is() -> None:

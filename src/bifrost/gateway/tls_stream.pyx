@@ -1,0 +1,260 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The bytes of a TLS connection, straight from its socket into a protocol's memory and back, in compiled code.
+
+An event loop's own TLS reads into memory of its own, copies that to OpenSSL and from there to the protocol: 200 KiB of
+buffers for each connection that was ever busy. Here OpenSSL reads and writes the socket itself (`ssl.SSLSocket`), gives
+its buffers back when they are empty, and decrypts into what the protocol has; a connection costs what OpenSSL needs.
+"""
+
+import ssl
+from collections import deque
+from socket import SHUT_WR
+
+cdef extern from *:
+    """
+    #include <sys/ioctl.h>
+    static int count_unread(int fd) {
+        int count = 0;
+        return ioctl(fd, FIONREAD, &count) < 0 ? 0 : count;
+    }
+    """
+    int count_unread(int fd) nogil
+
+WantRead, WantWrite = ssl.SSLWantReadError, ssl.SSLWantWriteError
+
+cdef enum:
+    MAX_RECORD_BYTES = 16384    # of plaintext, RFC 8446, section 5.1
+    RECORDS_IN_TURN = 16        # read of one connection before it is others' turn: 256 KiB, as the event loop's own
+
+SHUTDOWN_TIMEOUT_S = 5.0
+_SCRATCH = bytearray(MAX_RECORD_BYTES)  # what nobody reads is received here, whoever sent it
+
+
+cdef class TlsStream:
+    cdef readonly object loop, socket
+    cdef object protocol, get_buffer, buffer_updated, receive, send, backlog, timer
+    cdef Py_ssize_t unwritten, high, low
+    cdef int fd
+    cdef readonly bint is_encrypted
+    cdef bint reads, may_have_more, is_write_paused, awaits_room, closing, says_goodbye, lost, peer_has_closed
+
+    def __init__(self, loop, socket, protocol):
+        self.loop, self.socket, self.fd = loop, socket, socket.fileno()
+        self.backlog = deque()
+        self.high, self.low = 64 * 1024, 16 * 1024
+        self.set_protocol(protocol)
+
+    def encrypt(self, socket):
+        self.socket, self.fd, self.is_encrypted = socket, socket.fileno(), True
+        self.receive, self.send = socket.read, socket.write
+
+    def set_protocol(self, protocol):
+        self.protocol = protocol
+        self.get_buffer, self.buffer_updated = protocol.get_buffer, protocol.buffer_updated
+
+    def get_protocol(self):
+        return self.protocol
+
+    # -- reading
+
+    cpdef bint is_reading(self):
+        return self.reads
+
+    def pause_reading(self):
+        if self.reads:
+            self.reads = False
+            self.loop.remove_reader(self.fd)
+
+    def resume_reading(self):
+        if self.closing or self.reads:
+            return
+        self.reads = True
+        self.loop.add_reader(self.fd, self.on_readable)
+        if self.may_have_more:
+            self.loop.call_soon(self.on_readable)
+
+    def on_readable(self):
+        cdef Py_ssize_t size, filled, room
+        cdef int records = 0
+        cdef bint has_more = True
+        while has_more and records < RECORDS_IN_TURN and self.reads:
+            buffer = self.get_buffer(-1)
+            room, filled, has_ended, failure = len(buffer), 0, False, None
+            while has_more and records < RECORDS_IN_TURN and filled < room:
+                records += 1
+                try:
+                    size = self.receive(room - filled, buffer[filled:] if filled else buffer)
+                except (WantRead, WantWrite):
+                    has_more = False
+                except OSError as error:
+                    failure, has_more = error, False
+                else:
+                    filled += size
+                    has_ended = size == 0
+                    # What is left of a record is in OpenSSL, where the event loop does not see it.
+                    has_more = size and (filled == room or count_unread(self.fd) > 0)
+            self.may_have_more = has_more
+            if filled:
+                self.buffer_updated(filled)
+            if failure is not None:
+                self.lose(failure)
+            elif has_ended and not self.lost:
+                self.peer_has_closed = True
+                self.protocol.eof_received()
+                self.close()
+        if has_more and self.reads:
+            self.loop.call_soon(self.on_readable)
+
+    # -- writing
+
+    def set_write_buffer_limits(self, high=None, low=None):
+        self.high = 64 * 1024 if high is None else high
+        self.low = self.high // 4 if low is None else low
+
+    cpdef Py_ssize_t get_write_buffer_size(self):
+        return self.unwritten
+
+    def write(self, data):
+        self.writelines([data])
+
+    cpdef writelines(self, list segments):
+        cdef bint is_first = not self.backlog
+        if self.closing:
+            return
+        for segment in gathered(segments):
+            self.unwritten += len(segment)
+            self.backlog.append(segment)
+        if is_first:
+            self.push()
+        if self.unwritten > self.high and not self.is_write_paused:
+            self.is_write_paused = True
+            self.protocol.pause_writing()
+
+    cdef int push(self) except -1:
+        """Write as much as the socket takes."""
+        cdef Py_ssize_t sent
+        while self.backlog:
+            segment = self.backlog[0]
+            try:
+                sent = self.send(segment)
+            except (WantWrite, WantRead):
+                if not self.awaits_room:
+                    self.awaits_room = True
+                    self.loop.add_writer(self.fd, self.on_writable)
+                return 0
+            except OSError as error:
+                self.lose(error)
+                return 0
+            self.unwritten -= sent
+            if sent == len(segment):
+                self.backlog.popleft()
+            else:
+                self.backlog[0] = memoryview(segment)[sent:]
+        if self.awaits_room:
+            self.awaits_room = False
+            self.loop.remove_writer(self.fd)
+        return 0
+
+    def on_writable(self):
+        self.push()
+        if self.is_write_paused and self.unwritten <= self.low and not self.lost:
+            self.is_write_paused = False
+            self.protocol.resume_writing()
+        if self.closing and not self.backlog:
+            self.say_goodbye()
+
+    # -- the end
+
+    cpdef bint is_closing(self):
+        return self.closing
+
+    def can_write_eof(self):
+        return False
+
+    def close(self):
+        if self.closing:
+            return
+        self.pause_reading()
+        self.closing = True
+        if not self.backlog:
+            self.say_goodbye()
+
+    cdef int say_goodbye(self) except -1:
+        """Say that this was all, and wait for the other side to say so: unread bytes would make the kernel cut it short."""
+        if self.says_goodbye or self.lost:
+            return 0
+        self.says_goodbye = True
+        if self.is_encrypted:
+            try:
+                self.socket.unwrap()
+            except (OSError, ValueError):
+                pass  # It never waits for the answer.
+        try:
+            self.socket.shutdown(SHUT_WR)
+        except OSError:
+            self.peer_has_closed = True
+        if self.peer_has_closed:
+            return self.lose(None)
+        self.timer = self.loop.call_later(SHUTDOWN_TIMEOUT_S, self.abort)
+        self.loop.add_reader(self.fd, self.throw_away)
+        return 0
+
+    def throw_away(self):
+        try:
+            if self.socket.recv_into(_SCRATCH):
+                return
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self.lose(None)
+
+    def abort(self):
+        self.lose(None)
+
+    cpdef int lose(self, error) except -1:
+        """Close the socket, and tell the protocol soon."""
+        if self.lost:
+            return 0
+        self.lost = self.closing = True
+        self.reads = False
+        self.loop.remove_reader(self.fd)
+        self.loop.remove_writer(self.fd)
+        if self.timer is not None:
+            self.timer.cancel()
+        self.backlog.clear()
+        self.unwritten = 0
+        self.socket.close()
+        self.loop.call_soon(self.tell, error)
+        return 0
+
+    def tell(self, error):
+        protocol = self.protocol
+        self.protocol = self.get_buffer = self.buffer_updated = self.receive = self.send = self.timer = None
+        protocol.connection_lost(error)
+
+
+cdef list gathered(list segments):
+    """Join small segments, for each that is written becomes a record and a system call of its own."""
+    cdef Py_ssize_t size, whole = 0
+    cdef list out, run
+    for segment in segments:
+        whole += len(segment)
+    if whole <= MAX_RECORD_BYTES:
+        return [b"".join(segments)] if whole else []
+    if len(segments) == 1:
+        return segments
+    out, run, whole = [], [], 0
+    for segment in segments:
+        size = len(segment)
+        if run and whole + size > MAX_RECORD_BYTES:
+            out.append(run[0] if len(run) == 1 else b"".join(run))
+            run, whole = [], 0
+        if size >= MAX_RECORD_BYTES:
+            out.append(segment)
+        elif size:
+            run.append(segment)
+            whole += size
+    if run:
+        out.append(b"".join(run))
+    return out
