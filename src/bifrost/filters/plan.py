@@ -8,14 +8,13 @@ A direction that is done in place may still turn out to need decoding: an unknow
 hint, a foreign name in an answer. Then the same filters run.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import cast
 
 from bifrost.filters.filter import Filter
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Layout, Passage, Program, peek
+from bifrost.wire.engine import Layout, Passage, Peek, Program, Usually, peek
 from bifrost.wire.entities import REFUSED, engine_slots, entities_of, served_versions
 from bifrost.wire.entity import Entity
 from bifrost.wire.programs import compile_layout, compile_peek, compile_program
@@ -71,6 +70,8 @@ class Plan:
             self.response.is_flexible_header,
             self.request_peek,
             self.response_peek,
+            None if self.request_peek is None else self.request_peek.compiled,
+            None if self.response_peek is None else self.response_peek.compiled,
         )
         object.__setattr__(self, "passage", passage)
 
@@ -89,15 +90,35 @@ _TRAILING_SINCE = 9
 """librdkafka 2.16 leaves three bytes behind the body when it asks for all topics by Metadata v9 or later. A broker
 ignores such bytes in every request; we let nobody hide anything there that we have not read."""
 
-PeekFields = Callable[[bytes | memoryview, int], tuple[int, ...]]
-"""Reads the fields of one message from (frame, offset of the body)."""
-
-PEEKED_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "ProduceRequest": ("Acks",),
-    "FetchRequest": ("ReplicaId", "SessionId", "SessionEpoch"),
-    "FetchResponse": ("SessionId",),
+PEEKED_FIELDS: Mapping[str, Mapping[str, Usually]] = {
+    "ProduceRequest": {"Acks": Usually.NOT_ZERO},
+    "FetchRequest": {
+        "ReplicaId": Usually.NEGATIVE,
+        "SessionId": Usually.ZERO,
+        "SessionEpoch": Usually.ANYTHING,
+    },
+    "FetchResponse": {"SessionId": Usually.ZERO},
 }
-"""Fields that every request of a kind is asked for; those a version does not have read as their default."""
+"""Fields that every request of a kind is asked for; those a version does not have read as their default. Where all are
+as usual the engine asks nobody whether the message may pass; otherwise it asks the session (`FetchOwnership`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeekFields:
+    """Reads the fields of one message at one version."""
+
+    compiled: Peek
+    before: tuple[int, ...]
+    """The defaults of the fields that the version lacks, before those that it has."""
+    after: tuple[int, ...]
+
+    def __call__(self, frame: bytes | memoryview, offset: int) -> tuple[int, ...]:
+        """Return the fields of the message whose body begins at `offset`.
+
+        Raises:
+            MalformedFrame: the frame ends before.
+        """
+        return (*self.before, *peek(self.compiled, frame, offset), *self.after)
 
 
 class Plans:
@@ -196,10 +217,9 @@ def _peek_fields(schema: MessageSchema, version: int) -> PeekFields | None:
     first = next((place for place, field in enumerate(fields) if version in field.versions), len(fields))
     before = tuple(cast(int, field.default) for field in fields[:first])
     after = tuple(cast(int, field.default) for field in fields[first + len(present) :])
-    compiled = compile_peek(schema.name, version, present)
-    if not before and not after:
-        return partial(peek, compiled)
-    return lambda frame, offset: (*before, *peek(compiled, frame, offset), *after)
+    return PeekFields(
+        compile_peek(schema.name, version, {name: names[name] for name in present}), before, after
+    )
 
 
 def _owned_program(message: str, version: int) -> Program | None:

@@ -47,6 +47,14 @@ class Flag(IntEnum):
     TAGGED = ...
     IGNORABLE = ...
 
+class Usually(IntEnum):
+    """The slot of an INT16 or INT32 in a `Peek`: what the number nearly always is."""
+
+    ANYTHING = ...
+    ZERO = ...
+    NOT_ZERO = ...
+    NEGATIVE = ...
+
 class Names:
     """One direction of one namespace: what each name is called on the other side.
 
@@ -137,6 +145,7 @@ class Passage:
         request, response: None: that one has to be decoded.
         request_flexible, response_flexible: whether the header ends in tagged fields.
         request_peek, response_peek: read fields that decide whether it may pass, from (frame, offset of the body).
+        request_usual, response_usual: the same fields; a message in which each is what it usually is may pass.
     """
 
     def __init__(
@@ -145,8 +154,10 @@ class Passage:
         response: Program | None,
         request_flexible: bool,
         response_flexible: bool,
-        request_peek: Callable[[bytes | memoryview, int], tuple[int, ...]] | None,
-        response_peek: Callable[[bytes | memoryview, int], tuple[int, ...]] | None,
+        request_peek: Callable[[bytes | memoryview, int], tuple[int, ...]] | None = None,
+        response_peek: Callable[[bytes | memoryview, int], tuple[int, ...]] | None = None,
+        request_usual: Peek | None = None,
+        response_usual: Peek | None = None,
     ) -> None: ...
 
 DURATION_BOUNDS_S: tuple[float, ...]
@@ -282,7 +293,7 @@ def forward_request(
         lanes: by API key << 16 | API version; the plan of each has a Passage as `passage`.
         queue: gets an Awaited.
         out: gets the pieces of the new frame.
-        admits: asked with (plan, fields peeked) when the passage peeks.
+        admits: asked with (plan, fields peeked) when the passage peeks, and a field is not as usual.
     Returns:
         False: nothing was done, the frame takes the long way; so it does while its lane's load is full.
     Raises:

@@ -93,6 +93,9 @@ cpdef enum Flag:
     TAGGED = 16      # Layout: this version has the field, tagged
     IGNORABLE = 32   # Layout: a value that this version cannot carry is left out without error
 
+cpdef enum Usually:
+    ANYTHING, ZERO, NOT_ZERO, NEGATIVE
+
 cdef enum:
     MAX_DEPTH = 16         # a program, arrays and tagged fields within each other; Kafka's deepest has 6
     MAX_STRING = 0x7FFF    # bytes; Kafka refuses longer ones in compact form as well
@@ -166,6 +169,8 @@ cdef class Program:
         for i, (kind, flags, slot, a, b) in enumerate(ops):
             target = a if kind in (ARRAY, STRUCT) else 0
             if not (0 <= target < n and 0 <= a and 0 <= b < 65536 and (slot < 8 or slot == SLOT_DECODE)):
+                raise ValueError(f"op {i} is out of range: {(kind, flags, slot, a, b)}")
+            if isinstance(self, Peek) and slot and (kind not in (INT16, INT32) or slot > NEGATIVE):
                 raise ValueError(f"op {i} is out of range: {(kind, flags, slot, a, b)}")
             if kind not in kinds or kind == TAGS and a + b > m or kind == ARRAY and b == 0:
                 raise ValueError(f"op {i} is out of range: {(kind, flags, slot, a, b)}")
@@ -374,7 +379,37 @@ cdef list rewrite_body(Program program, object frame, Reader* r, Names names, by
 # ---- peek ----
 
 cdef class Peek(Program):
-    """Which numbers near the front of a body are of interest."""
+    """Which numbers near the front of a body are of interest, and in the slot of each what it usually is."""
+
+cdef inline bint is_usually(int what, int64_t number) noexcept:
+    if what == ZERO:
+        return number == 0
+    if what == NOT_ZERO:
+        return number != 0
+    return number < 0 if what == NEGATIVE else what == ANYTHING
+
+cdef bint is_usual(Peek peek, Reader* r) except -1:
+    """Whether all numbers are what they usually are."""
+    cdef Op* op = peek.ops
+    cdef Py_ssize_t size
+    cdef int64_t number = 0
+    while op.kind != END:
+        if op.kind == STRING:
+            r.pos += max(0, read_string_length(r, op.flags))
+        elif op.kind == BYTES:
+            r.pos += max(0, read_bytes_length(r, op.flags))
+        else:
+            size = op.a if op.kind == SKIP else number_size(op.kind)
+            need(r, size)
+            if op.kind == INT32:
+                number = <int32_t>be32(r.data + r.pos)
+            elif op.kind == INT16:
+                number = <int16_t>be16(r.data + r.pos)
+            if op.kind != SKIP and not is_usually(op.slot, number):
+                return False
+            r.pos += size
+        op += 1
+    return True
 
 def peek(Peek peek not None, frame, Py_ssize_t start):
     """Read the numbers that `peek` names."""

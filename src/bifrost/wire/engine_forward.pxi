@@ -10,15 +10,18 @@ cdef class Passage:
     cdef Program request, response
     cdef bint request_flexible, response_flexible
     cdef object request_peek, response_peek
+    cdef Peek request_usual, response_usual
 
     def __init__(self, Program request, Program response, bint request_flexible, bint response_flexible,
-                 request_peek, response_peek):
+                 request_peek=None, response_peek=None, Peek request_usual=None, Peek response_usual=None):
         self.request = request
         self.response = response
         self.request_flexible = request_flexible
         self.response_flexible = response_flexible
         self.request_peek = request_peek
         self.response_peek = response_peek
+        self.request_usual = request_usual
+        self.response_usual = response_usual
 
 
 cdef enum:
@@ -295,8 +298,11 @@ cdef int pass_request(dict lanes, object frame, Reader* r, Names names, object q
     if passage.request is None or start >= r.end or passage.request_flexible and r.data[start] != 0:
         return 0
     start += passage.request_flexible
-    if passage.request_peek is not None and not admits(lane.plan, passage.request_peek(frame, start)):
-        return 0
+    if passage.request_peek is not None:
+        r.pos = start
+        if not ((passage.request_usual is not None and is_usual(passage.request_usual, r))
+                or admits(lane.plan, passage.request_peek(frame, start))):
+            return 0
     r.pos = start
     segments = rewrite_body(passage.request, frame, r, names, None, False)
     if segments is None:
@@ -344,8 +350,11 @@ cdef int pass_response(object queue, object frame, Reader* r, Names names, list 
         if r.data[4] != 0:
             return 0
         start = 5
-    if passage.response_peek is not None and not admits(passage.response_peek(frame, start)):
-        return 0
+    if passage.response_peek is not None:
+        r.pos = start
+        if not ((passage.response_usual is not None and is_usual(passage.response_usual, r))
+                or admits(passage.response_peek(frame, start))):
+            return 0
     r.pos = start
     segments = rewrite_body(passage.response, frame, r, names, None, False)
     if segments is None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from bifrost.wire.engine import SLOT_DECODE, Flag, Kind, Layout, Peek, Program
+from bifrost.wire.engine import SLOT_DECODE, Flag, Kind, Layout, Peek, Program, Usually
 from bifrost.wire.message import Struct, message_class
 from bifrost.wire.schema import Field, FieldType, MessageSchema, message_schema
 
@@ -70,22 +70,23 @@ def compile_layout(name: str, version: int) -> Layout:
     )
 
 
-def compile_peek(name: str, version: int, fields: Sequence[str]) -> Peek:
+def compile_peek(name: str, version: int, fields: Sequence[str] | Mapping[str, Usually]) -> Peek:
     """Compile the reading of numbers and bools near the front of a message.
 
     Args:
         name: Kafka's name of the message.
         version: one that the schema has.
         fields: Kafka's names of top-level fields, in the message's order, none behind an array, struct or
-            tag.
+            tag; with what they usually are, if that is of interest.
     Raises:
         ValueError: the message has no such version, or a field cannot be reached so at this version.
     """
-    return _compile_peek(name, version, tuple(fields))
+    usually = fields if isinstance(fields, Mapping) else dict.fromkeys(fields, Usually.ANYTHING)
+    return _compile_peek(name, version, tuple(usually.items()))
 
 
 @cache
-def _compile_peek(name: str, version: int, fields: tuple[str, ...]) -> Peek:
+def _compile_peek(name: str, version: int, fields: tuple[tuple[str, Usually], ...]) -> Peek:
     schema = _schema(name, version)
     writer = ProgramWriter(version, schema.is_flexible(version), {})
     wanted = list(fields)
@@ -94,14 +95,17 @@ def _compile_peek(name: str, version: int, fields: tuple[str, ...]) -> Peek:
             continue
         if not wanted or field.is_array or field.type is FieldType.STRUCT:
             break
-        if field.kafka_name == wanted[0] and field.type in _FIXED_SIZES and field.type is not FieldType.UUID:
-            writer.emit(_kind(field))
-            wanted.pop(0)
+        if (
+            field.kafka_name == wanted[0][0]
+            and field.type in _FIXED_SIZES
+            and field.type is not FieldType.UUID
+        ):
+            writer.emit(_kind(field), slot=wanted.pop(0)[1])
         else:
             writer.value(field, field.kafka_name)
     if wanted:
         raise ValueError(
-            f"{name} v{version}: {wanted[0]} is not a number near the front, or not in this order"
+            f"{name} v{version}: {wanted[0][0]} is not a number near the front, or not in this order"
         )
     writer.emit(Kind.END)
     return Peek(writer.ops)

@@ -1,10 +1,14 @@
+from collections import deque
+
 import pytest
 
 from bifrost.filters.build import build_plans
 from bifrost.filters.filter import RequestFilter, ResponseFilter
-from bifrost.filters.plan import PEEKED_FIELDS, Plans
+from bifrost.filters.plan import PEEKED_FIELDS, Plan, Plans
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.engine import Lane, Load, Names, Traffic, Usually, forward_request
 from bifrost.wire.entity import Entity
+from bifrost.wire.schema import message_schema
 from support.messages import fetch, fetched, produce
 from support.playbook import request_frame, response_frame
 from support.stage import PLANS
@@ -80,6 +84,48 @@ def test_a_fetch_session_is_read_without_decoding(version: int) -> None:
     # What a version lacks reads as its default.
     assert read == (7 if has_replica else -1, *((5, 6) if has_session else (0, -1)))
     assert plan.response_peek(response, 4 + plan.response.is_flexible_header) == (5 if has_session else 0,)
+
+
+class Asked:
+    """What the engine forwards with: it notes whether it was asked to admit a message."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.times = plan, 0
+        self.lanes = {plan.api_key << 16 | plan.api_version: Lane(plan, Traffic(), Load())}
+        self.names = Names(lambda _slot, name: name)
+
+    def admits(self, *_what: object) -> bool:
+        self.times += 1
+        return True
+
+    def forwards(self, frame: bytes) -> bool:
+        return forward_request(self.lanes, frame, self.names, deque(), [], self.admits)
+
+
+@pytest.mark.parametrize("version", range(3, 14))
+def test_nobody_is_asked_about_a_produce_that_is_answered(version: int) -> None:
+    for acks, times in ((-1, 0), (1, 0), (0, 1)):
+        asked = Asked(PLANS.plan_for(ApiKey.PRODUCE, version))
+        assert asked.forwards(request_frame(produce(acks=acks), version, 1))
+        assert asked.times == times
+
+
+@pytest.mark.parametrize("version", range(7, 19))
+def test_nobody_is_asked_about_a_fetch_without_a_session(version: int) -> None:
+    replica = {"replica_id": 7} if version <= 14 else {"session_id": 1}
+    for fields, times in (({}, 0), ({"session_epoch": 0}, 0), ({"session_id": 5}, 1), (replica, 1)):
+        asked = Asked(PLANS.plan_for(ApiKey.FETCH, version))
+        assert asked.forwards(request_frame(fetch(**fields), version, 1))
+        assert asked.times == times
+
+
+def test_what_a_version_lacks_is_as_usual() -> None:
+    """Else the engine would pass what the session is to be asked about."""
+    defaults = {Usually.ZERO: 0, Usually.NEGATIVE: -1}
+    for message, fields in PEEKED_FIELDS.items():
+        for field in message_schema(message).fields:
+            usually = fields.get(field.kafka_name)
+            assert usually not in defaults or field.default == defaults[usually]
 
 
 def test_nothing_else_is_read_so() -> None:

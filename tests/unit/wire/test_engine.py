@@ -199,6 +199,11 @@ class TestProgramsThatPointOutside:
         with pytest.raises(ValueError, match="out of range"):
             Peek([(kind, 0, 0, 0, 1), END])
 
+    @pytest.mark.parametrize(("kind", "usually"), [(Kind.INT64, 1), (Kind.STRING, 1), (Kind.INT32, 4)])
+    def test_what_no_number_usually_is(self, kind, usually):
+        with pytest.raises(ValueError, match="out of range"):
+            Peek([(kind, 0, usually, 0, 0), END])
+
     def test_tags_are_refused(self):
         with pytest.raises(ValueError, match="tag 3 has no ops"):
             Program([(Kind.TAGS, 0, 0, 0, 1), END], [(3, 2)])
