@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from bifrost.gateway.broker_login import MAX_LOGIN_FRAME_BYTES, Login, connect_failure
 from bifrost.gateway.broker_tls import tls_failure
-from bifrost.gateway.tls_transport import TlsTransport
+from bifrost.gateway.socket_transport import SocketTransport
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.engine import Framer
 from bifrost.wire.errors import WireError
@@ -98,7 +98,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
         """
         if self.transport is None:
             raise ConnectionResetError("the broker closed the connection")
-        encrypted = TlsTransport.take(self.transport, self)
+        encrypted = SocketTransport.take(self.transport, self)
         self.connection_made(encrypted)
         await encrypted.shake_hands(context, server_hostname=host)
         encrypted.resume_reading()

@@ -312,13 +312,13 @@ class ClientConnection(asyncio.BufferedProtocol):
             with self._ending():
                 if self._broker_side is None:
                     self._broker_side = await self._way.connect(self)
-                    couple(self, self._transport, self._framer, self._broker_side, session)
+                    self._transport = couple(self, self._transport, self._framer, self._broker_side, session)
                     if self.has_ended and self._broker_side.transport is not None:
                         self._broker_side.transport.close()
                 elif self._broker_side.is_login_due and not session.in_flight:
                     await self._way.renew_login(self._broker_side)
                     log.debug("logged_in_again", peer=self._peer, tenant=self.tenant)
-                    couple(self, self._transport, self._framer, self._broker_side, session)
+                    self._transport = couple(self, self._transport, self._framer, self._broker_side, session)
                     session.let_go()
                 while session.lookup:
                     await self._way.cluster.learn_topic_ids(session.lookup)

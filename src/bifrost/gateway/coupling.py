@@ -3,7 +3,9 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from bifrost.gateway.broker_connection import set_up_socket
 from bifrost.gateway.leg import Leg
+from bifrost.gateway.socket_transport import SocketTransport
 from bifrost.wire.engine import Forwarding, Framer
 from bifrost.wire.errors import FrameTooLarge
 
@@ -18,20 +20,39 @@ def couple(
     framer: Framer,
     broker: "BrokerConnection | None",
     session: Forwarding,
-) -> None:
+) -> asyncio.Transport | None:
     """Let each side's frames go to the other as the session's forwarding has them, if both sides are there.
 
     Args:
         client: decides about all other frames.
-        transport: the client's.
+        transport: the client's, which is not read at the moment.
         framer: splits what the client sends.
         broker: the broker's side, logged in; it gives its transport another protocol when it logs in again.
         session: the client's.
+    Returns:
+        The client's transport from now on.
     """
     if transport is None or broker is None or broker.transport is None:
-        return
+        return transport
+    transport, broker.transport = _taken(transport, client), _taken(broker.transport, broker)
     transport.set_protocol(Leg(framer, session, client, client, broker.transport))
     broker.transport.set_protocol(Leg(broker.framer, session, client, broker, transport))
+    return transport
+
+
+def _taken(transport: asyncio.Transport, protocol: asyncio.BufferedProtocol) -> asyncio.Transport:
+    """Return a transport that a leg reads and writes without Python, for the same connection."""
+    if isinstance(transport, SocketTransport) or transport.is_closing() or transport.get_write_buffer_size():
+        return transport
+    is_read = transport.is_reading()
+    try:
+        taken = SocketTransport.take(transport, protocol)
+    except OSError:
+        return transport  # No descriptor is left: it works as it is, too.
+    set_up_socket(taken)
+    if is_read:
+        taken.resume_reading()
+    return taken
 
 
 def frames_of(framer: Framer, nbytes: int) -> list[bytes | memoryview]:

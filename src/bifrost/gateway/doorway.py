@@ -19,7 +19,7 @@ from bifrost.config.security_protocol import SecurityProtocol
 from bifrost.gateway.arrival import Arrival
 from bifrost.gateway.endings import CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, log_end
 from bifrost.gateway.server_tls import TlsFailure, feed, shake_hands
-from bifrost.gateway.tls_transport import TlsTransport
+from bifrost.gateway.socket_transport import SocketTransport
 from bifrost.session.accounts import AuthenticationFailed
 from bifrost.session.close_reason import NOT_LET_IN, CloseReason
 from bifrost.session.proxy_header import (
@@ -82,7 +82,7 @@ class Doorway(asyncio.BufferedProtocol):
     def _take_over(self, transport: asyncio.Transport) -> None:
         """Take the connection from the event loop: what TLS is to read must be in the socket."""
         try:
-            taken = TlsTransport.take(transport, self)
+            taken = SocketTransport.take(transport, self)
         except OSError as error:
             self.end(CloseReason.INTERNAL_ERROR, f"{error.strerror}: the limit of open files is too low")
             return
@@ -92,7 +92,7 @@ class Doorway(asyncio.BufferedProtocol):
     def _look(self, received: bytes) -> None:
         """Look at what is in the socket: a header is taken out, and TLS stays there."""
         taken, wanted = self._transport, self._wanted()
-        assert isinstance(taken, TlsTransport)
+        assert isinstance(taken, SocketTransport)
         self._filled = len(received)
         self._buffer[: self._filled] = received
         self._read_on()
@@ -158,7 +158,7 @@ class Doorway(asyncio.BufferedProtocol):
         if self._head is not None and self._filled == HEAD_BYTES + self._head.rest_bytes:
             self._source = read_source(self._head, received[HEAD_BYTES:])
             self._note_address(self._source)
-            if isinstance(self._transport, TlsTransport):
+            if isinstance(self._transport, SocketTransport):
                 self._transport.skip(self._filled)
             self._is_in_header = False
             self._filled = 0
@@ -198,7 +198,7 @@ class Doorway(asyncio.BufferedProtocol):
             self.end(CloseReason.INTERNAL_ERROR, "see the trace above")
 
     async def _encrypt(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
-        assert isinstance(transport, TlsTransport)
+        assert isinstance(transport, SocketTransport)
         told = await shake_hands(transport, context)
         self._hand_over(transport, b"", self._arrival(told.certificate, told.server_name))
 

@@ -51,12 +51,6 @@ cdef enum:
 
 
 cdef class CompiledLeg:
-    cdef Framer framer
-    cdef Forwarding session
-    cdef object owner, protocol, to, size_of_queue, is_closing
-    cdef bint is_request
-    cdef int fd
-
     def __init__(self, Framer framer not None, Forwarding session not None, owner, protocol, to):
         self.framer, self.session, self.owner, self.protocol, self.to = framer, session, owner, protocol, to
         self.is_request = protocol is owner
@@ -82,6 +76,9 @@ cdef class CompiledLeg:
         return self.framer.get_buffer  # The framer's own: an event loop that keeps it asks nobody else.
 
     def buffer_updated(self, Py_ssize_t size):
+        self.received(size)
+
+    cdef int received(self, Py_ssize_t size) except -1:
         cdef Forwarding session = self.session
         cdef list frames = [], out = session.to_broker if self.is_request else session.to_client
         cdef Py_ssize_t i = 0
@@ -99,6 +96,7 @@ cdef class CompiledLeg:
                 out.clear()
             if not session.is_clear() or not self.owner.is_reading:
                 self.owner.flush()
+        return 0
 
     cdef bint passes(self, frame) except -1:
         if self.is_request:

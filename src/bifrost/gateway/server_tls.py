@@ -12,7 +12,7 @@ import structlog
 
 from bifrost.config.server_context import FILE_KEYS, ServerContextError, build_server_context
 from bifrost.config.server_tls import ServerTls
-from bifrost.gateway.tls_transport import TlsTransport
+from bifrost.gateway.socket_transport import SocketTransport
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.tls_failure import explain_tls_failure
 
@@ -114,7 +114,7 @@ class Encrypted:
     """The client's, in DER; None without one."""
 
 
-async def shake_hands(transport: TlsTransport, context: ssl.SSLContext) -> Encrypted:
+async def shake_hands(transport: SocketTransport, context: ssl.SSLContext) -> Encrypted:
     """Speak TLS with a client.
 
     Args:

@@ -48,6 +48,8 @@ class PlayedSocket:
         self.written.append(bytes(data[:sent]))
         return sent
 
+    send = write
+
     def recv(self, nbytes: int, flags: int = 0) -> bytes:
         if not self.records:
             raise BlockingIOError
@@ -58,7 +60,7 @@ class PlayedSocket:
             self.records[0] = found[nbytes:]
         return found[:nbytes]
 
-    def recv_into(self, buffer: bytearray) -> int:
+    def recv_into(self, buffer: bytearray | memoryview) -> int:
         return self.read(len(buffer), memoryview(buffer)) if self.records else self._would_block()
 
     def _would_block(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.gateway.tls_transport import TlsTransport
+from bifrost.gateway.socket_transport import SocketTransport
 
 from .played_socket import Listening, PlayedLoop, PlayedSocket
 
@@ -18,7 +18,7 @@ class Line:
 
     def __init__(self) -> None:
         self.loop, self.socket, self.protocol = PlayedLoop(), PlayedSocket(), Listening()
-        self.transport = TlsTransport(self.loop, self.socket, self.protocol)  # type: ignore[arg-type]
+        self.transport = SocketTransport(self.loop, self.socket, self.protocol)  # type: ignore[arg-type]
         self.transport._names = {"peername": ("192.0.2.1", 5), "sockname": None}
         self.seen: list[bytes] = []
 

@@ -1,10 +1,11 @@
-"""TLS over a connection that is taken away from the event loop: its first look, its handshake, and then its bytes.
+"""A connection that is taken away from the event loop's own transports: to speak TLS, or to read it without Python.
 
     event loop's transport ──take──▶ clear ──shake_hands──▶ encrypted ──close──▶ saying goodbye ──▶ closed
+                                       └─────────────────close──────────────────────▲
 
-asyncio's own way (`create_server(ssl=...)`) tells nobody why a handshake failed, neither the operator nor the client:
-it closes before OpenSSL's alert is sent, and a client takes that for a network fault and tries again. Here OpenSSL
-writes the alert to the socket before anybody hears of the failure. The bytes are `tls_stream.pyx`'s.
+asyncio's own way to TLS (`create_server(ssl=...)`) tells nobody why a handshake failed, neither the operator nor the
+client: it closes before OpenSSL's alert is sent, and a client takes that for a network fault and tries again. Here
+OpenSSL writes the alert to the socket before anybody hears of the failure. The bytes are `socket_stream.pyx`'s.
 """
 
 import asyncio
@@ -14,24 +15,24 @@ import ssl
 from collections.abc import Callable
 from typing import Any
 
-from bifrost.gateway.tls_stream import TlsStream
+from bifrost.gateway.socket_stream import SocketStream
 
 _GONE = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 """What OpenSSL says of another side that is not there any more: no fault of the handshake."""
 
 
-class TlsTransport(TlsStream):
-    """A connection, without TLS at first."""
+class SocketTransport(SocketStream):
+    """A connection, without TLS at first; nothing of it is read yet."""
 
     __slots__ = ("_names",)
     _names: dict[str, Any]
 
     @classmethod
-    def take(cls, transport: asyncio.Transport, protocol: asyncio.BufferedProtocol) -> "TlsTransport":
+    def take(cls, transport: asyncio.Transport, protocol: asyncio.BufferedProtocol) -> "SocketTransport":
         """Take a connection away from its transport, which nobody hears of any more.
 
-        From within `connection_made` or `buffer_updated` nothing is lost: not a byte is read that the protocol has
-        not been given.
+        While it is not read, or from within `connection_made` or `buffer_updated`, nothing is lost: not a byte is
+        read that the protocol has not been given.
 
         Args:
             transport: the event loop's, over TCP and without anything to be written.

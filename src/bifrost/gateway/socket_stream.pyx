@@ -1,40 +1,50 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The bytes of a TLS connection, straight from its socket into a protocol's memory and back, in compiled code.
+"""The bytes of a connection, straight from its socket into a protocol's memory and back, in compiled code.
 
-An event loop's own TLS reads into memory of its own, copies that to OpenSSL and from there to the protocol: 200 KiB of
-buffers for each connection that was ever busy. Here OpenSSL reads and writes the socket itself (`ssl.SSLSocket`), gives
-its buffers back when they are empty, and decrypts into what the protocol has; a connection costs what OpenSSL needs.
+The event loop only says when. Without TLS what comes is received where a leg's framer wants it, and no Python object is
+made for it. With TLS OpenSSL reads and writes the socket (`ssl.SSLSocket`), gives its buffers back when they are empty,
+and decrypts into what the protocol has; an event loop's own TLS has 200 KiB for each connection that was ever busy.
 """
 
 import ssl
 from collections import deque
+from os import strerror
 from socket import SHUT_WR
+
+from libc.errno cimport EAGAIN, EINTR, errno
+from libc.stdint cimport uint8_t
+
+from bifrost.gateway.leg cimport CompiledLeg
 
 cdef extern from *:
     """
     #include <sys/ioctl.h>
+    #include <sys/socket.h>
     static int count_unread(int fd) {
         int count = 0;
         return ioctl(fd, FIONREAD, &count) < 0 ? 0 : count;
     }
     """
     int count_unread(int fd) nogil
+    Py_ssize_t recv(int fd, void* to, size_t size, int flags) nogil
+    int MSG_DONTWAIT
 
-WantRead, WantWrite = ssl.SSLWantReadError, ssl.SSLWantWriteError
+NOT_YET = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError)
 
 cdef enum:
     MAX_RECORD_BYTES = 16384    # of plaintext, RFC 8446, section 5.1
-    RECORDS_IN_TURN = 16        # read of one connection before it is others' turn: 256 KiB, as the event loop's own
+    READS_IN_TURN = 16          # of one connection before it is others' turn: 256 KiB of records, as the event loop's own
 
 SHUTDOWN_TIMEOUT_S = 5.0
 _SCRATCH = bytearray(MAX_RECORD_BYTES)  # what nobody reads is received here, whoever sent it
 
 
-cdef class TlsStream:
+cdef class SocketStream:
     cdef readonly object loop, socket
     cdef object protocol, get_buffer, buffer_updated, receive, send, backlog, timer
+    cdef CompiledLeg leg
     cdef Py_ssize_t unwritten, high, low
-    cdef int fd
+    cdef int fd, turns
     cdef readonly bint is_encrypted
     cdef bint reads, may_have_more, is_write_paused, awaits_room, closing, says_goodbye, lost, peer_has_closed
 
@@ -42,6 +52,7 @@ cdef class TlsStream:
         self.loop, self.socket, self.fd = loop, socket, socket.fileno()
         self.backlog = deque()
         self.high, self.low = 64 * 1024, 16 * 1024
+        self.receive, self.send = socket.recv_into, socket.send
         self.set_protocol(protocol)
 
     def encrypt(self, socket):
@@ -50,6 +61,7 @@ cdef class TlsStream:
 
     def set_protocol(self, protocol):
         self.protocol = protocol
+        self.leg = protocol if isinstance(protocol, CompiledLeg) and not self.is_encrypted else None
         self.get_buffer, self.buffer_updated = protocol.get_buffer, protocol.buffer_updated
 
     def get_protocol(self):
@@ -74,36 +86,67 @@ cdef class TlsStream:
             self.loop.call_soon(self.on_readable)
 
     def on_readable(self):
-        cdef Py_ssize_t size, filled, room
-        cdef int records = 0
         cdef bint has_more = True
-        while has_more and records < RECORDS_IN_TURN and self.reads:
-            buffer = self.get_buffer(-1)
-            room, filled, has_ended, failure = len(buffer), 0, False, None
-            while has_more and records < RECORDS_IN_TURN and filled < room:
-                records += 1
-                try:
-                    size = self.receive(room - filled, buffer[filled:] if filled else buffer)
-                except (WantRead, WantWrite):
-                    has_more = False
-                except OSError as error:
-                    failure, has_more = error, False
-                else:
-                    filled += size
-                    has_ended = size == 0
-                    # What is left of a record is in OpenSSL, where the event loop does not see it.
-                    has_more = size and (filled == room or count_unread(self.fd) > 0)
-            self.may_have_more = has_more
-            if filled:
-                self.buffer_updated(filled)
-            if failure is not None:
-                self.lose(failure)
-            elif has_ended and not self.lost:
-                self.peer_has_closed = True
-                self.protocol.eof_received()
-                self.close()
+        self.turns = READS_IN_TURN
+        while has_more and self.turns > 0 and self.reads:
+            has_more = self.receive_for_leg() if self.leg is not None else self.receive_for_protocol()
+        self.may_have_more = has_more
         if has_more and self.reads:
             self.loop.call_soon(self.on_readable)
+
+    cdef bint receive_for_leg(self) except -1:
+        """Receive once, to where its framer has room; return whether there is more."""
+        cdef CompiledLeg leg = self.leg
+        cdef Py_ssize_t room, size
+        cdef uint8_t* place = leg.framer.place(&room)
+        self.turns -= 1
+        size = recv(self.fd, place, room, MSG_DONTWAIT)
+        if size > 0:
+            leg.received(size)
+            return size == room
+        if size == 0:
+            self.end()
+        elif errno != EAGAIN and errno != EINTR:
+            self.lose(OSError(errno, strerror(errno)))
+        return False
+
+    cdef bint receive_for_protocol(self) except -1:
+        """Fill the protocol's memory once, by as many records as it takes; return whether there is more."""
+        cdef Py_ssize_t size, room, filled = 0
+        cdef bint has_more = True, has_ended = False
+        buffer, failure = self.get_buffer(-1), None
+        room = len(buffer)
+        while has_more and self.turns > 0 and filled < room:
+            self.turns -= 1
+            try:
+                place = buffer[filled:] if filled else buffer
+                # An SSLSocket's `read`, or a socket's `recv_into`.
+                size = self.receive(room - filled, place) if self.is_encrypted else self.receive(place)
+            except NOT_YET:
+                has_more = False
+            except OSError as error:
+                failure, has_more = error, False
+            else:
+                filled += size
+                has_ended = size == 0
+                # What is left of a record is in OpenSSL, where the event loop does not see it.
+                has_more = size and (filled == room or count_unread(self.fd) > 0)
+        self.may_have_more = has_more
+        if filled:
+            self.buffer_updated(filled)
+        if failure is not None:
+            self.lose(failure)
+        elif has_ended:
+            self.end()
+        return has_more
+
+    cdef int end(self) except -1:
+        """The other side has closed."""
+        if not self.lost:
+            self.peer_has_closed = True
+            self.protocol.eof_received()
+            self.close()
+        return 0
 
     # -- writing
 
@@ -137,7 +180,7 @@ cdef class TlsStream:
             segment = self.backlog[0]
             try:
                 sent = self.send(segment)
-            except (WantWrite, WantRead):
+            except NOT_YET:
                 if not self.awaits_room:
                     self.awaits_room = True
                     self.loop.add_writer(self.fd, self.on_writable)

@@ -1,4 +1,4 @@
-"""The bytes of a TLS connection in compiled code: see tls_stream.pyx."""
+"""The bytes of a TLS connection in compiled code: see socket_stream.pyx."""
 
 import asyncio
 import socket as sockets
@@ -7,7 +7,7 @@ import ssl
 SHUTDOWN_TIMEOUT_S: float
 """Time the other side has to confirm the end of TLS; nothing is lost without."""
 
-class TlsStream(asyncio.Transport):
+class SocketStream(asyncio.Transport):
     """A transport over a socket, encrypted once `encrypt` has been called.
 
     It is closed in order: after `close` what was written is sent, then TLS's close_notify and the end of TCP's

@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from bifrost.gateway.tls_stream import SHUTDOWN_TIMEOUT_S, TlsStream
+from bifrost.gateway.socket_stream import SHUTDOWN_TIMEOUT_S, SocketStream
 
 from .played_socket import Listening, PlayedLoop, PlayedSocket
 
@@ -16,7 +16,7 @@ class Line:
 
     def __init__(self, buffer_bytes: int = 65536, *, is_encrypted: bool = True) -> None:
         self.loop, self.socket, self.protocol = PlayedLoop(), PlayedSocket(), Listening(buffer_bytes)
-        self.stream = TlsStream(self.loop, self.socket, self.protocol)  # type: ignore[arg-type]
+        self.stream = SocketStream(self.loop, self.socket, self.protocol)  # type: ignore[arg-type]
         if is_encrypted:
             self.stream.encrypt(self.socket)  # type: ignore[arg-type]
 

@@ -1,0 +1,16 @@
+"""What the sockets' own reading takes from a leg: where to receive to, and whom to tell."""
+
+from bifrost.wire.engine cimport Forwarding, Framer
+
+
+cdef class CompiledLeg:
+    cdef Framer framer
+    cdef Forwarding session
+    cdef object owner, protocol, to, size_of_queue, is_closing
+    cdef bint is_request
+    cdef int fd
+    cdef int received(self, Py_ssize_t size) except -1
+    cdef bint passes(self, frame) except -1
+    cdef int decide(self, list frames) except -1
+    cdef int write(self, list segments) except -1
+    cdef Py_ssize_t write_now(self, list segments) except -1
