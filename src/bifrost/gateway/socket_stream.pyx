@@ -7,7 +7,6 @@ and decrypts into what the protocol has; an event loop's own TLS has 200 KiB for
 """
 
 import ssl
-from collections import deque
 from os import strerror
 from socket import SHUT_WR
 
@@ -41,7 +40,8 @@ _SCRATCH = bytearray(MAX_RECORD_BYTES)  # what nobody reads is received here, wh
 
 cdef class SocketStream:
     cdef readonly object loop, socket
-    cdef object protocol, get_buffer, buffer_updated, receive, send, backlog, timer
+    cdef object protocol, get_buffer, buffer_updated, receive, send, timer
+    cdef list backlog
     cdef CompiledLeg leg
     cdef Py_ssize_t unwritten, high, low
     cdef int fd, turns
@@ -50,7 +50,7 @@ cdef class SocketStream:
 
     def __init__(self, loop, socket, protocol):
         self.loop, self.socket, self.fd = loop, socket, socket.fileno()
-        self.backlog = deque()
+        self.backlog = []
         self.high, self.low = 64 * 1024, 16 * 1024
         self.receive, self.send = socket.recv_into, socket.send
         self.set_protocol(protocol)
@@ -62,7 +62,10 @@ cdef class SocketStream:
     def set_protocol(self, protocol):
         self.protocol = protocol
         self.leg = protocol if isinstance(protocol, CompiledLeg) and not self.is_encrypted else None
-        self.get_buffer, self.buffer_updated = protocol.get_buffer, protocol.buffer_updated
+        if self.leg is None:
+            self.get_buffer, self.buffer_updated = protocol.get_buffer, protocol.buffer_updated
+        else:
+            self.get_buffer = self.buffer_updated = None
 
     def get_protocol(self):
         return self.protocol
@@ -175,25 +178,26 @@ cdef class SocketStream:
 
     cdef int push(self) except -1:
         """Write as much as the socket takes."""
-        cdef Py_ssize_t sent
-        while self.backlog:
-            segment = self.backlog[0]
-            try:
-                sent = self.send(segment)
-            except NOT_YET:
-                if not self.awaits_room:
-                    self.awaits_room = True
-                    self.loop.add_writer(self.fd, self.on_writable)
-                return 0
-            except OSError as error:
-                self.lose(error)
-                return 0
-            self.unwritten -= sent
-            if sent == len(segment):
-                self.backlog.popleft()
-            else:
-                self.backlog[0] = memoryview(segment)[sent:]
-        if self.awaits_room:
+        cdef Py_ssize_t sent, done = 0
+        failure = None
+        try:
+            while done < len(self.backlog):
+                sent = self.send(self.backlog[done])
+                self.unwritten -= sent
+                if sent == len(self.backlog[done]):
+                    done += 1
+                else:
+                    self.backlog[done] = memoryview(self.backlog[done])[sent:]
+        except NOT_YET:
+            if not self.awaits_room:
+                self.awaits_room = True
+                self.loop.add_writer(self.fd, self.on_writable)
+        except OSError as error:
+            failure = error
+        del self.backlog[:done]
+        if failure is not None:
+            self.lose(failure)
+        elif self.awaits_room and not self.backlog:
             self.awaits_room = False
             self.loop.remove_writer(self.fd)
         return 0
@@ -265,8 +269,7 @@ cdef class SocketStream:
         self.loop.remove_writer(self.fd)
         if self.timer is not None:
             self.timer.cancel()
-        self.backlog.clear()
-        self.unwritten = 0
+        self.backlog, self.unwritten = [], 0
         self.socket.close()
         self.loop.call_soon(self.tell, error)
         return 0

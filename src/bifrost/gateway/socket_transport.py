@@ -24,8 +24,8 @@ _GONE = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 class SocketTransport(SocketStream):
     """A connection, without TLS at first; nothing of it is read yet."""
 
-    __slots__ = ("_names",)
-    _names: dict[str, Any]
+    __slots__ = ("_peername",)
+    _peername: Any
 
     @classmethod
     def take(cls, transport: asyncio.Transport, protocol: asyncio.BufferedProtocol) -> "SocketTransport":
@@ -45,15 +45,15 @@ class SocketTransport(SocketStream):
         transport.set_protocol(asyncio.Protocol())
         transport.abort()
         made = cls(asyncio.get_running_loop(), taken, protocol)
-        made._names = {name: transport.get_extra_info(name) for name in ("peername", "sockname")}
+        made._peername = transport.get_extra_info("peername")
         return made
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Return what asyncio's transports know: socket, peername, sockname, and ssl_object and sslcontext with TLS."""
+        """Return what asyncio's transports know: socket, peername, with TLS ssl_object and sslcontext."""
         if name == "socket":
             return self.socket
-        if name in self._names:
-            return self._names[name]
+        if name == "peername":
+            return self._peername
         if self.is_encrypted and name == "ssl_object":
             return self.socket
         if self.is_encrypted and name == "sslcontext":

@@ -19,7 +19,7 @@ class Line:
     def __init__(self) -> None:
         self.loop, self.socket, self.protocol = PlayedLoop(), PlayedSocket(), Listening()
         self.transport = SocketTransport(self.loop, self.socket, self.protocol)  # type: ignore[arg-type]
-        self.transport._names = {"peername": ("192.0.2.1", 5), "sockname": None}
+        self.transport._peername = ("192.0.2.1", 5)
         self.seen: list[bytes] = []
 
     def come(self, data: bytes | Exception) -> None:
