@@ -17,7 +17,7 @@ Record = dict[str, Any]
 
 
 def read_journal(broker: Endpoint, gateway_id: str | None = None, *, quiet_s: float = 1.0) -> list[Record]:
-    """Return the records there are, of one gateway or of all, in the order of their partitions."""
+    """Return the records there are, of one gateway (all its workers) or of all, in the order of their partitions."""
     settings = {"group.id": "journal-reader", "enable.auto.commit": False, "enable.partition.eof": False}
     consumer = Consumer(broker.for_confluent | settings)
     try:
@@ -40,7 +40,7 @@ def read_journal(broker: Endpoint, gateway_id: str | None = None, *, quiet_s: fl
                 assert record.get("tenant") == (None if key is None else key.decode())
                 assert message.timestamp()[1] == record["interval_end_ms"]
                 records.append(record)
-        return [one for one in records if gateway_id in (None, one["gateway_id"])]
+        return [one for one in records if gateway_id in (None, one["gateway_id"].partition("/")[0])]
     finally:
         consumer.close()
 

@@ -13,6 +13,7 @@ from bifrost.wire.messages import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
     DescribeConfigsRequest,
+    DescribeLogDirsRequest,
     FetchRequest,
     FindCoordinatorRequest,
     InitProducerIdRequest,
@@ -21,6 +22,7 @@ from bifrost.wire.messages import (
     OffsetFetchRequest,
     ProduceRequest,
 )
+from support.clients import Endpoint
 from support.raw_client import RawClient
 from support.record_batches import build_batch
 
@@ -237,3 +239,18 @@ def _await(client: RawClient, message: Message, version: int) -> None:
     while (response := client.request(message, version)).error_code != ErrorCode.NONE:
         assert time.monotonic() < deadline, response
         time.sleep(0.02)
+
+
+def log_bytes(broker: Endpoint, topic: str) -> int:
+    """Return how large a topic's log is, as the broker says."""
+    with RawClient(broker) as client:
+        answer = client.request(
+            DescribeLogDirsRequest(topics=None), client.at_most(ApiKey.DESCRIBE_LOG_DIRS, 4)
+        )
+        return sum(
+            part.partition_size
+            for result in answer.results
+            for one in result.topics
+            if one.name == topic
+            for part in one.partitions
+        )

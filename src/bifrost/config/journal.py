@@ -70,9 +70,6 @@ def journal_misfits(tree: Tree, default_upstream: str) -> Iterator[tuple[Loc, st
     name = tree.text(*at)
     if name is not None and name not in known:
         yield at, f"proxy.journal.upstream: no upstream is called {name}; there is {', '.join(known)}"
-    if tree.get("proxy", "journal") is not None and tree.get("proxy", "workers") not in (None, 1):
-        text = "proxy.journal is kept by one process only: set proxy.workers to 1, or leave the journal out"
-        yield ("proxy", "journal"), text
     if name is None and len(known) > 1 and tree.get("proxy", "journal") is not None:
         yield (
             ("proxy", "journal"),

@@ -9,7 +9,6 @@ from bifrost.wire.engine import spare_bytes
 
 if TYPE_CHECKING:
     from bifrost.gateway.gateway import Gateway
-    from bifrost.gateway.journaling import Journaling
     from bifrost.gateway.reloader import Reloader
 
 
@@ -43,6 +42,21 @@ class WorkerCounts:
     connections: int
     cpu_s: float
     """CPU time in seconds, of all that were in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalCounts:
+    """What is known of the journal."""
+
+    dropped: Mapping[tuple[str, str, str], int]
+    """Records that were not written, by tenant, kind and reason."""
+    folded: Mapping[str, int]
+    """How often something found no row of its own, by tenant."""
+    written: int
+    buffer_bytes: int
+    usage_rows: int
+    is_up: bool
+    """Whether its records are taken, of all workers."""
 
 
 class Counted(Protocol):
@@ -91,9 +105,8 @@ class Counted(Protocol):
     def spare_bytes(self) -> int:
         """Return how much memory is kept for frames to come."""
 
-    @property
-    def journaling(self) -> "Journaling | None":
-        """What keeps the journal; None without one."""
+    def journal(self) -> JournalCounts | None:
+        """Return what is known of the journal; None without one."""
 
     def workers(self) -> Iterable[WorkerCounts]:
         """Return what is known of each worker; nothing when there is only the one process."""
@@ -165,10 +178,10 @@ class OfProcess:
         """Ask the engine."""
         return spare_bytes()
 
-    @property
-    def journaling(self) -> "Journaling | None":
-        """The gateway's."""
-        return self._gateway.journaling
+    def journal(self) -> JournalCounts | None:
+        """Ask what keeps it."""
+        journaling = self._gateway.journaling
+        return None if journaling is None else journaling.counts()
 
     def workers(self) -> Iterable[WorkerCounts]:
         """There are none."""

@@ -4,18 +4,17 @@ from collections.abc import Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from bifrost.gateway.journaling import Journaling
+from bifrost.gateway.counted import JournalCounts
 
 
-def journal_metrics(journaling: Journaling) -> Iterator[Metric]:
+def journal_metrics(journal: JournalCounts) -> Iterator[Metric]:
     """Yield how much was written, dropped and folded, and what waits."""
-    journal, writer = journaling.journal, journaling.writer
     dropped = CounterMetricFamily(
         "kafka_proxy_journal_dropped",
         "Records of the journal that were not written, by tenant (empty: nobody's), kind and reason.",
         labels=["tenant", "kind", "reason"],
     )
-    for labels, count in journal.buffer.drops.copy().items():
+    for labels, count in journal.dropped.items():
         dropped.add_metric(list(labels), count)
     yield dropped
     folded = CounterMetricFamily(
@@ -23,26 +22,26 @@ def journal_metrics(journaling: Journaling) -> Iterator[Metric]:
         "How often a client or a topic found no room of its own among the counters, and is counted with others.",
         labels=["tenant"],
     )
-    for tenant, count in journal.table.folded.copy().items():
+    for tenant, count in journal.folded.items():
         folded.add_metric([tenant], count)
     yield folded
     yield CounterMetricFamily(
         "kafka_proxy_journal_written",
         "Records of the journal that the brokers have taken.",
-        value=0 if writer is None else writer.written,
+        value=journal.written,
     )
     yield GaugeMetricFamily(
         "kafka_proxy_journal_buffer_bytes",
         "Memory of records that wait to be written.",
-        value=journal.buffer.size,
+        value=journal.buffer_bytes,
     )
     yield GaugeMetricFamily(
         "kafka_proxy_journal_usage_rows",
         "Combinations that are counted one by one.",
-        value=len(journal.table),
+        value=journal.usage_rows,
     )
     yield GaugeMetricFamily(
         "kafka_proxy_journal_up",
         "1 while the journal's records are taken.",
-        value=int(writer is not None and not writer.is_failing),
+        value=int(journal.is_up),
     )

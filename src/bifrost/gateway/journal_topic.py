@@ -122,7 +122,9 @@ class JournalTopic:
         )
         request = CreateTopicsRequest(topics=[topic], timeout_ms=self._timeout_ms)
         (result,) = (await self.client_of(broker).request(request, version)).topics
-        if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+        if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS:
+            return  # Another worker, or gateway, was first: the controller creates it once.
+        if result.error_code != ErrorCode.NONE:
             detail = getattr(result, "error_message", None) or ""
             raise BrokerError(
                 f"cannot create {JOURNAL_TOPIC}: {ErrorCode(result.error_code).name} {detail}".strip()

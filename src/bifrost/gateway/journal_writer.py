@@ -9,7 +9,7 @@ covers what is under way. While the brokers take nothing, the writer tries on an
 """
 
 import asyncio
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +39,7 @@ _PRODUCE = 12
 """The newest version that names topics."""
 
 _SEQUENCE_END = 2**31
+_WRITTEN = "records"
 _TAKEN = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
 _LOST_PRODUCER = frozenset(
     {
@@ -72,8 +73,21 @@ class _Batch:
 class JournalWriter:
     """Of one gateway."""
 
-    def __init__(self, topic: JournalTopic, buffer: RecordBuffer, timeout_ms: int) -> None:
-        """Write nothing yet; `timeout_ms` bounds how long a broker may take for a batch."""
+    def __init__(
+        self,
+        topic: JournalTopic,
+        buffer: RecordBuffer,
+        timeout_ms: int,
+        counts: "Counter[str] | None" = None,
+    ) -> None:
+        """Write nothing yet.
+
+        Args:
+            topic: where it writes.
+            buffer: what it writes.
+            timeout_ms: bounds how long a broker may take for a batch.
+            counts: where it counts what was written; None: here alone.
+        """
         self._topic, self._buffer, self._timeout_ms = topic, buffer, timeout_ms
         self._producer = NOBODY
         self._has_producer = False
@@ -81,10 +95,15 @@ class JournalWriter:
         self._wake = asyncio.Event()
         self._last_error = ""
         self._is_finishing = False
-        self.written = 0
-        """Records that the brokers have taken."""
+        self._counts = Counter() if counts is None else counts
+        self._counts[_WRITTEN] = 0
         self.is_failing = False
         """Whether what was last tried failed."""
+
+    @property
+    def written(self) -> int:
+        """Records that the brokers have taken."""
+        return self._counts[_WRITTEN]
 
     def wake(self) -> None:
         """Look whether there is something to write."""
@@ -215,7 +234,7 @@ class JournalWriter:
         batch = queue[0]
         if error in _TAKEN:
             self._sequences[partition] = (batch.base_sequence + len(batch.records)) % _SEQUENCE_END
-            self.written += len(batch.records)
+            self._counts[_WRITTEN] += len(batch.records)
             queue.popleft()
         elif error in _TOO_LARGE and len(batch.records) > 1:
             middle = len(batch.records) // 2

@@ -6,25 +6,24 @@ the event loop goes on.
 
 import asyncio
 import contextlib
-import socket
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from bifrost.config.journal import Journal as JournalSettings
 from bifrost.config.model import Config
 from bifrost.gateway.cluster import Cluster
+from bifrost.gateway.counted import JournalCounts
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.journal_snapshots import JournalSnapshots
+from bifrost.gateway.journal_source import wall_ms
 from bifrost.gateway.journal_topic import JournalTopic
 from bifrost.gateway.journal_writer import JournalWriter
 from bifrost.gateway.open_tenants import limit_of
 from bifrost.gateway.reloader import Outcome
 from bifrost.journal.journal import Journal, JournalLimits
-from bifrost.journal.record import Source
 from bifrost.journal.topic_owners import TopicOwners
 from bifrost.journal.topic_sizes import TopicSizes
 from bifrost.session.close_reason import NOT_LET_IN, CloseReason
@@ -49,11 +48,6 @@ _FAILED_AUTHENTICATIONS = NOT_LET_IN | {
 }
 
 
-def wall_ms() -> int:
-    """Return the time since 1970, in milliseconds."""
-    return time.time_ns() // 1_000_000
-
-
 class Journaling:
     """Of one gateway."""
 
@@ -67,17 +61,21 @@ class Journaling:
         """
         self._gateway, self._settings = gateway, settings
         self._upstream = settings.upstream or config.clusters[0].name
-        # The clock of the wall: it is larger at each start, as long as nobody turns it back.
-        source = Source(settings.gateway_id or socket.gethostname(), wall_ms())
+        source = gateway.whole.journal_source(settings)
         limits = JournalLimits(
             settings.buffer_bytes,
             settings.max_usage_rows,
             settings.max_usage_rows_per_tenant,
             settings.max_events_per_tenant,
         )
-        self.journal = Journal(source, limits, wall_ms)
+        whole = gateway.whole
+        self.journal = Journal(
+            source, limits, wall_ms, known_topics=whole.known_topics, counter=whole.counter
+        )
         self.writer: JournalWriter | None = None
-        self._looked_ms: dict[str, int] = {}
+        self._looks = whole.looks
+        self._looked: dict[str, tuple[int, int]] = {}
+        """By physical cluster when it was looked at last here, and the number of the record after those of it."""
         self._told_hits: Counter[tuple[str, str]] = Counter()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -100,13 +98,45 @@ class Journaling:
 
     def note_reload(self, outcome: str, detail: str) -> None:
         """Write down what came of a reload, and whose which names are from now on."""
-        self.journal.event("reload", outcome, detail=detail)
-        if outcome == Outcome.APPLIED:
-            self._tell_tenants()
+        self.note_events([{"type": "reload", "outcome": outcome, "detail": detail}])
+
+    def note_events(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Write down what happened to the gateway as a whole, soon; each is the arguments of `Journal.event`."""
+        for one in events:
+            fields = dict(one)
+            type_, outcome = fields.pop("type"), fields.pop("outcome")
+            self.journal.event(type_, outcome, **fields)
+            if (type_, outcome) == ("reload", Outcome.APPLIED):
+                self._tell_tenants()
+        if self.writer is not None:
+            self.writer.wake()
 
     def note_drain(self, outcome: str, detail: str) -> None:
         """Write down that the gateway drains, or has drained."""
         self.journal.event("drain", outcome, detail=detail)
+
+    # -- what the metrics tell
+
+    def counts(self) -> JournalCounts:
+        """Return what is known now; other threads may ask."""
+        state, journal = self.state(), self.journal
+        return JournalCounts(
+            journal.buffer.drops.copy(),
+            journal.table.folded.copy(),
+            0 if self.writer is None else self.writer.written,
+            state["buffer_bytes"],
+            state["usage_rows"],
+            bool(state["is_up"]),
+        )
+
+    def state(self) -> dict[str, int]:
+        """Return what goes up and down."""
+        writer = self.writer
+        return {
+            "buffer_bytes": self.journal.buffer.size,
+            "usage_rows": len(self.journal.table),
+            "is_up": int(writer is not None and not writer.is_failing),
+        }
 
     # -- life
 
@@ -114,7 +144,9 @@ class Journaling:
         """Begin to write; the clusters are known."""
         timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
         topic = JournalTopic(self._cluster, self._settings, timeout_ms)
-        self.writer = JournalWriter(topic, self.journal.buffer, timeout_ms)
+        self.writer = JournalWriter(
+            topic, self.journal.buffer, timeout_ms, self._gateway.whole.counter("journal_written")
+        )
         self.journal.event("start", "done", detail=f"{len(self._gateway.config.tenants)} tenants")
         self._tell_tenants()
         loop = asyncio.get_running_loop()
@@ -142,6 +174,8 @@ class Journaling:
                     await writer.write_all()
         await _cancel([writing])
         await writer.close()
+        self._note_looks()
+        self._looks.leave()
         log.info("journal_ended", written=writer.written, not_written=buffer.sequence - writer.written)
 
     def _tell_tenants(self) -> None:
@@ -173,6 +207,7 @@ class Journaling:
 
     async def _end_interval(self) -> None:
         self._tell_hits()
+        self._note_looks()
         await _in_slices(self.journal.end_interval())
         if self.writer is not None:
             self.writer.wake()
@@ -192,7 +227,7 @@ class Journaling:
 
     async def _look(self) -> None:
         while True:
-            for cluster in self._gateway.clusters:
+            for cluster in self._gateway.clusters if self._looks.is_mine() else ():
                 try:
                     await self._look_at(cluster)
                 except BrokerError as error:
@@ -212,9 +247,11 @@ class Journaling:
                 if owner is not None:
                     found.append((*owner, topic))
         now_ms = wall_ms()
-        interval = (min(self._looked_ms.get(cluster.name, now_ms), now_ms), now_ms)
+        own = self._looked.get(cluster.name)
+        last_ms = self._looks.last_ms(cluster.name) if own is None else own[0]
+        interval = (now_ms if last_ms is None else min(last_ms, now_ms), now_ms)
         await _in_slices(self._tell_sizes(cluster.name, interval, found))
-        self._looked_ms[cluster.name] = now_ms
+        self._looked[cluster.name] = now_ms, self.journal.buffer.sequence
         if self.writer is not None:
             self.writer.wake()
 
@@ -227,6 +264,12 @@ class Journaling:
             self.journal.snapshot(tenant, interval, fields)
             self.journal.known_topics.learn(upstream, topic.name, interval[1], topic.facts())
             yield
+
+    def _note_looks(self) -> None:
+        """Tell the other workers of looks that are written: who comes after one that died covers the rest."""
+        for upstream, (at_ms, sequence) in self._looked.items():
+            if sequence <= self.journal.buffer.settled:
+                self._looks.note(upstream, at_ms)
 
     def _owners_on(self, cluster: Cluster) -> TopicOwners:
         names = []

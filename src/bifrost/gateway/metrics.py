@@ -66,8 +66,9 @@ class Metrics(Collector):
         for side in SIDES:
             paused.add_metric([side], counted.paused_s(side))
         yield paused
-        if counted.journaling is not None:
-            yield from journal_metrics(counted.journaling)
+        journal = counted.journal()
+        if journal is not None:
+            yield from journal_metrics(journal)
         if counted.reloader is not None:
             yield from _reload_metrics(counted.reloader)
         brokers = GaugeMetricFamily(

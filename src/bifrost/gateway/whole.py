@@ -11,8 +11,13 @@ from typing import Any
 
 import structlog
 
+from bifrost.config.journal import Journal
+from bifrost.gateway.journal_source import source_alone
+from bifrost.gateway.looks import Looks
 from bifrost.gateway.open_tenants import Elsewhere
 from bifrost.gateway.ports import OwnPorts, Ports
+from bifrost.journal.known_topics import KnownTopics
+from bifrost.journal.record import Source
 from bifrost.session.failed_authentications import Failures
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.loads import Again
@@ -36,6 +41,12 @@ class Whole:
         self.failures: Failures | None = None
         self.elsewhere: Elsewhere | None = None
         self.again: Again | None = None
+        self.looks = Looks()
+        self.known_topics = KnownTopics()
+
+    def journal_source(self, settings: Journal) -> Source:
+        """Return as whom this process writes in the journal."""
+        return source_alone(settings)
 
     def counter(self, name: str) -> Counter[Any]:
         """Return something to count in, under a name of the gateway's."""

@@ -19,6 +19,9 @@ from bifrost.journal.usage_table import Client, UsageTable
 ROW_BYTES = 1024
 """What a row of usage takes at most, usually; many take half of it."""
 
+NewCounter = Callable[[str], Counter[Any]]
+"""Returns a counter of a name."""
+
 
 @dataclass(frozen=True, slots=True)
 class JournalLimits:
@@ -34,13 +37,23 @@ class JournalLimits:
 class Journal:
     """What one gateway writes down."""
 
-    def __init__(self, source: Source, limits: JournalLimits, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        limits: JournalLimits,
+        now_ms: Callable[[], int],
+        *,
+        known_topics: KnownTopics | None = None,
+        counter: NewCounter | None = None,
+    ) -> None:
         """Begin.
 
         Args:
             source: which gateway this is, and its epoch.
             limits: bounds on memory.
             now_ms: the time since 1970, in milliseconds.
+            known_topics: what is known of topics; None: nothing yet.
+            counter: makes what counts under a name; None: it counts for this journal alone.
         """
         self.source = source
         self.now_ms = now_ms
@@ -48,7 +61,9 @@ class Journal:
         self.table = UsageTable(
             limits.max_usage_rows, limits.max_usage_rows_per_tenant, now_ms, self._topic_denied
         )
-        self.known_topics = KnownTopics()
+        if counter is not None:
+            self.buffer.drops, self.table.folded = counter("journal_dropped"), counter("journal_folded")
+        self.known_topics = KnownTopics() if known_topics is None else known_topics
         self._max_events = limits.max_events_per_tenant
         self._events: Counter[str | None] = Counter()
 

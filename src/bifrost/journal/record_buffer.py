@@ -5,7 +5,7 @@ sees the gap, and a record of kind `drop` says later what it was.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -65,6 +65,8 @@ class RecordBuffer:
         """Of what waits, in bytes."""
         self.sequence = 0
         """The next number."""
+        self.settled = 0
+        """Records with numbers below it are written, or dropped."""
         self._pending: deque[Pending] = deque()
         self._dropped: dict[tuple[str | None, RecordKind, DropReason], _Dropped] = {}
         self.drops: Counter[tuple[str, str, str]] = Counter()
@@ -134,6 +136,8 @@ class RecordBuffer:
             size += taken[-1].size
         return taken
 
-    def written(self, records: Iterable[Pending]) -> None:
+    def written(self, records: Sequence[Pending]) -> None:
         """Free the room of records that were taken out: until then they count."""
         self.size -= sum(one.size for one in records)
+        if records:
+            self.settled = records[-1].sequence + 1

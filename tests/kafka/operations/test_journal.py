@@ -13,7 +13,6 @@ from confluent_kafka import Consumer, Producer
 from bifrost.config.journal import JOURNAL_TOPIC
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.gateway.journal_snapshots import PAGE_PARTITIONS
-from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     ApiVersionsRequest,
@@ -35,7 +34,7 @@ from support.gateway_fixtures import FreshTopic, UniqueName
 from support.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.journal_reader import Record, await_journal, events, read_journal, total, usage
 from support.raw_client import RawClient
-from support.raw_operations import delete_topic, produce, produce_request, topic_id_of
+from support.raw_operations import delete_topic, log_bytes, produce, produce_request, topic_id_of
 from support.record_batches import build_batch
 
 FAST = {"interval_ms": 300, "snapshot_interval_ms": 500, "partitions": 3}
@@ -421,21 +420,6 @@ def with_python(endpoint: Endpoint, topic: str, count: int) -> None:
         if number == count:
             break
     consumer.close()
-
-
-def log_bytes(broker: Endpoint, topic: str) -> int:
-    """Return how large a topic's log is, as the broker says."""
-    with RawClient(broker) as client:
-        answer = client.request(
-            DescribeLogDirsRequest(topics=None), client.at_most(ApiKey.DESCRIBE_LOG_DIRS, 4)
-        )
-        return sum(
-            part.partition_size
-            for result in answer.results
-            for one in result.topics
-            if one.name == topic
-            for part in one.partitions
-        )
 
 
 def check_sequence(records: list[Record]) -> None:

@@ -1,6 +1,6 @@
 """Memory that all workers of a gateway see: each writes its own row and reads those of the others.
 
-    row of worker 0 │ row of worker 1 │ … │ marks of fetch sessions, which all write
+    row of worker 0 │ row of worker 1 │ … │ marks of fetch sessions, which all write │ looks at physical clusters
     each: its pulse │ failed authentications │ tenants: (in flight, waiting, connections, -) each
 
 Every number has 8 bytes and is written whole, so nobody needs a lock to read one. It is a file without a name: of what
@@ -22,6 +22,9 @@ FAILURE_PLACES = 16_384
 FETCH_PLACES = 262_144
 """Fetch sessions whose owner is remembered, 2 MiB: so many that two of some thousands seldom meet in one place."""
 
+LOOK_PLACES = 256
+"""Physical clusters of which it is remembered when the journal looked at them last, 4 KiB."""
+
 PULSE_CELLS, FAILURE_CELLS, TENANT_CELLS = 64, FAILURE_PLACES * 3, 4
 ROW_CELLS = PULSE_CELLS + FAILURE_CELLS + MAX_TENANTS * TENANT_CELLS
 IN_FLIGHT, WAITING, CONNECTIONS = range(3)
@@ -32,6 +35,9 @@ them are gone, whether it can serve clients, and how much memory it keeps for fr
 
 WHOLE, FIRST_TENANT = 0, 1
 """The place of all tenants together, and that of the first one."""
+
+LOOKING = MAX_TENANTS
+"""What the worker holds that looks at the sizes of topics for the journal; below it are the places of tenants."""
 
 
 class Board:
@@ -67,7 +73,12 @@ class Board:
 
     def fetch_marks(self) -> "memoryview[int]":
         """Return where owners of fetch sessions are remembered: unsigned numbers."""
-        return self._memory[self.workers * ROW_CELLS * 8 :].cast("Q")
+        start = self.workers * ROW_CELLS * 8
+        return self._memory[start : start + FETCH_PLACES * 8].cast("Q")
+
+    def looks(self) -> "memoryview[int]":
+        """Return where it stands which physical cluster was looked at when: two numbers for each."""
+        return self._cells[self.workers * ROW_CELLS + FETCH_PLACES :]
 
     def load_share(self, place: int, worker: int) -> tuple[memoryview, int, int, int]:
         """Return a tenant's requests in flight as the engine's `Load` takes them."""
@@ -111,6 +122,18 @@ class Board:
         finally:
             fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, place)
 
+    def try_to_hold(self, what: int) -> bool:
+        """Hold something alone until `let_go` or the end of this process; False: another process holds it."""
+        try:
+            fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, what)
+        except (BlockingIOError, PermissionError):  # POSIX lets a system say either.
+            return False
+        return True
+
+    def let_go(self, what: int) -> None:
+        """Hold it no more, if it was held."""
+        fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, what)
+
 
 class Places:
     """Which place each tenant has: the same for as long as the gateway lives, whatever tenants come and go."""
@@ -141,7 +164,7 @@ class Places:
 
 def size_of(workers: int) -> int:
     """Return the size of the file, in bytes."""
-    return (workers * ROW_CELLS + FETCH_PLACES) * 8
+    return (workers * ROW_CELLS + FETCH_PLACES + 2 * LOOK_PLACES) * 8
 
 
 def _tenant_at(worker: int, place: int) -> int:

@@ -25,6 +25,8 @@ class Handover:
     """`Whole.key`."""
     places: Mapping[str, int]
     """Where each tenant is counted: `Places`."""
+    epoch: int = 0
+    """Of the journal, for a worker that begins: larger than that of any worker before it."""
 
 
 def dumps(handover: Handover) -> bytes:

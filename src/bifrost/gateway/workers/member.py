@@ -9,11 +9,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from bifrost.config.journal import Journal
+from bifrost.gateway.journal_source import source_of_worker
 from bifrost.gateway.whole import Whole
 from bifrost.gateway.workers.board import BEAT_MS, GONE, IS_READY, SPARE_BYTES, TAKEN, WHOLE, Board, Places
 from bifrost.gateway.workers.channel import Channel
 from bifrost.gateway.workers.given_ports import GivenPorts
 from bifrost.gateway.workers.ledger import Ledger, LedgerCounter
+from bifrost.gateway.workers.shared_looks import SharedLooks
+from bifrost.gateway.workers.shared_topics import SharedTopics
+from bifrost.journal.record import Source
 from bifrost.session.failed_authentications import SharedFailures
 from bifrost.session.fetch_sessions import FetchSessions, SharedClaims
 from bifrost.wire.engine import TRAFFIC_CELLS, Load, Traffic, spare_bytes
@@ -42,6 +47,7 @@ class Member(Whole):
         places: Places,
         channel: Channel,
         doors: socket.socket,
+        epoch: int = 0,
     ) -> None:
         """Be the worker of this number.
 
@@ -53,6 +59,7 @@ class Member(Whole):
             places: where each tenant is counted on the board.
             channel: to the supervisor.
             doors: where connections come.
+            epoch: larger for each worker that is started.
         """
         super().__init__()
         self.key, self.places, self.workers = key, places, board.workers
@@ -63,8 +70,18 @@ class Member(Whole):
         self.failures = SharedFailures(board.failures(), number, _derived(key, b"addresses"))
         self.elsewhere = TenantsElsewhere(number, board, places)
         self.again = lambda delay_s, call: asyncio.get_running_loop().call_later(delay_s, call)
+        self.looks = SharedLooks(board)
+        self.known_topics = self.shared_topics = SharedTopics(
+            lambda content: channel.tell({"do": "known"}, content)
+        )
+        self._epoch = epoch
         self._claims = SharedClaims(board.fetch_marks(), _derived(key, b"sessions"))
         self._brokers, self._answering = self.counter("brokers"), self.counter("answering")
+        self._journal = self.counter("journal_state")
+
+    def journal_source(self, settings: Journal) -> Source:
+        """Write as a gateway of its own."""
+        return source_of_worker(settings, self._number, self._epoch)
 
     def counter(self, name: str) -> Counter[Any]:
         """Count in the ledger."""
@@ -108,6 +125,9 @@ class Member(Whole):
             self._pulse[IS_READY] = int(gateway.is_ready)
             self._pulse[SPARE_BYTES] = spare_bytes()
             self._note_upstreams(gateway)
+            if gateway.journaling is not None:
+                for name, number in gateway.journaling.state().items():
+                    self._journal[name] = number
             outcomes = gateway.shared.sasl.outcomes
             for mechanism in gateway.shared.sasl.mechanisms:
                 outcomes["", str(mechanism), "failure"] += 0  # So that it is there before anybody failed.

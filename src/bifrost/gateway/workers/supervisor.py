@@ -35,6 +35,7 @@ from bifrost.gateway.workers.kept_ports import KeptPort, KeptPorts
 from bifrost.gateway.workers.pace import MAX_FAILED_STARTS, RestartPace
 from bifrost.gateway.workers.spread import choose
 from bifrost.gateway.workers.totals import OfAll, Processes, Sums
+from bifrost.gateway.workers.whole_journal import WholeJournal
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.lanes import NO_TENANT
 
@@ -78,6 +79,7 @@ class Supervisor:
         """Held while the configuration changes, and while a worker is started with one."""
         self.refused = 0
         """Connections that were closed because there were too many."""
+        self._journal = WholeJournal(config.proxy.journal, lambda: self._children, lambda: self.refused)
         self.reloader = Reloader(self, path)
         self._counted = OfAll(self, self._sums)
         processes = Processes(self._pids, lambda: sum(one.cpu_s for one in self.worker_counts()))
@@ -150,6 +152,7 @@ class Supervisor:
                 await self._admin.open()
             keeping = {loop.create_task(self._keep(number)) for number in range(self.board.workers)}
             begin(self._look())
+            begin(self._journal.run())
             if self.config.proxy.watch_files_ms:
                 begin(self.reloader.watch(self.config.proxy.watch_files_ms / 1000))
             await asyncio.wait((stopping, *keeping), return_when=asyncio.FIRST_COMPLETED)
@@ -176,6 +179,7 @@ class Supervisor:
         drain_s = self.config.proxy.limits.drain_timeout_ms / 1000
         if self._children:
             log.info("draining", connections=self.count_open(), timeout_ms=int(drain_s * 1000))
+        self._journal.tell_last()
         self._tell_all({"do": "stop"})
         hurrying = asyncio.get_running_loop().create_task(self._hurry(hurry))
         try:
@@ -193,10 +197,10 @@ class Supervisor:
         await hurry.wait()
         self._tell_all({"do": "hurry"})
 
-    def _tell_all(self, message: Message) -> None:
+    def _tell_all(self, message: Message, content: bytes = b"", but: Child | None = None) -> None:
         for child in self._children.values():
-            if child.channel is not None:
-                child.channel.tell(message)
+            if child.channel is not None and child is not but:
+                child.channel.tell(message, content)
 
     async def _look(self) -> None:
         """Look at the workers from time to time: what they use, and whether they live."""
@@ -248,10 +252,12 @@ class Supervisor:
             self._starts[number] += 1
             self._sums.add(ledger)
             log.info("worker_started", worker=number, pid=child.process.pid)
-            await child.begin(control, dumps(Handover(self.config, self._key, dict(self.places.by_tenant))))
+            epoch = self._journal.begin_epoch(number)
+            handover = Handover(self.config, self._key, dict(self.places.by_tenant), epoch)
+            await child.begin(control, dumps(handover))
 
         async def handle(message: Message, content: bytes) -> Message | None:
-            return self._handle(child, message)
+            return self._handle(child, message, content)
 
         connections = 0
         try:
@@ -277,8 +283,9 @@ class Supervisor:
         status = child.status or 0
         why = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
         log.warning("worker_died", **fields, by=why, error=child.failure, connections=connections)
+        self._journal.note_death(child.number, why, connections)
 
-    def _handle(self, child: Child, message: Message) -> Message | None:
+    def _handle(self, child: Child, message: Message, content: bytes = b"") -> Message | None:
         """Do what a worker asks.
 
         Raises:
@@ -292,6 +299,8 @@ class Supervisor:
                 self._ports.serve(child, message["number"], message["stands_for"])
             case "leave":
                 self._ports.leave(child, message["number"])
+            case "known":
+                self._tell_all(message, content, but=child)
             case "failed":
                 child.failure = message["error"]
             case "ready":
@@ -351,7 +360,8 @@ class Supervisor:
     # -- another configuration
 
     def note_reload(self, outcome: str, text: str) -> None:
-        """No journal is kept: that takes a gateway of one process."""
+        """Let one of the workers write it down."""
+        self._journal.note("reload", outcome, detail=text)
 
     async def reconfigure(self, config: Config) -> None:
         """Let all workers go on with another configuration, or none.

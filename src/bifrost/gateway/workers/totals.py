@@ -10,7 +10,7 @@ from prometheus_client import ProcessCollector
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from bifrost.gateway.counted import TrafficCounts, WorkerCounts
+from bifrost.gateway.counted import JournalCounts, TrafficCounts, WorkerCounts
 from bifrost.gateway.workers.board import IN_FLIGHT, SPARE_BYTES
 from bifrost.gateway.workers.ledger import Key, LedgerReader
 from bifrost.session.close_reason import CloseReason
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bifrost.gateway.reloader import Reloader
     from bifrost.gateway.workers.supervisor import Supervisor
 
-GAUGES = frozenset({"brokers", "answering"})
+GAUGES = frozenset({"brokers", "answering", "journal_state"})
 """Kinds of which only what the living say counts."""
 
 
@@ -188,9 +188,21 @@ class OfAll:
         board = self._supervisor.board
         return sum(board.pulse(worker)[SPARE_BYTES] for worker in range(board.workers))
 
-    @property
-    def journaling(self) -> None:
-        """There is none: a journal is kept by one process."""
+    def journal(self) -> JournalCounts | None:
+        """Return sums, and of what is now those of the living."""
+        if self._supervisor.config.proxy.journal is None:
+            return None
+        state = {
+            name: counts for (kind, name), counts in self._sums.gauges.items() if kind == "journal_state"
+        }
+        return JournalCounts(
+            {(one, two, three): count for (one, two, three), count in self._counts("journal_dropped", 3)},
+            {tenant: count for (tenant,), count in self._counts("journal_folded", 1)},
+            sum(count for _, count in self._counts("journal_written", 1)),
+            sum(state.get("buffer_bytes", ())),
+            sum(state.get("usage_rows", ())),
+            all(state.get("is_up", (0,))),
+        )
 
     def workers(self) -> list[WorkerCounts]:
         """Return what the supervisor knows."""

@@ -60,6 +60,7 @@ class Worker:
         self._ledger = Ledger(inherited.ledger)
         self._places = Places()
         self._gateway: asyncio.Future[Gateway]
+        self._member: asyncio.Future[Member]
         self._first: asyncio.Future[Handover]
         self._prepared: Prepared | None = None
         self._stop, self._hurry = asyncio.Event(), asyncio.Event()
@@ -68,6 +69,7 @@ class Worker:
         """Serve until told to stop, then drain."""
         loop = asyncio.get_running_loop()
         self._gateway, self._first = loop.create_future(), loop.create_future()
+        self._member = loop.create_future()
         for number in (signal.SIGINT, signal.SIGTERM):
             # Those who stop a service may signal all its processes: that is no reason to hurry.
             loop.add_signal_handler(number, self._stop.set)
@@ -84,11 +86,13 @@ class Worker:
             self._places,
             channel,
             socket.socket(fileno=self._inherited.doors),
+            handover.epoch,
         )
         living: asyncio.Task[None] | None = None
         try:
             gateway = Gateway(handover.config, None, member)
             self._gateway.set_result(gateway)
+            self._member.set_result(member)
             living = loop.create_task(member.live(gateway))
             member.given.start()
             return await gateway.run(self._stop, self._hurry)
@@ -115,6 +119,12 @@ class Worker:
                 if self._prepared is not None:
                     prepared, self._prepared = self._prepared, None
                     await prepared.abandon()
+            case "write":
+                journaling = (await self._gateway).journaling
+                assert journaling is not None
+                journaling.note_events(message["events"])
+            case "known":
+                (await self._member).shared_topics.hear(content)
             case "stop":
                 self._stop.set()
             case "hurry":

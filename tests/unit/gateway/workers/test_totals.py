@@ -8,11 +8,13 @@ from typing import Any
 from prometheus_client import ProcessCollector
 
 from bifrost.config.model import Config
-from bifrost.gateway.counted import WorkerCounts
+from bifrost.gateway.counted import JournalCounts, WorkerCounts
 from bifrost.gateway.metrics import Metrics
 from bifrost.gateway.workers.board import SPARE_BYTES, Board, Places
 from bifrost.gateway.workers.ledger import Ledger, LedgerCounter, LedgerReader, new_ledger
 from bifrost.gateway.workers.totals import OfAll, Processes, Sums
+from bifrost.journal.record import RecordKind
+from bifrost.journal.record_buffer import DropReason
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.engine import TRAFFIC_CELLS, Traffic
 from unit.gateway.test_gateway import CONFIG
@@ -142,6 +144,30 @@ def test_the_metrics_of_all_are_those_of_one_and_tell_of_the_workers() -> None:
     assert 'kafka_proxy_worker_starts_total{worker="0"} 2.0' in text
     assert 'kafka_proxy_worker_cpu_seconds_total{worker="0"} 1.5' in text
     assert 'kafka_proxy_worker_up{worker="0"} 1.0' in text
+
+
+def test_the_journal_of_all_adds_up_and_is_up_while_that_of_each_is() -> None:
+    sums = Sums()
+    one, other = Worker(sums), Worker(sums)
+    for worker, size in ((one, 100), (other, 10)):
+        worker.counter("journal_dropped")["acme", RecordKind.EVENT, DropReason.EVENT_LIMIT] += 2
+        worker.counter("journal_folded")["acme"] += 1
+        worker.counter("journal_written")["records"] += 5
+        state = worker.counter("journal_state")
+        state["buffer_bytes"], state["usage_rows"], state["is_up"] = size, 3, int(worker is one)
+    config = Config.model_validate({**CONFIG, "proxy": {**CONFIG["proxy"], "journal": {}}})
+    counted = of_all(sums, config=config)
+    sums.refresh()
+
+    dropped = {("acme", "event", "event_limit"): 4}
+    assert counted.journal() == JournalCounts(dropped, {"acme": 2}, 10, 110, 6, is_up=False)
+    sums.bury(other.reader)
+    sums.refresh()
+    assert counted.journal() == JournalCounts(dropped, {"acme": 2}, 10, 100, 3, is_up=True)
+    sums.bury(one.reader)
+    sums.refresh()
+    assert counted.journal() == JournalCounts(dropped, {"acme": 2}, 10, 0, 0, is_up=False)
+    assert of_all(sums).journal() is None
 
 
 def test_processes_are_told_of_together() -> None:

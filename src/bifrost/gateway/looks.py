@@ -1,0 +1,22 @@
+"""Who looks at the sizes of topics for the journal: in a gateway of one process it is this one.
+
+With several workers `workers/shared_looks.py` is in its place: one of them looks for all.
+"""
+
+
+class Looks:
+    """Those of one process."""
+
+    def is_mine(self) -> bool:
+        """Whether it is this process that looks now; from then on it is, until `leave`."""
+        return True
+
+    def leave(self) -> None:
+        """Let another process look from now on."""
+
+    def last_ms(self, upstream: str) -> int | None:
+        """Return up to when others have looked at a physical cluster, in milliseconds since 1970; None: never."""
+        return None
+
+    def note(self, upstream: str, at_ms: int) -> None:
+        """Note up to when the looks at a physical cluster are written, in milliseconds since 1970."""
