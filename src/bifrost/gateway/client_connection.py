@@ -262,7 +262,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._wait_no_more()
         self._session.close()
         log_end(reason, self._peer, self.tenant, detail)
-        self._gateway.count_end(reason, self.tenant, self._peer, detail)
+        self._gateway.count_end(reason, self.tenant, self._peer, detail, self._session.tried_mechanism)
         if self._broker_side is not None and self._broker_side.transport is not None:
             self._broker_side.transport.close()
         if self._transport is not None:

@@ -209,14 +209,21 @@ class Gateway:
         counts[NO_TENANT] = max(len(self._connections) + len(self._doorways) - counts.total(), 0)
         return counts
 
-    def count_end(self, reason: CloseReason, tenant: str | None, peer: str = "?", detail: str = "") -> None:
-        """Note why the connection of `peer` ended."""
+    def count_end(
+        self,
+        reason: CloseReason,
+        tenant: str | None,
+        peer: str = "?",
+        detail: str = "",
+        mechanism: str | None = None,
+    ) -> None:
+        """Note why the connection of `peer` ended, which was about to authenticate by `mechanism`, if it was."""
         self.ends[reason] += 1
         limit = limit_of(reason, tenant)
         if limit is not None:
             self.limits_hit[limit, tenant or NO_TENANT] += 1
         if self.journaling is not None:
-            self.journaling.note_end(reason, tenant, peer, detail)
+            self.journaling.note_end(reason, tenant, peer, detail, mechanism)
 
     def _reload_in(self, background: set[asyncio.Task[Any]]) -> None:
         """Reload in a task of its own, as SIGHUP asks."""

@@ -81,7 +81,9 @@ class Journaling:
 
     # -- what happens in the gateway
 
-    def note_end(self, reason: CloseReason, tenant: str | None, peer: str, detail: str) -> None:
+    def note_end(
+        self, reason: CloseReason, tenant: str | None, peer: str, detail: str, mechanism: str | None = None
+    ) -> None:
         """Write down that a connection ended, if that is of interest."""
         limit = limit_of(reason, tenant)
         if reason in _FAILED_AUTHENTICATIONS:
@@ -90,6 +92,7 @@ class Journaling:
                 "failure",
                 tenant,
                 client_address=peer,
+                mechanism=mechanism,
                 rule=str(reason),
                 detail=detail,
             )
@@ -167,16 +170,23 @@ class Journaling:
         writer.finish()
         await asyncio.wait({writing}, timeout=LAST_WORDS_S)
         if writing.done():
-            # What found no room before.
-            await self._end_interval()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LAST_WORDS_S):
-                    await writer.write_all()
+                    await self._write_last(writer)
         await _cancel([writing])
         await writer.close()
         self._note_looks()
         self._looks.leave()
         log.info("journal_ended", written=writer.written, not_written=buffer.sequence - writer.written)
+
+    async def _write_last(self, writer: JournalWriter) -> None:
+        """Write what found no room before, then that there is no more."""
+        await self._end_interval()
+        while len(self.journal.buffer):
+            await writer.write_all()
+            await self._end_interval()
+        self.journal.event("stop", "done")
+        await writer.write_all()
 
     def _tell_tenants(self) -> None:
         """Write down what the physical names of every tenant begin with: by that a reader knows whose a name is."""

@@ -82,6 +82,11 @@ class Authentication:
         self._state = _State.UNAUTHENTICATED
         self._answers: list[bytes] = []
 
+    @property
+    def mechanism(self) -> str | None:
+        """By what the client wants to prove who it is; None before it has said so."""
+        return None if self._exchange is None else str(self._mechanism)
+
     def take_answers(self) -> list[bytes]:
         """Return what is to be sent to the client, also after `receive` raised."""
         taken, self._answers = self._answers, []

@@ -96,6 +96,11 @@ class ClientSession(Forwarding):
         """Whether the client has said who it is."""
         return self._proven is not None
 
+    @property
+    def tried_mechanism(self) -> str | None:
+        """By what the client tries to prove who it is, until it has."""
+        return None if self._authentication is None else self._authentication.mechanism
+
     def lifetime_left_ms(self) -> int | None:
         """Return how long the client may go on without authenticating again, None for ever.
 

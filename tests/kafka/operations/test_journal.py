@@ -109,6 +109,7 @@ def test_a_restart_is_a_new_epoch(start_journalling: StartJournalling, broker: E
     for epoch in epochs:
         of_epoch = [one for one in records if one["epoch"] == epoch]
         assert [one["outcome"] for one in events(of_epoch, "start")] == ["done"]
+        assert max(of_epoch, key=lambda one: one["sequence"])["event"]["type"] == "stop"
         check_sequence(of_epoch)
         prefixes = {
             one["tenant"]: one["event"]["after"]["topic_prefix"]
@@ -137,6 +138,7 @@ def test_events_tell_who_what_and_why(start_journalling: StartJournalling, broke
 
     (failure,) = events(records, "authentication", outcome="failure")
     assert failure["client_address"].startswith("127.0.0.1:")
+    assert (failure["rule"], failure["mechanism"]) == ("authentication_failed", "PLAIN")
     assert "guess" not in str(records)
     (success,) = events(records, "authentication", outcome="success")
     assert (success["principal"], success["mechanism"]) == ("User:acme", "PLAIN")

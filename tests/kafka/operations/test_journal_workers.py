@@ -198,6 +198,7 @@ def test_one_that_is_killed_loses_less_than_an_interval_and_it_is_told(
     assert death["before"]["gateway_id"] == f"{name}/{victim}"
     assert death["before"]["epoch"] == str(epochs[0])
     assert len(epochs) == 2
+    assert not events([one for one in records if one["epoch"] == epochs[0]], "stop")
     check_numbers([one for one in records if one["epoch"] != epochs[0]])
     assert max(Counter(number_of(one) for one in records).values()) == 1
     check_that_looks_follow_each_other(records, physical)
@@ -236,12 +237,13 @@ def number_of(record: Record) -> tuple[str, int, int]:
 
 
 def check_numbers(records: list[Record]) -> None:
-    """The numbers of each worker begin at 0 and have no gaps, and no other worker has its epoch."""
+    """The numbers of each worker begin at 0, have no gaps and end in order; no other worker has its epoch."""
     sources = {(one["gateway_id"], one["epoch"]) for one in records}
     assert len({epoch for _, epoch in sources}) == len(sources)
     for source in sources:
-        numbers = sorted(one["sequence"] for one in records if number_of(one)[:2] == source)
-        assert numbers == list(range(len(numbers)))
+        mine = [one for one in records if number_of(one)[:2] == source]
+        assert sorted(one["sequence"] for one in mine) == list(range(len(mine)))
+        assert max(mine, key=number_of)["event"]["type"] == "stop"
 
 
 def check_that_looks_follow_each_other(records: list[Record], physical: str) -> None:

@@ -84,7 +84,7 @@ class FakeGateway:
         self.connections.discard(connection)
         self.tenants.forget(connection.tenant, connection)
 
-    def count_end(self, reason: CloseReason, tenant: str | None, *_: str) -> None:
+    def count_end(self, reason: CloseReason, tenant: str | None, *_: str | None) -> None:
         self.ends[reason] += 1
 
 

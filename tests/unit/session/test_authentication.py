@@ -95,6 +95,26 @@ def test_a_wrong_password_is_answered_and_ends_the_connection(stage: Stage, toke
     assert not book.session.is_authenticated
 
 
+def test_by_what_a_client_tries_is_known_from_its_handshake_until_it_is_let_in(stage: Stage) -> None:
+    failed = (
+        stage.play(tenant=None)
+        >> client_sends(handshake(), 1)
+        << to_client(MECHANISMS)
+        >> client_sends(authenticate(plain_token("acme", "guess")), 2)
+    )
+    assert failed.session.tried_mechanism == "PLAIN"
+    fresh = stage.play(tenant=None)
+    assert fresh.session.tried_mechanism is None
+    passed = (
+        fresh
+        >> client_sends(handshake(), 1)
+        << to_client(MECHANISMS)
+        >> client_sends(authenticate(plain_token("acme")), 2)
+        << to_client(LET_IN)
+    )
+    assert passed.session.tried_mechanism is None
+
+
 def test_who_acts_for_somebody_else_is_refused(stage: Stage) -> None:
     text = "Authentication failed: Client requested an authorization id that is different from username"
     error = ErrorCode.SASL_AUTHENTICATION_FAILED
