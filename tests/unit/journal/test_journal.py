@@ -1,4 +1,10 @@
+from collections import Counter, defaultdict
+from typing import Any
+
 from bifrost.journal.identity import Identity
+from bifrost.journal.journal import Journal, JournalLimits
+from bifrost.journal.known_topics import KnownTopics
+from bifrost.journal.record import Source
 from bifrost.journal.topic_names import TopicNames
 from bifrost.wire.api_keys import ApiKey
 from support.journalling import StillClock, journal, rows, written
@@ -110,3 +116,20 @@ def test_a_client_that_is_gone_is_forgotten_once_it_is_told_of(stage: Stage) -> 
     assert len(one.table) == 2
     assert written(one, ends_interval=True) == []
     assert len(one.table) == 0
+
+
+def test_it_counts_where_it_is_told_to_and_knows_what_it_is_given() -> None:
+    counters: defaultdict[str, Counter[Any]] = defaultdict(Counter)
+    known = KnownTopics()
+    limits = JournalLimits(1_000_000, 1000, 1000, 1)
+    one = Journal(Source("gw", 7), limits, StillClock(), known_topics=known, counter=counters.__getitem__)
+
+    for _ in range(3):
+        one.event("authentication", "failure", "acme")
+    one.table.folded["acme"] += 1
+
+    assert one.known_topics is known
+    assert counters == {
+        "journal_dropped": {("acme", "event", "event_limit"): 2},
+        "journal_folded": {"acme": 1},
+    }

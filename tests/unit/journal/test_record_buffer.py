@@ -47,6 +47,20 @@ def test_what_is_taken_out_keeps_its_room_until_it_is_written() -> None:
     assert buffer.has_room_for(2000 - OVERHEAD_BYTES)
 
 
+def test_up_to_which_number_everything_is_settled() -> None:
+    buffer = buffer_of(100_000)
+    fill(buffer, 3)
+    taken = buffer.take(1)
+    assert buffer.settled == 0
+
+    buffer.written(taken)
+    assert buffer.settled == 1
+    buffer.written([])
+    buffer.written(buffer.take(100_000))
+
+    assert buffer.settled == buffer.sequence == 3
+
+
 def test_what_is_dropped_is_counted_and_told_when_there_is_room() -> None:
     clock = StillClock(5000)
     buffer = buffer_of(2000, clock)

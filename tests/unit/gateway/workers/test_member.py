@@ -20,6 +20,9 @@ from bifrost.gateway.workers.board import (
 )
 from bifrost.gateway.workers.ledger import Ledger, LedgerReader, new_ledger
 from bifrost.gateway.workers.member import NO_SUCH, Member
+from bifrost.journal.known_topics import Known
+from bifrost.journal.record import RecordKind, Source
+from bifrost.journal.record_buffer import DropReason
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import Awaited
@@ -39,26 +42,33 @@ LIMITED = Config.model_validate(
 )
 
 
+JOURNALLING = Config.model_validate(
+    {**CONFIG, "proxy": {**CONFIG["proxy"], "workers": 2, "journal": {"gateway_id": "gw"}}}
+)
+
+
 class Crew:
     """Two workers of one gateway."""
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: Pair, config: Config = LIMITED) -> None:
         self.pair = pair
         self.board, self.places = Board.create(2), Places()
         self.places.add(iter(["", "acme", "globex"]))
         self.told: list[Any] = []
         self.ledgers = [new_ledger(), new_ledger()]
         self.members = [self._member(number) for number in range(2)]
-        self.gateways = [Gateway(LIMITED, None, member) for member in self.members]
+        self.gateways = [Gateway(config, None, member) for member in self.members]
 
     def _member(self, number: int) -> Member:
         channel: Any = self
         doors = self.pair(socket.SOCK_SEQPACKET)[0]
         ledger = Ledger(self.ledgers[number])
-        return Member(number, self.board, ledger, b"key", self.places, channel, doors)
+        return Member(number, self.board, ledger, b"key", self.places, channel, doors, 100 + number)
 
-    def tell(self, message: Any) -> None:
+    def tell(self, message: Any, content: bytes = b"") -> None:
         self.told.append(message)
+        if message["do"] == "known":
+            self.members[1].shared_topics.hear(content)
 
     def counted(self, number: int) -> dict[Any, tuple[int, ...]]:
         return dict(LedgerReader(self.ledgers[number]).read())
@@ -138,12 +148,7 @@ def test_a_worker_gives_signs_of_life(crew: Crew) -> None:
     gateway, member = crew.gateways[0], crew.members[0]
     gateway.is_ready = True
 
-    async def scenario() -> None:
-        living = asyncio.create_task(member.live(gateway))
-        await asyncio.sleep(0.01)
-        living.cancel()
-
-    asyncio.run(scenario())
+    asyncio.run(alive(member, gateway))
 
     pulse = crew.board.pulse(0)
     assert pulse[BEAT_MS] > 0
@@ -167,3 +172,43 @@ def test_that_it_serves_is_told_and_not_logged(crew: Crew, logged: list[Any]) ->
 
     assert crew.told == [{"do": "ready", "brokers": [1, 2], "tenants": 3}]
     assert logged == []
+
+
+def test_each_writes_in_the_journal_as_a_gateway_of_its_own(pair: Pair) -> None:
+    crew = Crew(pair, JOURNALLING)
+    gateway, member = crew.gateways[1], crew.members[1]
+    assert gateway.journaling is not None
+    journal = gateway.journaling.journal
+
+    journal.event("start", "done")
+    journal.buffer.drop(RecordKind.EVENT, "acme", DropReason.EVENT_LIMIT)
+    asyncio.run(alive(member, gateway))
+
+    assert journal.source == Source("gw/1", 101)
+    counted = crew.counted(1)
+    assert counted["journal_dropped", "acme", "event", "event_limit"] == (1,)
+    assert counted["journal_state", "buffer_bytes"] == (journal.buffer.size,)
+    assert (counted["journal_state", "usage_rows"], counted["journal_state", "is_up"]) == ((0,), (0,))
+    assert not [key for key in crew.counted(0) if str(key[0]).startswith("journal")]
+
+
+async def alive(member: Member, gateway: Gateway) -> None:
+    """Let a worker live for a moment."""
+    living = asyncio.create_task(member.live(gateway))
+    await asyncio.sleep(0.01)
+    living.cancel()
+
+
+def test_what_one_learns_of_topics_the_journals_of_others_know(pair: Pair) -> None:
+    crew = Crew(pair, JOURNALLING)
+    one, other = (gateway.journaling for gateway in crew.gateways)
+    assert one is not None
+    assert other is not None
+
+    async def scenario() -> None:
+        one.journal.known_topics.learn("upstream", "t", 5, {"partitions": "2"})
+        await asyncio.sleep(0)
+
+    asyncio.run(scenario())
+
+    assert other.journal.known_topics.get("upstream", "t") == Known(5, {"partitions": "2"})

@@ -35,6 +35,8 @@ class FakeChild:
         self.ready_s: float | None = None
         self.process = SimpleNamespace(pid=100 + number)
         self.heard: list[str] = []
+        self.contents: list[bytes] = []
+        self.events: list[dict[str, Any]] = []
         self.refuses: str | None = None
         self.is_killed = False
 
@@ -44,6 +46,8 @@ class FakeChild:
 
     def tell(self, message: Any, content: bytes = b"") -> None:
         self.heard.append(message["do"])
+        self.contents.append(content)
+        self.events += message.get("events", ())
 
     async def ask(self, message: Any, content: bytes = b"") -> Any:
         self.heard.append(message["do"])
@@ -65,9 +69,9 @@ class FakeChild:
 
 
 class Scene:
-    def __init__(self, folder: Path, pair: Pair, workers: int = 2) -> None:
+    def __init__(self, folder: Path, pair: Pair, workers: int = 2, **proxy: Any) -> None:
         self.pair = pair
-        config = Config.model_validate({**CONFIG, "proxy": {**CONFIG["proxy"], "workers": workers}})
+        config = Config.model_validate({**CONFIG, "proxy": {**CONFIG["proxy"], "workers": workers, **proxy}})
         (folder / "proxy.yaml").write_text("")
         self.supervisor = Supervisor(config, folder / "proxy.yaml", workers, ["worker"])
         self.children = [FakeChild(number) for number in range(workers)]
@@ -246,3 +250,28 @@ def test_the_number_of_workers_cannot_change(scene: Scene) -> None:
         asyncio.run(scene.supervisor.reconfigure(another(scene, workers=4)))
 
     assert [child.heard for child in scene.children] == [[], []]
+
+
+def test_what_one_worker_knows_of_topics_the_others_are_told(scene: Scene) -> None:
+    teller: Any = scene.children[1]
+
+    assert scene.supervisor._handle(teller, {"do": "known"}, b"[]") is None
+
+    assert [child.contents for child in scene.children] == [[b"[]"], []]
+
+
+def test_a_reload_and_a_death_are_written_down_by_a_worker(tmp_path: Path, pair: Pair) -> None:
+    scene = Scene(tmp_path, pair, journal={"gateway_id": "gw"})
+    supervisor, dead = scene.supervisor, scene.children[1]
+    supervisor._journal.begin_epoch(1)
+    dead.status = -9
+    child: Any = dead
+
+    supervisor.note_reload("applied", "the gateway goes on with it")
+    supervisor._log_end(child, 1.0, 4)
+    supervisor._journal.tell_last()
+
+    reload, death = scene.children[0].events
+    assert (reload["type"], reload["outcome"]) == ("reload", "applied")
+    assert (death["type"], death["detail"]) == ("worker", "by signal SIGKILL")
+    assert (death["before"]["gateway_id"], death["before"]["connections"]) == ("gw/1", "4")
