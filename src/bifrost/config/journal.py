@@ -15,8 +15,8 @@ JOURNAL_TOPIC = "__bifrost_journal"
 class Journal(Section):
     """What the gateway writes down of its tenants' usage and of events, to the topic `__bifrost_journal` on a cluster.
 
-    Every key has a default: `journal: {}` turns it on. See [journal.md](journal.md). A change takes a restart, and it
-    needs `workers: 1`.
+    Every key has a default: `journal: {}` turns it on. See [journal.md](journal.md). A change takes a restart. With
+    several `workers` each has a buffer and rows of its own, and the bounds below are those of each.
     """
 
     upstream: Name | None = None
@@ -24,8 +24,8 @@ class Journal(Section):
     is; required where there are several."""
 
     gateway_id: Name | None = None
-    """What this gateway is called in the journal; no two that write to the same topic may be called the same.
-    Default: the host's name."""
+    """What this gateway is called in the journal; no two that write to the same topic may be called the same. Its
+    workers, if there are several, are called so with `/0`, `/1` and so on behind it. Default: the host's name."""
 
     interval_ms: DurationMs = Field(default=10_000, ge=100, le=3_600_000)
     """Time that a row of usage covers, in milliseconds. Default 10 s: what a gateway that is killed has not written
