@@ -16,7 +16,7 @@ from bifrost.pipeline.certificate import verify
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.jobs.certify import CertifyOptions, run_certify
 from bifrost.pipeline.jobs.meter import Meter, open_tables
-from support.journal_records import DAY_MS, NOON_MS, Journal
+from support.journal_records import DAY_MS, HOUR_MS, NOON_MS, Journal
 
 Topic = Callable[..., DataFrame]
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -111,6 +111,46 @@ def test_what_the_journal_cannot_say_is_not_proven(certify: Callable[..., Any]) 
     assert reports["globex"]["unproven_records"] == 1
     (hole,) = reports["acme"]["missing_records"]
     assert (hole["first"], hole["last"], hole["unexplained"]) == (1, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("ends", "begins_after_ms", "verdict"),
+    [
+        ("killed", 60_000, "incomplete"),
+        ("stopped", 60_000, "isolated"),
+        ("side by side", -60_000, "isolated"),
+        ("for good", None, "isolated"),
+    ],
+)
+def test_a_gateway_that_was_killed_leaves_its_day_unproven(
+    certify: Callable[..., Any], ends: str, begins_after_ms: int | None, verdict: str
+) -> None:
+    first, second = Journal("gw/0", 7), Journal("gw/0", 8)
+    records = [first.event(None, NOON_MS - HOUR_MS, type="start"), first.topic("acme", "orders")]
+    if ends == "stopped":
+        records.append(first.event(None, type="stop", outcome="done"))
+    if begins_after_ms is not None:
+        records.append(second.event(None, NOON_MS + begins_after_ms, type="start"))
+
+    reports = certify(records)
+
+    assert reports["acme"]["verdict"] == verdict
+    day = "2026-10-05"
+    cut = {"gateway_id": "gw/0", "epoch": 7, "from_day": day, "to_day": day}
+    assert reports["acme"]["unended_epochs"] == ([cut] if ends == "killed" else [])
+
+
+def test_an_epoch_that_goes_on_the_next_day_has_not_ended(certify: Callable[..., Any]) -> None:
+    journal, later = Journal(), Journal(epoch=8)
+    records = [
+        journal.topic("acme", "orders"),
+        journal.topic("acme", "orders", NOON_MS + DAY_MS),
+        later.event(None, NOON_MS + 2 * DAY_MS, type="start"),
+    ]
+
+    reports = certify(records, days=("2026-10-05",))
+
+    assert reports["acme"]["verdict"] == "isolated"
 
 
 def test_names_that_are_made_otherwise_are_judged_by_their_own_prefix(certify: Callable[..., Any]) -> None:

@@ -3,7 +3,7 @@
 Whose a physical name is follows from the prefixes alone, not from what the gateway made of a name. An access is
 an exception when the name is another tenant's or nobody's, when it is not the virtual name behind the prefix, or
 when data moved for a topic ID that is not the tenant's. What the journal cannot say (rows that were folded, numbers
-that are missing) is not proven, and said so.
+that are missing, a gateway that was killed) is not proven, and said so.
 """
 
 from __future__ import annotations
@@ -202,3 +202,36 @@ def gaps(numbers: DataFrame, drops: DataFrame) -> DataFrame:
     grouped = joined.groupBy(*keys).agg(explained.alias("explained"))
     left = F.greatest(F.col("last") - F.col("first") + 1 - F.col("explained"), F.lit(0))
     return grouped.withColumn("unexplained", left).drop("explained")
+
+
+def unended(ends: DataFrame, events: DataFrame) -> DataFrame:
+    """Return epochs that did not end in order, though their gateway, or worker, has begun another since.
+
+    What such a one had counted since its last record is in no journal: up to an interval, which is an hour at most.
+
+    Args:
+        ends: gateway_id, epoch, interval_end_ms of the records.
+        events: rows of the journal, of all days.
+    Returns:
+        gateway_id, epoch, from_day, to_day.
+    """
+    last = ends.groupBy("gateway_id", "epoch").agg(F.max("interval_end_ms").alias("last_ms"))
+    stopped = events.where(F.col("type") == "stop").select("gateway_id", "epoch").distinct()
+    # One that began while this one still wrote is no successor: two may run side by side for a while.
+    begun = events.where(F.col("type") == "start").select(
+        F.col("gateway_id").alias("id"),
+        F.col("epoch").alias("next"),
+        F.col("interval_end_ms").alias("next_ms"),
+    )
+    follows = (
+        (F.col("id") == F.col("gateway_id"))
+        & (F.col("next") > F.col("epoch"))
+        & (F.col("next_ms") >= F.col("last_ms"))
+    )
+    found = last.join(stopped, ["gateway_id", "epoch"], "left_anti").join(begun, follows, "left_semi")
+    return found.select(
+        "gateway_id",
+        "epoch",
+        F.date_format(F.timestamp_millis("last_ms"), "yyyy-MM-dd").alias("from_day"),
+        F.date_format(F.timestamp_millis(F.col("last_ms") + 3_600_000), "yyyy-MM-dd").alias("to_day"),
+    )

@@ -4,7 +4,7 @@ not.
     OUT/2026-10-05/acme.json      one certificate (certificate.py)
 
 A verdict is `isolated`, `exceptions`, or `incomplete` when there is none but the journal cannot prove it: rows that
-the gateway folded, or records that are missing.
+the gateway folded, records that are missing, or a gateway that was killed.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ def run_certify(
         judged.unpersist()
     missing = _gaps(tables, head, days, drops)
     files = HadoopFiles(spark, options.out)
-    reports = [_report(one, broken, missing, head.version, now) for one in summaries]
+    cut = _unended(tables, head, days)
+    reports = [_report(one, broken, missing, cut, head.version, now) for one in summaries]
     for report in reports:
         files.write(f"{report['day']}/{report['tenant']}.json", sign(report, key))
     incomplete = sum(report["verdict"] == "incomplete" for report in reports)
@@ -121,14 +122,33 @@ def _gaps(tables: Tables, head: Commit, days: list[str] | None, drops: DataFrame
     return found.orderBy("gateway_id", "epoch", "first").limit(MAX_EXCEPTIONS).collect()
 
 
+def _unended(tables: Tables, head: Commit, days: list[str] | None) -> list[Row]:
+    near = days
+    if days is not None:
+        # What goes on the next day has not ended on this one.
+        dates = [datetime.date.fromisoformat(one) for one in days]
+        near = sorted({*days, *((one + datetime.timedelta(days=1)).isoformat() for one in dates)})
+    columns = ["gateway_id", "epoch", "interval_end_ms"]
+    frames = [tables.read(name, near, at=head).select(*columns) for name in TABLES.values()]
+    ends = frames[0].unionByName(frames[1]).unionByName(frames[2]).unionByName(frames[3])
+    found = isolation.unended(ends, tables.read("events", at=head))
+    return found.orderBy("gateway_id", "epoch").limit(MAX_EXCEPTIONS).collect()
+
+
 def _report(
-    one: Row, broken: list[Row], missing: list[Row], version: int, now: datetime.datetime
+    one: Row,
+    broken: list[Row],
+    missing: list[Row],
+    cut: list[Row],
+    version: int,
+    now: datetime.datetime,
 ) -> dict[str, Any]:
     ours = [
         _plain(row, ("day", "tenant")) for row in broken if (row.day, row.tenant) == (one.day, one.tenant)
     ]
     holes = [_plain(row, ()) for row in missing if row.from_day <= one.day <= row.to_day]
-    is_proven = not one.unproven and not holes
+    unended = [_plain(row, ()) for row in cut if row.from_day <= one.day <= row.to_day]
+    is_proven = not one.unproven and not holes and not unended
     return {
         "version": REPORT_VERSION,
         "tenant": one.tenant,
@@ -140,6 +160,7 @@ def _report(
         "exceptions": ours,
         "unproven_records": one.unproven,
         "missing_records": holes,
+        "unended_epochs": unended,
         "tables_version": version,
         "certified_at": now.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
