@@ -135,8 +135,9 @@ def test_what_happens_to_the_gateway_is_written_once(start: StartWorkers, broker
 
 
 def test_what_was_before_a_change_is_known_in_any_worker(
-    start: StartWorkers, broker: Endpoint, unique: UniqueName
+    start: StartWorkers, fresh_topic: FreshTopic, broker: Endpoint, unique: UniqueName
 ) -> None:
+    fresh_topic("acme", "orders")  # So that there is something to look at.
     gateway, name = start("before"), unique("made")
     endpoint = gateway.broker_endpoint("initech")
     looking = looker(broker, "before")
