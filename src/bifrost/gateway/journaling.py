@@ -168,10 +168,11 @@ class Journaling:
         await _cancel(others)
         await self._end_interval()
         writer.finish()
+        until_s = asyncio.get_running_loop().time() + LAST_WORDS_S
         await asyncio.wait({writing}, timeout=LAST_WORDS_S)
         if writing.done():
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LAST_WORDS_S):
+                async with asyncio.timeout_at(until_s):
                     await self._write_last(writer)
         await _cancel([writing])
         await writer.close()

@@ -91,8 +91,8 @@ class WholeJournal:
             self.note("worker", "died", detail=f"by {why}", before=before, before_ms=wall_ms())
 
     async def run(self) -> None:
-        """Tell what is to be told, for ever."""
-        while True:
+        """Tell what is to be told, for ever; without a journal that is nothing."""
+        while self._settings is not None:
             await asyncio.sleep(TELL_S)
             self._note_refused()
             if self._waiting:
