@@ -13,8 +13,6 @@ PIPELINED_CPU = "cost of a request, five in flight"
 ROUND_TRIP, SYNCHRONOUS_CPU = "synchronous round trip", "cost of a request, one at a time"
 END_TO_END, MEMORY, IDLE_MEMORY = "end to end", "resident memory", "memory per idle connection"
 RELAYS = ("haproxy", "relay")
-DECODED = "Metadata"
-"""Decoded for its addresses; a client asks for it every five minutes, so the goals for requests are not for it."""
 CONNECTED, WITH_BROKER = "idle, connected", "idle, broker connected"
 WORKING = "with 100 connections"
 
@@ -58,7 +56,7 @@ def _judge_table(table: Table, cores: int) -> Iterator[Goal]:
     for name, row in table.rows.items():
         ours = row.get(GATEWAY)
         relayed = next((row[one] for one in RELAYS if row.get(one)), None)
-        if not ours or name.startswith((DECODED, "librdkafka")):
+        if not ours or name.startswith("librdkafka"):
             continue
         what = f"{name}, {table.protocol}"
         if table.title == BULK_CPU and relayed:

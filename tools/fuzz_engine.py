@@ -10,6 +10,7 @@ Besides surviving, the engine must agree with itself:
     rewrite with the same names gives the same bytes         decode refuses what rewrite refuses, and conversely
     encode(decode(frame)) is decoded to the same bytes       the framer finds the frames a plain splitter finds
     what is forwarded is what rewrite gives, or nothing      prune leaves what Python would leave
+    addresses are replaced as Python would replace them
 
 Every batch of 100,000 frames has its own random numbers, so a failure is repeated by its seed and batch alone.
 Exits 1 at the first failure and prints it.
@@ -43,7 +44,7 @@ from bifrost.wire.message import Message, Struct, message_class
 from bifrost.wire.programs import compile_layout, compile_peek, compile_program
 from bifrost.wire.schema import Field, FieldType, MessageSchema, all_schemas
 from frame_mutations import MUTATIONS, attack_length, pick
-from fuzz_ways import SAME, Failure, check_forward, check_pruned, or_malformed, slots
+from fuzz_ways import SAME, Failure, check_addressed, check_forward, check_pruned, or_malformed, slots
 
 BATCH = 100_000
 FRAMES_PER_VERSION = 8
@@ -264,6 +265,7 @@ def run_batch(seed: int, batch: int, frames: int, outcomes: Counter[str]) -> Non
             outcomes[check(target, frame, own=number % 2 == 0)] += 1
             check_forward(rng, target.program, frame)
             check_pruned(target.schema, target.version, frame)
+            check_addressed(target.schema, target.version, frame)
             if frame:
                 stream.append(frame)
             if len(stream) == STREAM:

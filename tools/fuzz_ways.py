@@ -1,4 +1,6 @@
-"""Checks of tools/fuzz_engine.py that hold one way of the engine against another: what is forwarded, what is pruned."""
+"""Checks of tools/fuzz_engine.py that hold one way of the engine against another: what is forwarded, what is pruned,
+and what brokers tell of themselves.
+"""
 
 import random
 from collections import deque
@@ -8,6 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from bifrost.wire.engine import (
+    SLOT_ADDRESS,
+    SLOT_USUAL,
     Awaited,
     Lane,
     Load,
@@ -136,3 +140,85 @@ def _is_kept(element: Any, named: list[str]) -> bool:
 
 
 _PREFIX = b"o"
+
+
+def check_addressed(schema: MessageSchema, version: int, frame: bytes) -> None:
+    """Let the engine replace the addresses of brokers in a frame where all else is as usual; do the same in Python.
+
+    Raises:
+        Failure: it comes to something else.
+    """
+    program, hosts, usual = _addressing(schema, version)
+    if not hosts:
+        return
+    layout = compile_layout(schema.name, version)
+    segments = or_malformed(rewrite, program, frame, 0, _ADDRESSED)
+    message = or_malformed(decode, layout, frame, 0)
+    if isinstance(message, MalformedFrame) or isinstance(segments, MalformedFrame):
+        if isinstance(segments, list) and "UTF-8" not in message.reason:
+            raise Failure("an address is replaced in what cannot be read")
+        return
+    if any(one != f.default for f, one in _values(schema.fields, message, usual, version)):
+        if segments is not None:
+            raise Failure("something unusual passes")
+        return
+    if segments is None:
+        return  # An unknown tagged field.
+    for struct, node_id in _holders(schema.fields, message, hosts, version):
+        struct.host, struct.port = f"b{node_id & 0xFF}", node_id
+    if encode_body(layout, decode(layout, b"".join(segments)[4:], 0)) != encode_body(layout, message):
+        raise Failure("a broker's address is replaced by something else")
+
+
+_ADDRESSED = Names(lambda slot, name: b"b%d" % name[-1] + name if slot == SLOT_ADDRESS else name)
+
+
+@cache
+def _addressing(schema: MessageSchema, version: int) -> tuple[Program, frozenset[str], frozenset[str]]:
+    hosts, usual = set(), set()
+    arrays = [(f"{f.kafka_name}.", f.fields) for f in schema.fields if f.is_array and _is_plain(f, version)]
+    for prefix, fields in (("", schema.fields), *arrays):
+        plain = [f for f in fields if _is_plain(f, version)]
+        for before, host, port in zip(plain, plain[1:], plain[2:], strict=False):
+            kinds = (before.entity_type, host.kafka_name, port.kafka_name)
+            if kinds == ("brokerId", "Host", "Port") and port.type is FieldType.INT32:
+                hosts.add(prefix + host.kafka_name)
+        names = ("ErrorCode", "TopicAuthorizedOperations", "ClusterAuthorizedOperations")
+        # In every other version, for with random numbers hardly anything passes.
+        usual |= {prefix + f.kafka_name for f in plain if f.kafka_name in names and version % 2}
+    found = dict.fromkeys(hosts, SLOT_ADDRESS) | dict.fromkeys(usual, SLOT_USUAL)
+    return compile_program(schema.name, version, found), frozenset(hosts), frozenset(usual)
+
+
+def _is_plain(f: Field, version: int) -> bool:
+    return version in f.versions and not f.is_tagged(version)
+
+
+def _structs(
+    fields: tuple[Field, ...], message: Any, version: int
+) -> Iterator[tuple[str, Any, tuple[Field, ...]]]:
+    """Yield the message and the structs in its arrays, with the prefix of their paths and their fields."""
+    yield "", message, fields
+    for f in fields:
+        if f.is_array and f.type is FieldType.STRUCT and _is_plain(f, version):
+            for one in getattr(message, f.name) or ():
+                yield f"{f.kafka_name}.", one, f.fields
+
+
+def _values(
+    fields: tuple[Field, ...], message: Any, paths: frozenset[str], version: int
+) -> Iterator[tuple[Field, Any]]:
+    for prefix, struct, own in _structs(fields, message, version):
+        for f in own:
+            if prefix + f.kafka_name in paths:
+                yield f, getattr(struct, f.name)
+
+
+def _holders(
+    fields: tuple[Field, ...], message: Any, paths: frozenset[str], version: int
+) -> Iterator[tuple[Any, int]]:
+    for prefix, struct, own in _structs(fields, message, version):
+        if f"{prefix}Host" in paths:
+            plain = [f for f in own if _is_plain(f, version)]
+            place = next(place for place, f in enumerate(plain) if f.kafka_name == "Host")
+            yield struct, getattr(struct, plain[place - 1].name)

@@ -2,6 +2,7 @@
 for it.
 
 Metadata, FindCoordinator, DescribeCluster, and the leader hints of Produce and Fetch (KIP-951); the schema says where.
+The engine does the same to bytes where it can (tenancy/answer_names.py); here is what becomes of the rest.
 """
 
 from dataclasses import dataclass
@@ -9,13 +10,11 @@ from functools import cache
 from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange, ResponseFilter, Scope
+from bifrost.tenancy.brokers import NO_NODE
 from bifrost.wire.entities import entities_of
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.schema import Field, message_schema
-
-NO_NODE = -1
-"""Kafka's Node.noNode(): "there is none"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,11 +39,18 @@ _DECODED = frozenset(
         "DescribeProducersRequest",
         "StreamsGroupHeartbeatRequest",
         "DescribeTopicPartitionsRequest",
-        "MetadataRequest",
         "DescribeTopicPartitionsResponse",
     }
 )
 """Messages whose names the engine could replace, but which a filter must see every time."""
+
+_OPERATIONS = "ClusterAuthorizedOperations"
+_UNLESS_USUAL = {
+    "MetadataRequest": ("Topics",),
+    "MetadataResponse": ("Topics.ErrorCode", "Topics.TopicAuthorizedOperations", _OPERATIONS),
+    "DescribeClusterResponse": (_OPERATIONS,),
+}
+"""Fields for whose sake a filter must see a message: all topics, what may be done, what is wrong with a name."""
 
 
 def build_plans() -> Plans:
@@ -100,4 +107,4 @@ def build_plans() -> Plans:
     }
     for api_key, answer in REFUSED.items():
         filters[api_key] = (RefusedFilter(answer),)
-    return Plans(filters, decoded=_DECODED)
+    return Plans(filters, decoded=_DECODED, unless_usual=_UNLESS_USUAL)

@@ -10,11 +10,21 @@ hint, a foreign name in an answer. Then the same filters run.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import cast
 
 from bifrost.filters.filter import Filter
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Layout, Passage, Peek, Program, Usually, peek
+from bifrost.wire.engine import (
+    SLOT_DECODE,
+    SLOT_USUAL,
+    Layout,
+    Passage,
+    Peek,
+    Program,
+    Usually,
+    peek,
+)
 from bifrost.wire.entities import REFUSED, engine_slots, entities_of, served_versions
 from bifrost.wire.entity import Entity
 from bifrost.wire.programs import compile_layout, compile_peek, compile_program
@@ -64,7 +74,7 @@ class Plan:
     def __post_init__(self) -> None:
         """Hand the engine what it needs."""
         passage = Passage(
-            None if self.is_refused or self.drops_trailing else self.request.program,
+            None if self.is_refused else self.request.program,
             None if self.is_refused else self.response.program,
             self.request.is_flexible_header,
             self.response.is_flexible_header,
@@ -72,12 +82,10 @@ class Plan:
             self.response_peek,
             None if self.request_peek is None else self.request_peek.compiled,
             None if self.response_peek is None else self.response_peek.compiled,
+            drops_trailing=self.drops_trailing,
         )
         object.__setattr__(self, "passage", passage)
 
-
-_LEADER_HINTS = "NodeEndpoints."
-"""An array that is empty unless a partition has moved (KIP-951); tagged in Produce and Fetch, not in the share APIs."""
 
 _OWNED: Mapping[str, tuple[str, Entity]] = {
     "MetadataResponse": ("Topics.Name", Entity.TOPIC_NAME),
@@ -124,15 +132,23 @@ class PeekFields:
 class Plans:
     """All plans, made when first needed."""
 
-    def __init__(self, filters: Mapping[int, tuple[Filter, ...]], decoded: frozenset[str]) -> None:
+    def __init__(
+        self,
+        filters: Mapping[int, tuple[Filter, ...]],
+        decoded: frozenset[str],
+        unless_usual: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    ) -> None:
         """Plan with these filters.
 
         Args:
             filters: by API key, in the order in which a request meets them.
             decoded: messages that a filter always wants to see decoded.
+            unless_usual: by message, fields for whose sake a filter wants to see it decoded: numbers that are not
+                their default, arrays that are null.
         """
         self._filters = filters
         self._decoded = decoded
+        self._unless_usual = unless_usual
         self._plans: dict[tuple[int, int], Plan | None] = {}
 
     def plan_for(self, api_key: int, api_version: int) -> Plan | None:
@@ -173,7 +189,8 @@ class Plans:
             and schema.name not in self._decoded
             and not _needs_decoding(schema, version)
         ):
-            program = compile_program(schema.name, version, engine_slots(schema.name, version))
+            looked_at = dict.fromkeys(self._unless_usual.get(schema.name, ()), SLOT_USUAL)
+            program = compile_program(schema.name, version, engine_slots(schema.name, version) | looked_at)
         return Direction(schema.name, version, is_flexible_header, program)
 
 
@@ -191,10 +208,8 @@ def _needs_decoding(schema: MessageSchema, version: int) -> bool:
     """Whether a field that is always there cannot be done in place. Tagged ones are rarely there: the engine says
     so."""
     return any(
-        not entity.is_in_place
-        and not path.startswith(_LEADER_HINTS)
-        and not _is_tagged(schema, path, version)
-        for path, entity in entities_of(schema.name, version).items()
+        slot == SLOT_DECODE and not _is_tagged(schema, path, version)
+        for path, slot in engine_slots(schema.name, version).items()
     )
 
 

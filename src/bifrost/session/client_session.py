@@ -29,6 +29,7 @@ from bifrost.session.session_lanes import OWN_APIS, SessionLanes
 from bifrost.session.session_lifetime import SessionLifetime
 from bifrost.session.shared_state import Entry, SharedState
 from bifrost.session.tries import Tries, bounded
+from bifrost.tenancy.answer_names import answer_names
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import (
@@ -264,7 +265,8 @@ class ClientSession(Forwarding):
         self._scope = Scope(self._namespace, self._entry.addresses)
         self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
         self._admits_request, self._admits_response = self._fetches.on_request, self._fetches.on_response
-        self._to_physical, self._to_virtual = self._namespace.to_physical, self._namespace.to_virtual
+        self._to_physical = self._namespace.to_physical
+        self._to_virtual = answer_names(self._namespace, self._entry.addresses)
         self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
         self._ways = SessionLanes(self._shared.lanes, self._route, self._namespace.tenant, self._meter)
         self._lanes = self._ways.known

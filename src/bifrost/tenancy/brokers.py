@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+NO_NODE = -1
+"""Kafka's Node.noNode(): "there is none"."""
+
 
 class BrokerAddresses(Protocol):
     """The addresses of one listener set."""

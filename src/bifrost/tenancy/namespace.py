@@ -11,6 +11,7 @@ import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable
 
+from bifrost.tenancy.brokers import BrokerAddresses
 from bifrost.tenancy.names import (
     PhysicalGroup,
     PhysicalTopic,
@@ -22,6 +23,7 @@ from bifrost.tenancy.names import (
 )
 from bifrost.tenancy.topic_ids import MAX_MASKED_IDS, ZERO_TOPIC_ID, AbsentIds, MaskedIds, TopicIds
 from bifrost.tenancy.topic_regex import InvalidRegex
+from bifrost.wire import entities
 from bifrost.wire.engine import Names
 from bifrost.wire.entity import Entity
 from bifrost.wire.errors import MalformedFrame
@@ -80,10 +82,13 @@ class Namespace:
         self._absent_mark = new_id()[-8:].hex() + "."
         self.to_physical = Names(self._missing_physical)
         self.to_virtual = Names(self._missing_virtual)
+        self.at_listeners: dict[BrokerAddresses, Names] = {}
+        """The same with the addresses of brokers, which are a listener's own; kept by `answer_names`."""
         for direction in (self.to_physical, self.to_virtual):
             for entity in (Entity.TOPIC_NAME, Entity.GROUP_ID, Entity.TRANSACTIONAL_ID, Entity.TOPIC_ID):
                 direction.tables[entity] = {}
         self.to_physical.tables[Entity.TOPIC_REGEX] = {}
+        self.to_virtual.tables[entities.SLOT_CLUSTER_ID] = {}
 
     def change(
         self,
@@ -209,6 +214,8 @@ class Namespace:
             case Entity.TOPIC_REGEX:
                 regex = self.names.original_regex(value.decode()) if value else ""
                 return None if regex is None else regex.encode()
+            case entities.SLOT_CLUSTER_ID:
+                found = self._cluster_id(value)
             case _:
                 raise AssertionError(f"slot {slot} is never looked up")
         return self._remember(self.to_virtual, slot, value, found)
@@ -229,6 +236,13 @@ class Namespace:
         try:
             return regex and self.names.confined_regex(regex.decode()).encode()
         except (InvalidRegex, UnicodeDecodeError):
+            return None
+
+    def _cluster_id(self, physical: bytes) -> bytes | None:
+        """None when it is no text: whoever decodes the answer refuses it."""
+        try:
+            return physical and self.virtual_cluster_id(physical.decode()).encode()
+        except UnicodeDecodeError:
             return None
 
     def _own_or_masked(self, topic_id: bytes) -> bytes | None:

@@ -15,6 +15,13 @@ from bifrost.wire.message import Struct
 SLOT_DECODE: int
 """The slot of a field that cannot be rewritten in place: if it holds something, the frame is decoded."""
 
+SLOT_USUAL: int
+"""The slot of a field that means more unless it is as usual: a number its default, an array not null; else the frame is
+decoded."""
+
+SLOT_ADDRESS: int
+"""The slot of a broker's address: by its node ID (4 bytes) the host's bytes and 4 of the port behind them."""
+
 class Kind(IntEnum):
     """Kinds of an op in a program and of a field in a layout."""
 
@@ -35,6 +42,7 @@ class Kind(IntEnum):
     UINT32 = ...
     INT64 = ...
     FLOAT64 = ...
+    ADDRESS = ...
 
 class Flag(IntEnum):
     """Flags of an op in a program (up to FIXED) and of a field in a layout (all but FIXED)."""
@@ -65,7 +73,7 @@ class Names:
     """
 
     tables: list[dict[bytes, bytes] | None]
-    """By slot, 1 to 7 (0 is unused): name to replacement; strings as UTF-8, UUIDs as 16 bytes."""
+    """By slot, 1 to 7 (0 is unused): name to replacement; strings as UTF-8, UUIDs as 16 bytes. Then SLOT_ADDRESS."""
 
     def __init__(self, missing: Callable[[int, bytes], bytes | None]) -> None: ...
     @property
@@ -130,8 +138,8 @@ def rewrite(
         allow_trailing: whether bytes may be left over; they are not copied.
     Returns:
         The pieces of the new frame, its 4-byte length included; or None if it has to be decoded: it has an
-        unknown tagged field, one with a slot in it, something under SLOT_DECODE, or `names` knows no
-        replacement.
+        unknown tagged field, one with a slot in it, something under SLOT_DECODE, something unusual under
+        SLOT_USUAL, or `names` knows no replacement.
     Raises:
         MalformedFrame: the body does not parse, goes on behind its end, or a replacement is too long for a
             string.
@@ -146,6 +154,7 @@ class Passage:
         request_flexible, response_flexible: whether the header ends in tagged fields.
         request_peek, response_peek: read fields that decide whether it may pass, from (frame, offset of the body).
         request_usual, response_usual: the same fields; a message in which each is what it usually is may pass.
+        drops_trailing: whether bytes behind a request's body are dropped.
     """
 
     def __init__(
@@ -158,6 +167,7 @@ class Passage:
         response_peek: Callable[[bytes | memoryview, int], tuple[int, ...]] | None = None,
         request_usual: Peek | None = None,
         response_usual: Peek | None = None,
+        drops_trailing: bool = False,
     ) -> None: ...
 
 DURATION_BOUNDS_S: tuple[float, ...]

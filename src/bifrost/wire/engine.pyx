@@ -9,8 +9,12 @@ A `Program` (for `rewrite`) is flat, so that walking it takes no recursion. An o
 
     SKIP a                 a bytes: neighbouring fields of fixed size are one op
     STRING, BYTES, UUID    slot: 0 neutral, 1..7 looked up in Names.tables[slot], or SLOT_DECODE
+    ADDRESS                host and port of the broker whose node ID are the 4 bytes before: looked up by those bytes in
+                           slot SLOT_ADDRESS, where the host's bytes stand with the 4 of the port behind them
+    INT16, INT32 a         slot SLOT_USUAL: the number has to be a, or the frame has to be decoded
     ARRAY a, b             loop over the ops up to END; a: the op behind that END, b: smallest element in bytes
-                           (flag FIXED: b is the size of every element, all are skipped at once, no END)
+                           (flag FIXED: b is the size of every element, all are skipped at once, no END;
+                           slot SLOT_USUAL: a null one has to be decoded)
     STRUCT a               a nullable one: an int8 marker; if it says null, go on at op a
     TAGS a, b              tagged fields: b entries of `tags` from the a-th on, each (tag, first op), or (tag, -1)
                            if a slot lies within; their ops stand behind the program's own END, each up to END
@@ -83,6 +87,7 @@ cdef extern from "Python.h":
 cpdef enum Kind:
     SKIP, STRING, BYTES, UUID, ARRAY, STRUCT, TAGS, END
     RECORDS, BOOL, INT8, INT16, UINT16, INT32, UINT32, INT64, FLOAT64
+    ADDRESS
 
 cpdef enum Flag:
     COMPACT = 1      # length + 1 as a varint, instead of int16 (string) or int32
@@ -111,7 +116,12 @@ cdef enum:
     FIRST_BYTES = 16
 
 SLOT_DECODE = 255
+SLOT_USUAL = 254
+SLOT_ADDRESS = 8
 cdef int DECODE = SLOT_DECODE
+cdef int USUAL = SLOT_USUAL
+cdef enum:
+    SLOTS = 9              # those with a table, and 0
 
 
 include "engine_bytes.pxi"
@@ -127,7 +137,7 @@ cdef class Names:
 
     def __init__(self, missing):
         self.missing = missing
-        self.tables = [None] * 8
+        self.tables = [None] * SLOTS
 
     cdef object replacement(self, int slot, bytes name):
         cdef PyObject* known
@@ -157,9 +167,9 @@ cdef class Program:
 
     def __cinit__(self, ops, tags=()):
         cdef Py_ssize_t i, n = len(ops), m = len(tags)
-        cdef set kinds = {SKIP, STRING, BYTES, UUID, ARRAY, STRUCT, TAGS, END}
-        if isinstance(self, Tally):
-            kinds |= {INT16, INT32}
+        cdef set kinds = {SKIP, STRING, BYTES, UUID, ARRAY, STRUCT, TAGS, END, INT16, INT32}
+        if type(self) is Program:
+            kinds.add(ADDRESS)
         elif isinstance(self, Peek):
             kinds = {SKIP, STRING, BYTES, END, BOOL, INT8, INT16, UINT16, INT32, UINT32, INT64}
         self.ops = <Op*>PyMem_RawMalloc(n * sizeof(Op) + 1)
@@ -168,11 +178,15 @@ cdef class Program:
             raise MemoryError()
         for i, (kind, flags, slot, a, b) in enumerate(ops):
             target = a if kind in (ARRAY, STRUCT) else 0
-            if not (0 <= target < n and 0 <= a and 0 <= b < 65536 and (slot < 8 or slot == SLOT_DECODE)):
+            is_number = kind == INT16 or kind == INT32
+            if not (0 <= target < n and (0 <= a or is_number) and 0 <= b < 65536
+                    and (slot < SLOTS or slot == SLOT_DECODE or slot == SLOT_USUAL)):
                 raise ValueError(f"op {i} is out of range: {(kind, flags, slot, a, b)}")
             if isinstance(self, Peek) and slot and (kind not in (INT16, INT32) or slot > NEGATIVE):
                 raise ValueError(f"op {i} is out of range: {(kind, flags, slot, a, b)}")
             if kind not in kinds or kind == TAGS and a + b > m or kind == ARRAY and b == 0:
+                raise ValueError(f"op {i} is out of range: {(kind, flags, slot, a, b)}")
+            if kind == ADDRESS and (i == 0 or self.ops[i - 1].kind != SKIP or self.ops[i - 1].a < 4):
                 raise ValueError(f"op {i} is out of range: {(kind, flags, slot, a, b)}")
             self.ops[i] = Op(kind, flags, slot, a, b)
         if n == 0 or self.ops[n - 1].kind != END:
@@ -227,6 +241,26 @@ cdef int substitute(Op* op, Reader* r, Output* out, Names names, Py_ssize_t at, 
     elif new_size != 16:
         raise ValueError("a UUID is replaced by 16 bytes")
     put(out, PyBytes_AS_STRING(name), new_size)
+    out.copied = r.pos
+    return 1
+
+cdef int readdress(Op* op, Reader* r, Output* out, Names names) except -1:
+    """Read host and port of the broker whose ID stands before r.pos, and replace them. 0: it has to be decoded."""
+    cdef Py_ssize_t at = r.pos, host_size
+    cdef int64_t n = read_string_length(r, op.flags)
+    cdef bytes address
+    r.pos += max(0, n)
+    need(r, 4)
+    r.pos += 4
+    address = names.replacement(op.slot, PyBytes_FromStringAndSize(<const char*>r.data + at - 4, 4))
+    if address is None:
+        return 0
+    host_size = PyBytes_GET_SIZE(address) - 4
+    if host_size < 0 or host_size > MAX_STRING:
+        raise ValueError("an address is a host and 4 bytes of its port")
+    copy_run(r, out, at)
+    put_length(out, host_size, op.flags, 2)
+    put(out, PyBytes_AS_STRING(address), host_size + 4)
     out.copied = r.pos
     return 1
 
@@ -285,9 +319,9 @@ cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
                     return 0
         elif kind == ARRAY:
             n = read_count(r, op.flags, op.b)
+            if op.slot and n and (op.slot == DECODE) == (n > 0):
+                return 0
             if n > 0:
-                if op.slot:
-                    return 0
                 if op.flags & FIXED:
                     r.pos += n * op.b
                 else:
@@ -318,6 +352,16 @@ cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
             r.pos += 16
             at = r.pos - 16
             if op.slot and memcmp(r.data + at, ZERO_UUID, 16) and not substitute(op, r, out, names, at, 16):
+                return 0
+        elif kind == INT16 or kind == INT32:
+            at = r.pos
+            need(r, number_size(kind))
+            r.pos += number_size(kind)
+            n = <int16_t>be16(r.data + at) if kind == INT16 else <int32_t>be32(r.data + at)
+            if op.slot and n != op.a:
+                return 0
+        elif kind == ADDRESS:
+            if not readdress(op, r, out, names):
                 return 0
         else:
             if not read_marker(r, op.flags):

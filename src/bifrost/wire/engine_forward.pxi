@@ -8,12 +8,13 @@ takes the long way, which knows every error.
 cdef class Passage:
     """How the messages of one API and version are sent on undecoded."""
     cdef Program request, response
-    cdef bint request_flexible, response_flexible
+    cdef bint request_flexible, response_flexible, drops_trailing
     cdef object request_peek, response_peek
     cdef Peek request_usual, response_usual
 
     def __init__(self, Program request, Program response, bint request_flexible, bint response_flexible,
-                 request_peek=None, response_peek=None, Peek request_usual=None, Peek response_usual=None):
+                 request_peek=None, response_peek=None, Peek request_usual=None, Peek response_usual=None,
+                 bint drops_trailing=False):
         self.request = request
         self.response = response
         self.request_flexible = request_flexible
@@ -22,6 +23,7 @@ cdef class Passage:
         self.response_peek = response_peek
         self.request_usual = request_usual
         self.response_usual = response_usual
+        self.drops_trailing = drops_trailing
 
 
 cdef enum:
@@ -304,7 +306,7 @@ cdef int pass_request(dict lanes, object frame, Reader* r, Names names, object q
                 or admits(lane.plan, passage.request_peek(frame, start))):
             return 0
     r.pos = start
-    segments = rewrite_body(passage.request, frame, r, names, None, False)
+    segments = rewrite_body(passage.request, frame, r, names, None, passage.drops_trailing)
     if segments is None:
         return 0
     out += segments

@@ -20,6 +20,13 @@ cdef int skip_op(Program program, Reader* r, int i, int depth) except -1:
     elif op.kind == UUID:
         need(r, 16)
         r.pos += 16
+    elif op.kind == INT16 or op.kind == INT32:
+        need(r, number_size(op.kind))
+        r.pos += number_size(op.kind)
+    elif op.kind == ADDRESS:
+        r.pos += max(0, read_string_length(r, op.flags))
+        need(r, 4)
+        r.pos += 4
     elif op.kind == TAGS:
         for _ in range(read_varint(r)):
             read_varint(r)

@@ -14,7 +14,7 @@ from functools import cache
 
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.classification import CLASSIFICATION
-from bifrost.wire.engine import SLOT_DECODE
+from bifrost.wire.engine import SLOT_ADDRESS, SLOT_DECODE
 from bifrost.wire.entity import Entity
 from bifrost.wire.schema import (
     Field,
@@ -108,6 +108,13 @@ REFUSED: frozenset[ApiKey] = frozenset(
 """The APIs offered to clients and always answered no by the gateway itself; see filters/refused.py."""
 
 
+SLOT_CLUSTER_ID = 7
+"""The engine's slot of a cluster ID that a broker tells."""
+
+_RESPONSE_SLOTS = {Entity.BROKER_HOST: SLOT_ADDRESS, Entity.CLUSTER_ID: SLOT_CLUSTER_ID}
+"""What the engine replaces in answers alone: a listener's clients have addresses of their own (answer_names.py)."""
+
+
 def walk_fields(fields: tuple[Field, ...], version: int, prefix: str = "") -> Iterator[tuple[str, Field]]:
     """Yield (dotted path, field) of every field that exists at `version`, outer before inner."""
     for field in fields:
@@ -141,8 +148,11 @@ def entities_of(message: str, version: int) -> dict[str, Entity]:
 
 def engine_slots(message: str, version: int) -> dict[str, int]:
     """Return the engine slot of every entity field: its own for those replaced in place, else SLOT_DECODE."""
-    entities = entities_of(message, version).items()
-    return {path: int(entity) if entity.is_in_place else SLOT_DECODE for path, entity in entities}
+    slots = _RESPONSE_SLOTS if message.endswith("Response") else {}
+    return {
+        path: int(entity) if entity.is_in_place else slots.get(entity, SLOT_DECODE)
+        for path, entity in entities_of(message, version).items()
+    }
 
 
 @cache

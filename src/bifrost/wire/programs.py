@@ -8,8 +8,9 @@ array's element is worked out here, so that the engine can check a count before 
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import cast
 
-from bifrost.wire.engine import SLOT_DECODE, Flag, Kind, Layout, Peek, Program, Usually
+from bifrost.wire.engine import SLOT_ADDRESS, SLOT_DECODE, SLOT_USUAL, Flag, Kind, Layout, Peek, Program, Usually
 from bifrost.wire.message import Struct, message_class
 from bifrost.wire.schema import Field, FieldType, MessageSchema, message_schema
 
@@ -26,6 +27,8 @@ _FIXED_SIZES = {
 }
 _LOOK_UPS = range(1, 8)
 """The engine's slots with a table of names; only strings and UUIDs can have one."""
+_USUAL = frozenset({FieldType.INT16, FieldType.INT32})
+"""Numbers that can be compared with their default."""
 
 _Op = tuple[int, int, int, int, int]
 
@@ -38,7 +41,8 @@ def compile_program(name: str, version: int, slots: Mapping[str, int]) -> Progra
         version: one that the schema has.
         slots: dotted path of Kafka's field names (`Topics.Topic`) to the engine's slot: 1 to 7 for strings
             and UUIDs and arrays of them, SLOT_DECODE also for bytes, records, arrays, nullable structs and
-            whatever is tagged. A field that is not named is neutral; one that this version lacks is skipped.
+            whatever is tagged, SLOT_USUAL for int16, int32 and arrays, SLOT_ADDRESS for a host between its
+            broker's ID and port. A field that is not named is neutral; one that this version lacks is skipped.
     Raises:
         ValueError: the message has no such version, a path is no field of it, or a field cannot have its
             slot.
@@ -147,15 +151,20 @@ class ProgramWriter:
 
     def struct(self, fields: Sequence[Field], prefix: str) -> None:
         """Write the fields of a struct, the tagged ones last."""
-        tagged = []
-        for field in fields:
-            path = prefix + field.kafka_name
-            if field.is_tagged(self._version):
-                tagged.append((field, path))
-            elif self._version in field.versions:
-                self.value(field, path)
+        present = [field for field in fields if self._version in field.versions]
+        plain = [field for field in present if not field.is_tagged(self._version)]
+        place = 0
+        while place < len(plain):
+            path = prefix + plain[place].kafka_name
+            if self._slots.get(path) == SLOT_ADDRESS:
+                self._address(plain[place - 1 : place + 2], path)
+                place += 1  # The port is part of it.
+            else:
+                self.value(plain[place], path)
+            place += 1
         if self._flexible:
-            self._tagged_fields(tagged)
+            tagged = [field for field in present if field.is_tagged(self._version)]
+            self._tagged_fields([(field, prefix + field.kafka_name) for field in tagged])
 
     def value(self, field: Field, path: str) -> None:
         """Write a field that is not tagged."""
@@ -166,6 +175,17 @@ class ProgramWriter:
         else:
             self.scalar(field, path, nullable=self._version in field.nullable)
 
+    def _address(self, fields: Sequence[Field], path: str) -> None:
+        """Write the host and the port of a broker; the ID before them is written."""
+        kinds = [(FieldType.INT32, "brokerId"), (FieldType.STRING, None), (FieldType.INT32, None)]
+        found = [(field.type, field.entity_type) for field in fields]
+        if found != kinds or fields[2].kafka_name != "Port":
+            raise ValueError(f"{path} does not stand between a broker's ID and port")
+        nullable = self._version in fields[1].nullable
+        self.emit(
+            Kind.ADDRESS, _length_flags(fields[1], self._version, self._flexible, nullable), SLOT_ADDRESS
+        )
+
     def _tagged_fields(self, tagged: list[tuple[Field, str]]) -> None:
         self.emit(Kind.TAGS, a=len(self._tags), b=len(tagged))
         for field, path in tagged:
@@ -175,9 +195,12 @@ class ProgramWriter:
 
     def scalar(self, field: Field, path: str, *, nullable: bool) -> None:
         """Write a value that is no struct, or one element of an array."""
-        slot = self._slot(path, look_up=field.type in (FieldType.STRING, FieldType.UUID))
+        is_name = field.type in (FieldType.STRING, FieldType.UUID)
+        slot = self._slot(path, look_up=is_name, usual=field.type in _USUAL)
         if field.type is FieldType.UUID and slot:
             self.emit(Kind.UUID, slot=slot)
+        elif slot == SLOT_USUAL:
+            self.emit(_kind(field), slot=slot, a=cast(int, field.default))
         elif field.type in _FIXED_SIZES:
             if slot:
                 raise ValueError(f"{path} is a number and cannot have a slot")
@@ -200,10 +223,10 @@ class ProgramWriter:
 
     def _array(self, field: Field, path: str) -> None:
         has_names = field.type in (FieldType.STRING, FieldType.UUID)
-        slot = self._slot(path, look_up=has_names)
+        slot = self._slot(path, look_up=has_names, usual=True)
         flags = _length_flags(field, self._version, self._flexible, self._version in field.nullable)
         smallest = _element_size(field, self._version, self._flexible)
-        array = self.emit(Kind.ARRAY, flags, slot if slot == SLOT_DECODE else 0, b=smallest)
+        array = self.emit(Kind.ARRAY, flags, slot if slot in (SLOT_DECODE, SLOT_USUAL) else 0, b=smallest)
         if field.type is FieldType.STRUCT:
             self.struct(field.fields, path + ".")
         elif slot in _LOOK_UPS or field.type not in _FIXED_SIZES:
@@ -217,9 +240,12 @@ class ProgramWriter:
             self.emit(Kind.END)
         self._jump_behind(array)
 
-    def _slot(self, path: str, *, look_up: bool = False) -> int:
+    def _slot(self, path: str, *, look_up: bool = False, usual: bool = False) -> int:
         slot = self._slots.get(path, 0)
-        if slot not in (0, SLOT_DECODE) and not (look_up and slot in _LOOK_UPS):
+        may_have = (
+            slot in (0, SLOT_DECODE) or (look_up and slot in _LOOK_UPS) or (usual and slot == SLOT_USUAL)
+        )
+        if not may_have:
             raise ValueError(f"{path} cannot have slot {slot}")
         return slot
 

@@ -28,13 +28,10 @@ def test_a_small_request_has_two_goals() -> None:
     assert [one.is_kept for one in judge([table], 2)] == [True, True]
 
 
-def test_metadata_and_real_clients_have_none() -> None:
-    tables = [
-        _table(goals.PIPELINED_CPU, "Metadata v12", haproxy=[1.0], gateway=[9.0]),
-        _table(goals.BULK_CPU, "librdkafka producer", haproxy=[1.0], gateway=[9.0]),
-    ]
+def test_real_clients_have_none() -> None:
+    table = _table(goals.BULK_CPU, "librdkafka producer", haproxy=[1.0], gateway=[9.0])
 
-    assert judge(tables, 2) == []
+    assert judge([table], 2) == []
 
 
 def test_throughput_is_judged_where_a_core_is_free_for_the_gateway() -> None:

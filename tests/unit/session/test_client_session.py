@@ -17,7 +17,7 @@ from support.playbook import (
     to_broker,
     to_client,
 )
-from support.stage import Stage, broker_versions
+from support.stage import PHYSICAL_CLUSTER_ID, Stage, broker_versions
 
 HEADER_TAGS = b"\x02\x00\x01x\x63\x02yz"
 """Two tagged fields, numbers 0 and 99, as no header has any."""
@@ -31,6 +31,10 @@ def list_offsets(topic: str):
 def listed_offsets(topic: str):
     partitions = [{"partition_index": 0, "offset": 3}]
     return messages.ListOffsetsResponse(topics=[{"name": topic, "partitions": partitions}])
+
+
+def metadata_of_all():
+    return messages.MetadataRequest(topics=None)
 
 
 def heartbeat(group_id: str):
@@ -83,17 +87,67 @@ def test_a_message_without_names_passes_in_place(stage: Stage, decoded: list[str
 
 
 def test_what_filters_see_is_decoded(stage: Stage, decoded: list[str]) -> None:
-    book = stage.play()
+    book = stage.play("initech")
     decoded.clear()
 
-    book >> client_sends(metadata("orders")) << to_broker(metadata("__vt_acme_orders"))
+    book >> client_sends(metadata_of_all()) << to_broker(metadata_of_all())
 
     assert (
         book
-        >> broker_answers(metadata_of("__vt_acme_orders"))
-        << to_client(metadata_of("orders", tenant="acme"))
+        >> broker_answers(metadata_of("__vt_initech_orders"))
+        << to_client(metadata_of("orders", tenant="initech"))
     )
     assert decoded == ["MetadataRequest", "MetadataResponse"]
+
+
+@pytest.mark.parametrize("trailing", [b"", b"\0\0\0"])
+def test_metadata_by_name_passes_in_place_once_the_topic_is_known(
+    stage: Stage, decoded: list[str], trailing: bytes
+) -> None:
+    brokers = [{"node_id": one, "host": f"kafka-{one}", "port": 1, "rack": "r"} for one in (1, 2)]
+    own = [{"node_id": one, "host": "proxy.example.com", "port": 9092 + one, "rack": "r"} for one in (1, 2)]
+    fields = {"brokers": brokers, "cluster_id": PHYSICAL_CLUSTER_ID, "controller_id": 2}
+    expected = fields | {
+        "brokers": own,
+        "cluster_id": stage.namespaces["acme"].virtual_cluster_id(PHYSICAL_CLUSTER_ID),
+    }
+    book = stage.play()
+
+    for kinds in (["MetadataResponse"], []):
+        decoded.clear()
+        assert (
+            book
+            >> client_sends(metadata("orders"), 12, body_tail=trailing)
+            << to_broker(metadata("__vt_acme_orders"))
+            >> broker_answers(metadata_of("__vt_acme_orders", **fields))
+            << to_client(metadata_of("orders", tenant="acme", **expected))
+        )
+        assert decoded == kinds
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"cluster_authorized_operations": 0x7FF},
+        {"brokers": [{"node_id": 1, "host": "k", "port": 1}, {"node_id": 9, "host": "k", "port": 1}]},
+    ],
+)
+def test_metadata_with_more_than_addresses_to_change_is_decoded(
+    stage: Stage, decoded: list[str], told: dict[str, object]
+) -> None:
+    book = stage.play()
+    book >> client_sends(metadata("orders"), 10) << to_broker(metadata("__vt_acme_orders"))
+    book >> broker_answers(metadata_of("__vt_acme_orders"))
+    book.said.to_client.popleft()
+    decoded.clear()
+
+    book >> client_sends(metadata("orders"), 10) << to_broker(metadata("__vt_acme_orders"))
+    book >> broker_answers(metadata_of("__vt_acme_orders", **told))
+    answer = book.said.to_client.popleft()
+
+    assert decoded == ["MetadataResponse"]
+    assert b"\x07\xff" not in answer[-3:]
+    assert b"\0\0\0\x09" not in answer
 
 
 def test_the_same_name_is_another_topic_for_another_tenant(stage: Stage) -> None:

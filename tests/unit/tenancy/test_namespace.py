@@ -5,6 +5,7 @@ import pytest
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import MAX_REGEXES, MAX_REMEMBERED_BYTES, Namespace
 from bifrost.tenancy.topic_ids import ABSENT_FOR_MS, TopicIds
+from bifrost.wire.entities import SLOT_CLUSTER_ID
 from bifrost.wire.entity import Entity
 from bifrost.wire.errors import MalformedFrame
 
@@ -330,5 +331,14 @@ def test_the_prefix_takes_its_room_from_a_topics_name(acme: Namespace) -> None:
 def test_a_slot_that_is_never_looked_up_is_our_mistake(acme: Namespace) -> None:
     with pytest.raises(AssertionError, match="slot 7"):
         acme.to_physical.missing(7, b"x")
-    with pytest.raises(AssertionError, match="slot 7"):
-        acme.to_virtual.missing(7, b"x")
+    with pytest.raises(AssertionError, match="slot 8"):
+        acme.to_virtual.missing(8, b"x")
+
+
+def test_the_cluster_id_in_an_answer_is_the_tenants_own(acme: Namespace) -> None:
+    own = acme.virtual_cluster_id("physical").encode()
+
+    assert acme.to_virtual.missing(SLOT_CLUSTER_ID, b"physical") == own
+    assert acme.to_virtual.tables[SLOT_CLUSTER_ID] == {b"physical": own}
+    assert acme.to_virtual.missing(SLOT_CLUSTER_ID, b"") == b""
+    assert acme.to_virtual.missing(SLOT_CLUSTER_ID, b"\xff") is None

@@ -7,10 +7,11 @@ import pytest
 from bifrost.wire import entities
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.classification import CLASSIFICATION
-from bifrost.wire.engine import SLOT_DECODE
+from bifrost.wire.engine import SLOT_ADDRESS, SLOT_DECODE
 from bifrost.wire.entities import (
     REFUSED,
     SERVED,
+    SLOT_CLUSTER_ID,
     UnclassifiedField,
     engine_slots,
     entities_of,
@@ -159,11 +160,17 @@ def test_a_field_has_its_meaning_in_the_versions_that_have_it() -> None:
 
 def test_the_engine_replaces_what_it_can_and_decodes_the_rest() -> None:
     assert engine_slots("MetadataResponse", 13) == {
-        "Brokers.Host": SLOT_DECODE,
-        "ClusterId": SLOT_DECODE,
+        "Brokers.Host": SLOT_ADDRESS,
+        "ClusterId": SLOT_CLUSTER_ID,
         "Topics.Name": 1,
         "Topics.TopicId": 4,
     }
+    assert engine_slots("FindCoordinatorResponse", 4)["Coordinators.Key"] == SLOT_DECODE
+
+
+def test_what_brokers_tell_of_themselves_is_replaced_in_their_answers_only() -> None:
+    assert engine_slots("FetchRequest", 12)["ClusterId"] == SLOT_DECODE
+    assert not {SLOT_ADDRESS, SLOT_CLUSTER_ID} & {int(entity) for entity in Entity if entity.is_in_place}
 
 
 def test_the_engines_slots_are_the_lowest_meanings() -> None:

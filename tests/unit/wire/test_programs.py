@@ -2,7 +2,7 @@
 
 import pytest
 
-from bifrost.wire.engine import SLOT_DECODE, Names, encode_body, rewrite
+from bifrost.wire.engine import SLOT_ADDRESS, SLOT_DECODE, SLOT_USUAL, Names, encode_body, rewrite
 from bifrost.wire.message import message_class
 from bifrost.wire.messages import (
     ConsumerProtocolAssignment,
@@ -14,6 +14,7 @@ from bifrost.wire.messages import (
 )
 from bifrost.wire.programs import compile_layout, compile_peek, compile_program
 from bifrost.wire.schema import Field, FieldType, all_schemas, message_schema
+from support.messages import build
 
 
 def body(message, version: int) -> bytes:
@@ -123,6 +124,68 @@ class TestSlots:
         assert rewritten(response, 16, {"Responses.Topic": 1}) == body(response, 16)
         assert rewritten(response, 16, {"NodeEndpoints.Host": 6}) is None
 
+    @pytest.mark.parametrize("version", range(14))
+    def test_a_brokers_address_is_looked_up_by_its_id(self, version):
+        asked = []
+
+        def address(slot, node_id):
+            asked.append((slot, node_id))
+            return b"gateway" + (9000 + node_id[-1]).to_bytes(4, "big")
+
+        brokers = [
+            {"node_id": 0x01020300 + one, "host": "k" * one, "port": 1, "rack": "r"} for one in range(3)
+        ]
+        message = build("MetadataResponse", {"brokers": brokers, "controller_id": 7})
+        for number, broker in enumerate(brokers):
+            broker.update(host="gateway", port=9000 + number)
+        program = compile_program("MetadataResponse", version, {"Brokers.Host": SLOT_ADDRESS})
+        segments = rewrite(program, body(message, version), 0, Names(address))
+
+        expected = build("MetadataResponse", {"brokers": brokers, "controller_id": 7})
+        assert b"".join(segments)[4:] == body(expected, version)
+        assert asked == [(SLOT_ADDRESS, b"\x01\x02\x03" + bytes([one])) for one in range(3)]
+
+    def test_a_broker_without_an_address_is_decoded(self):
+        message = build("MetadataResponse", {"brokers": [{"node_id": 3, "host": "h", "port": 1}]})
+        program = compile_program("MetadataResponse", 9, {"Brokers.Host": SLOT_ADDRESS})
+
+        assert rewrite(program, body(message, 9), 0, Names(lambda slot, name: None)) is None
+
+    @pytest.mark.parametrize("address", [b"", b"123", b"h" * 32768 + b"1234"])
+    def test_what_is_no_address_is_our_mistake(self, address):
+        message = build("MetadataResponse", {"brokers": [{"node_id": 3, "host": "h", "port": 1}]})
+        program = compile_program("MetadataResponse", 9, {"Brokers.Host": SLOT_ADDRESS})
+
+        with pytest.raises(ValueError, match="an address is a host"):
+            rewrite(program, body(message, 9), 0, Names(lambda slot, name: address))
+
+    @pytest.mark.parametrize("version", range(14))
+    @pytest.mark.parametrize(
+        ("path", "field"), [("ControllerId", "controller_id"), ("Topics.ErrorCode", "error_code")]
+    )
+    def test_a_number_that_is_not_its_default_is_decoded(self, version, path, field):
+        def answer(number):
+            topic = {"name": "a"} | ({field: number} if field == "error_code" else {})
+            values = {"topics": [topic]} | ({field: number} if field == "controller_id" else {})
+            return build("MetadataResponse", values)
+
+        usual = {"controller_id": -1, "error_code": 0}[field]
+        is_there = version > 0 or field == "error_code"
+
+        assert rewritten(answer(usual), version, {path: SLOT_USUAL}) == body(answer(usual), version)
+        for number in (usual + 1, 3, 0x7F00):
+            found = rewritten(answer(number), version, {path: SLOT_USUAL})
+            assert found == (None if is_there else body(answer(number), version))
+
+    @pytest.mark.parametrize("version", range(1, 14))
+    def test_an_array_that_is_null_is_decoded(self, version):
+        everything, nothing = MetadataRequest(topics=None), MetadataRequest(topics=[])
+        some = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="a")])
+
+        assert rewritten(everything, version, {"Topics": SLOT_USUAL}) is None
+        for message in (nothing, some):
+            assert rewritten(message, version, {"Topics": SLOT_USUAL}) == body(message, version)
+
     def test_bytes_and_records(self):
         message = ConsumerProtocolAssignment(user_data=b"secret")
 
@@ -139,7 +202,10 @@ class TestRefused:
             ("FetchRequest", {"MaxWaitMs": 1}, "MaxWaitMs cannot have slot 1"),
             ("FetchRequest", {"MaxWaitMs": SLOT_DECODE}, "MaxWaitMs is a number"),
             ("FetchRequest", {"Topics": 1}, "Topics cannot have slot 1"),
-            ("FetchRequest", {"RackId": 8}, "RackId cannot have slot 8"),
+            ("FetchRequest", {"RackId": 9}, "RackId cannot have slot 9"),
+            ("FetchRequest", {"RackId": SLOT_ADDRESS}, "RackId does not stand between"),
+            ("FetchRequest", {"RackId": SLOT_USUAL}, "RackId cannot have slot 254"),
+            ("FetchRequest", {"IsolationLevel": SLOT_USUAL}, "IsolationLevel cannot have slot 254"),
             ("FetchRequest", {"RackId": -1}, "RackId cannot have slot -1"),
             ("ProduceRequest", {"TopicData.PartitionData.Records": 1}, "Records cannot have slot 1"),
             ("MetadataResponse", {"Topics.Partitions.ReplicaNodes": 1}, "ReplicaNodes cannot have slot 1"),
