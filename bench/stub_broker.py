@@ -4,13 +4,15 @@
 
 One broker, with as many topics as it is told, each of one partition and none with a record in it. It speaks just
 enough of the protocol for what `bench.growth` asks, by the engine's own encode and decode: ApiVersions, Metadata,
-Heartbeat, ListOffsets, Produce. Answers to requests that were asked before come out of a dictionary, so that the stub
-costs less than what is measured. It is no Kafka: nothing is kept, and any topic that is asked for by name is there.
+DescribeTopicPartitions, Heartbeat, ListOffsets, Produce. Answers to requests that were asked before come out of a
+dictionary, so that the stub costs less than what is measured. It is no Kafka: nothing is kept, and any topic that is
+asked for by name is there.
 """
 
 import asyncio
 import hashlib
 import sys
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +25,7 @@ from bifrost.wire.headers import read_request_header, request_body_offset, respo
 from bifrost.wire.message import Message
 from bifrost.wire.messages import (
     ApiVersionsResponse,
+    DescribeTopicPartitionsResponse,
     HeartbeatResponse,
     ListOffsetsResponse,
     MetadataResponse,
@@ -38,6 +41,7 @@ SERVED = {
     ApiKey.METADATA: (1, 12),
     ApiKey.HEARTBEAT: (0, 4),
     ApiKey.API_VERSIONS: (0, 4),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (0, 0),
 }
 MAX_KEPT_ANSWERS = 4096
 MAX_KEPT_BYTES = 4 * 1024 * 1024
@@ -54,7 +58,7 @@ class StubCluster:
 
     def __init__(self, host: str, port: int, topics: list[str]) -> None:
         self._host, self._port = host, port
-        self._topics = topics
+        self._topics, self._in_order = topics, sorted(topics)
         self._names = {topic_id(name): name for name in topics}
         self._kept: dict[bytes, bytes] = {}
         self._answers: dict[int, Callable[[Any, int], Message]] = {
@@ -64,6 +68,7 @@ class StubCluster:
                 error_code=ErrorCode.UNKNOWN_MEMBER_ID
             ),
             ApiKey.LIST_OFFSETS: self._list_offsets,
+            ApiKey.DESCRIBE_TOPIC_PARTITIONS: self._describe_topic_partitions,
             ApiKey.PRODUCE: self._produce,
         }
 
@@ -120,6 +125,25 @@ class StubCluster:
             cluster_id="stub",
             controller_id=NODE_ID,
             topics=[_described(name) for name in names],
+        )
+
+    def _describe_topic_partitions(self, request: Any, _version: int) -> Message:
+        first = "" if request.cursor is None else request.cursor.topic_name
+        start = bisect_left(self._in_order, first)
+        end = start + request.response_partition_limit
+        partition = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition(
+            partition_index=0, leader_id=NODE_ID, leader_epoch=0, replica_nodes=[NODE_ID], isr_nodes=[NODE_ID]
+        )
+        cursor = None
+        if end < len(self._in_order):
+            cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=self._in_order[end], partition_index=0)
+        topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+        return DescribeTopicPartitionsResponse(
+            topics=[
+                topic(name=name, topic_id=topic_id(name), partitions=[partition])
+                for name in self._in_order[start:end]
+            ],
+            next_cursor=cursor,
         )
 
     def _list_offsets(self, request: Any, _version: int) -> Message:

@@ -78,6 +78,10 @@ def broker_versions(**ranges: tuple[int, int]) -> Any:
     )
 
 
+WITHOUT_TOPIC_PAGES = offered_versions(broker_versions(DescribeTopicPartitions=(9, 9)))
+"""Of a broker that does not list topics by pages, and is asked for all of them."""
+
+
 class Stage:
     """What the sessions of one gateway share, and what a test may turn."""
 

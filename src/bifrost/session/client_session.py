@@ -28,20 +28,12 @@ from bifrost.session.oauthbearer_server import KeysAreFetched
 from bifrost.session.session_lanes import OWN_APIS, SessionLanes
 from bifrost.session.session_lifetime import SessionLifetime
 from bifrost.session.shared_state import Entry, SharedState
+from bifrost.session.topic_listing import TopicListing
 from bifrost.session.tries import Tries, bounded
 from bifrost.tenancy.answer_names import answer_names
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import (
-    Awaited,
-    Forwarding,
-    Lane,
-    Traffic,
-    decode,
-    encode,
-    monotonic_ns,
-    rewrite,
-)
+from bifrost.wire.engine import Awaited, Forwarding, Lane, Traffic, decode, encode, monotonic_ns, rewrite
 
 
 class ClientSession(Forwarding):
@@ -70,6 +62,7 @@ class ClientSession(Forwarding):
         self._held_requests: deque[bytes] = deque()
         self._held_responses: deque[bytes] = deque()
         self._tries = Tries()
+        self._listing: TopicListing | None = None
         self.to_client: list[Buffer] = []
         self.to_broker: list[Buffer] = []
         self.lookup: frozenset[bytes] = frozenset()
@@ -270,12 +263,14 @@ class ClientSession(Forwarding):
         self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
         self._ways = SessionLanes(self._shared.lanes, self._route, self._namespace.tenant, self._meter)
         self._lanes = self._ways.known
+        self._listing = TopicListing(self._namespace, self._route.offered, self._in_flight)
 
     # -- client to broker
 
     @property
     def _is_full(self) -> bool:
-        return len(self._in_flight.queue) >= self._max_in_flight
+        is_listing = self._listing is not None and self._listing.is_under_way
+        return is_listing or len(self._in_flight.queue) >= self._max_in_flight
 
     def _release_requests(self) -> None:
         while self._held_requests and not (self.lookup or self._is_full or self.waits_for_room):
@@ -344,6 +339,12 @@ class ClientSession(Forwarding):
             self.lookup |= bounded(self._namespace.take_unresolved())
             self._held_requests.appendleft(bytes(frame))
             return None
+        assert self._listing is not None
+        pages = self._listing.begin(lane, request, frame)
+        if pages:
+            self.to_broker += pages
+            self._held_requests.appendleft(bytes(frame))
+            return None
         if plan.api_key == ApiKey.FETCH:
             exchange.notes["foreign_fetch_session"] = not self._fetches.owns(request.session_id)
         for one in plan.filters:
@@ -353,6 +354,7 @@ class ClientSession(Forwarding):
                 self._send_own(lane.traffic, lane, frame, encode_answer(correlation_id, plan, answer))
                 return None
         translation.to_physical(namespace, request, version)
+        self._listing.apply(exchange, request)
         return [encode(plan.request.layout, request, head or bytes(frame[:offset]))]
 
     def _answer_own(self, header: headers.RequestHeader, lane: Lane | None, frame: Buffer) -> None:
@@ -379,6 +381,9 @@ class ClientSession(Forwarding):
 
     def _response(self, frame: bytes | memoryview) -> None:
         came_ns, awaited = monotonic_ns(), self._in_flight.answered_by(frame)
+        if isinstance(awaited.exchange, TopicListing):
+            self.to_broker += awaited.exchange.receive(frame, awaited)
+            return
         plan = awaited.lane.plan
         offset, head = headers.response_body_offset(frame, plan.response.is_flexible_header)
         if plan.response_peek is not None:

@@ -22,6 +22,7 @@ from bifrost.tenancy.names import (
     VirtualTransactionalId,
 )
 from bifrost.tenancy.topic_ids import MAX_MASKED_IDS, ZERO_TOPIC_ID, AbsentIds, MaskedIds, TopicIds
+from bifrost.tenancy.topic_pages import TopicPages
 from bifrost.tenancy.topic_regex import InvalidRegex
 from bifrost.wire import entities
 from bifrost.wire.engine import Names
@@ -82,6 +83,8 @@ class Namespace:
         self._absent_mark = new_id()[-8:].hex() + "."
         self.to_physical = Names(self._missing_physical)
         self.to_virtual = Names(self._missing_virtual)
+        self.topic_pages = TopicPages()
+        """How the broker's list of topics is asked for this tenant's."""
         self.at_listeners: dict[BrokerAddresses, Names] = {}
         """The same with the addresses of brokers, which are a listener's own; kept by `answer_names`."""
         for direction in (self.to_physical, self.to_virtual):

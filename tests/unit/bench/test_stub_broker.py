@@ -11,6 +11,7 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import (
     ApiVersionsRequest,
+    DescribeTopicPartitionsRequest,
     FetchRequest,
     HeartbeatRequest,
     ListOffsetsRequest,
@@ -50,6 +51,22 @@ def test_metadata_is_of_all_topics_of_some_or_of_none(cluster: StubCluster) -> N
     assert [(one.node_id, one.host, one.port) for one in found[0].brokers] == [(1, "127.0.0.1", 9092)]
     assert found[0].topics[0].topic_id == topic_id("a")
     assert [one.leader_id for one in found[0].topics[0].partitions] == [1]
+
+
+def test_topics_are_listed_in_order_from_a_name_on() -> None:
+    cluster = StubCluster("127.0.0.1", 9092, ["b2", "a1", "b1", "c1"])
+    cursor = DescribeTopicPartitionsRequest.Cursor(topic_name="b", partition_index=0)
+    pages = [
+        _ask(cluster, DescribeTopicPartitionsRequest(response_partition_limit=size, cursor=first), 0)
+        for size, first in ((2, cursor), (3, cursor), (1, None))
+    ]
+
+    assert [[topic.name for topic in one.topics] for one in pages] == [
+        ["b1", "b2"],
+        ["b1", "b2", "c1"],
+        ["a1"],
+    ]
+    assert [one.next_cursor and one.next_cursor.topic_name for one in pages] == ["c1", None, "b1"]
 
 
 def test_whatever_is_named_is_there(cluster: StubCluster) -> None:
