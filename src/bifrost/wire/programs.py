@@ -10,7 +10,17 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import cast
 
-from bifrost.wire.engine import SLOT_ADDRESS, SLOT_DECODE, SLOT_USUAL, Flag, Kind, Layout, Peek, Program, Usually
+from bifrost.wire.engine import (
+    SLOT_ADDRESS,
+    SLOT_DECODE,
+    SLOT_USUAL,
+    Flag,
+    Kind,
+    Layout,
+    Peek,
+    Program,
+    Usually,
+)
 from bifrost.wire.message import Struct, message_class
 from bifrost.wire.schema import Field, FieldType, MessageSchema, message_schema
 
