@@ -6,8 +6,7 @@ authentication holds for a time only, the same exchange comes again later, after
 
 The shell (gateway/client_connection.py) feeds frames in, then writes what stands in `to_client` and `to_broker`.
 Nothing here does I/O. When a topic ID must be looked up, `lookup` names it: the shell asks the broker and calls
-`resume`; until then, and while too many requests await their answer, frames are held and the shell stops reading,
-so no more can come than it had read.
+`resume`; until then, and while too many requests await their answer, frames are held and nothing more is read.
 """
 
 from collections import deque
@@ -51,8 +50,7 @@ class ClientSession(Forwarding):
         self.awaits_keys = False
         """Whether it holds back until the issuer's keys have been fetched; then `let_go`."""
         self._max_in_flight = shared.max_in_flight_requests
-        self._is_stopped = self._has_turn = False
-        self.waits_for_room = False
+        self._is_stopped = self._has_turn = self.waits_for_room = False
         """Whether a request is held because too many of its tenant, or of all, await answers; then `take_turn`."""
         self._lanes: dict[int, Lane] = {}
         self._about = metering.UNKNOWN
@@ -366,9 +364,8 @@ class ClientSession(Forwarding):
         own = header.api_key if header.api_key in OWN_APIS else None
         traffic = self._shared.lanes.traffic(self._namespace.tenant, own)
         metering.note_own(self._meter, self._ways, header, lane, frame)
-        self._send_own(
-            traffic, lane, frame, answer_here(self._shared.plans, self._route.offered, header, frame)
-        )
+        answer = answer_here(self._shared.plans, self._route.offered, header, frame)
+        self._send_own(traffic, lane, frame, answer)
 
     def _send_own(self, traffic: Traffic, lane: Lane | None, frame: Buffer, answer: bytes) -> None:
         """Give the gateway's own answer to a request, after those to the requests before it."""
@@ -387,11 +384,9 @@ class ClientSession(Forwarding):
         plan = awaited.lane.plan
         offset, head = headers.response_body_offset(frame, plan.response.is_flexible_header)
         if plan.response_peek is not None:
-            (session_id,) = plan.response_peek(frame, offset)
-            self._fetches.claim(session_id)
-        segments = None
-        if plan.response.program is not None:
-            segments = rewrite(plan.response.program, frame, offset, self._to_virtual, head)
+            self._fetches.claim(*plan.response_peek(frame, offset))
+        program = plan.response.program
+        segments = None if program is None else rewrite(program, frame, offset, self._to_virtual, head)
         physical = None if segments is None else (frame, offset)
         if segments is None:
             self._namespace.take_unresolved()
