@@ -12,6 +12,7 @@ import pytest
 # `support` is the tests' own library; nothing installs it.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.runtime import find_java_home
 from bifrost.pipeline.spark_session import LOG_SETTINGS, SparkOptions, build_session
@@ -44,6 +45,13 @@ def spark() -> Iterator[SparkSession]:
     session = build_session("tests", options)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[EmbeddedKafka]:
+    """One broker for the tests that need one: they keep apart by the names of their tenants and topics."""
+    with EmbeddedKafka(heap_mb=256) as cluster:
+        yield cluster
 
 
 @pytest.fixture
