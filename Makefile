@@ -62,11 +62,11 @@ demo: $(VENV)/.demo
 JOBS ?= 3
 SIDE_BY_SIDE := -n $(JOBS) --dist loadfile
 
-# What depends on Kafka's version is tested with an older one as well. Killing jobs at random and a cluster of Spark's own
-# take minutes: `make pipeline` has them.
+# What depends on Kafka's version is tested with an older one as well. Spark's tests mostly compute, so no more processes
+# than cores. A cluster of Spark's own takes minutes: `make pipeline` has it.
 test: lint types contracts
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --ignore=tests/applications --ignore=tests/spark
-	$(BIN)/python -m pytest tests/spark $(addprefix --ignore=tests/spark/,test_meter_killed.py test_standalone.py)
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark --ignore=tests/spark/test_standalone.py
 	BIFROST_TEST_KAFKA=3.9.1 $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(addprefix tests/kafka/,clients differential equivalence tenancy transactions)
 
 # The package for Kerberos, which is built from source, and as root on Debian what it and its tests need. Both may fail:
@@ -97,13 +97,13 @@ rolling-restart: $(VENV)/.dev
 connections: $(VENV)/.dev
 	$(BIN)/python -m pytest -o log_cli=true -o log_cli_level=INFO tests/kafka/operations/test_many_connections.py
 
-# The pipeline alone; then meter killed KILLS= times at random, its totals compared with the journal's.
+# The pipeline alone, meter killed twice; then KILLS= times at random, its totals compared with the journal's.
 pipeline: $(VENV)/.dev
-	$(BIN)/python -m pytest tests/unit/pipeline tests/spark
+	BIFROST_METER_KILLS=2 BIFROST_METER_RECORDS=500 $(BIN)/python -m pytest tests/unit/pipeline tests/spark
 
 KILLS ?= 20
 meter-kills: $(VENV)/.dev
-	BIFROST_METER_KILLS=$(KILLS) $(BIN)/python -m pytest tests/spark/test_meter_killed.py
+	BIFROST_METER_KILLS=$(KILLS) BIFROST_METER_RECORDS=500 $(BIN)/python -m pytest tests/spark/test_meter_killed.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

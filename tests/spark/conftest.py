@@ -15,21 +15,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.runtime import find_java_home
-from bifrost.pipeline.spark_session import LOG_SETTINGS, SparkOptions, build_session
+from bifrost.pipeline.spark_session import SparkOptions, build_session
 from support.journal_records import COLUMNS, rows_of
+from support.quick_spark import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-# Tiny frames are done before anything compiled for them would pay.
-SETTINGS = {
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()} -XX:TieredStopAtLevel=1 "
-    "-XX:+UseSerialGC -XX:-UsePerfData",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
-}
 
 
 @pytest.fixture(scope="session")

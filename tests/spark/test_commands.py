@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from bifrost.embedded.kafka import EmbeddedKafka
+from support import quick_spark
 
 CHATTER = ("WARNING: Using incubator modules", "Setting default log level", "To adjust logging level")
 """What the JVM and Spark print while they start, before anything of ours could stop them."""
@@ -69,7 +70,9 @@ def test_a_missing_connector_is_one_line_that_names_the_setting(spark: SparkSess
 def test_a_missing_topic_is_one_line_that_names_the_gateway_s_setting(
     spark: SparkSession, kafka: EmbeddedKafka, tmp_path: Path
 ) -> None:
-    line = said(["--bootstrap-servers", kafka.bootstrap, "--topic", "gone", "--master", "local[1]"], tmp_path)
+    line = said(
+        ["--bootstrap-servers", kafka.bootstrap, "--topic", "gone", *quick_spark.arguments()], tmp_path
+    )
 
     assert line == (
         f"error: no topic gone at {kafka.bootstrap}: "

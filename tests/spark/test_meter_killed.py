@@ -1,6 +1,7 @@
 """`bifrost pipeline meter` against a real Kafka, killed at random: its totals are the journal's, to the byte.
 
-`make meter-kills` does it 20 times, `make test` fewer: each start of Spark takes seconds. A failure tells its seed.
+`make meter-kills` does it 20 times with many records, `make test` once with few: each start of Spark takes seconds. A
+failure tells its seed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +24,25 @@ from pyspark.sql import SparkSession
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.pipeline.jobs.meter import open_tables
+from support import quick_spark
 from support.journal_records import HOUR_MS, NOON_MS, Journal
 
-KILLS = int(os.environ.get("BIFROST_METER_KILLS", "2"))
+KILLS = int(os.environ.get("BIFROST_METER_KILLS", "1"))
 SEED = int(os.environ.get("BIFROST_METER_SEED", "0")) or random.randrange(1, 1 << 32)
-RECORDS_PER_RUN = 500
+RECORDS_PER_RUN = int(os.environ.get("BIFROST_METER_RECORDS", "60"))
+RECORDS_PER_BATCH = RECORDS_PER_RUN * 3 // 5
+TOPIC = "killed_journal"
+"""Not where the gateways of other tests write."""
 FIRST_BATCH_S = 60
 """How long a run may take on a busy machine until its first batch is done."""
 
 
-@pytest.fixture(scope="module")
-def kafka() -> Iterator[EmbeddedKafka]:
-    with EmbeddedKafka(heap_mb=256) as cluster:
-        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-        for created in admin.create_topics([NewTopic("__bifrost_journal", 3)]).values():
-            created.result()
-        yield cluster
+@pytest.fixture(scope="module", autouse=True)
+def journal(kafka: EmbeddedKafka) -> None:
+    """The topic that is read."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    for created in admin.create_topics([NewTopic(TOPIC, 3)]).values():
+        created.result(20)
 
 
 class Sender:
@@ -60,7 +63,7 @@ class Sender:
                 self._write(self._random.choice(self._sent))
             elif kind < 0.17:
                 self.rejected += 1
-                self._producer.produce("__bifrost_journal", b'{"schema_version": 1, "kind":', b"acme")
+                self._producer.produce(TOPIC, b'{"schema_version": 1, "kind":', b"acme")
             else:
                 self._write(self._new())
         self._producer.flush()
@@ -78,11 +81,12 @@ class Sender:
         return record
 
     def _write(self, record: dict[str, Any]) -> None:
-        self._producer.produce("__bifrost_journal", json.dumps(record).encode(), record["tenant"].encode())
+        self._producer.produce(TOPIC, json.dumps(record).encode(), record["tenant"].encode())
 
 
 def command(kafka: EmbeddedKafka, directory: Path, *more: str) -> list[str]:
-    options = ["--bootstrap-servers", kafka.bootstrap, "--tables", str(directory), "--max-records", "300"]
+    job = [sys.executable, "-m", "bifrost", "pipeline", "meter", "--bootstrap-servers", kafka.bootstrap]
+    options = ["--topic", TOPIC, "--tables", str(directory), "--max-records", str(RECORDS_PER_BATCH)]
     spark = [
         "--master",
         "local[2]",
@@ -93,7 +97,7 @@ def command(kafka: EmbeddedKafka, directory: Path, *more: str) -> list[str]:
         "--trigger-s",
         "1",
     ]
-    return [sys.executable, "-m", "bifrost", "pipeline", "meter", *options, *spark, *more]
+    return [*job, *options, *spark, *quick_spark.arguments(), *more]
 
 
 def run_and_kill(arguments: list[str], log: Path, wait_for_batches: int, then_s: float) -> None:
@@ -123,9 +127,9 @@ def test_killed_at_random_its_totals_are_the_journal_s(
     for _ in range(KILLS):
         sender.send(RECORDS_PER_RUN)
         # In the middle of a batch, soon after one, and now and then before the first.
-        waits = chance.choice([0, 1, 1, 2])
+        waits = chance.choice([0, 1, 1, 2]) if KILLS > 1 else 1
         run_and_kill(command(kafka, tmp_path / "tables"), tmp_path / "log", waits, chance.uniform(0, 5))
-    sender.send(200)
+    sender.send(RECORDS_PER_RUN // 2)
     subprocess.run(
         command(kafka, tmp_path / "tables", "--once"), check=True, stdout=subprocess.DEVNULL, timeout=300
     )
