@@ -32,6 +32,7 @@ from bifrost.gateway.pauses import Pauses
 from bifrost.gateway.reconfiguration import prepare
 from bifrost.gateway.reloader import Reloader
 from bifrost.gateway.sni_listener import listener_of
+from bifrost.gateway.spare_memory import release_unused
 from bifrost.gateway.virtual_clusters import virtual_clusters
 from bifrost.gateway.whole import Whole
 from bifrost.gateway.workers.cpus import worker_count
@@ -166,12 +167,13 @@ class Gateway:
         serving = loop.create_task(self._serve())
         stopping = loop.create_task(stop.wait())
         sweeping = loop.create_task(close_idle(self._connections, lambda: self.limits.max_idle_ms))
+        releasing = loop.create_task(release_unused())
         try:
             await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if serving.done():
                 serving.result()
         finally:
-            for task in (serving, stopping, sweeping, *background):
+            for task in (serving, stopping, sweeping, releasing, *background):
                 task.cancel()
             with contextlib.suppress(asyncio.CancelledError, StartError):
                 await serving

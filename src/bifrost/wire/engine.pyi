@@ -416,6 +416,12 @@ def encode_records(records: list[tuple[int, bytes | None, bytes]], base_timestam
 def spare_bytes() -> int:
     """Return how much memory is kept for frames to come, of all framers, in bytes; at most 10 MiB."""
 
+def release_spares() -> int:
+    """Give back to the system what of that memory has not been needed since the last call; return how many bytes.
+
+    With it goes what malloc keeps, where that is glibc's.
+    """
+
 class Framer:
     """Splits the byte stream of one connection into frames; has the shape of asyncio's BufferedProtocol.
 

@@ -9,17 +9,30 @@ frame, so nobody but the transport sees it before it is full.
                └─▶ block  [ received ........ at                     |  window for the transport  ]
 """
 
+cdef extern from *:
+    """
+    #ifdef __GLIBC__
+    #include <malloc.h>
+    #define trim_heap() malloc_trim(0)
+    #else
+    #define trim_heap() 0
+    #endif
+    """
+    int trim_heap()    # give back what malloc keeps of whole pages
+
 cdef uint8_t* spare_chunks[SPARES]
 cdef int spare_count = 0
+cdef int unused_chunks = 0    # the fewest spares there were since the last release
 
 @cython.freelist(16)
 cdef class Chunk:
     """CHUNK bytes that go back to the spares when nobody looks at them any more."""
 
     def __cinit__(self):
-        global spare_count
+        global spare_count, unused_chunks
         if spare_count:
             spare_count -= 1
+            unused_chunks = min(unused_chunks, spare_count)
             self.data = spare_chunks[spare_count]
         else:
             self.data = <uint8_t*>PyMem_RawMalloc(CHUNK)
@@ -42,12 +55,14 @@ cdef struct Spare:
 cdef Spare spare_blocks[SPARE_BLOCKS]      # oldest first
 cdef int spare_block_count = 0
 cdef Py_ssize_t spare_block_bytes = 0
+cdef Py_ssize_t unused_block_bytes = 0     # the least they were since the last release
 
 cdef uint8_t* drop_spare(int i) noexcept:
     """Take a spare block out of the list."""
-    global spare_block_count, spare_block_bytes
+    global spare_block_count, spare_block_bytes, unused_block_bytes
     cdef uint8_t* data = spare_blocks[i].data
     spare_block_bytes -= spare_blocks[i].capacity
+    unused_block_bytes = min(unused_block_bytes, spare_block_bytes)
     spare_block_count -= 1
     memmove(&spare_blocks[i], &spare_blocks[i + 1], (spare_block_count - i) * sizeof(Spare))
     return data
@@ -55,6 +70,28 @@ cdef uint8_t* drop_spare(int i) noexcept:
 def spare_bytes():
     """Bytes kept for frames to come."""
     return spare_count * CHUNK + spare_block_bytes
+
+def release_spares():
+    """Give back what of the spares nobody has needed since the last call; return how many bytes that is.
+
+    The fewest that lay here in that time are those that could have been missing all along. Of the blocks the oldest
+    go, for the newest that fits is taken first.
+    """
+    global spare_count, unused_chunks, unused_block_bytes
+    cdef Py_ssize_t released = 0, unused = unused_block_bytes, capacity
+    while spare_block_count and released + spare_blocks[0].capacity <= unused:
+        capacity = spare_blocks[0].capacity
+        munmap(drop_spare(0), capacity)
+        released += capacity
+    while unused_chunks:
+        unused_chunks -= 1
+        spare_count -= 1
+        PyMem_RawFree(spare_chunks[spare_count])
+        released += CHUNK
+    unused_chunks, unused_block_bytes = spare_count, spare_block_bytes
+    if released:
+        trim_heap()
+    return released
 
 @cython.freelist(16)
 cdef class Block:

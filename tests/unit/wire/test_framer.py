@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from bifrost.wire.engine import Framer
+from bifrost.wire.engine import Framer, release_spares, spare_bytes
 from bifrost.wire.errors import FrameTooLarge
 
 MIB = 1 << 20
@@ -343,6 +343,53 @@ class TestBadLengths:
         feed(framer, (50_000).to_bytes(4, "big"))
         with pytest.raises(ValueError, match="more bytes than there was room for"):
             framer.buffer_updated(len(framer.get_buffer(-1)) + 1)
+
+
+class TestSpares:
+    @pytest.fixture(autouse=True)
+    def _none(self) -> None:
+        release_spares()
+        release_spares()
+        assert spare_bytes() == 0
+
+    def test_what_was_not_needed_between_two_calls_goes(self) -> None:
+        feed(Framer(2 * MIB), framed(body(MIB)))
+        kept = spare_bytes()
+        assert kept > MIB
+
+        assert release_spares() == 0  # It was used since the call before.
+        assert spare_bytes() == kept
+        assert release_spares() == kept
+        assert spare_bytes() == 0
+
+    def test_what_frames_go_on_needing_stays(self) -> None:
+        for _ in range(4):
+            feed(Framer(2 * MIB), framed(body(MIB)))
+            assert release_spares() == 0
+        assert spare_bytes() > MIB
+
+    def test_only_the_rest_of_them_goes(self) -> None:
+        streams = [framed(body(MIB)) for _ in range(4)]
+        frames = [receive(Framer(2 * MIB), one) for one in streams]
+        del frames
+        release_spares()
+        kept = spare_bytes()
+
+        feed(Framer(2 * MIB), streams[0])
+
+        assert 3 * MIB <= release_spares() <= kept - MIB
+        assert spare_bytes() >= MIB
+
+    def test_the_system_has_it_then(self) -> None:
+        process = psutil.Process()
+        feed(Framer(8 * MIB), framed(body(7 * MIB)))
+        gc.collect()
+        release_spares()
+        before = process.memory_info().rss
+
+        release_spares()
+
+        assert before - process.memory_info().rss > 6 * MIB
 
 
 class TestFirstBytes:

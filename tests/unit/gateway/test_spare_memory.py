@@ -1,0 +1,29 @@
+import asyncio
+import itertools
+
+import pytest
+
+from bifrost.gateway import spare_memory
+
+
+def test_spare_memory_is_released_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pause_s, calls = 0.01, []
+    monkeypatch.setattr(spare_memory, "UNUSED_S", pause_s)
+
+    async def scenario() -> None:
+        enough = asyncio.Event()
+
+        def release() -> None:
+            calls.append(asyncio.get_running_loop().time())
+            if len(calls) == 3:
+                enough.set()
+
+        monkeypatch.setattr(spare_memory, "release_spares", release)
+        calls.append(asyncio.get_running_loop().time())
+        releasing = asyncio.create_task(spare_memory.release_unused())
+        await asyncio.wait_for(enough.wait(), 5)
+        releasing.cancel()
+
+    asyncio.run(scenario())
+
+    assert all(later - earlier > pause_s / 2 for earlier, later in itertools.pairwise(calls))
