@@ -15,6 +15,8 @@ import sys
 from collections.abc import Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
+from bifrost.cli.lean_imports import import_structlog
+
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
@@ -29,7 +31,7 @@ def configure_logs(as_json: bool, level: str, worker: int | None = None) -> None
         level: the least severe level written: debug, info, warning, error.
         worker: the number of this process, where there are several: it stands in every line.
     """
-    structlog = _import_structlog()
+    structlog = import_structlog()
     least = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[
@@ -52,22 +54,6 @@ def _name_worker(worker: int) -> Any:
         return event
 
     return name
-
-
-def _import_structlog() -> Any:
-    """Import structlog while Rich looks absent.
-
-    Its module for colours imports Rich where that is installed, and a gateway would carry 5 MB it never uses.
-    """
-    hide = "rich" not in sys.modules
-    if hide:
-        sys.modules["rich"] = None  # type: ignore[assignment]
-    try:
-        import structlog
-    finally:
-        if hide:
-            del sys.modules["rich"]
-    return structlog
 
 
 def hide_bytes(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

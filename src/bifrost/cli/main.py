@@ -1,115 +1,27 @@
-"""The command `bifrost`: which subcommands there are, and nothing of what they do.
+"""The entry point of the command `bifrost`.
 
-A running gateway keeps in memory whatever its command imported, so this module and `run.py` import little: no Rich,
-and the demo (Rich, a Kafka client, an embedded broker) only when it is asked for.
+A running gateway keeps in memory whatever read its command line, and typer takes 1.3 MiB. So a `run` that is written
+as it should be is understood here, and everything else by `commands.py`: other commands, --help, and what is wrong.
 """
 
-import importlib
-from typing import Annotated, Any
+import sys
 
-import typer
-from typer.core import TyperGroup
-
-from bifrost.cli.run import run
-
-LAZY_COMMANDS = {
-    "credentials": "bifrost.cli.credentials",
-    "demo": "bifrost.cli.demo",
-    "reload": "bifrost.cli.reload",
-    "check": "bifrost.cli.check",
-    "schema": "bifrost.cli.schema",
-    "pipeline": "bifrost.cli.pipeline",
-}
-"""Commands whose module is imported when they are run; it has a function, or a group of commands, of that name."""
-
-
-class _Commands(TyperGroup):
-    """The subcommands; those of LAZY_COMMANDS stand in the help by a stub with the same name."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Replace the stub of the command that is asked for by the command itself, if it can be imported."""
-        name = args[0]
-        if name in LAZY_COMMANDS:
-            try:
-                module = importlib.import_module(LAZY_COMMANDS[name])
-            except ModuleNotFoundError as error:
-                if (error.name or "").partition(".")[0] == "bifrost":
-                    raise
-            else:
-                found = getattr(module, name)
-                if not isinstance(found, typer.Typer):
-                    single = typer.Typer(add_completion=False, rich_markup_mode=None)
-                    single.command(name)(found)
-                    found = single
-                self.add_command(typer.main.get_command(found), name)
-        return super().resolve_command(ctx, args)
-
-
-def _print_version(is_asked: bool) -> None:
-    if is_asked:
-        from importlib.metadata import version
-
-        typer.echo(f"bifrost {version('bifrost-kafka')}")
-        raise typer.Exit
-
-
-app = typer.Typer(
-    cls=_Commands,
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-app.command("run")(run)
-
-
-@app.command("check", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def _check_stub() -> None:
-    """Say whether a configuration is valid, and everything that is wrong with it."""
-    raise AssertionError("the command itself needs no more packages")
-
-
-@app.command("demo", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def _demo_stub() -> None:
-    """Show two tenants on one real Kafka, live; everything it needs is started by it."""
-    typer.echo("error: bifrost demo needs more packages: pip install 'bifrost-kafka[embedded]'", err=True)
-    raise typer.Exit(1)
-
-
-@app.command("credentials", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def _credentials_stub() -> None:
-    """Make the SCRAM verifiers of a password, for a credential's scram_file."""
-    raise AssertionError("the command itself needs no more packages")
-
-
-@app.command("reload", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def _reload_stub() -> None:
-    """Let a running gateway read its configuration again."""
-
-
-@app.command("schema", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def _schema_stub() -> None:
-    """Print the JSON Schema of the configuration, for editors."""
-    raise AssertionError("the command itself needs no more packages")
-
-
-@app.command("pipeline", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def _pipeline_stub() -> None:
-    """Turn the journal into usage, bills, certificates and advice, on Apache Spark."""
-    raise AssertionError("the command itself says what it lacks")
-
-
-@app.callback()
-def bifrost(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
-    ] = False,
-) -> None:
-    """A gateway that speaks the Kafka wire protocol: many isolated tenants on one real Apache Kafka."""
+INTERRUPTED = 130
+"""128 + SIGINT, what shells give; typer too."""
 
 
 def main() -> None:
     """Run the command line of this process."""
+    from bifrost.cli.run import read_arguments, serve
+
+    asked = read_arguments(sys.argv[1:])
+    if asked is not None:
+        try:
+            sys.exit(serve(asked))
+        except KeyboardInterrupt:  # Before the gateway takes signals.
+            sys.exit(INTERRUPTED)
+    from bifrost.cli.commands import app
+
     app(prog_name="bifrost")
 
 

@@ -4,11 +4,10 @@ Exit status: 0 told to stop, 1 could not start, 2 the configuration or the comma
 """
 
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 
 class LogFormat(StrEnum):
@@ -27,6 +26,47 @@ class LogLevel(StrEnum):
     ERROR = "error"
 
 
+@dataclass(frozen=True)
+class RunArguments:
+    """What `bifrost run` is told."""
+
+    config: Path
+    log_format: LogFormat = LogFormat.PLAIN
+    log_level: LogLevel = LogLevel.INFO
+
+
+_OPTIONS = {"-c": "config", "--config": "config", "--log-format": "log_format", "--log-level": "log_level"}
+
+
+def read_arguments(arguments: Sequence[str]) -> RunArguments | None:
+    """Read a command line that is `run` with options, each once and with a value that it can have.
+
+    Returns:
+        None: it is something else, or wrong, which `commands.py` knows how to explain.
+    """
+    command, *words = arguments or ("",)
+    found: dict[str, str] = {}
+    while words:
+        option, equals, value = words.pop(0).partition("=")
+        if not equals and words:
+            value = words.pop(0)
+        name = _OPTIONS.get(option)
+        # click reads `-c=x` as the file "=x".
+        if name is None or name in found or not value or value.startswith("-") or (equals and option == "-c"):
+            return None
+        found[name] = value
+    if command != "run" or "config" not in found:
+        return None
+    try:
+        return RunArguments(
+            Path(found["config"]),
+            LogFormat(found.get("log_format", LogFormat.PLAIN)),
+            LogLevel(found.get("log_level", LogLevel.INFO)),
+        )
+    except ValueError:
+        return None
+
+
 def worker_command(log_format: LogFormat, log_level: LogLevel) -> list[str]:
     """Return the command that starts a worker, which logs as this process does.
 
@@ -35,37 +75,30 @@ def worker_command(log_format: LogFormat, log_level: LogLevel) -> list[str]:
     return [sys.executable, "-P", "-m", "bifrost.cli.worker", log_format, log_level]
 
 
-def run(
-    config: Annotated[
-        Path,
-        typer.Option("--config", "-c", help="The configuration file; docs/configuration.md explains it."),
-    ],
-    log_format: Annotated[
-        LogFormat, typer.Option(help="plain: a line of key=value; json: an object a line.")
-    ] = LogFormat.PLAIN,
-    log_level: Annotated[LogLevel, typer.Option(help="The least severe level to write.")] = LogLevel.INFO,
-) -> None:
-    """Run a gateway until it is told to stop (Ctrl-C, SIGTERM)."""
+def serve(asked: RunArguments) -> int:
+    """Run a gateway until it is told to stop; return the process's exit status."""
+    from bifrost.cli.lean_imports import no_entry_points
     from bifrost.cli.logs import configure_logs
 
     # First of all, for importing structlog without Rich takes a hand.
-    configure_logs(log_format == LogFormat.JSON, log_level)
+    configure_logs(asked.log_format == LogFormat.JSON, asked.log_level)
 
     from bifrost.config.errors import ConfigError
-    from bifrost.config.load import load
+
+    with no_entry_points():
+        from bifrost.config.load import load
 
     try:
-        loaded = load(config)
+        loaded = load(asked.config)
     except ConfigError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
+        sys.stderr.write(f"{error}\n")
+        return 2
 
     from bifrost.gateway.errors import StartError
     from bifrost.gateway.gateway import run as run_gateway
 
     try:
-        status = run_gateway(loaded, config, worker_command(log_format, log_level))
+        return run_gateway(loaded, asked.config, worker_command(asked.log_format, asked.log_level))
     except StartError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(1) from None
-    raise typer.Exit(status)
+        sys.stderr.write(f"error: {error}\n")
+        return 1

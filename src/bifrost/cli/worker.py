@@ -10,11 +10,13 @@ def main(arguments: list[str]) -> int:
     """Be a worker; the arguments are those of `bifrost run` about the log, then those of `Inherited`."""
     log_format, log_level, *numbers = arguments
     number, workers, supervisor_pid, control, doors, board, ledger = map(int, numbers)
+    from bifrost.cli.lean_imports import no_entry_points
     from bifrost.cli.logs import configure_logs
 
     configure_logs(log_format == "json", log_level, number)
 
-    from bifrost.gateway.workers.worker import Inherited, run_worker
+    with no_entry_points():
+        from bifrost.gateway.workers.worker import Inherited, run_worker
 
     return run_worker(Inherited(number, workers, supervisor_pid, control, doors, board, ledger))
 

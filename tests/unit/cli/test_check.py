@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bifrost.cli.main import app
+from bifrost.cli.commands import app
 from support.virtual_cluster_texts import FILTERS, PROD
 
 from .conftest import FakeGateway

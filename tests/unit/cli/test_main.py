@@ -1,69 +1,52 @@
 import subprocess
 import sys
-from types import ModuleType
+from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from bifrost.cli.main import app
+from bifrost.cli import main as cli
+from bifrost.cli import run
 
-
-def test_help_names_the_commands_without_importing_the_demo(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "bifrost.cli.demo", None)
-
-    result = CliRunner().invoke(app, ["--help"])
-
-    assert result.exit_code == 0
-    assert "run " in result.stdout
-    assert "demo " in result.stdout
+from .conftest import FakeGateway
 
 
-def test_no_command_shows_the_help() -> None:
-    result = CliRunner().invoke(app, [])
-
-    assert result.exit_code == 2
-    assert "Commands:" in result.output
-
-
-def test_the_version() -> None:
-    result = CliRunner().invoke(app, ["--version"])
-
-    assert result.exit_code == 0
-    assert result.stdout.startswith("bifrost 0.")
+def ran(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> object:
+    monkeypatch.setattr(sys, "argv", ["bifrost", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return ended.value.code
 
 
-def test_an_unknown_command_is_answered_with_the_closest() -> None:
-    result = CliRunner().invoke(app, ["rnu"])
+def test_a_run_ends_with_the_status_of_the_gateway(
+    gateway: FakeGateway, config_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway.ends_with = 7
 
-    assert result.exit_code == 2
-    assert "Did you mean 'run'?" in result.stderr
-
-
-def test_the_demo_is_imported_when_it_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = ModuleType("bifrost.cli.demo")
-    calls: list[str] = []
-
-    def demo(how: str = "long") -> None:
-        calls.append(how)
-
-    module.demo = demo  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "bifrost.cli.demo", module)
-
-    assert CliRunner().invoke(app, ["demo"]).exit_code == 0
-    assert CliRunner().invoke(app, ["demo", "--how", "short"]).exit_code == 0
-    assert calls == ["long", "short"]
+    assert ran(monkeypatch, "run", "-c", config_file) == 7
+    assert gateway.worker_command[-2:] == ["plain", "info"]
 
 
-def test_a_demo_that_lacks_its_packages_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> ModuleType:
-        raise ModuleNotFoundError("No module named 'kafka'", name="kafka")
+def test_a_run_that_is_wrong_is_explained(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ran(monkeypatch, "run") == 2
+    assert "Missing option '--config'" in capsys.readouterr().err
 
-    monkeypatch.setattr("importlib.import_module", missing)
 
-    result = CliRunner().invoke(app, ["demo", "--for", "15s"])
+def test_other_commands_are_the_command_line_s(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ran(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out.startswith("bifrost 0.")
 
-    assert result.exit_code == 1
-    assert result.stderr == "error: bifrost demo needs more packages: pip install 'bifrost-kafka[embedded]'\n"
+
+def test_an_interrupt_before_there_is_a_gateway_has_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(asked: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "serve", interrupted)
+
+    assert ran(monkeypatch, "run", "-c", "proxy.yaml") == 130
 
 
 @pytest.mark.parametrize("module", ["bifrost", "bifrost.cli.main"])

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from typer.testing import CliRunner
 
-from bifrost.cli.main import app
+from bifrost.cli.commands import app
 from bifrost.pipeline.certificate import sign
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

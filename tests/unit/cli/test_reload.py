@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bifrost.cli import reload as module
-from bifrost.cli.main import app
+from bifrost.cli.commands import app
 
 from .conftest import PROXY_YAML
 

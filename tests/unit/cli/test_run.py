@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bifrost.cli.main import app
+from bifrost.cli.commands import app
+from bifrost.cli.run import LogFormat, LogLevel, RunArguments, read_arguments
 from bifrost.gateway.errors import StartError
 
 from .conftest import FakeGateway
@@ -102,13 +103,13 @@ def test_a_wrong_option_is_a_usage_error(
     assert f"'{option[1]}' is not one of" in errors
 
 
-def test_a_running_gateway_carries_neither_rich_nor_a_kafka_client(config_file: Path) -> None:
+def test_a_running_gateway_does_not_carry_what_only_other_commands_use(config_file: Path) -> None:
     program = """
 import sys
 from types import ModuleType
 fake = sys.modules["bifrost.gateway.gateway"] = ModuleType("gateway")
 def run(config, path, worker_command):
-    unwanted = {"rich", "kafka", "jgo", "bifrost.embedded", "bifrost.cli.demo"}
+    unwanted = {"rich", "typer", "email", "kafka", "jgo", "bifrost.embedded", "bifrost.cli.demo"}
     print(*unwanted.intersection(sys.modules))
     return 0
 fake.run = run
@@ -125,3 +126,52 @@ main()
     )
 
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("run -c p.yaml", RunArguments(Path("p.yaml"))),
+        ("run --config=p.yaml", RunArguments(Path("p.yaml"))),
+        ("run --log-level debug --config a=b", RunArguments(Path("a=b"), log_level=LogLevel.DEBUG)),
+        ("run --config x --log-format=json", RunArguments(Path("x"), LogFormat.JSON)),
+    ],
+)
+def test_a_plain_command_line_is_read(line: str, expected: RunArguments) -> None:
+    assert read_arguments(line.split()) == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "run",
+        "check -c p.yaml",
+        "--version",
+        "run --help",
+        "run -c",
+        "run -c p.yaml --help",
+        "run -c p.yaml more",
+        "run -c p.yaml -c q.yaml",
+        "run -c --log-level info",
+        "run -c=p.yaml",
+        "run --config=",
+        "run -c p.yaml --log-format xml",
+        "run -c p.yaml --log-level",
+    ],
+)
+def test_all_else_is_left_to_the_command_line_s_own(line: str) -> None:
+    assert read_arguments(line.split()) is None
+
+
+@pytest.mark.parametrize("line", ["run -c {} --log-format json", "run --log-format=json --config={}"])
+def test_it_means_what_the_command_line_s_own_means(
+    gateway: FakeGateway, config_file: Path, line: str
+) -> None:
+    arguments = line.format(config_file).split()
+
+    asked = read_arguments(arguments)
+    assert run(*arguments[1:])[0] == 0
+
+    assert asked == RunArguments(config_file, LogFormat.JSON)
+    assert gateway.worker_command[-2:] == [asked.log_format, asked.log_level]

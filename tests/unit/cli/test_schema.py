@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner
 
-from bifrost.cli.main import app
+from bifrost.cli.commands import app
 
 COMMITTED = Path(__file__).resolve().parents[3] / "docs" / "config.schema.json"
 

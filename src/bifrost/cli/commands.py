@@ -1,0 +1,123 @@
+"""The command line of `bifrost`: which subcommands there are, and nothing of what they do.
+
+What a command needs (Rich, a Kafka client, an embedded broker, Spark) is imported when it is asked for. A `run` that
+is written as it should be does not come here: see `main.py`.
+"""
+
+import importlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from bifrost.cli.run import LogFormat, LogLevel, RunArguments, serve
+
+LAZY_COMMANDS = {
+    "credentials": "bifrost.cli.credentials",
+    "demo": "bifrost.cli.demo",
+    "reload": "bifrost.cli.reload",
+    "check": "bifrost.cli.check",
+    "schema": "bifrost.cli.schema",
+    "pipeline": "bifrost.cli.pipeline",
+}
+"""Commands whose module is imported when they are run; it has a function, or a group of commands, of that name."""
+
+
+class _Commands(TyperGroup):
+    """The subcommands; those of LAZY_COMMANDS stand in the help by a stub with the same name."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Replace the stub of the command that is asked for by the command itself, if it can be imported."""
+        name = args[0]
+        if name in LAZY_COMMANDS:
+            try:
+                module = importlib.import_module(LAZY_COMMANDS[name])
+            except ModuleNotFoundError as error:
+                if (error.name or "").partition(".")[0] == "bifrost":
+                    raise
+            else:
+                found = getattr(module, name)
+                if not isinstance(found, typer.Typer):
+                    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+                    single.command(name)(found)
+                    found = single
+                self.add_command(typer.main.get_command(found), name)
+        return super().resolve_command(ctx, args)
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        from importlib.metadata import version
+
+        typer.echo(f"bifrost {version('bifrost-kafka')}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    cls=_Commands,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.command("run")
+def _run(
+    config: Annotated[
+        Path,
+        typer.Option("--config", "-c", help="The configuration file; docs/configuration.md explains it."),
+    ],
+    log_format: Annotated[
+        LogFormat, typer.Option(help="plain: a line of key=value; json: an object a line.")
+    ] = LogFormat.PLAIN,
+    log_level: Annotated[LogLevel, typer.Option(help="The least severe level to write.")] = LogLevel.INFO,
+) -> None:
+    """Run a gateway until it is told to stop (Ctrl-C, SIGTERM)."""
+    raise typer.Exit(serve(RunArguments(config, log_format, log_level)))
+
+
+@app.command("check", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _check_stub() -> None:
+    """Say whether a configuration is valid, and everything that is wrong with it."""
+    raise AssertionError("the command itself needs no more packages")
+
+
+@app.command("demo", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _demo_stub() -> None:
+    """Show two tenants on one real Kafka, live; everything it needs is started by it."""
+    typer.echo("error: bifrost demo needs more packages: pip install 'bifrost-kafka[embedded]'", err=True)
+    raise typer.Exit(1)
+
+
+@app.command("credentials", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _credentials_stub() -> None:
+    """Make the SCRAM verifiers of a password, for a credential's scram_file."""
+    raise AssertionError("the command itself needs no more packages")
+
+
+@app.command("reload", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _reload_stub() -> None:
+    """Let a running gateway read its configuration again."""
+
+
+@app.command("schema", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _schema_stub() -> None:
+    """Print the JSON Schema of the configuration, for editors."""
+    raise AssertionError("the command itself needs no more packages")
+
+
+@app.command("pipeline", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _pipeline_stub() -> None:
+    """Turn the journal into usage, bills, certificates and advice, on Apache Spark."""
+    raise AssertionError("the command itself says what it lacks")
+
+
+@app.callback()
+def bifrost(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A gateway that speaks the Kafka wire protocol: many isolated tenants on one real Apache Kafka."""

@@ -1,0 +1,54 @@
+import subprocess
+import sys
+
+import pytest
+
+from bifrost.cli.lean_imports import import_structlog, no_entry_points
+
+
+def imported_after(code: str, *names: str) -> list[str]:
+    """Return which of the modules a fresh interpreter has imported after some code."""
+    program = f"{code}\nimport sys\nprint(*sorted(set({names!r}).intersection(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True
+    )
+    return done.stdout.split()
+
+
+def test_structlog_comes_without_rich() -> None:
+    code = "from bifrost.cli.lean_imports import import_structlog; import_structlog().get_logger()"
+
+    assert imported_after(code, "rich", "structlog") == ["structlog"]
+
+
+def test_rich_that_is_there_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    import rich
+
+    assert import_structlog().get_logger() is not None
+    assert sys.modules["rich"] is rich
+
+
+def test_a_model_is_made_without_the_packages_for_e_mail() -> None:
+    lean = "from bifrost.cli.lean_imports import no_entry_points\nwith no_entry_points():\n    "
+    code = "import bifrost.config.model"
+
+    assert imported_after(lean + code, "email", "importlib.metadata") == []
+    assert imported_after(code, "email", "importlib.metadata") == ["email", "importlib.metadata"]
+
+
+def test_afterwards_entry_points_are_found_as_ever() -> None:
+    code = (
+        "from bifrost.cli.lean_imports import no_entry_points\nwith no_entry_points():\n"
+        "    from importlib.metadata import entry_points\n    assert entry_points(group='pydantic') == ()\n"
+        "from importlib.metadata import entry_points\nassert entry_points(group='console_scripts')"
+    )
+
+    assert imported_after(code, "importlib.metadata") == ["importlib.metadata"]
+
+
+def test_a_module_that_is_there_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib.metadata
+
+    with no_entry_points():
+        assert sys.modules["importlib.metadata"] is importlib.metadata
+    assert sys.modules["importlib.metadata"] is importlib.metadata
