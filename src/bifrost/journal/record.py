@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 SCHEMA_VERSION = 1
@@ -76,7 +76,7 @@ def said(fields: Fields, required: frozenset[str] = frozenset()) -> dict[str, An
 
 def schema() -> dict[str, Any]:
     """Return the schema of version 1: the JSON form of Spark's StructType."""
-    text = resources.files("bifrost.journal").joinpath("schema-v1.json").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("schema-v1.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 
