@@ -21,7 +21,7 @@ REQUEST_US = 20.0
 """50,000 pairs of request and response per second and core."""
 TO_DIRECT = 0.97
 ADDED_LATENCY_US = 15.0
-WORKING_MIB, IDLE_KIB = 50.0, 12.0
+WORKING_MIB, IDLE_KIB = 50e6 / 2**20, 12.0
 CORES_TO_SPARE = 4
 """From so many on the gateway has one for itself: load, broker, gateway, and one more."""
 

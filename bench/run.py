@@ -136,6 +136,7 @@ class Run:
                 continue
             found = measure_memory(lambda one=subject: self._fresh(one), self.topics)  # type: ignore[misc]
             resident.add("after the start", subject.name, found.start_mib)
+            resident.add("right after the load", subject.name, found.loaded_mib)
             resident.add(goals.WORKING, subject.name, found.working_mib)
             resident.add("peak", subject.name, found.peak_mib)
             idle.add(goals.CONNECTED, subject.name, found.per_connected_kib)
