@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,8 +15,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.jobs.bill import Bill, BillOptions, run_bill
+from bifrost.pipeline.jobs.meter import Meter, open_tables
+from bifrost.pipeline.price_book import PriceBook
 from bifrost.pipeline.runtime import find_java_home
-from bifrost.pipeline.spark_session import SparkOptions, build_session
+from bifrost.pipeline.spark_session import LOG_SETTINGS, SparkOptions, build_session
+from support.billing import book
 from support.journal_records import COLUMNS, rows_of
 from support.quick_spark import SETTINGS
 
@@ -53,3 +58,28 @@ def topic(spark: SparkSession) -> Callable[..., DataFrame]:
         return spark.createDataFrame(rows_of(records, first_offset), COLUMNS).coalesce(1)
 
     return build
+
+
+@pytest.fixture
+def metered(spark: SparkSession, topic: Callable[..., DataFrame], tmp_path: Path) -> Callable[..., None]:
+    """Puts records into tables, as one batch of `meter`."""
+    meter = Meter(open_tables(spark, str(tmp_path / "t"), "parquet"), 60)
+    batches = iter(range(100))
+
+    def add(*records: dict[str, Any]) -> None:
+        number = next(batches)
+        meter.apply(topic(records, first_offset=number * 1000), number)
+
+    return add
+
+
+@pytest.fixture
+def bill(spark: SparkSession, tmp_path: Path) -> Callable[..., Bill]:
+    """Bills a month of those tables."""
+
+    def make(prices: PriceBook | None = None, month: str = "2026-10", **more: Any) -> Bill:
+        named = {"tables": str(tmp_path / "t"), "today": datetime.date(2027, 1, 1), "table_format": "parquet"}
+        options = BillOptions(out=str(tmp_path / "out"), book=prices or book(), month=month, **(named | more))
+        return run_bill(spark, options, lambda _text: None)
+
+    return make

@@ -6,57 +6,15 @@ import json
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.jobs.advise import AdviseOptions, run_advise
-from bifrost.pipeline.jobs.bill import Bill, run_bill
-from bifrost.pipeline.jobs.meter import Meter, open_tables
-from bifrost.pipeline.price_book import PriceBook, read_price_book
+from bifrost.pipeline.jobs.bill import Bill
+from support.billing import BOOK, GIB, book
 from support.journal_records import NOON_MS, Journal
-
-Topic = Callable[..., DataFrame]
-GIB = 1 << 30
-BOOK = """currency: EUR
-provider: Us
-versions: [{version: "1", valid_from: 2026-10-01, prices: {produced_bytes: 0.10, requests: 0.20}}]
-budgets: [{tenant: acme, monthly: 0.5}]
-"""
-
-
-def book(text: str = BOOK) -> PriceBook:
-    return read_price_book(text, "book")
-
-
-@pytest.fixture
-def metered(spark: SparkSession, topic: Topic, tmp_path: Path) -> Callable[..., None]:
-    meter = Meter(open_tables(spark, str(tmp_path / "t"), "parquet"), 60)
-    batches = iter(range(100))
-
-    def add(*records: dict[str, Any]) -> None:
-        number = next(batches)
-        meter.apply(topic(records, first_offset=number * 1000), number)
-
-    return add
-
-
-@pytest.fixture
-def bill(spark: SparkSession, tmp_path: Path) -> Callable[..., Bill]:
-    def make(prices: PriceBook | None = None, month: str = "2026-10") -> Bill:
-        return run_bill(
-            spark,
-            tables=str(tmp_path / "t"),
-            out=str(tmp_path / "out"),
-            book=prices or book(),
-            month=month,
-            table_format="parquet",
-            say=lambda _text: None,
-        )
-
-    return make
 
 
 def test_a_bill_is_restated_when_late_usage_or_a_price_changes_it(

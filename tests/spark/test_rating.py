@@ -5,10 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from bifrost.pipeline.focus import to_focus
 from bifrost.pipeline.metering import storage_schema, usage_schema
 from bifrost.pipeline.price_book import read_price_book
 from bifrost.pipeline.rating import (
@@ -128,35 +126,3 @@ def test_what_changed_says_why(spark: SparkSession) -> None:
         ("2026-10-02", "requests"): (Decimal("0.2"), Decimal("0.5"), "price"),
     }
     assert changes(before, before).count() == 0
-
-
-FOCUS_MANDATORY = {
-    "BilledCost", "BillingAccountId", "BillingAccountName", "BillingCurrency", "BillingPeriodEnd", "BillingPeriodStart",
-    "ChargeCategory", "ChargeClass", "ChargeDescription", "ChargePeriodEnd", "ChargePeriodStart", "ContractedCost",
-    "EffectiveCost", "InvoiceIssuerName", "ListCost", "PricingQuantity", "PricingUnit", "ProviderName",
-    "PublisherName", "ServiceCategory", "ServiceName",
-}  # fmt: skip
-"""Source: FOCUS 1.2, the columns of feature level Mandatory."""
-
-
-def test_focus_has_its_columns_and_ours_begin_with_x(spark: SparkSession) -> None:
-    charges = rated(spark, {"produced_bytes": GIB, "topic": "orders", "physical_topic": "__vt_acme_orders"})
-
-    focus = to_focus(charges, BOOK, "2026-10", 3)
-
-    assert set(focus.columns) >= FOCUS_MANDATORY
-    assert all(name[0].isupper() or name.startswith("x_") for name in focus.columns)
-    (row,) = focus.collect()
-    assert (row.BilledCost, row.ListUnitPrice, row.PricingUnit) == (Decimal("0.1"), Decimal("0.1"), "GiB")
-    assert (row.ResourceId, row.ResourceName, row.ResourceType) == ("__vt_acme_orders", "orders", "Topic")
-    assert (row.ChargeDescription, row.SkuPriceId, row.InvoiceId) == (
-        "Produced orders",
-        "produced_bytes@1",
-        "acme-2026-10-3",
-    )
-    assert (row.ChargePeriodEnd - row.ChargePeriodStart).days == 1
-
-
-@pytest.mark.parametrize("column", ["BilledCost", "ServiceCategory", "ChargeCategory"])
-def test_what_focus_never_wants_null_is_not(column: str, spark: SparkSession) -> None:
-    assert to_focus(rated(spark, {"requests": 7}), BOOK, "2026-10", 1).where(f"{column} IS NULL").count() == 0

@@ -158,6 +158,12 @@ def bill(
     price_book: Annotated[Path, typer.Option(metavar="FILE", help="The prices (examples/price-book.yaml).")],
     month: Annotated[str, typer.Option(metavar="YYYY-MM", help="What is billed, e.g. 2026-10.")],
     out: Annotated[str, typer.Option(metavar="DIR", help="Where the bills are written; any path of Spark.")],
+    issue: Annotated[
+        bool, typer.Option("--issue", help="Issue the bill: from then on later bills correct it.")
+    ] = False,
+    correct_months: Annotated[
+        int, typer.Option(min=0, help="How many of the newest issued months are corrected; 0: none.")
+    ] = 12,
     master: Master = "local[*]",
     driver_memory: Memory = "1g",
     shuffle_partitions: Partitions = 0,
@@ -171,18 +177,16 @@ def bill(
         raise typer.BadParameter(f"{month!r} is no month: write e.g. 2026-10", param_hint="--month") from None
 
     def job() -> None:
-        from bifrost.pipeline.jobs.bill import run_bill
+        from bifrost.pipeline.jobs.bill import BillOptions, run_bill
         from bifrost.pipeline.price_book import load_price_book
 
         book = load_price_book(price_book)
+        today = datetime.datetime.now(datetime.UTC).date()
+        options = BillOptions(tables, out, book, month, table_format, today, issue, correct_months)
         with _spark("bill", master, driver_memory, shuffle_partitions, table_format, conf) as spark:
-            done = run_bill(
-                spark, tables=tables, out=out, book=book, month=month, table_format=table_format, say=_say
-            )
-        restated = f", {done.restated} lines restated" if done.restated else ""
+            done = run_bill(spark, options, _say)
         page = f"{out.rstrip('/')}/{month}/index.html"
-        total = f"{done.total:,.2f} {book.currency} for {done.tenants} tenants"
-        typer.echo(f"{month}: {total}, revision {done.revision}{restated}: {page}")
+        typer.echo(f"{done.describe(book.currency)}: {page}")
 
     _run(job)
 

@@ -18,7 +18,8 @@ Key = TypeVar("Key")
 MAX_RANKED = 12
 """Bars of a ranking: what a person takes in."""
 MAX_RESTATED = 30
-"""Restated lines on a page; all of them are in the table `restatements`."""
+"""Restated or corrected lines on a page; all of them are in the tables `restatements` and `corrections`."""
+_WHY = {"usage": "late usage", "price": "price"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,17 @@ class Restated:
 
 
 @dataclass(frozen=True, slots=True)
+class Corrected:
+    """What this bill corrects of an earlier one, which was issued."""
+
+    tenant: str
+    month: str
+    sku: str
+    reason: str
+    cost: Decimal
+
+
+@dataclass(frozen=True, slots=True)
 class BillFigures:
     """All that the pages of a month need."""
 
@@ -78,11 +90,14 @@ class BillFigures:
     namespaces: Sequence[NamespaceCost]
     lines: Sequence[Line]
     restated: Sequence[Restated] = field(default_factory=tuple)
+    corrected: Sequence[Corrected] = field(default_factory=tuple)
+    is_issued: bool = False
 
 
 def tenants_of(figures: BillFigures) -> list[str]:
     """Return the tenants of a bill, the largest first."""
-    totals = _totals((one.tenant, one.cost) for one in figures.days)
+    used = [(one.tenant, one.cost) for one in figures.days]
+    totals = _totals(used + [(one.tenant, one.cost) for one in figures.corrected])
     return [name for name, _cost in _largest(totals)]
 
 
@@ -142,6 +157,8 @@ def _page(
     links: Sequence[tuple[str, str]],
 ) -> BillReport:
     days = sorted({one.day for one in figures.days})
+    corrected = [one for one in figures.corrected if tenant in (None, one.tenant)]
+    corrected_total = sum((one.cost for one in corrected), Decimal(0))
     by_day: dict[tuple[str, str], Decimal] = _totals(((one.sku, one.day), one.cost) for one in costs)
     return BillReport(
         title=title,
@@ -149,7 +166,9 @@ def _page(
         currency=figures.book.currency,
         period=figures.month,
         revision=figures.revision,
-        total=sum((one.cost for one in costs), Decimal(0)),
+        is_issued=figures.is_issued,
+        total=sum((one.cost for one in costs), corrected_total),
+        corrected_total=corrected_total,
         list_total=sum((one.list_cost for one in costs), Decimal(0)),
         days=days,
         by_sku=[
@@ -164,6 +183,7 @@ def _page(
         restated=_restated(
             [one for one in figures.restated if tenant in (None, one.tenant)], figures.book.currency
         ),
+        corrected=_corrected(corrected, figures.book.currency),
         budgets=_budgets(figures, tenant),
         links=links,
     )
@@ -188,12 +208,21 @@ def _lines(lines: Sequence[Line], currency: str, tenant: str | None) -> Table:
 
 def _restated(found: Sequence[Restated], currency: str) -> Table:
     largest = sorted(found, key=lambda one: (-abs(one.now - one.was), one.day, one.tenant))[:MAX_RESTATED]
-    why = {"usage": "late usage", "price": "price"}
     rows = [
-        (one.day, one.tenant, NAMES[Sku(one.sku)], why.get(one.reason, one.reason), one.was, one.now)
+        (one.day, one.tenant, NAMES[Sku(one.sku)], _WHY.get(one.reason, one.reason), one.was, one.now)
         for one in largest
     ]
     return Table(("day", "tenant", "meter", "because of", f"was, {currency}", f"is, {currency}"), rows)
+
+
+def _corrected(found: Sequence[Corrected], currency: str) -> Table:
+    totals = _totals(((one.month, one.tenant, one.sku, one.reason), one.cost) for one in found)
+    largest = sorted(totals.items(), key=lambda pair: (-abs(pair[1]), pair[0]))[:MAX_RESTATED]
+    rows = [
+        (month, tenant, NAMES[Sku(sku)], _WHY.get(reason, reason), cost)
+        for (month, tenant, sku, reason), cost in largest
+    ]
+    return Table(("bill of", "tenant", "meter", "because of", currency), rows)
 
 
 def _budgets(figures: BillFigures, tenant: str | None) -> list[BudgetLine]:

@@ -1,17 +1,21 @@
 """Charges in the columns of FOCUS, the FinOps Open Cost and Usage Specification (1.2), for whatever tool reads bills.
 
-A tenant is a billing account, a namespace a sub account, a topic a resource. FOCUS's conditional columns for what
-this platform does not have (commitments, capacity reservations, availability zones, virtual currencies) are left
-out, as it allows; columns of our own begin with `x_`, as it wants.
+A tenant is a billing account, a namespace a sub account, a topic a resource. All mandatory and recommended columns
+are there but AvailabilityZone; of the conditional ones those whose condition holds. Left out, as FOCUS wants it, are
+those of what this platform has not: commitments, capacity reservations, regions, a second or a virtual currency.
+Columns of our own begin with `x_` and stand behind FOCUS's.
 
-Source: focus.finops.org, FOCUS 1.2, Cost and Usage.
+Source: focus.finops.org, FOCUS 1.2, Cost and Usage; column handling, key-value format and unit format there.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType, StructType, TimestampType
 
 from bifrost.pipeline.months import period_of
 from bifrost.pipeline.price_book import PriceBook
@@ -20,31 +24,96 @@ from bifrost.pipeline.rating import NAMES, UNITS
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+FOCUS_VERSION = "1.2"
+TAG_PREFIX = "bifrost/"
+"""Before the keys of our tags: FOCUS wants one that tells a provider's tags from a user's."""
+JSON_COLUMNS = ("SkuPriceDetails", "Tags")
+_SCHEMA_CREATED = "2026-11-21T00:00:00Z"
+"""When the columns were last changed: FOCUS's CreationDate."""
+_GENERATOR = "bifrost pipeline bill"
 
-def to_focus(charges: DataFrame, book: PriceBook, month: str, revision: int) -> DataFrame:
-    """Return charges of one month as rows of FOCUS.
+
+def to_focus(
+    charges: DataFrame,
+    corrections: DataFrame,
+    book: PriceBook,
+    month: str,
+    *,
+    revision: int,
+    is_issued: bool = False,
+) -> DataFrame:
+    """Return a month's bill as rows of FOCUS.
 
     Args:
         charges: what `rating.rate` returned.
+        corrections: of earlier bills, which this one carries (`corrections.differences`).
         book: who charges, in what currency.
         month: the billing period, e.g. 2026-10.
         revision: which bill of the period this is.
+        is_issued: whether it is the one that stays.
     """
+    plain = charges.withColumn("reason", F.lit(None).cast("string"))
+    lines = plain.unionByName(corrections.drop("billed_in"))
     columns: dict[str, Column | str] = (
-        _costs() | _parties(book) | _periods(month, revision) | _skus() | _resources()
+        _costs() | _parties(book) | _periods(month) | _classes() | _skus(book) | _resources()
     )
     columns |= {
         "x_Upstream": "upstream",
         "x_Principal": "principal",
         "x_PriceBookVersion": "price_version",
         "x_Revision": F.lit(revision),
+        "x_InvoiceStatus": F.lit("Issued" if is_issued else "Provisional"),
+        "x_CorrectedInvoiceId": F.when(_is_correction(), _invoice(F.substring("day", 1, 7))),
+        "x_CorrectionReason": F.when(F.col("reason") == "usage", "Late usage").when(
+            F.col("reason") == "price", "Price"
+        ),
     }
-    return charges.select(
+    return lines.select(
         *((F.col(one) if isinstance(one, str) else one).alias(name) for name, one in columns.items())
     )
 
 
+def to_csv(focus: DataFrame) -> DataFrame:
+    """Return the same for a file of text: decimals without an exponent, moments in ISO 8601 with a Z."""
+    columns = []
+    for one in focus.schema:
+        column = F.col(one.name)
+        if isinstance(one.dataType, DecimalType):
+            column = _plain(column)
+        elif isinstance(one.dataType, TimestampType):
+            column = F.date_format(column, "yyyy-MM-dd'T'HH:mm:ss'Z'")
+        columns.append(column.alias(one.name))
+    return focus.select(*columns)
+
+
+def schema_text(schema: StructType) -> str:
+    """Return FOCUS's metadata of a dataset, as JSON: who made it, and its columns."""
+    columns = [_definition(one.name, one.dataType) for one in schema]
+    # The same columns are the same schema, another set is another: its ID follows from them.
+    named = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps([FOCUS_VERSION, columns], sort_keys=True))
+    metadata = {
+        "DataGenerator": _GENERATOR,
+        "SchemaId": str(named),
+        "FocusVersion": FOCUS_VERSION,
+        "CreationDate": _SCHEMA_CREATED,
+        "ColumnDefinition": columns,
+    }
+    return json.dumps(metadata, indent=2) + "\n"
+
+
+def _definition(name: str, kind: Any) -> dict[str, Any]:
+    if name in JSON_COLUMNS:
+        prefixes = {"ProviderTagPrefixes": [TAG_PREFIX]} if name == "Tags" else {}
+        return {"ColumnName": name, "DataType": "JSON", **prefixes}
+    if isinstance(kind, DecimalType):
+        size = {"NumericPrecision": kind.precision, "NumberScale": kind.scale}
+        return {"ColumnName": name, "DataType": "DECIMAL", **size}
+    types = {"timestamp": "DATETIME", "int": "INTEGER", "string": "STRING"}
+    return {"ColumnName": name, "DataType": types[kind.simpleString()]}
+
+
 def _costs() -> dict[str, Column | str]:
+    unit = _mapped({sku.value: unit for sku, unit in UNITS.items()})
     return {
         "BilledCost": "cost",
         "EffectiveCost": "cost",
@@ -53,51 +122,65 @@ def _costs() -> dict[str, Column | str]:
         "ContractedUnitPrice": "price",
         "ListUnitPrice": "list_price",
         "PricingQuantity": "quantity",
-        "PricingUnit": _mapped({sku.value: unit for sku, unit in UNITS.items()}),
+        "PricingUnit": unit,
         "ConsumedQuantity": "quantity",
-        "ConsumedUnit": _mapped({sku.value: unit for sku, unit in UNITS.items()}),
+        "ConsumedUnit": unit,
     }
 
 
 def _parties(book: PriceBook) -> dict[str, Column | str]:
     return {
         "BillingCurrency": F.lit(book.currency),
-        "PricingCurrency": F.lit(book.currency),
         "BillingAccountId": "tenant",
         "BillingAccountName": "tenant",
         "BillingAccountType": F.lit("Tenant"),
         "SubAccountId": "namespace",
         "SubAccountName": "namespace",
-        "SubAccountType": F.lit("Namespace"),
+        "SubAccountType": F.when(F.col("namespace").isNotNull(), "Namespace"),
         "ProviderName": F.lit(book.provider),
         "PublisherName": F.lit(book.provider),
         "InvoiceIssuerName": F.lit(book.provider),
     }
 
 
-def _periods(month: str, revision: int) -> dict[str, Column | str]:
+def _periods(month: str) -> dict[str, Column | str]:
     first, after = period_of(month)
     return {
-        "InvoiceId": F.concat("tenant", F.lit(f"-{month}-{revision}")),
+        "InvoiceId": _invoice(F.lit(month)),
         "BillingPeriodStart": F.lit(str(first)).cast("timestamp"),
         "BillingPeriodEnd": F.lit(str(after)).cast("timestamp"),
         "ChargePeriodStart": F.col("day").cast("timestamp"),
         "ChargePeriodEnd": F.date_add(F.col("day").cast("date"), 1).cast("timestamp"),
+    }
+
+
+def _classes() -> dict[str, Column | str]:
+    return {
         "ChargeCategory": F.lit("Usage"),
         # An open period is restated, not corrected: a correction is of a period whose invoice was sent.
-        "ChargeClass": F.lit(None).cast("string"),
+        "ChargeClass": F.when(_is_correction(), "Correction"),
         "ChargeFrequency": F.lit("Usage-Based"),
         "PricingCategory": F.lit("Standard"),
     }
 
 
-def _skus() -> dict[str, Column | str]:
+def _skus(book: PriceBook) -> dict[str, Column | str]:
     name = _mapped({sku.value: text for sku, text in NAMES.items()})
+    unit = _mapped({sku.value: text for sku, text in UNITS.items()})
+    what = F.concat_ws(" ", name, F.col("topic"))
+    what = F.when(
+        _is_correction(), F.concat(F.lit("Correction of "), F.substring("day", 1, 7), F.lit(": "), what)
+    ).otherwise(what)
+    price = F.concat(_plain(F.col("price")), F.lit(f" {book.currency} for "), unit)
     return {
-        "ChargeDescription": F.concat_ws(" ", name, F.col("topic")),
+        "ChargeDescription": F.concat_ws(", ", what, price),
         "SkuId": "sku",
         "SkuMeter": name,
-        "SkuPriceId": F.concat_ws("@", "sku", "price_version"),
+        "SkuPriceId": F.concat(F.col("sku"), F.lit("@"), F.col("price_version")),
+        "SkuPriceDetails": F.when(
+            F.col("price_version").isNotNull(),
+            F.to_json(F.struct(F.col("price_version").alias("x_PriceBookVersion"))),
+        ),
         "ServiceCategory": F.lit("Integration"),
         "ServiceSubcategory": F.lit("Messaging"),
         "ServiceName": F.lit("Apache Kafka"),
@@ -105,15 +188,32 @@ def _skus() -> dict[str, Column | str]:
 
 
 def _resources() -> dict[str, Column | str]:
-    tags = F.struct(F.col("namespace"), F.col("principal"))
+    is_topic = F.col("physical_topic").isNotNull()
+    # Two upstreams may have topics of one name.
+    tags = F.struct(*(F.col(name).alias(f"{TAG_PREFIX}{name}") for name in ("namespace", "principal")))
     return {
-        "ResourceId": "physical_topic",
-        "ResourceName": "topic",
-        "ResourceType": F.when(F.col("physical_topic").isNotNull(), F.lit("Topic")),
-        "RegionId": F.lit(None).cast("string"),
-        "RegionName": F.lit(None).cast("string"),
+        "ResourceId": F.when(is_topic, F.concat_ws("/", "upstream", "physical_topic")),
+        "ResourceName": F.when(is_topic, F.col("topic")),
+        "ResourceType": F.when(is_topic, F.lit("Topic")),
         "Tags": F.to_json(tags),
     }
+
+
+def _is_correction() -> Column:
+    return F.col("reason").isNotNull()
+
+
+def _invoice(month: Column) -> Column:
+    """Return the invoice's ID: one for each tenant and month, as what is issued is never issued again."""
+    return F.concat_ws("-", F.col("tenant"), month)
+
+
+def _plain(number: Column) -> Column:
+    """Return a decimal as text: no exponent, no zeros at its end."""
+    text = number.cast("string")
+    return F.when(
+        F.instr(text, ".") > 0, F.regexp_replace(F.regexp_replace(text, "0+$", ""), r"\.$", "")
+    ).otherwise(text)
 
 
 def _mapped(names: dict[str, str]) -> Column:

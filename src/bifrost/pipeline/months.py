@@ -19,3 +19,8 @@ def days_of(month: str) -> list[str]:
     """Return the days of a month, as `2026-10-01`."""
     first, after = period_of(month)
     return [str(first + datetime.timedelta(days=n)) for n in range((after - first).days)]
+
+
+def month_after(month: str) -> str:
+    """Return the next month: `2026-11` after `2026-10`."""
+    return period_of(month)[1].strftime("%Y-%m")

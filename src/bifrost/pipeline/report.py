@@ -64,6 +64,13 @@ class BillReport:
     meters: Table
     lines: Table
     restated: Table
+    corrected: Table = Table((), ())
+    """What this bill corrects of earlier ones, which were issued."""
+
+    corrected_total: Decimal = Decimal(0)
+    """What that comes to; in the total."""
+
+    is_issued: bool = False
     budgets: Sequence[BudgetLine] = ()
     links: Sequence[tuple[str, str]] = field(default_factory=tuple)
     """Other pages: name and relative address."""
@@ -86,6 +93,8 @@ def render(report: BillReport) -> str:
     parts.append(_section("Largest lines", _table(report.lines)))
     if report.restated.rows:
         parts.append(_section("Restated since the last bill", _table(report.restated)))
+    if report.corrected.rows:
+        parts.append(_section("Corrections of earlier bills", _table(report.corrected)))
     if report.links:
         links = " ".join(
             f'<a href="{escape(to, quote=True)}">{escape(name)}</a>' for name, to in report.links
@@ -122,13 +131,16 @@ def money(amount: Decimal, currency: str) -> str:
 
 
 def _tiles(report: BillReport) -> str:
-    saved = report.list_total - report.total
+    used = report.total - report.corrected_total
+    saved = report.list_total - used
     tiles = [("Total", money(report.total, report.currency))]
     if saved > 0:
         tiles.append(("Discount", money(saved, report.currency)))
     if report.days:
-        tiles.append(("A day on average", money(report.total / len(report.days), report.currency)))
-    tiles.append(("Revision", str(report.revision)))
+        tiles.append(("A day on average", money(used / len(report.days), report.currency)))
+    if report.corrected.rows:
+        tiles.append(("Corrections", money(report.corrected_total, report.currency)))
+    tiles.append(("Revision", f"{report.revision}, {'issued' if report.is_issued else 'provisional'}"))
     shown = "".join(f"<div><span>{escape(name)}</span><b>{escape(value)}</b></div>" for name, value in tiles)
     return f'<section class="tiles">{shown}</section>'
 

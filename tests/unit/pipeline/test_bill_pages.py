@@ -1,7 +1,9 @@
+from dataclasses import replace
 from decimal import Decimal
 
 from bifrost.pipeline.bill_pages import (
     BillFigures,
+    Corrected,
     DayCost,
     Line,
     NamespaceCost,
@@ -78,3 +80,23 @@ def test_quotas_are_suggested_where_a_budget_is_exceeded() -> None:
 
     assert (line["tenant"], line["namespace"], line["projected"]) == ("acme", "dev", "15.50")
     assert isinstance(line["producer_byte_rate"], int)
+
+
+def test_corrections_are_in_the_total_but_neither_discount_nor_usage() -> None:
+    corrected = [
+        Corrected("acme", "2026-09", "produced_bytes", "usage", Decimal(2)),
+        Corrected("initech", "2026-09", "requests", "price", Decimal(-1)),
+    ]
+    figures = replace(FIGURES, corrected=corrected, is_issued=True)
+
+    page, theirs = platform_page(figures, ()), tenant_page(figures, "acme")
+
+    assert (page.total, page.corrected_total, page.list_total) == (39, 1, 40)
+    assert page.corrected.rows == [
+        ("2026-09", "acme", "Produced", "late usage", Decimal(2)),
+        ("2026-09", "initech", "Requests", "price", Decimal(-1)),
+    ]
+    assert (theirs.total, len(theirs.corrected.rows)) == (10, 1)
+    assert tenants_of(figures) == ["globex", "acme", "initech"]
+    assert "Corrections of earlier bills" in render(page)
+    assert "2, issued" in render(page)

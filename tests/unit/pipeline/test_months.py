@@ -2,7 +2,7 @@ import datetime
 
 import pytest
 
-from bifrost.pipeline.months import days_of, period_of
+from bifrost.pipeline.months import days_of, month_after, period_of
 
 
 def test_a_month_ends_where_the_next_one_begins() -> None:
@@ -15,3 +15,7 @@ def test_a_month_ends_where_the_next_one_begins() -> None:
 def test_anything_else_is_no_month(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         period_of(text)
+
+
+def test_december_is_followed_by_another_year() -> None:
+    assert (month_after("2026-10"), month_after("2026-12")) == ("2026-11", "2027-01")

@@ -1,48 +1,41 @@
 """`bill`: a month of usage, rated by the price book; in FOCUS's columns, as pages, and as suggestions for quotas.
 
-    OUT/_tables/                 the charges of each month, and what was restated
-    OUT/2026-10/focus.parquet/   FOCUS, for tools;  focus.csv/ the same as text
+    OUT/_tables/                 the charges of each month, corrections, and what was restated
+    OUT/2026-10/focus.parquet/   FOCUS, for tools;  focus.csv/ the same as text;  focus-schema.json its columns
     OUT/2026-10/index.html       the platform;  tenants/<tenant>.html each tenant
     OUT/2026-10/quotas.json      what would keep the budgets that are exceeded
 
-A month can be billed as often as one likes: if late records or a changed price make another bill of it, that is its
-next revision, and what is otherwise than before is listed; if nothing changed, the revision stays.
+A month can be billed as often as one likes until its bill is issued: if late records or a changed price make another
+bill of it, that is its next revision, and what is otherwise than before is listed; if nothing changed, the revision
+stays. What was issued stays as it is; the bill of the next open month carries what differs (`ledger.py`).
 """
 
 from __future__ import annotations
 
+import datetime
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from bifrost.pipeline import rating
-from bifrost.pipeline.bill_pages import (
-    MAX_RANKED,
-    BillFigures,
-    DayCost,
-    Line,
-    NamespaceCost,
-    Restated,
-    platform_page,
-    quota_lines,
-    tenant_page,
-    tenants_of,
-)
+from bifrost.pipeline.bill_pages import BillFigures, platform_page, quota_lines, tenant_page, tenants_of
+from bifrost.pipeline.corrections import correction_schema, differences, lost_days
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.focus import to_focus
+from bifrost.pipeline.focus import schema_text, to_csv, to_focus
 from bifrost.pipeline.hadoop_files import HadoopFiles
+from bifrost.pipeline.jobs.bill_figures import by_tenant, collect_figures
 from bifrost.pipeline.jobs.meter import open_tables
+from bifrost.pipeline.ledger import Ledger
 from bifrost.pipeline.metering import topic_namespaces
 from bifrost.pipeline.months import days_of
 from bifrost.pipeline.price_book import PriceBook
 from bifrost.pipeline.report import render
-from bifrost.pipeline.tables import Tables
+from bifrost.pipeline.tables import Tables, Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,6 +47,35 @@ MAX_PAGES = 2000
 """Tenants with a page of their own, the largest ones; all are in the FOCUS files."""
 
 
+CORRECTED_MONTHS = 12
+"""How many of the newest issued months are corrected by default: each is rated anew with every bill."""
+
+
+@dataclass(frozen=True, slots=True)
+class BillOptions:
+    """What is billed, and how."""
+
+    tables: str
+    """The directory of `meter`'s tables."""
+
+    out: str
+    """The directory of the bills."""
+
+    book: PriceBook
+    month: str
+    """E.g. 2026-10."""
+
+    table_format: TableFormat
+    today: datetime.date
+    """In UTC: a month is issued after its end."""
+
+    is_issued: bool = False
+    """Issue the bill: it stays as it is from then on."""
+
+    corrected_months: int = CORRECTED_MONTHS
+    """How many of the newest issued months are looked through for corrections."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bill:
     """What came of it."""
@@ -61,9 +83,50 @@ class Bill:
     month: str
     revision: int
     total: Decimal
+    """With the corrections."""
+
     tenants: int
     restated: int
     """Lines that are otherwise than in the revision before."""
+
+    corrected: Decimal = Decimal(0)
+    """Of it what corrects earlier bills."""
+
+    is_issued: bool = False
+    differing: int = 0
+    """Of a bill that had been issued before: charges that would be otherwise today."""
+
+    corrected_by: str = ""
+    """The month whose bill corrects them."""
+
+    def describe(self, currency: str) -> str:
+        """Return it as a line for a person."""
+        parts = [
+            f"{self.month}: {self.total:,.2f} {currency} for {self.tenants} tenants",
+            f"revision {self.revision}{', issued' if self.is_issued else ''}",
+        ]
+        if self.corrected:
+            parts.append(f"{self.corrected:,.2f} {currency} of it corrections")
+        if self.restated:
+            parts.append(f"{self.restated} lines restated")
+        if self.differing:
+            parts.append(
+                f"{self.differing} charges would be otherwise today: bill {self.corrected_by} corrects them"
+            )
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """The charges of a month, and the corrections that its bill carries."""
+
+    charges: DataFrame
+    corrections: DataFrame
+
+    @property
+    def lines(self) -> DataFrame:
+        """All that is charged."""
+        return self.charges.unionByName(self.corrections.select(*self.charges.columns))
 
 
 def bill_schemas() -> dict[str, StructType]:
@@ -72,82 +135,166 @@ def bill_schemas() -> dict[str, StructType]:
         StructField(name, StringType()) for name in ("day", "tenant", "sku", "reason", "month", "revision")
     ]
     money = [StructField(name, rating.COST) for name in ("was", "now")]
-    return {"charges": rating.charge_schema(), "restatements": StructType([*texts, *money])}
+    return {
+        "charges": rating.charge_schema(),
+        "corrections": correction_schema(),
+        "restatements": StructType([*texts, *money]),
+    }
 
 
-def run_bill(
-    spark: SparkSession,
-    *,
-    tables: str,
-    out: str,
-    book: PriceBook,
-    month: str,
-    table_format: TableFormat,
-    say: Callable[[str], None],
-) -> Bill:
-    """Bill a month.
+def run_bill(spark: SparkSession, options: BillOptions, say: Callable[[str], None]) -> Bill:
+    """Bill a month; of one whose bill was issued, say what would be otherwise today.
 
     Args:
         spark: does it.
-        tables: the directory of `meter`'s tables.
-        out: the directory of the bills.
-        book: the prices.
-        month: e.g. 2026-10.
-        table_format: of the tables.
+        options: what and how.
         say: is told what is being done.
     Raises:
-        PipelineError: there is no usage, or no price for a day of it.
+        PipelineError: there is no usage, no price for a day of it, or the bill may not be issued.
     """
-    days = days_of(month)
-    charges = _charges(spark, tables, days, book, table_format).persist()
+    bills = Tables(spark, f"{options.out.rstrip('/')}/_tables", bill_schemas(), options.table_format)
+    ledger = Ledger.read(bills.head().facts)
+    if ledger.is_issued(options.month):
+        return _look_back(spark, options, bills, ledger, say)
+    if options.is_issued:
+        ledger.check_issuable(options.month, options.today)
+    say(f"{options.month}: rating")
+    draft = _Draft(
+        _charges(spark, options, days_of(options.month)).persist(),
+        _corrections(spark, options, bills, ledger, say).persist(),
+    )
     try:
-        say(f"{month}: rating")
-        _check(charges, month, tables)
-        bills = Tables(spark, f"{out.rstrip('/')}/_tables", bill_schemas(), table_format)
-        revision, restated = _revise(bills, charges, month, days)
-        figures = _figures(charges, book, month, revision, bills)
-        folder = HadoopFiles(spark, f"{out.rstrip('/')}/{month}")
-        say(f"{month}: revision {revision}, writing FOCUS")
-        focus = to_focus(charges, book, month, revision).persist()
-        focus.write.mode("overwrite").parquet(folder.path("focus.parquet"))
-        # Tools that read CSV want the time with its zone.
-        stamp = {
-            "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss'Z'",
-            "header": "true",
-            "escape": '"',
-            "nullValue": "",
-        }
-        focus.write.mode("overwrite").options(**stamp).csv(folder.path("focus.csv"))
-        focus.unpersist()
-        tenants = tenants_of(figures)
-        say(f"{month}: writing {min(len(tenants), MAX_PAGES) + 1} pages")
-        _write_pages(folder, figures, tenants)
+        _check(draft, options, may_be_empty=options.month == ledger.correcting)
+        ledger, restated = _revise(bills, draft, ledger, options)
+        return _publish(spark, options, bills, draft, ledger, restated, say)
     finally:
-        charges.unpersist()
-    total = sum((one.cost for one in figures.days), Decimal(0))
-    return Bill(month, revision, total, len(tenants), restated)
+        draft.charges.unpersist()
+        draft.corrections.unpersist()
 
 
-def _charges(
-    spark: SparkSession, directory: str, days: list[str], book: PriceBook, table_format: TableFormat
-) -> DataFrame:
-    metered = open_tables(spark, directory, table_format)
+def _publish(
+    spark: SparkSession,
+    options: BillOptions,
+    bills: Tables,
+    draft: _Draft,
+    ledger: Ledger,
+    restated: int,
+    say: Callable[[str], None],
+) -> Bill:
+    """Write the files of a bill."""
+    month, revision, is_issued = (
+        options.month,
+        ledger.revisions[options.month],
+        ledger.is_issued(options.month),
+    )
+    bill = BillFigures(options.book, month, revision, (), (), (), is_issued=is_issued)
+    figures = collect_figures(draft.charges, draft.corrections, bills.read("restatements"), bill)
+    folder = HadoopFiles(spark, f"{options.out.rstrip('/')}/{month}")
+    say(f"{month}: revision {revision}, writing FOCUS")
+    focus = to_focus(
+        draft.charges, draft.corrections, options.book, month, revision=revision, is_issued=is_issued
+    )
+    focus = focus.persist()
+    focus.write.mode("overwrite").parquet(folder.path("focus.parquet"))
+    texts = {"header": "true", "escape": '"', "nullValue": ""}
+    to_csv(focus).write.mode("overwrite").options(**texts).csv(folder.path("focus.csv"))
+    folder.write("focus-schema.json", schema_text(focus.schema))
+    focus.unpersist()
+    tenants = tenants_of(figures)
+    say(f"{month}: writing {min(len(tenants), MAX_PAGES) + 1} pages")
+    _write_pages(folder, figures, tenants)
+    corrected = sum((one.cost for one in figures.corrected), Decimal(0))
+    total = sum((one.cost for one in figures.days), corrected)
+    return Bill(month, revision, total, len(tenants), restated, corrected, is_issued)
+
+
+def _look_back(
+    spark: SparkSession, options: BillOptions, bills: Tables, ledger: Ledger, say: Callable[[str], None]
+) -> Bill:
+    """Say of a bill that was issued what it came to, and what would be otherwise today; nothing is written."""
+    month, head = options.month, bills.head()
+    say(f"{month}: issued, comparing")
+    issued = bills.read("charges", days_of(month), at=head)
+    issued = issued.unionByName(
+        bills.read("corrections", at=head)
+        .where(F.col("billed_in") == month)
+        .select(*rating.charge_schema().fieldNames())
+    )
+    sums = issued.agg(
+        F.sum("cost").alias("cost"),
+        F.sum(F.when(~F.col("day").isin(days_of(month)), F.col("cost"))).alias("corrected"),
+        F.count_distinct("tenant").alias("tenants"),
+    ).first()
+    assert sums is not None
+    found = _differences(spark, options, bills, ledger, [month]).count()
+    return Bill(
+        month,
+        ledger.issued[month],
+        sums.cost or Decimal(0),
+        sums.tenants,
+        restated=0,
+        corrected=sums.corrected or Decimal(0),
+        is_issued=True,
+        differing=found,
+        corrected_by=ledger.correcting or "",
+    )
+
+
+def _charges(spark: SparkSession, options: BillOptions, days: Sequence[str]) -> DataFrame:
+    metered = open_tables(spark, options.tables, options.table_format)
     head = metered.head()
     usage = metered.read("usage_daily", days, at=head)
     storage = metered.read("storage_daily", days, at=head)
     measured = rating.measure(usage, storage, topic_namespaces(usage))
-    return rating.rate(measured, rating.price_frame(spark, book), rating.discount_frame(spark, book))
+    return rating.rate(
+        measured, rating.price_frame(spark, options.book), rating.discount_frame(spark, options.book)
+    )
 
 
-def _check(charges: DataFrame, month: str, tables: str) -> None:
-    found = charges.agg(
+def _corrections(
+    spark: SparkSession, options: BillOptions, bills: Tables, ledger: Ledger, say: Callable[[str], None]
+) -> DataFrame:
+    """Return what the bill of this month has to correct of those that were issued."""
+    months = ledger.corrected_by(options.month, options.corrected_months)
+    if months:
+        say(f"{options.month}: correcting {months[0]}{f' to {months[-1]}' if months[1:] else ''}")
+    return _differences(spark, options, bills, ledger, months)
+
+
+def _differences(
+    spark: SparkSession, options: BillOptions, bills: Tables, ledger: Ledger, months: Sequence[str]
+) -> DataFrame:
+    found = spark.createDataFrame([], correction_schema())
+    head, columns = bills.head(), rating.charge_schema().fieldNames()
+    for month in months:
+        # A month at a time: whose a topic is follows from the usage of its month.
+        days = days_of(month)
+        earlier = bills.read("corrections", days, at=head).where(
+            F.col("billed_in").isin(sorted(ledger.issued))
+        )
+        invoiced = bills.read("charges", days, at=head).unionByName(earlier.select(*columns))
+        now = _charges(spark, options, days)
+        lost = lost_days(invoiced, now)
+        if lost:
+            raise PipelineError(
+                f"{lost[0]} was invoiced, but {options.tables} knows nothing of it any more: name the tables it was "
+                "billed from, or leave older bills as they are with --correct-months"
+            )
+        found = found.unionByName(differences(invoiced, now, options.month))
+    return found
+
+
+def _check(draft: _Draft, options: BillOptions, *, may_be_empty: bool) -> None:
+    found = draft.lines.agg(
         F.count(F.lit(1)).alias("rows"),
         F.min(F.when(F.col("price_version").isNull(), F.col("day"))).alias("unpriced"),
     ).first()
     assert found is not None
-    if not found.rows:
+    # The month that corrects those before may have nothing else to say, and must be issued for the next to follow.
+    if not found.rows and not may_be_empty:
         raise PipelineError(
-            f"no usage of {month} in {tables}: run bifrost pipeline meter first, or name another --month"
+            f"no usage of {options.month} in {options.tables}: run bifrost pipeline meter first, "
+            "or name another --month"
         )
     if found.unpriced:
         raise PipelineError(
@@ -156,73 +303,49 @@ def _check(charges: DataFrame, month: str, tables: str) -> None:
         )
 
 
-def _revise(bills: Tables, charges: DataFrame, month: str, days: list[str]) -> tuple[int, int]:
-    """Keep the charges; return which revision of the month they are, and how many lines changed."""
+def _revise(bills: Tables, draft: _Draft, ledger: Ledger, options: BillOptions) -> tuple[Ledger, int]:
+    """Keep the charges; return the ledger with the month's revision, and how many lines changed."""
+    month, days = options.month, days_of(options.month)
     change = bills.begin()
-    revisions: dict[str, int] = change.before.facts.get("revisions", {})
-    last = revisions.get(month, 0)
+    last = ledger.revisions.get(month, 0)
     restated = 0
     if last:
-        found = rating.changes(bills.read("charges", days, at=change.before), charges).persist()
+        corrected = bills.read("corrections", at=change.before).where(F.col("billed_in") == month)
+        before = _Draft(bills.read("charges", days, at=change.before), corrected)
+        found = rating.changes(before.lines, draft.lines).persist()
         restated = found.count()
-        if not restated:
-            found.unpersist()
-            return last, 0
-        named = found.withColumn("month", F.lit(month)).withColumn("revision", F.lit(str(last + 1)))
-        change.append("restatements", named)
+        if restated:
+            named = found.withColumn("month", F.lit(month)).withColumn("revision", F.lit(str(last + 1)))
+            change.append("restatements", named)
         found.unpersist()
-    change.replace("charges", charges, days)
-    facts = {"revisions": {**revisions, month: last + 1}}
-    change.commit(writer=WRITER, batch=change.before.version, facts=facts)
-    return last + 1, restated
+    if restated or not last:
+        change.replace("charges", draft.charges, days)
+        _keep_corrections(change, draft.corrections, month)
+        ledger = ledger.billed(month, last + 1)
+    elif not options.is_issued:
+        return ledger, 0
+    if options.is_issued:
+        ledger = ledger.issue(month, options.today)
+    change.commit(writer=WRITER, batch=change.before.version, facts=ledger.facts)
+    return ledger, restated
 
 
-def _figures(charges: DataFrame, book: PriceBook, month: str, revision: int, bills: Tables) -> BillFigures:
-    sums = {name: F.sum(name).alias(name) for name in ("quantity", "list_cost", "cost")}
-    days = charges.groupBy("tenant", "day", "sku").agg(*sums.values())
-    namespaces = charges.groupBy("tenant", "namespace", "sku").agg(sums["quantity"], sums["cost"])
-    rank = F.row_number().over(
-        Window.partitionBy("tenant").orderBy(F.desc("cost"), "namespace", "principal", "topic")
-    )
-    lines = charges.groupBy("tenant", "namespace", "principal", "topic").agg(sums["cost"])
-    lines = lines.withColumn("rank", rank).where(F.col("rank") <= MAX_RANKED).drop("rank")
-    restated = bills.read("restatements", days_of(month)).where(
-        (F.col("month") == month) & (F.col("revision") == str(revision))
-    )
-    restated = restated.select("tenant", "day", "sku", "was", "now", "reason")
-    return BillFigures(
-        book,
-        month,
-        revision,
-        [DayCost(**row.asDict()) for row in days.collect()],
-        [NamespaceCost(**row.asDict()) for row in namespaces.collect()],
-        [Line(**_texts(row.asDict())) for row in lines.collect()],
-        [Restated(**row.asDict()) for row in restated.collect()],
-    )
-
-
-def _texts(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: "" if value is None else value for name, value in row.items()}
+def _keep_corrections(change: Transaction, corrections: DataFrame, month: str) -> None:
+    """Put a month's corrections in the place of those that it had before."""
+    table = change.read("corrections")
+    is_ours = F.col("billed_in") == month
+    gone = table.where(is_ours).select("day")
+    days = sorted(row.day for row in gone.union(corrections.select("day")).distinct().collect())
+    if days:
+        kept = change.read("corrections", days).where(~is_ours)
+        change.replace("corrections", kept.unionByName(corrections), days)
 
 
 def _write_pages(folder: HadoopFiles, figures: BillFigures, tenants: list[str]) -> None:
     shown = tenants[:MAX_PAGES]
     links = [(one, f"tenants/{one}.html") for one in sorted(shown)]
     folder.write("index.html", render(platform_page(figures, links)))
-    by_tenant = _by_tenant(figures)
+    theirs = by_tenant(figures)
     for tenant in shown:
-        folder.write(f"tenants/{tenant}.html", render(tenant_page(by_tenant[tenant], tenant)))
+        folder.write(f"tenants/{tenant}.html", render(tenant_page(theirs[tenant], tenant)))
     folder.write("quotas.json", json.dumps(quota_lines(figures), indent=2) + "\n")
-
-
-def _by_tenant(figures: BillFigures) -> dict[str, BillFigures]:
-    """Return the figures of each tenant, so that no page looks through those of all."""
-    found: dict[str, dict[str, list[Any]]] = {}
-    for name in ("days", "namespaces", "lines", "restated"):
-        for one in getattr(figures, name):
-            found.setdefault(one.tenant, {}).setdefault(name, []).append(one)
-    empty: dict[str, list[Any]] = {name: [] for name in ("days", "namespaces", "lines", "restated")}
-    return {
-        tenant: BillFigures(figures.book, figures.month, figures.revision, **(empty | lists))
-        for tenant, lists in found.items()
-    }
