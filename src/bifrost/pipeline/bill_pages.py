@@ -19,6 +19,8 @@ MAX_RANKED = 12
 """Bars of a ranking: what a person takes in."""
 MAX_RESTATED = 30
 """Restated or corrected lines on a page; all of them are in the tables `restatements` and `corrections`."""
+_STORAGE, _NO_TOPIC = "(stored)", "(requests, connections)"
+"""What is of no principal, and what of no topic."""
 _WHY = {"usage": "late usage", "price": "price"}
 
 
@@ -193,16 +195,25 @@ def _meters(costs: Sequence[DayCost], currency: str) -> Table:
     quantities = _totals((one.sku, one.quantity) for one in costs)
     totals = _totals((one.sku, one.cost) for one in costs)
     rows = [
-        (NAMES[sku], quantities[sku.value], UNITS[sku], totals[sku.value])
+        (NAMES[sku], quantities[sku.value], _readable(UNITS[sku]), totals[sku.value])
         for sku in Sku
         if sku.value in quantities
     ]
     return Table(("meter", "quantity", "unit", currency), rows, "Nothing was used.")
 
 
+def _readable(unit: str) -> str:
+    """Return a unit as a person writes it: FOCUS's `1000000 Requests` are a million."""
+    return (
+        unit.replace("1000000 Requests", "million requests")
+        .replace("Hours", "hours")
+        .replace("Months", "months")
+    )
+
+
 def _lines(lines: Sequence[Line], currency: str, tenant: str | None) -> Table:
     largest = sorted(lines, key=lambda one: (-one.cost, one.namespace, one.principal, one.topic))[:MAX_RANKED]
-    rows = [(one.namespace, one.principal or "-", one.topic or "-", one.cost) for one in largest]
+    rows = [(one.namespace, one.principal or _STORAGE, one.topic or _NO_TOPIC, one.cost) for one in largest]
     return Table(("namespace", "principal", "topic", currency), rows, "Nothing was used.")
 
 

@@ -209,8 +209,9 @@ main{max-width:880px;margin:0 auto;padding:36px 20px 60px}h1{margin:0 0 20px;fon
 h2{margin:0 0 12px;font-size:16px}.over{margin:0;color:var(--soft)}
 section{background:var(--card);border:1px solid var(--line);border-radius:12px;padding:20px 22px;margin:0 0 16px}
 .tiles{display:flex;flex-wrap:wrap;gap:12px;background:none;border:0;padding:0}
-.tiles div{flex:1 1 150px;background:var(--card);border:1px solid var(--line);border-radius:12px;padding:14px 18px}
-.tiles span{display:block;color:var(--soft);font-size:13px}.tiles b{font-size:22px;font-variant-numeric:tabular-nums}
+.tiles div{flex:1 1 155px;background:var(--card);border:1px solid var(--line);border-radius:12px;padding:14px 16px}
+.tiles span{display:block;color:var(--soft);font-size:13px}.tiles b{font-size:20px;white-space:nowrap;
+font-variant-numeric:tabular-nums}
 svg{display:block;width:100%;height:auto}svg text{fill:var(--ink);font:12px system-ui,sans-serif}
 svg .axis{fill:var(--soft);font-size:11px;font-variant-numeric:tabular-nums}svg .grid{stroke:var(--line)}
 .s0{fill:var(--c0)}.s1{fill:var(--c1)}.s2{fill:var(--c2)}.s3{fill:var(--c3)}.s4{fill:var(--c4)}.s5{fill:var(--c5)}
@@ -220,9 +221,10 @@ svg .axis{fill:var(--soft);font-size:11px;font-variant-numeric:tabular-nums}svg 
 .k4{background:var(--c4)}.k5{background:var(--c5)}.scroll{overflow-x:auto}
 table{width:100%;border-collapse:collapse;font-size:14px}th{color:var(--soft);font-weight:500;text-align:left}
 th,td{padding:7px 10px;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:anywhere}
+th{overflow-wrap:normal}td:first-child{min-width:130px}
 tr:last-child td{border-bottom:0}.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 small{color:var(--soft)}.links a{margin-right:12px;color:var(--c0);white-space:nowrap}
-.meter{width:150px;height:9px;margin-top:7px;border-radius:5px;background:var(--line);overflow:hidden}
+.meter{width:min(150px,20vw);height:9px;margin-top:7px;border-radius:5px;background:var(--line);overflow:hidden}
 .meter i{display:block;height:100%;background:var(--c2)}.near i{background:var(--c1)}.over i{background:var(--c5)}
 @media print{body{background:#fff}section,.tiles div{break-inside:avoid}}
 """
