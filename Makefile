@@ -23,7 +23,7 @@ help:
 	@echo "make connections     memory of connections that do nothing"
 	@echo "make pipeline        the tests of the Spark jobs alone"
 	@echo "make meter-kills     the metering job killed at random, totals compared (KILLS=)"
-	@echo "make bench-pipeline  a generated month of journal through meter and bill (ROWS=, TENANTS=)"
+	@echo "make bench-pipeline  a generated month of journal through meter and bill (ROWS=, CORES=, PLOT=1)"
 	@echo "make schemas         write the schema table anew from Kafka's own definitions"
 	@echo "make fuzz            ten million mutated frames through the engine (FRAMES=, SEED=)"
 	@echo "make fuzz-asan       fewer, with the engine built under AddressSanitizer"
@@ -162,11 +162,13 @@ bench-growth: $(VENV)/.dev
 bench-journal: $(VENV)/.dev
 	@$(BIN)/python -m bench.journal
 
-# A generated month of journal through meter and bill: make bench-pipeline ROWS=50000000 TENANTS=200 CORES=4
+# A generated month of journal through meter and bill; the figures of docs/performance.md:
+# make bench-pipeline ROWS=5000000,50000000 CORES=1,2,4 PLOT=1  (SCRATCH=folder: where up to 8 GB lie meanwhile)
 ROWS ?= 200000
 TENANTS ?= 200
 bench-pipeline: $(VENV)/.dev
-	@$(BIN)/python -m bench.pipeline --rows $(ROWS) --tenants $(TENANTS) $(if $(CORES),--cores $(CORES))
+	@$(BIN)/python -m bench.pipeline --rows $(ROWS) --tenants $(TENANTS) $(if $(CORES),--cores $(CORES)) \
+		$(if $(SCRATCH),--scratch $(SCRATCH)) $(if $(PLOT),--plot docs)
 
 # What two worker processes do against one.
 bench-workers: $(VENV)/.dev
