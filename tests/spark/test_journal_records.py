@@ -9,9 +9,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from bifrost.pipeline.journal_records import (
+    MAX_RANGES,
     MAX_REJECTED_CHARACTERS,
     TABLES,
-    future_version,
+    future_record,
     read_records,
     rejected,
     rows_of,
@@ -101,12 +102,11 @@ def test_a_version_of_the_future_is_found_even_in_a_form_that_nobody_knows(topic
         b'{"schema_version": 9, "kind": [1]}',
     ]
 
-    found = future_version(read_records(topic(records))).orderBy("offset").collect()
+    found = read_records(topic(records)).agg(future_record().alias("first")).first()
 
-    assert [(row.version, row.topic, row.partition, row.offset) for row in found] == [
-        (2, "journal", 0, 1),
-        (9, "journal", 0, 2),
-    ]
+    assert found is not None
+    assert found["first"].asDict() == {"topic": "journal", "partition": 0, "offset": 1, "version": 2}
+    assert read_records(topic(records[:1])).agg(future_record()).first()[0] is None
 
 
 def test_fields_that_are_new_within_a_version_are_no_harm(topic: Topic) -> None:
@@ -135,3 +135,11 @@ def test_what_is_known_is_not_seen_again(topic: Topic) -> None:
     assert [
         row.sequence for row in unseen(rows_of(read_records(topic(records)), "usage", None), known).collect()
     ] == [2]
+
+
+def test_among_many_gateways_none_is_seen_twice_either(topic: Topic) -> None:
+    records = [Journal(f"gw-{number}").topic("acme", "orders") for number in range(MAX_RANGES + 2)]
+    usage = rows_of(read_records(topic([*records, records[0]])), "usage", None)
+    known = rows_of(read_records(topic(records[1:])), "usage", None)
+
+    assert [row.gateway_id for row in unseen(usage, known).collect()] == ["gw-0"]

@@ -8,6 +8,7 @@ record of a schema version that this release does not know is neither: `future_v
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ from pyspark.sql.types import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, Row
 
 KNOWN_VERSION = 1
 """The newest `schema_version` that this release reads."""
@@ -89,6 +90,8 @@ def _rejects() -> StructType:
     )
 
 
+MAX_RANGES = 100
+"""Gateways and epochs in a batch up to which each has a condition of its own in the query."""
 MAX_REJECTED_CHARACTERS = 2000
 """How much of a rejected record is kept: enough to see what it was."""
 
@@ -157,12 +160,21 @@ def _reason() -> Column:
             ~F.col("interval_start_ms").between(EARLIEST_MS, F.col("interval_end_ms")),
             "it ends before it begins",
         ),
-        *((F.col(f"usage.{name}") < 0, f"usage.{name} below 0") for name in counters()),
-        ((F.col("snapshot.replica_bytes") < 0) | (F.col("snapshot.bytes") < 0), "snapshot.bytes below 0"),
+        (_is_below_zero(f"usage.{name}" for name in counters()), _first_below_zero()),
+        (_is_below_zero(["snapshot.replica_bytes", "snapshot.bytes"]), "snapshot.bytes below 0"),
         (F.col("snapshot.partition_count") < 0, "snapshot.partition_count below 0"),
     ]
     whens = [F.when(wrong, F.lit(said) if isinstance(said, str) else said) for wrong, said in checks]
     return F.coalesce(*whens)
+
+
+def _is_below_zero(names: Iterable[str]) -> Column:
+    """Return whether any of some numbers is: one look at the least, which passes over nulls."""
+    return F.least(*(F.col(name) for name in names)) < 0
+
+
+def _first_below_zero() -> Column:
+    return F.coalesce(*(F.when(F.col(f"usage.{name}") < 0, f"usage.{name} below 0") for name in counters()))
 
 
 @cache
@@ -173,9 +185,13 @@ def counters() -> tuple[str, ...]:
     return tuple(one.name for one in usage if isinstance(one.dataType, LongType))
 
 
-def future_version(read: DataFrame) -> DataFrame:
-    """Return the records of a version that is not known here: version, topic, partition, offset."""
-    return read.where(F.col("version") > KNOWN_VERSION).select("version", "topic", "partition", "offset")
+def future_record() -> Column:
+    """Return the first record of a version that is not known here, as an aggregate over what `read_records` returned.
+
+    A struct of topic, partition, offset and version; null when there is none.
+    """
+    place = F.struct("topic", "partition", "offset", "version")
+    return F.min(F.when(F.col("version") > KNOWN_VERSION, place))
 
 
 def rows_of(read: DataFrame, kind: str, watermark_ms: int | None) -> DataFrame:
@@ -211,12 +227,32 @@ def unseen(rows: DataFrame, known: DataFrame, keys: tuple[str, ...] = KEYS) -> D
     """Return each of `rows` once, without those whose keys are in `known`.
 
     Looks at the keys alone first, as nearly always nothing was delivered twice: whole rows are exchanged only then.
+    The last key is a number that goes up, so of `known` only those are compared whose number is in reach.
     """
-    ours, theirs = rows.select(*keys), known.select(*keys)
-    counted = ours.agg(F.count(F.lit(1)), F.count_distinct(*keys)).first()
-    assert counted is not None
-    if counted[0] != counted[1]:
+    *names, number = keys
+    ours = rows.select(*keys)
+    found = ours.groupBy(*names).agg(
+        F.count(F.lit(1)).alias("rows"),
+        F.count_distinct(number).alias("numbers"),
+        F.min(number).alias("least"),
+        F.max(number).alias("most"),
+    )
+    ranges = found.limit(MAX_RANGES + 1).collect()
+    if len(ranges) > MAX_RANGES or any(one["rows"] != one["numbers"] for one in ranges):
         rows = rows.dropDuplicates(list(keys))
+    theirs = known.select(*keys)
+    if len(ranges) <= MAX_RANGES:
+        theirs = theirs.where(_in_reach(ranges, names, number))
     if ours.join(theirs, list(keys), "left_semi").limit(1).count():
         rows = rows.join(theirs, list(keys), "left_anti")
     return rows
+
+
+def _in_reach(ranges: list[Row], names: list[str], number: str) -> Column:
+    reach = F.lit(False)
+    for one in ranges:
+        is_same = F.col(number).between(one.least, one.most)
+        for name in names:
+            is_same = is_same & (F.col(name) == F.lit(one[name]))
+        reach = reach | is_same
+    return reach

@@ -96,6 +96,8 @@ def session_settings(options: SparkOptions) -> dict[str, str]:
         "spark.sql.parquet.compression.codec": "zstd",
         # A table's new version is a new directory: what was written there before is of an attempt that failed.
         "spark.sql.sources.partitionOverwriteMode": "static",
+        # A batch is kept while it is looked through three times: packing it takes longer than that.
+        "spark.sql.inMemoryColumnarStorage.compressed": "false",
     }
     if options.is_embedded:
         settings |= {

@@ -29,7 +29,7 @@ from bifrost.pipeline.journal_records import (
     KINDS,
     KNOWN_VERSION,
     TABLES,
-    future_version,
+    future_record,
     read_records,
     rejected,
     rows_of,
@@ -146,7 +146,6 @@ class Meter:
         """
         read = read_records(source).persist()
         try:
-            _refuse_the_future(read)
             change = self._tables.begin()
             watermark_ms = change.before.facts.get("watermark_ms")
             found = _survey(read, watermark_ms)
@@ -175,8 +174,7 @@ class Meter:
             )
 
 
-def _refuse_the_future(read: DataFrame) -> None:
-    found = future_version(read).orderBy("topic", "partition", "offset").first()
+def _refuse_the_future(found: Any) -> None:
     if found is not None:
         raise FutureSchemaError(
             f"{found.topic}, partition {found.partition}, offset {found.offset}: a record of schema version "
@@ -198,7 +196,11 @@ class _Survey:
 
 
 def _survey(read: DataFrame, watermark_ms: int | None) -> _Survey:
-    """Look through a batch once: which hours it touches decides what has to be made anew."""
+    """Look through a batch once: which hours it touches decides what has to be made anew.
+
+    Raises:
+        FutureSchemaError: a record is of a version that is not known here.
+    """
     is_sound = F.col("reason").isNull()
     late = F.lit(False) if watermark_ms is None else F.col("interval_end_ms") < F.lit(watermark_ms)
     found = read.agg(
@@ -209,8 +211,10 @@ def _survey(read: DataFrame, watermark_ms: int | None) -> _Survey:
         F.count(F.lit(1)).alias("records"),
         F.count("reason").alias("rejected"),
         F.count(F.when(is_sound & late, 1)).alias("late"),
+        future_record().alias("future"),
     ).first()
     assert found is not None
+    _refuse_the_future(found.future)
     notes = BatchNotes(found.records, found.rejected, found.late)
     kinds = [kind for kind in KINDS if kind in found.kinds]
     return _Survey(sorted(found.days), sorted(found.hours), kinds, found.newest_ms, notes)
