@@ -97,7 +97,7 @@ def test_an_open_month_is_restated_with_its_corrections(
     assert bill(month="2026-11", corrected_months=0).corrected == 0
 
 
-def test_usage_that_was_invoiced_and_is_gone_is_not_paid_back(
+def test_what_was_invoiced_is_not_paid_back_for_want_of_its_usage_or_its_price(
     metered: Callable[..., None], bill: Callable[..., Bill], tmp_path: Path
 ) -> None:
     metered(Journal().topic("acme", "orders", bytes_in=GIB))
@@ -105,3 +105,5 @@ def test_usage_that_was_invoiced_and_is_gone_is_not_paid_back(
 
     with pytest.raises(PipelineError, match=r"2026-10-05 was invoiced, but .* knows nothing of it any more"):
         bill(month="2026-11", tables=str(tmp_path / "others"))
+    with pytest.raises(PipelineError, match="no price was in force on 2026-10-05"):
+        bill(book(BOOK.replace("2026-10-01", "2026-11-01")), "2026-11")

@@ -166,7 +166,13 @@ def run_bill(spark: SparkSession, options: BillOptions, say: Callable[[str], Non
     try:
         _check(draft, options, may_be_empty=options.month == ledger.correcting)
         ledger, restated = _revise(bills, draft, ledger, options)
-        return _publish(spark, options, bills, draft, ledger, restated, say)
+        done = _publish(spark, options, bills, draft, ledger, restated, say)
+        if options.is_issued:
+            # Last: what ends before it leaves a bill that can be issued again, not files that nobody completes.
+            change = bills.begin()
+            facts = ledger.issue(options.month, options.today).facts
+            change.commit(writer=WRITER, batch=change.before.version, facts=facts)
+        return done
     finally:
         draft.charges.unpersist()
         draft.corrections.unpersist()
@@ -182,11 +188,7 @@ def _publish(
     say: Callable[[str], None],
 ) -> Bill:
     """Write the files of a bill."""
-    month, revision, is_issued = (
-        options.month,
-        ledger.revisions[options.month],
-        ledger.is_issued(options.month),
-    )
+    month, revision, is_issued = options.month, ledger.revisions[options.month], options.is_issued
     bill = BillFigures(options.book, month, revision, (), (), (), is_issued=is_issued)
     figures = collect_figures(draft.charges, draft.corrections, bills.read("restatements"), bill)
     folder = HadoopFiles(spark, f"{options.out.rstrip('/')}/{month}")
@@ -274,6 +276,10 @@ def _differences(
         )
         invoiced = bills.read("charges", days, at=head).unionByName(earlier.select(*columns))
         now = _charges(spark, options, days)
+        # Else a version that was taken out of the price book would pay a month back.
+        unpriced = now.where(F.col("price_version").isNull()).agg(F.min("day")).first()
+        assert unpriced is not None
+        _refuse_unpriced(unpriced[0])
         lost = lost_days(invoiced, now)
         if lost:
             raise PipelineError(
@@ -296,9 +302,13 @@ def _check(draft: _Draft, options: BillOptions, *, may_be_empty: bool) -> None:
             f"no usage of {options.month} in {options.tables}: run bifrost pipeline meter first, "
             "or name another --month"
         )
-    if found.unpriced:
+    _refuse_unpriced(found.unpriced)
+
+
+def _refuse_unpriced(day: str | None) -> None:
+    if day:
         raise PipelineError(
-            f"no price was in force on {found.unpriced}: "
+            f"no price was in force on {day}: "
             "give the price book a version that is valid_from then or earlier"
         )
 
@@ -322,11 +332,7 @@ def _revise(bills: Tables, draft: _Draft, ledger: Ledger, options: BillOptions) 
         change.replace("charges", draft.charges, days)
         _keep_corrections(change, draft.corrections, month)
         ledger = ledger.billed(month, last + 1)
-    elif not options.is_issued:
-        return ledger, 0
-    if options.is_issued:
-        ledger = ledger.issue(month, options.today)
-    change.commit(writer=WRITER, batch=change.before.version, facts=ledger.facts)
+        change.commit(writer=WRITER, batch=change.before.version, facts=ledger.facts)
     return ledger, restated
 
 
