@@ -10,6 +10,7 @@ import argparse
 import datetime
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 ROWS_PER_FILE = 250_000
 GATEWAYS = 3
 TOPICS_PER_TENANT = 8
+RECORD_BYTES = 180
 EPOCH = 1_790_000_000_000
 CLIENTS = (
     ("apache-kafka-java", "3.9.1", 11),
@@ -60,7 +62,9 @@ def generate(spark: "SparkSession", shape: Shape) -> "DataFrame":
     rows = rows.select(
         "id", F.least(end_ms, F.lit(begin_ms + length_ms)).alias("end_ms"), number.alias("number")
     )
-    rows = rows.withColumn("tenant", F.format_string("tenant-%03d", "number"))
+    digits = F.col("number").cast("string")
+    padded = F.concat(F.repeat(F.lit("0"), F.greatest(3 - F.length(digits), F.lit(0))), digits)
+    rows = rows.withColumn("tenant", F.concat(F.lit("tenant-"), padded))
     rows = rows.withColumn("which", F.floor(F.pow(_chance("topic"), 2) * TOPICS_PER_TENANT).cast("int"))
     rows = rows.withColumn("kind_of", F.pmod(F.xxhash64("id", F.lit("scope")), F.lit(100)))
     return _as_topic(rows.withColumn("record", _record()))
@@ -76,7 +80,7 @@ def _record() -> "Column":
     head = [
         F.lit(1).alias("schema_version"),
         F.when(is_snapshot, "snapshot").otherwise("usage").alias("kind"),
-        F.format_string("gw-%d", F.pmod("id", F.lit(GATEWAYS))).alias("gateway_id"),
+        _numbered("gw-", F.pmod("id", F.lit(GATEWAYS))).alias("gateway_id"),
         F.lit(EPOCH).alias("epoch"),
         F.floor(F.col("id") / GATEWAYS).alias("sequence"),
         (F.col("end_ms") - F.when(is_snapshot, 60_000).otherwise(10_000)).alias("interval_start_ms"),
@@ -88,28 +92,13 @@ def _record() -> "Column":
     return F.to_json(F.struct(*head))
 
 
-def _usage() -> "Column":
-    scope = (
-        F.when(F.col("kind_of") < 60, "topic").when(F.col("kind_of") < 92, "request").otherwise("connection")
-    )
-    # Busy by day, quiet by night.
-    hour = F.col("end_ms") / 3_600_000.0
-    volume = (0.6 - 0.5 * F.cos(hour * 3.141592653589793 / 12)) * (1 + 9 * _chance("volume"))
-    records = F.floor(volume * 400).cast("bigint")
-    size = (records * F.lit(180)).cast("bigint")
-    return (
-        F.when(scope == "topic", _topic_usage(records, size))
-        .when(scope == "request", _request_usage(records))
-        .otherwise(
-            _with_nulls(
-                F.lit("connection"),
-                connection_ms=F.lit(20_000).cast("bigint"),
-                connections=F.lit(2).cast("bigint"),
-            )
-        )
-    )
+def _numbered(name: str, number: "Column") -> "Column":
+    """Return a name with a number behind it; `format_string` takes a microsecond for each."""
+    return F.concat(F.lit(name), number.cast("string"))
 
 
+_IS_TOPIC, _IS_REQUEST = "kind_of < 60", "kind_of >= 60 AND kind_of < 92"
+"""Which rows are of which scope; those above, up to 97, are of connections."""
 _COUNTS = (
     "requests",
     "responses",
@@ -126,86 +115,100 @@ _COUNTS = (
 )
 
 
-_BATCHES = "array<struct<codec:string,acks:int,batches:bigint,records:bigint,bytes:bigint,idempotent_batches:bigint>>"
-
-
-def _with_nulls(scope: "Column", is_of_topic: bool = False, **counts: "Column") -> "Column":
-    """Return a usage struct; what is not given is null, and JSON leaves it out."""
+def _usage() -> "Column":
+    """Return a usage struct: one for all scopes, as three would be three times the code to compile and run."""
+    is_topic, is_request = F.expr(_IS_TOPIC), F.expr(_IS_REQUEST)
+    # Busy by day, quiet by night.
+    hour = F.col("end_ms") / 3_600_000.0
+    volume = (0.6 - 0.5 * F.cos(hour * 3.141592653589793 / 12)) * (1 + 9 * _chance("volume"))
+    records = F.floor(volume * 400).cast("bigint")
+    of_topic, of_request = _topic_counts(records), _request_counts(records)
+    of_connection = {"connection_ms": F.lit(20_000), "connections": F.lit(2)}
+    nothing = F.lit(None).cast("bigint")
+    counts = [
+        F.when(is_topic, of_topic.get(name, nothing))
+        .when(is_request, of_request.get(name, nothing))
+        .otherwise(of_connection.get(name, nothing))
+        .cast("bigint")
+        .alias(name)
+        for name in _COUNTS
+    ]
     client = F.pmod(F.col("number") + F.col("which"), F.lit(len(CLIENTS))) + 1
-    text = F.lit(None).cast("string")
-    name = F.format_string("topic-%d", "which")
-    physical = F.concat(F.lit("__vt_"), F.col("tenant"), F.lit("_"), name)
+    names = [_one_of([one[place] for one in CLIENTS], client) for place in range(3)]
+    topic = _numbered("topic-", F.col("which"))
     tier = F.when(F.col("which") < 5, F.col("tenant")).otherwise(
-        F.concat("tenant", F.lit(":team-"), F.col("which"))
+        F.concat("tenant", F.lit(":team-"), F.col("which").cast("string"))
     )
-    batches = counts.pop("batches", F.lit(None).cast(_BATCHES))
     return F.struct(
-        scope.alias("scope"),
+        F.when(is_topic, "topic").when(is_request, "request").otherwise("connection").alias("scope"),
         F.lit("main").alias("upstream"),
         tier.alias("namespace"),
-        F.concat(F.lit("User:"), F.col("tenant"), F.lit("-"), F.pmod("which", F.lit(3)).cast("string")).alias(
+        F.concat(F.lit("User:"), F.col("tenant"), _numbered("-", F.pmod("which", F.lit(3)))).alias(
             "principal"
         ),
-        F.concat(F.lit("app-"), F.col("which").cast("string")).alias("client_id"),
-        F.element_at(F.array(*(F.lit(one[0]) for one in CLIENTS)), client).alias("client_software_name"),
-        F.element_at(F.array(*(F.lit(one[1]) for one in CLIENTS)), client).alias("client_software_version"),
-        F.lit("Produce" if is_of_topic else "Fetch").alias("api"),
-        F.lit(0 if is_of_topic else 1).alias("api_key"),
-        F.element_at(F.array(*(F.lit(one[2]) for one in CLIENTS)), client).alias("api_version"),
-        (name if is_of_topic else text).alias("topic"),
-        (physical if is_of_topic else text).alias("physical_topic"),
-        *(counts.get(one, F.lit(None)).cast("bigint").alias(one) for one in _COUNTS),
-        batches.alias("batches"),
+        _numbered("app-", F.col("which")).alias("client_id"),
+        names[0].alias("client_software_name"),
+        names[1].alias("client_software_version"),
+        F.when(is_topic, "Produce").otherwise("Fetch").alias("api"),
+        F.when(is_topic, 0).otherwise(1).alias("api_key"),
+        names[2].alias("api_version"),
+        F.when(is_topic, topic).alias("topic"),
+        F.when(is_topic, F.concat(F.lit("__vt_"), F.col("tenant"), F.lit("_"), topic)).alias(
+            "physical_topic"
+        ),
+        *counts,
+        F.when(is_topic, F.array(_batches(records))).alias("batches"),
     )
 
 
-def _topic_usage(records: "Column", size: "Column") -> "Column":
-    per_batch = 1 + F.pmod("which", F.lit(4)) * 20
-    count = F.ceil(records / per_batch).cast("bigint")
-    codec = F.element_at(
-        F.array(*(F.lit(one) for one in CODECS)), F.pmod(F.col("number"), F.lit(len(CODECS))) + 1
-    )
-    one = F.struct(
-        codec.alias("codec"),
+def _one_of(values: Sequence[str | int], number: "Column") -> "Column":
+    return F.element_at(F.array(*(F.lit(one) for one in values)), number)
+
+
+def _batch_count(records: "Column") -> "Column":
+    return F.ceil(records / (1 + F.pmod("which", F.lit(4)) * 20)).cast("bigint")
+
+
+def _batches(records: "Column") -> "Column":
+    count = _batch_count(records)
+    is_idempotent = F.pmod("which", F.lit(2)) == 0
+    return F.struct(
+        _one_of(CODECS, F.pmod(F.col("number"), F.lit(len(CODECS))) + 1).alias("codec"),
         F.when(F.pmod("which", F.lit(3)) == 0, 1).otherwise(-1).alias("acks"),
         count.alias("batches"),
         records.alias("records"),
-        size.alias("bytes"),
-        F.when(F.pmod("which", F.lit(2)) == 0, count)
-        .otherwise(F.lit(0))
-        .cast("bigint")
-        .alias("idempotent_batches"),
-    )
-    return _with_nulls(
-        F.lit("topic"),
-        is_of_topic=True,
-        requests=count,
-        records_in=records,
-        batches_in=count,
-        bytes_in=size,
-        records_out=records * 2,
-        batches_out=count * 2,
-        bytes_out=size * 2,
-        batches=F.array(one),
+        (records * RECORD_BYTES).alias("bytes"),
+        F.when(is_idempotent, count).otherwise(F.lit(0)).cast("bigint").alias("idempotent_batches"),
     )
 
 
-def _request_usage(records: "Column") -> "Column":
+def _topic_counts(records: "Column") -> "dict[str, Column]":
+    count, size = _batch_count(records), records * RECORD_BYTES
+    return {
+        "requests": count,
+        "records_in": records,
+        "batches_in": count,
+        "bytes_in": size,
+        "records_out": records * 2,
+        "batches_out": count * 2,
+        "bytes_out": size * 2,
+    }
+
+
+def _request_counts(records: "Column") -> "dict[str, Column]":
     requests = records + 20
-    empty = F.floor(requests * F.pmod("which", F.lit(5)) / 6)
-    return _with_nulls(
-        F.lit("request"),
-        requests=requests,
-        responses=requests,
-        errors=F.lit(0),
-        bytes_in=requests * 120,
-        bytes_out=requests * 900,
-        empty_fetches=empty,
-    )
+    return {
+        "requests": requests,
+        "responses": requests,
+        "errors": F.lit(0),
+        "bytes_in": requests * 120,
+        "bytes_out": requests * 900,
+        "empty_fetches": F.floor(requests * F.pmod("which", F.lit(5)) / 6),
+    }
 
 
 def _snapshot() -> "Column":
-    name = F.format_string("topic-%d", "which")
+    name = _numbered("topic-", F.col("which"))
     size = F.lit(40_000_000).cast("bigint") * (F.col("number") + 1) * (F.col("which") + 1)
     return F.struct(
         F.lit("main").alias("upstream"),
