@@ -19,7 +19,7 @@ from bifrost.pipeline.jobs.bill import Bill, BillOptions, run_bill
 from bifrost.pipeline.jobs.meter import Meter, open_tables
 from bifrost.pipeline.price_book import PriceBook
 from bifrost.pipeline.runtime import find_java_home
-from bifrost.pipeline.spark_session import LOG_SETTINGS, SparkOptions, build_session
+from bifrost.pipeline.spark_session import SparkOptions, build_session
 from support.billing import book
 from support.journal_records import COLUMNS, rows_of
 from support.quick_spark import SETTINGS
