@@ -233,7 +233,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     @property
     def bytes_received(self) -> int | None:
         """How much the client has sent; None while something else is going on, so that it is not idle."""
-        is_busy = self._session.in_flight or self._task is not None or self._is_write_paused
+        is_busy = self._session.awaits_broker or self._task is not None or self._is_write_paused
         return self._framer.received if self._session.is_authenticated and not is_busy else None
 
     def drain(self) -> None:

@@ -82,20 +82,50 @@ cdef class CompiledLeg:
         cdef Forwarding session = self.session
         cdef list frames = [], out = session.to_broker if self.is_request else session.to_client
         cdef Py_ssize_t i = 0
+        cdef bint was_passing = self.framer.rest > 0
         try:
             frames = self.framer.take(size)
             while i < len(frames) and self.passes(frames[i]):
                 i += 1
+            if was_passing:
+                self.take_piece(out)
+            elif i == len(frames) and self.framer.frame is not None:
+                self.begin_to_pass()
         except Exception:
             pass  # Nothing has come of the frame; it fails again where errors are explained.
         if i < len(frames) or self.framer.failed is not None:
             self.decide(frames[i:])
-        elif i:
+        elif out or i:
             if out:
                 self.write(out)
                 out.clear()
             if not session.is_clear() or not self.owner.is_reading:
                 self.owner.flush()
+        return 0
+
+    cdef int begin_to_pass(self) except -1:
+        """Send on what there is of a large frame, if nothing that comes can change it."""
+        cdef Py_ssize_t tail = 0
+        head = self.framer.head()
+        if head is None:
+            return 0
+        if self.is_request:
+            if self.session.begin_request(head, self.framer.frame.size, &tail):
+                self.framer.let_pass(tail)
+        elif self.session.begin_response(head, self.framer.frame.size, &tail):
+            self.framer.let_pass(tail)
+        return 0
+
+    cdef int take_piece(self, list out) except -1:
+        """Take what has come of such a frame."""
+        out.append(self.framer.piece)
+        self.framer.piece = None
+        if self.framer.rest:
+            return 0
+        if self.is_request:
+            self.session.end_request()
+        else:
+            self.session.end_response()
         return 0
 
     cdef bint passes(self, frame) except -1:

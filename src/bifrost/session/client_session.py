@@ -107,7 +107,7 @@ class ClientSession(Forwarding):
     @property
     def is_holding(self) -> bool:
         """Whether the shell must stop reading from the client: a look-up is under way or too much awaits an answer."""
-        return bool(self.lookup or self._held_requests) or self._is_full
+        return not self.is_passing and (bool(self.lookup or self._held_requests) or self._is_full)
 
     @property
     def is_holding_responses(self) -> bool:

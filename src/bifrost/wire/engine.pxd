@@ -26,12 +26,18 @@ cdef class Framer:
     cdef Block frame
     cdef Py_ssize_t at
     cdef int64_t passed
+    cdef Py_ssize_t rest, tail
+    cdef bint is_tried
+    cdef object piece
     cdef uint8_t* place(self, Py_ssize_t* room) except NULL
     cdef list take(self, Py_ssize_t size)
     cdef int take_chunk(self) except -1
     cdef Py_ssize_t room(self)
     cdef list take_frame(self, Py_ssize_t size)
     cdef list split(self)
+    cdef object head(self)
+    cdef int let_pass(self, Py_ssize_t tail) except -1
+    cdef list take_piece(self, Py_ssize_t size)
 
 
 cdef class Forwarding:
@@ -41,6 +47,12 @@ cdef class Forwarding:
     cdef public object _to_physical, _to_virtual
     cdef public list to_client, to_broker
     cdef public Py_ssize_t _max_in_flight
+    cdef readonly bint is_passing
+    cdef Py_ssize_t answer_bytes
     cdef bint is_clear(self) except -1
     cdef bint pass_on(self, frame) except -1
     cdef bint pass_back(self, frame) except -1
+    cdef bint begin_request(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1
+    cdef bint begin_response(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1
+    cdef int end_request(self) except -1
+    cdef int end_response(self) except -1

@@ -343,6 +343,14 @@ class Forwarding:
     _max_in_flight: int
     """Requests that may await their answers; from then on the session holds what comes."""
 
+    @property
+    def is_passing(self) -> bool:
+        """Whether a large request goes on whose rest has still to come: then the client has to be read."""
+
+    @property
+    def awaits_broker(self) -> bool:
+        """Whether an answer is awaited, and nothing of a request has still to come."""
+
     def forward_request(self, frame: bytes | memoryview) -> bool:
         """Rewrite a request into `to_broker`, and note what is awaited.
 
@@ -413,6 +421,28 @@ def crc32c(data: bytes | memoryview) -> int:
 def encode_records(records: list[tuple[int, bytes | None, bytes]], base_timestamp: int) -> bytes:
     """Return records (timestamp in ms, key, value) as they stand in a batch of format v2 that begins with them."""
 
+def open_stream(
+    program: Program,
+    frame: bytes | memoryview,
+    start: int,
+    whole: int,
+    names: Names,
+    out: list[bytes | memoryview],
+) -> int | None:
+    """Rewrite the beginning of a large frame, so that the rest can go on as it comes.
+
+    Args:
+        program: as for `rewrite`.
+        frame: the beginning, without its length.
+        start: offset of the body.
+        whole: how long the frame is in all.
+        names: as for `rewrite`.
+        out: gets the pieces of the new frame's beginning, its length first.
+    Returns:
+        How many zeros end the frame: everything before them is one field. None, and nothing was done: something else
+        may follow that has to be looked at, so the frame must be whole first.
+    """
+
 def spare_bytes() -> int:
     """Return how much memory is kept for frames to come, of all framers, in bytes; at most 10 MiB."""
 
@@ -424,6 +454,8 @@ def release_spares() -> int:
 
 class Framer:
     """Splits the byte stream of one connection into frames; has the shape of asyncio's BufferedProtocol.
+
+    A leg may let the rest of a large frame pass as it comes (engine_stream.pxi).
 
     Args:
         max_frame_bytes: the largest frame accepted, without its 4-byte length.

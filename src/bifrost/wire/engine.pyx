@@ -112,6 +112,9 @@ cdef enum:
     OWN = 8192             # bytes: a frame from here on leaves the chunk as its own bytes
     CHUNK = 65536          # bytes read at once while no large frame is under way
     DIRECT = 32768         # bytes: an unfinished frame above this is received straight into its own memory
+    STREAM = 262144        # bytes: a frame from here on goes on before it is whole, if it can
+    HEAD = 4096            # bytes of it that have to be there first, or are tried once
+    OPEN = 2               # of `walk`: what is left of the frame needs no change
     SPARES = 16            # chunks kept for the next reader
     FIRST_BYTES = 16
 
@@ -283,7 +286,7 @@ cdef inline int enter_tag(Program program, Reader* r, Level* level) except -2:
     return -1
 
 cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
-    """Rewrite the body. 1: done; 0: this frame has to be decoded."""
+    """Rewrite the body. 1: done; 0: this frame has to be decoded; OPEN: see engine_stream.pxi."""
     cdef Level stack[MAX_DEPTH]
     cdef Level* level = stack    # the program itself; arrays and tagged fields lie above
     cdef Op* op
@@ -305,10 +308,14 @@ cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
                 if op.slot and (n or op.slot != DECODE) and not substitute(op, r, out, names, at, n):
                     return 0
         elif kind == BYTES:
-            n = read_bytes_length(r, op.flags)
+            n = read_length(r, op.flags, 4)
             if n > 0:
                 if op.slot:
                     return 0
+                if n > r.end - r.pos:
+                    need_whole(r, n)
+                    r.tail = tail_behind(program, i, level, stack)
+                    return OPEN if r.tail == r.whole - r.pos - n else 0
                 r.pos += n
         elif kind == TAGS:
             n = read_varint(r)
@@ -404,7 +411,7 @@ cdef list rewrite_body(Program program, object frame, Reader* r, Names names, by
         if head is not None:
             put(&out, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
             out.copied = start
-        if not walk(program, r, &out, names):
+        if walk(program, r, &out, names) != 1:
             return None
         if r.pos != r.end and not allow_trailing:
             fail(r, "frame goes on behind its body")
@@ -478,6 +485,7 @@ def peek(Peek peek not None, frame, Py_ssize_t start):
         close_frame(&r)
 
 
+include "engine_stream.pxi"
 include "engine_usage.pxi"
 include "engine_forward.pxi"
 include "engine_prune.pxi"

@@ -6,6 +6,8 @@ cdef struct Reader:
     const uint8_t* data
     Py_ssize_t pos
     Py_ssize_t end
+    Py_ssize_t whole     # where the frame ends, of which perhaps only the beginning is there
+    Py_ssize_t tail      # see engine_stream.pxi
     bint own             # the frame is a bytes object: slices of it may be kept
     Py_buffer view       # else this holds its memory until close_frame
 
@@ -14,6 +16,11 @@ cdef int fail(Reader* r, str reason) except -1:
 
 cdef inline int need(Reader* r, int64_t size) except -1:
     if size > r.end - r.pos:
+        fail(r, "frame ends within a field")
+    return 0
+
+cdef inline int need_whole(Reader* r, int64_t size) except -1:
+    if size > r.whole - r.pos:
         fail(r, "frame ends within a field")
     return 0
 
@@ -79,7 +86,7 @@ cdef inline int64_t read_bytes_length(Reader* r, int flags) except -2:
 cdef inline int64_t read_count(Reader* r, int flags, int smallest) except -2:
     """The count of an array, -1 if null; so many elements of `smallest` bytes (65535 at most) are there."""
     cdef int64_t count = read_length(r, flags, 4)
-    if count > 0 and count * smallest > r.end - r.pos:
+    if count > 0 and count * smallest > r.whole - r.pos:
         fail(r, "array has more elements than the frame can hold")
     return count
 
@@ -138,7 +145,7 @@ cdef int open_frame(object frame, Py_ssize_t start, Reader* r) except -1:
         PyObject_GetBuffer(frame, &r.view, PyBUF_SIMPLE)
         r.data = <const uint8_t*>r.view.buf
         r.end = r.view.len
-    r.pos = start
+    r.pos, r.whole, r.tail = start, r.end, -1
     if start < 0 or start > r.end:
         close_frame(r)
         fail(r, "frame ends before its body")

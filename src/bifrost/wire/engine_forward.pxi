@@ -412,3 +412,50 @@ cdef class Forwarding:
                                  self._admits_response) != 0
         finally:
             close_frame(&r)
+
+    @property
+    def awaits_broker(self):
+        """Whether an answer is awaited, and nothing of a request has still to come."""
+        return len(self._queue) > 0 and not self.is_passing
+
+    cdef bint begin_request(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1:
+        """Send a request on of which `frame` is the beginning; False: it has to be whole first."""
+        cdef Reader r
+        if not self.is_clear():
+            return False
+        open_frame(frame, 0, &r)
+        try:
+            r.whole = whole
+            self.is_passing = stream_request(self._lanes, frame, &r, <Names?>self._to_physical, self._queue,
+                                             self.to_broker, self._admits_request)
+            tail[0] = r.tail
+            return self.is_passing
+        finally:
+            close_frame(&r)
+
+    cdef int end_request(self) except -1:
+        self.is_passing = False
+        return 0
+
+    cdef bint begin_response(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1:
+        """Likewise the response to what is first awaited."""
+        cdef Reader r
+        if self._held_responses or self._held_requests:
+            return False
+        open_frame(frame, 0, &r)
+        try:
+            r.whole = whole
+            self.answer_bytes = stream_response(self._queue, frame, &r, <Names?>self._to_virtual, self.to_client,
+                                                self._admits_response)
+            tail[0] = r.tail
+            return self.answer_bytes > 0
+        finally:
+            close_frame(&r)
+
+    cdef int end_response(self) except -1:
+        """It is whole: put what waited for it into `to_client`."""
+        cdef object queue = self._queue
+        (<Awaited?>queue.popleft()).finish(self.answer_bytes)
+        while queue and PyBytes_CheckExact(queue[0]):
+            self.to_client.append(queue.popleft())
+        return 0

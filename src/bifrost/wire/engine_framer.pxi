@@ -170,6 +170,8 @@ cdef class Framer:
             return self.frame.data + self.at
         if self.chunk is None:
             self.take_chunk()
+        elif self.rest and _Py_REFCNT(<PyObject*>self.chunk) == 1:
+            self.lo = self.hi = 0
         elif self.hi > CHUNK - CHUNK // 4:
             # The unfinished frame moves; frames given out keep the old chunk as it is.
             fuller, self.chunk = self.chunk, Chunk()
@@ -197,6 +199,8 @@ cdef class Framer:
             return []
         if idle == <PyObject*>self:
             idle = NULL
+        if self.rest:
+            return self.take_piece(size)
         if PyBytes_GET_SIZE(self.first_bytes) < FIRST_BYTES:
             end = self.hi + min(size, FIRST_BYTES - PyBytes_GET_SIZE(self.first_bytes))
             self.first_bytes += self.chunk.data[self.hi:end]
@@ -231,7 +235,9 @@ cdef class Framer:
     cdef Py_ssize_t room(self):
         if self.frame is not None:
             return self.frame.size - self.at
-        return 0 if self.chunk is None else CHUNK - self.hi
+        if self.chunk is None:
+            return 0
+        return min(CHUNK - self.hi, self.rest) if self.rest else CHUNK - self.hi
 
     cdef list take_frame(self, Py_ssize_t size):
         cdef Block frame = self.frame
@@ -261,6 +267,7 @@ cdef class Framer:
                     memcpy(self.frame.data, data + 4, here)
                     self.at = here
                     self.lo = self.hi
+                    self.is_tried = False
                 break
             if OWN <= size < KEPT:
                 frames.append(PyBytes_FromStringAndSize(<const char*>data + 4, size))
@@ -269,3 +276,35 @@ cdef class Framer:
             self.lo += 4 + size
             self.passed += 4 + size
         return frames
+
+    cdef object head(self):
+        """Return what there is of a large frame that is not whole, once, when it is worth a look; else None."""
+        cdef Block frame = self.frame
+        if frame is None or self.is_tried or frame.size < STREAM or self.at < HEAD:
+            return None
+        self.is_tried = True
+        return window(frame, frame.data, self.at, True)
+
+    cdef int let_pass(self, Py_ssize_t tail) except -1:
+        """Hand out the rest of the frame, which ends in so many zeros, as `piece` after each `take`."""
+        self.rest, self.tail = self.frame.size - self.at, tail
+        self.passed += 4 + self.at
+        self.frame = None
+        return 0
+
+    cdef list take_piece(self, Py_ssize_t size):
+        cdef uint8_t* data = self.chunk.data + self.hi
+        cdef Py_ssize_t i
+        self.hi += size
+        self.lo = self.hi
+        self.rest -= size
+        self.passed += size
+        for i in range(max(0, size - max(0, self.tail - self.rest)), size):
+            if data[i]:
+                self.failed = MalformedFrame("a large frame ends otherwise than its beginning said", self.passed)
+                raise self.failed
+        self.piece = window(self.chunk, data, size, True)
+        if not self.rest:
+            self.chunk = None
+            self.lo = self.hi = 0
+        return []

@@ -8,6 +8,7 @@ import pytest
 from bifrost.gateway.leg import Leg
 from bifrost.session.client_session import ClientSession
 from bifrost.wire.engine import Framer
+from bifrost.wire.errors import MalformedFrame
 from support import messages
 from support.fake_transport import FakeTransport, framed, receive
 from support.playbook import request_frame, response_frame
@@ -165,3 +166,101 @@ def test_all_else_is_the_protocols() -> None:
     pair.there.connection_lost(error)
 
     assert pair.owner.told == ["pause", "resume", "eof", error]
+
+
+RECORDS = b"r" * 400_000
+
+
+def large_pair() -> Pair:
+    """A pair that has produced and fetched before, by name."""
+    pair = Pair()
+    pair.from_client.max_frame_bytes = pair.from_broker.max_frame_bytes = 1 << 20
+    for request, response, version in (
+        (messages.produce("t"), messages.produced("__vt_acme_/t"), 9),
+        (messages.fetch("t"), messages.fetched("__vt_acme_/t"), 12),
+    ):
+        pair.session.receive_from_client(request_frame(request, version, 1))
+        pair.session.receive_from_broker(response_frame(response, version, 1))
+    pair.session.to_broker.clear()
+    pair.session.to_client.clear()
+    return pair
+
+
+def pieces(data: bytes, size: int = 50_000) -> list[bytes]:
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+def test_a_large_request_goes_on_while_it_comes() -> None:
+    pair = large_pair()
+    frame = request_frame(messages.produce("t", records=RECORDS), 9, 2)
+    *first, last = pieces(framed(frame, request_frame(HEARTBEAT, 4, 3)))
+
+    for number, piece in enumerate(first, start=1):
+        receive(pair.there, piece)
+        assert len(pair.broker.written) > number * 49_000, "nothing waits for the rest"
+    assert pair.session.is_passing
+    assert not pair.session.awaits_broker, "a client that stalls in the middle is idle"
+    receive(pair.there, last)
+
+    expected = request_frame(messages.produce("__vt_acme_/t", records=RECORDS), 9, 2)
+    assert pair.broker.take_frames() == [expected, request_frame(PHYSICAL, 4, 3)]
+    assert (pair.session.is_passing, pair.session.in_flight, pair.owner.requests) == (False, 2, [])
+
+
+def test_a_large_response_goes_on_while_it_comes_and_own_answers_wait() -> None:
+    pair = large_pair()
+    receive(pair.there, framed(request_frame(messages.fetch("t"), 12, 2)))
+    pair.session._queue.append(framed(b"an own answer"))
+    response = framed(response_frame(messages.fetched("__vt_acme_/t", records=RECORDS), 12, 2))
+    *first, last = pieces(response)
+
+    for number, piece in enumerate(first, start=1):
+        receive(pair.back, piece)
+        assert len(pair.client.written) > number * 49_000, "nothing waits for the rest"
+    assert pair.session.in_flight == 2
+    receive(pair.back, last)
+
+    expected = response_frame(messages.fetched("t", records=RECORDS), 12, 2)
+    assert pair.client.take_frames() == [expected, b"an own answer"]
+    assert pair.session.in_flight == 0
+
+
+def test_a_client_is_read_until_its_large_request_is_whole() -> None:
+    pair = large_pair()
+    pair.session._max_in_flight = 1
+    frame = framed(request_frame(messages.produce("t", records=RECORDS), 9, 2))
+
+    receive(pair.there, frame[:100_000])
+    assert not pair.session.is_holding
+    pair.session.stop()
+    assert (pair.session.is_holding, pair.session.has_finished) == (False, False)
+    receive(pair.there, frame[100_000:])
+
+    assert pair.session.is_holding
+    assert len(pair.broker.take_frames()) == 1
+
+
+def test_a_large_frame_whose_end_is_not_what_its_beginning_said_ends_the_connection() -> None:
+    pair = large_pair()
+    told: list[object] = []
+    pair.owner.client_frames = told.append  # type: ignore[method-assign,assignment]
+    frame = framed(request_frame(messages.produce("t", records=RECORDS), 9, 2))
+
+    receive(pair.there, frame[:100_000])
+    sent = len(pair.broker.written)
+    receive(pair.there, frame[100_000:-1] + b"\1")
+
+    assert told
+    assert isinstance(pair.from_client.failed, MalformedFrame)
+    assert sent <= len(pair.broker.written) < len(frame)
+
+
+def test_what_does_not_fit_is_held_until_it_is_whole() -> None:
+    pair = large_pair()
+    frame = framed(request_frame(messages.produce("t", "u", records=RECORDS[:200_000]), 9, 2))
+
+    receive(pair.there, frame[:-1])
+    assert not pair.broker.written
+    receive(pair.there, frame[-1:])
+
+    assert pair.owner.requests or pair.broker.written

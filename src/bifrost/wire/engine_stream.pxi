@@ -1,0 +1,144 @@
+"""Large frames that are sent on while they still arrive. Part of engine.pyx.
+
+A frame's length stands before it, so it can go out before it is whole once nothing that comes can change its size:
+when what is left is one long field, the records of its last partition, and empty tagged fields behind. That is what
+most large frames are: a Produce request or a Fetch response of one partition. All others are held until they are whole.
+
+    head: rewritten, with the new length ──▶ the field, piece by piece ──▶ tail: as many zeros as tagged fields
+"""
+
+cdef Py_ssize_t tail_behind(Program program, int i, Level* level, Level* stack) noexcept:
+    """How many bytes follow if all that follows is empty tagged fields; -1: more does, or may."""
+    cdef Py_ssize_t tail = 0
+    cdef Op* op
+    while True:
+        op = &program.ops[i]
+        i += 1
+        if op.kind == TAGS:
+            tail += 1
+        elif op.kind != END:
+            return -1
+        elif level == stack:
+            return tail
+        elif level.tags >= 0 or level.left > 1:
+            return -1
+        else:
+            # The array's last element: its END is followed by what comes behind the array.
+            level -= 1
+
+
+def open_stream(Program program not None, frame, Py_ssize_t start, Py_ssize_t whole, Names names not None,
+                list out not None):
+    """Rewrite the head of a frame of `whole` bytes, of which `frame` is the beginning, into `out`.
+
+    Returns the length of the zeros at its end; None, and nothing was done: the frame has to be whole first.
+    """
+    cdef Reader r
+    cdef list segments
+    open_frame(frame, start, &r)
+    r.whole = whole
+    try:
+        segments = rewrite_head(program, frame, &r, names)
+        if segments is None:
+            return None
+        out += segments
+        return r.tail
+    finally:
+        close_frame(&r)
+
+
+cdef list rewrite_head(Program program, object frame, Reader* r, Names names):
+    """As `rewrite_body`; r.tail says how many zeros end the frame."""
+    cdef Output out
+    cdef list segments = []
+    cdef Py_ssize_t size
+    open_output(&out)
+    out.segments = <PyObject*>segments
+    out.owner = <PyObject*>frame if r.own else NULL
+    out.copied = out.sent = 0
+    try:
+        put_be(&out, 0, 4)
+        try:
+            if walk(program, r, &out, names) != OPEN:
+                return None
+        except MalformedFrame:
+            return None  # Perhaps only not all of it is there; else it fails again when it is.
+        copy_run(r, &out, r.end)
+        cut(&out)
+        size = out.sent - 4 + r.whole - r.end
+        if size > 0x7FFFFFFF:
+            return None
+        write_size(<uint8_t*>PyBytes_AS_STRING(segments[0]), size)
+        return segments
+    finally:
+        Py_XDECREF(out.heap)
+
+
+cdef Lane lane_of(dict lanes, Reader* r):
+    """The lane of a request that begins here, if large frames of it may go on before they are whole."""
+    cdef PyObject* found = PyDict_GetItemWithError(lanes, be32(r.data)) if r.end >= 11 else NULL
+    cdef Lane lane
+    if found == NULL:
+        return None
+    lane = <Lane?><object>found
+    # Usage is counted in whole frames.
+    return None if lane.usage is not None or lane.passage.request is None or lane.load.full() else lane
+
+cdef bint stream_request(dict lanes, object frame, Reader* r, Names names, object queue, list out, object admits) except -1:
+    """Begin to send a request on; False: it has to be whole first."""
+    cdef Lane lane = lane_of(lanes, r)
+    cdef Passage passage
+    cdef Awaited awaited
+    cdef list segments
+    cdef Py_ssize_t start
+    if lane is None:
+        return False
+    passage, start = lane.passage, 10 + max(0, <int16_t>be16(r.data + 8))
+    if start >= r.end or passage.request_flexible and r.data[start] != 0:
+        return False
+    start += passage.request_flexible
+    if passage.request_peek is not None:
+        r.pos = start
+        if not ((passage.request_usual is not None and is_usual(passage.request_usual, r))
+                or admits(lane.plan, passage.request_peek(frame, start))):
+            return False
+    r.pos = start
+    segments = rewrite_head(passage.request, frame, r, names)
+    if segments is None:
+        return False
+    out += segments
+    lane.traffic.receive(r.whole + 4)
+    awaited = Awaited.__new__(Awaited)
+    awaited.correlation_id = <int32_t>be32(r.data + 4)
+    awaited.lane = lane
+    awaited.since_ns = awaited.began_ns = clock_ns()
+    lane.load.begin()
+    queue.append(awaited)
+    return True
+
+cdef Py_ssize_t stream_response(object queue, object frame, Reader* r, Names names, list out, object admits) except -1:
+    """Begin to send the response to what is first in `queue` on; return its length, 0: it has to be whole first."""
+    cdef Awaited awaited = <Awaited?>queue[0] if queue else None
+    cdef Passage passage
+    cdef list segments
+    cdef Py_ssize_t start = 4
+    if awaited is None or awaited.lane.usage is not None or awaited.exchange is not None or r.end < 5:
+        return 0
+    passage = awaited.lane.passage
+    if passage.response is None or <int32_t>be32(r.data) != awaited.correlation_id:
+        return 0
+    if passage.response_flexible:
+        if r.data[4] != 0:
+            return 0
+        start = 5
+    if passage.response_peek is not None:
+        r.pos = start
+        if not ((passage.response_usual is not None and is_usual(passage.response_usual, r))
+                or admits(passage.response_peek(frame, start))):
+            return 0
+    r.pos = start
+    segments = rewrite_head(passage.response, frame, r, names)
+    if segments is None:
+        return 0
+    out += segments
+    return 4 + <Py_ssize_t>be32(<const uint8_t*>PyBytes_AS_STRING(segments[0]))
