@@ -21,7 +21,7 @@ from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, StartGateway
 from support.gateway_process import HOST, GatewayProcess
 from support.raw_client import RawClient, decode_response, request_frame
-from support.raw_operations import fetch_request, produce_request, records_of
+from support.raw_operations import fetch_request, produce, produce_request, records_of
 from support.record_batches import build_batch
 
 LONG_POLL_MS = 4000
@@ -141,6 +141,28 @@ def test_pipelined_requests_are_answered_as_far_as_they_were_sent_on(
     assert 1 <= len(answered) <= 3
     records = records_of(direct, "__vt_acme_orders")
     assert len(records) // 20_000 == len(answered) - 1
+
+
+def test_a_gateway_that_stops_waits_for_the_rest_of_a_request(
+    start: StartGateway, fresh_topic: FreshTopic
+) -> None:
+    fresh_topic("acme", "orders")
+    gateway = start()
+    batch = build_batch([bytes(900_000)])
+    with RawClient.authenticated(gateway.broker_endpoint("acme")) as client:
+        produce(client, "orders", [b"the first takes the long way"])
+        version, correlation_id = client.at_most(ApiKey.PRODUCE, 12), client.next_correlation_id()
+        frame = request_frame(produce_request("orders", batch), version, correlation_id)
+        client.send_bytes(frame[:450_000])
+        time.sleep(0.2)
+        gateway.terminate()
+        time.sleep(0.3)
+        client.send_bytes(frame[450_000:])
+        response = client.receive(ApiKey.PRODUCE, version, correlation_id)
+
+        assert response.responses[0].partition_responses[0].base_offset == 1
+        assert client.receives_end()
+    gateway.await_end()
 
 
 def test_over_tls_answers_come_before_the_end_as_well(
