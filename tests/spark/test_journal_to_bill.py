@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from bifrost.cli import pipeline
-from bifrost.cli.main import app
+from bifrost.cli.commands import app
 from bifrost.config.journal import JOURNAL_TOPIC
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.pipeline.jobs.meter import open_tables

@@ -1,4 +1,4 @@
-"""Frames that are sent on while they still come: whole ones arrive, a half one leaves nothing. See test_drain.py, too."""
+"""Frames that are sent on while they still come: whole ones arrive, a half one leaves nothing. Also test_drain.py."""
 
 from __future__ import annotations
 
