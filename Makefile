@@ -63,10 +63,11 @@ JOBS ?= 3
 SIDE_BY_SIDE := -n $(JOBS) --dist loadfile
 
 # What depends on Kafka's version is tested with an older one as well. Spark's tests mostly compute, so no more processes
-# than cores. A cluster of Spark's own takes minutes: `make pipeline` has it.
+# than cores. A cluster of Spark's own, killing jobs at random, and bills over months take minutes: `make pipeline` has them.
 test: lint types contracts
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --ignore=tests/applications --ignore=tests/spark
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark --ignore=tests/spark/test_standalone.py
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark \
+		$(addprefix --ignore=tests/spark/,test_standalone.py test_meter_killed.py test_issued_bills.py)
 	BIFROST_TEST_KAFKA=3.9.1 $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(addprefix tests/kafka/,clients differential equivalence tenancy transactions)
 
 # The package for Kerberos, which is built from source, and as root on Debian what it and its tests need. Both may fail:
