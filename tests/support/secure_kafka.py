@@ -21,7 +21,7 @@ from support.raw_client import RawClient
 HOST = "localhost"
 USERS = {"gateway": "gateway-pw", "alice": "alice-pw", "bob": "bob-pw", "carol": "carol-pw"}
 KEY_PASSWORD = "key-pw"
-REAUTH_MS = 3_000
+REAUTH_MS = 6_000
 LISTENERS = {
     "SASL": "SASL_PLAINTEXT",
     "TLS": "SSL",
