@@ -91,8 +91,13 @@ cdef class SocketStream:
     def on_readable(self):
         cdef bint has_more = True
         self.turns = READS_IN_TURN
-        while has_more and self.turns > 0 and self.reads:
-            has_more = self.receive_for_leg() if self.leg is not None else self.receive_for_protocol()
+        try:
+            while has_more and self.turns > 0 and self.reads:
+                has_more = self.receive_for_leg() if self.leg is not None else self.receive_for_protocol()
+        except Exception as error:
+            # What a protocol has not caught: bytes may be lost by now, so nothing that follows them is to be believed.
+            self.lose(error)
+            raise
         self.may_have_more = has_more
         if has_more and self.reads:
             self.loop.call_soon(self.on_readable)

@@ -98,6 +98,19 @@ class TestReading:
         assert isinstance(line.protocol.told[0][1], ConnectionResetError)
         assert line.socket.calls == ["close"]
 
+    def test_what_a_protocol_does_not_catch_ends_it_and_is_told(self, line: Line) -> None:
+        def fail(_size: int) -> None:
+            raise KeyError("a defect")
+
+        line.protocol.buffer_updated = fail  # type: ignore[method-assign]
+        line.stream.set_protocol(line.protocol)
+        with pytest.raises(KeyError):
+            line.receive(RECORD)
+        line.loop.turn()
+
+        assert isinstance(line.protocol.told[0][1], KeyError)
+        assert (line.loop.reader, line.socket.calls) == (None, ["close"])
+
     def test_its_end_is_answered_and_everything_closed(self, line: Line) -> None:
         line.receive(b"")
         line.loop.turn()
