@@ -27,7 +27,8 @@ from bifrost.journal.journal import Journal, JournalLimits
 from bifrost.journal.topic_owners import TopicOwners
 from bifrost.journal.topic_sizes import TopicSizes
 from bifrost.session.close_reason import NOT_LET_IN, CloseReason
-from bifrost.session.loads import TENANT_LIMIT
+from bifrost.session.loads import TENANT_LIMIT, WHOLE_LIMIT
+from bifrost.tenancy.topic_pages import LISTED_LIMIT
 from bifrost.wire.entity import Entity
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ SLICE_S = 0.002
 LAST_WORDS_S = 5.0
 """How long a gateway that stops waits for its last records to be taken, beside its drain."""
 
+_TOLD_OF = {
+    TENANT_LIMIT: "connections waited because of the tenant's limit",
+    WHOLE_LIMIT: "connections waited because of the gateway's limit",
+    LISTED_LIMIT: "the tenant has too many topics to list them alone when a client asks for all",
+}
 _FAILED_AUTHENTICATIONS = NOT_LET_IN | {
     CloseReason.AUTHENTICATION_TIMEOUT,
     CloseReason.NOT_AUTHENTICATED,
@@ -230,9 +236,9 @@ class Journaling:
             new = count - self._told_hits[limit, tenant]
             if new:
                 self._told_hits[limit, tenant] = count
-                whose = "the tenant's" if limit == TENANT_LIMIT else "the gateway's"
-                detail = f"connections waited because of {whose} limit"
-                self.journal.event("limit", "hit", tenant or None, rule=limit, detail=detail, count=new)
+                self.journal.event(
+                    "limit", "hit", tenant or None, rule=limit, detail=_TOLD_OF[limit], count=new
+                )
 
     # -- sizes
 

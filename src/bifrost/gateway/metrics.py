@@ -136,8 +136,8 @@ class Metrics(Collector):
         yield in_flight
         hit = CounterMetricFamily(
             "kafka_proxy_limits_hit",
-            "How often a limit ended a connection, or made it wait, by the limit's setting; tenant is empty where it "
-            "was not known, or for a limit of all.",
+            "How often a limit ended a connection, or slowed it down, by the limit's setting; tenant is empty where "
+            "it was not known, or for a limit of all.",
             labels=["limit", "tenant"],
         )
         for (limit, tenant), count in self._counted.limits_hit():

@@ -82,7 +82,7 @@ class Loads:
         self._turns: deque[_Queue] = deque()
         """Those of tenants with room, in the order of their turns."""
         self.hits = Counter[tuple[str, str]]() if hits is None else hits
-        """How often a connection had to wait, by limit and tenant."""
+        """How often a connection had to wait, by limit and tenant; and other limits that only slow a request down."""
 
     def limit(self, most: int, most_of: Mapping[str, int | None]) -> None:
         """Set the limits, or change them.

@@ -19,12 +19,13 @@ broker says that it failed). A tenant with an allow-list is asked for that inste
 
 from typing import Any
 
-from bifrost.filters.api_versions import OfferedVersions
 from bifrost.filters.filter import Exchange
 from bifrost.filters.metadata import CAN_FORBID_CREATION, ask_by_name
 from bifrost.session.in_flight import Buffer, InFlight
+from bifrost.session.loads import Loads
+from bifrost.session.shared_state import Route
 from bifrost.tenancy.namespace import Namespace
-from bifrost.tenancy.topic_pages import MAX_PAGES, MAX_TOPICS
+from bifrost.tenancy.topic_pages import LISTED_LIMIT, MAX_PAGES, MAX_TOPICS
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import Awaited, Lane, Names, encode, rewrite
@@ -44,18 +45,29 @@ class TopicListing:
     It stands as the exchange of what it asks the broker for itself.
     """
 
-    __slots__ = ("_head", "_in_flight", "_names", "_namespace", "_offers", "_page", "_pages", "is_under_way")
+    __slots__ = (
+        "_head",
+        "_hits",
+        "_in_flight",
+        "_names",
+        "_namespace",
+        "_offers",
+        "_page",
+        "_pages",
+        "is_under_way",
+    )
 
-    def __init__(self, namespace: Namespace, offered: OfferedVersions, in_flight: InFlight) -> None:
+    def __init__(self, namespace: Namespace, route: Route, in_flight: InFlight, loads: Loads) -> None:
         """Wait for nothing yet.
 
         Args:
             namespace: of the tenant.
-            offered: what the session's broker has.
+            route: to the session's broker, which says what it has.
             in_flight: what the session awaits of it.
+            loads: count lists that were too long, with the other limits.
         """
-        self._namespace, self._in_flight = namespace, in_flight
-        self._offers = offered.offers(ApiKey.DESCRIBE_TOPIC_PARTITIONS, _VERSION)
+        self._namespace, self._in_flight, self._hits = namespace, in_flight, loads.hits
+        self._offers = route.offered.offers(ApiKey.DESCRIBE_TOPIC_PARTITIONS, _VERSION)
         self.is_under_way = False
         """Whether a page is awaited: then the request is held, and all behind it."""
         self._head = b""
@@ -106,6 +118,8 @@ class TopicListing:
                 # A topic that the page ends within is not gone on with: its name is known.
                 following = max(cursor[0], found[-1] + _NEXT)
                 return self._ask(awaited.lane, awaited.correlation_id, following)
+        if is_read and found:
+            self._hits[LISTED_LIMIT, self._namespace.tenant] += 1
         self._names = None
         self._pages.gave_up()
         return []

@@ -17,6 +17,9 @@ MAX_TOPICS = 10_000
 MAX_PAGES = 32
 """Of one list: 60,000 partitions."""
 
+LISTED_LIMIT = "listed_topics"
+"""What the metrics call the two, beside the settings that are limits."""
+
 PASSES = 16
 """Requests that ask for all topics at once after a list was given up, before the next is tried."""
 

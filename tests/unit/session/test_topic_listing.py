@@ -4,7 +4,7 @@ import pytest
 
 from bifrost.session import topic_listing
 from bifrost.session.close_reason import CloseReason
-from bifrost.tenancy.topic_pages import FIRST_PAGE, PASSES
+from bifrost.tenancy.topic_pages import FIRST_PAGE, LISTED_LIMIT, PASSES
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import metadata, metadata_of
@@ -149,6 +149,7 @@ def test_a_page_without_topics_may_be_a_failure_so_all_are_asked_for(stage: Stag
     book = asks(stage)
 
     assert falls_back(book >> broker_answers(page()))
+    assert not stage.shared.lanes.loads.hits
     for _ in range(PASSES):
         book >> client_sends(ALL, 12)
         assert falls_back(book)
@@ -166,7 +167,9 @@ def test_more_topics_than_are_listed(stage: Stage, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(topic_listing, "MAX_TOPICS", 2)
 
     assert asks(stage) >> broker_answers(page(PREFIX + "a", PREFIX + "b")) << to_broker(named("a", "b"))
+    assert not stage.shared.lanes.loads.hits
     assert falls_back(asks(stage) >> broker_answers(page(PREFIX + "a", PREFIX + "b", PREFIX + "c")))
+    assert stage.shared.lanes.loads.hits == {(LISTED_LIMIT, "initech"): 1}
 
 
 def test_more_pages_than_are_listed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,6 +178,7 @@ def test_more_pages_than_are_listed(stage: Stage, monkeypatch: pytest.MonkeyPatc
     book << to_broker(page_from(PREFIX + "b", 2 * FIRST_PAGE))
 
     assert falls_back(book >> broker_answers(page(PREFIX + "b", cursor=PREFIX + "c")))
+    assert stage.shared.lanes.loads.hits == {(LISTED_LIMIT, "initech"): 1}
 
 
 def test_a_page_that_cannot_be_read_ends_the_connection(stage: Stage) -> None:
