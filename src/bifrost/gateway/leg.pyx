@@ -119,6 +119,7 @@ cdef class CompiledLeg:
     cdef int take_piece(self, list out) except -1:
         """Take what has come of such a frame."""
         out.append(self.framer.piece)
+        self.session.go_on(self.is_request, self.framer.piece)
         self.framer.piece = None
         if self.framer.rest:
             return 0

@@ -61,7 +61,8 @@ def usage_rows(client: Client, api_key: int, api_version: int) -> tuple[list[Row
         "gateway_times": times if any(times) else (),
         "empty_fetches": empty_fetches,
     }
-    rows = [row] if requests or responses else []
+    # A large request that came in two intervals has its bytes in the second.
+    rows = [row] if requests or responses or bytes_in else []
     return [*rows, *_topic_rows(who, topics)], len(topics)
 
 

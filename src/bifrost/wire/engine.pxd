@@ -48,11 +48,13 @@ cdef class Forwarding:
     cdef public list to_client, to_broker
     cdef public Py_ssize_t _max_in_flight
     cdef readonly bint is_passing
-    cdef Py_ssize_t answer_bytes
+    cdef Py_ssize_t request_bytes, answer_bytes
+    cdef object passing_lane, passing_request, passing_response
     cdef bint is_clear(self) except -1
     cdef bint pass_on(self, frame) except -1
     cdef bint pass_back(self, frame) except -1
     cdef bint begin_request(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1
     cdef bint begin_response(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1
+    cdef int go_on(self, bint is_request, piece) except -1
     cdef int end_request(self) except -1
     cdef int end_response(self) except -1

@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Any
 
 from bifrost.wire.engine_usage import GATEWAY_TIME_BOUNDS_US as GATEWAY_TIME_BOUNDS_US
+from bifrost.wire.engine_usage import Passing as Passing
 from bifrost.wire.engine_usage import Tally as Tally
 from bifrost.wire.engine_usage import TopicUsage as TopicUsage
 from bifrost.wire.engine_usage import Usage as Usage

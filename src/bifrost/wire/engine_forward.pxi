@@ -313,6 +313,7 @@ cdef int pass_request(dict lanes, object frame, Reader* r, Names names, object q
     lane.traffic.receive(r.end + 4)
     if lane.usage is not None:
         r.pos = start
+        lane.usage.bytes_in += r.end + 4
         lane.usage.add_request(r)
         lane.usage.in_flight += 1
     awaited = Awaited.__new__(Awaited)
@@ -426,15 +427,29 @@ cdef class Forwarding:
         open_frame(frame, 0, &r)
         try:
             r.whole = whole
-            self.is_passing = stream_request(self._lanes, frame, &r, <Names?>self._to_physical, self._queue,
-                                             self.to_broker, self._admits_request)
+            self.is_passing = stream_request(self, frame, &r)
             tail[0] = r.tail
             return self.is_passing
         finally:
             close_frame(&r)
 
+    cdef int go_on(self, bint is_request, piece) except -1:
+        """Take note of what of it comes next."""
+        cdef object passing = self.passing_request if is_request else self.passing_response
+        if passing is not None:
+            (<Passing>passing).go_on(piece)
+        return 0
+
     cdef int end_request(self) except -1:
+        """It is whole: what has come of it counts only now."""
+        cdef Lane lane = <Lane?>self.passing_lane
         self.is_passing = False
+        lane.traffic.receive(self.request_bytes)
+        if lane.usage is not None:
+            lane.usage.bytes_in += self.request_bytes
+        if self.passing_request is not None:
+            (<Passing>self.passing_request).end()
+        self.passing_lane = self.passing_request = None
         return 0
 
     cdef bint begin_response(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1:
@@ -445,8 +460,7 @@ cdef class Forwarding:
         open_frame(frame, 0, &r)
         try:
             r.whole = whole
-            self.answer_bytes = stream_response(self._queue, frame, &r, <Names?>self._to_virtual, self.to_client,
-                                                self._admits_response)
+            self.answer_bytes = stream_response(self, frame, &r)
             tail[0] = r.tail
             return self.answer_bytes > 0
         finally:
@@ -458,4 +472,7 @@ cdef class Forwarding:
         (<Awaited?>queue.popleft()).finish(self.answer_bytes)
         while queue and PyBytes_CheckExact(queue[0]):
             self.to_client.append(queue.popleft())
+        if self.passing_response is not None:
+            (<Passing>self.passing_response).end()
+            self.passing_response = None
         return 0

@@ -81,16 +81,18 @@ cdef Lane lane_of(dict lanes, Reader* r):
     if found == NULL:
         return None
     lane = <Lane?><object>found
-    # Usage is counted in whole frames.
-    return None if lane.usage is not None or lane.passage.request is None or lane.load.full() else lane
+    if lane.passage.request is None or lane.load.full() or lane.usage is not None and not lane.usage.is_of(r.data, r.end):
+        return None
+    return lane
 
-cdef bint stream_request(dict lanes, object frame, Reader* r, Names names, object queue, list out, object admits) except -1:
+cdef bint stream_request(Forwarding session, object frame, Reader* r) except -1:
     """Begin to send a request on; False: it has to be whole first."""
-    cdef Lane lane = lane_of(lanes, r)
+    cdef Lane lane = lane_of(session._lanes, r)
     cdef Passage passage
     cdef Awaited awaited
     cdef list segments
     cdef Py_ssize_t start
+    cdef int64_t began_ns = clock_ns()
     if lane is None:
         return False
     passage, start = lane.passage, 10 + max(0, <int16_t>be16(r.data + 8))
@@ -100,29 +102,33 @@ cdef bint stream_request(dict lanes, object frame, Reader* r, Names names, objec
     if passage.request_peek is not None:
         r.pos = start
         if not ((passage.request_usual is not None and is_usual(passage.request_usual, r))
-                or admits(lane.plan, passage.request_peek(frame, start))):
+                or session._admits_request(lane.plan, passage.request_peek(frame, start))):
             return False
     r.pos = start
-    segments = rewrite_head(passage.request, frame, r, names)
+    segments = rewrite_head(passage.request, frame, r, <Names?>session._to_physical)
     if segments is None:
         return False
-    out += segments
-    lane.traffic.receive(r.whole + 4)
+    session.to_broker += segments
+    session.passing_lane, session.request_bytes = lane, r.whole + 4
+    if lane.usage is not None:
+        r.pos = start
+        session.passing_request = lane.usage.add_request(r)
+        lane.usage.in_flight += 1
     awaited = Awaited.__new__(Awaited)
     awaited.correlation_id = <int32_t>be32(r.data + 4)
     awaited.lane = lane
-    awaited.since_ns = awaited.began_ns = clock_ns()
+    awaited.since_ns, awaited.began_ns = clock_ns(), began_ns
     lane.load.begin()
-    queue.append(awaited)
+    session._queue.append(awaited)
     return True
 
-cdef Py_ssize_t stream_response(object queue, object frame, Reader* r, Names names, list out, object admits) except -1:
-    """Begin to send the response to what is first in `queue` on; return its length, 0: it has to be whole first."""
-    cdef Awaited awaited = <Awaited?>queue[0] if queue else None
+cdef Py_ssize_t stream_response(Forwarding session, object frame, Reader* r) except -1:
+    """Begin to send the response to what is first awaited on; return its length, 0: it has to be whole first."""
+    cdef Awaited awaited = <Awaited?>session._queue[0] if session._queue else None
     cdef Passage passage
     cdef list segments
     cdef Py_ssize_t start = 4
-    if awaited is None or awaited.lane.usage is not None or awaited.exchange is not None or r.end < 5:
+    if awaited is None or awaited.exchange is not None or r.end < 5:
         return 0
     passage = awaited.lane.passage
     if passage.response is None or <int32_t>be32(r.data) != awaited.correlation_id:
@@ -134,11 +140,14 @@ cdef Py_ssize_t stream_response(object queue, object frame, Reader* r, Names nam
     if passage.response_peek is not None:
         r.pos = start
         if not ((passage.response_usual is not None and is_usual(passage.response_usual, r))
-                or admits(passage.response_peek(frame, start))):
+                or session._admits_response(passage.response_peek(frame, start))):
             return 0
     r.pos = start
-    segments = rewrite_head(passage.response, frame, r, names)
+    segments = rewrite_head(passage.response, frame, r, <Names?>session._to_virtual)
     if segments is None:
         return 0
-    out += segments
+    session.to_client += segments
+    if awaited.lane.usage is not None:
+        r.pos = start
+        session.passing_response = awaited.lane.usage.add_response(r, True)
     return 4 + <Py_ssize_t>be32(<const uint8_t*>PyBytes_AS_STRING(segments[0]))

@@ -9,7 +9,8 @@ are a Program's; the slot says what stands there, and two kinds of number are op
     INT32 slot 5                  throttle_time_ms
 
 For each topic and each response that is one look into a dictionary and some additions; for each record batch the numbers
-of its header. No object is made for a partition or a record.
+of its header. No object is made for a partition or a record. Of a frame that goes on before it is whole the head is walked
+like this, and the records behind it are counted by a `Passing` while they come.
 
     record batch, format v2:  0 base_offset int64, 8 length int32 (from 12 on), 12 leader_epoch int32, 16 magic int8,
                               17 crc uint32, 21 attributes int16, 23 last_offset_delta int32, 27 timestamps 2 int64,
@@ -27,6 +28,8 @@ cdef enum:
     TALLY_THROTTLE = 5
     TALLY_ACKS = 6
 
+    BATCH_HEAD = 18          # bytes that say of which format a batch is, and how long
+    BATCH_HEADER = 61        # those and all that is counted of a batch in format v2
     BATCH_V2 = 49            # bytes of a batch behind its length, at least
     MESSAGE = 14             # the same of a message
     CODECS = 6               # none, gzip, snappy, lz4, zstd, and whatever else there may be
@@ -42,6 +45,15 @@ def monotonic_ns():
 
 cdef class Tally(Program):
     """What is counted in one message at one version."""
+
+
+cdef inline int64_t size_of_batch(const uint8_t* header, int64_t left) noexcept:
+    """The size of the batch that begins here, of which BATCH_HEAD bytes are there; 0: it is none, or not whole."""
+    cdef int64_t length = <int32_t>be32(header + 8)
+    # A Fetch may end within a batch; the client asks for it again.
+    if length + 12 > left or length < (MESSAGE if header[16] < 2 else BATCH_V2):
+        return 0
+    return length + 12
 
 
 cdef struct Cell:
@@ -81,39 +93,64 @@ cdef class TopicUsage:
         cells[self.count - 1] = Cell(acks, codec, 0, 0, 0, 0, 0, 0)
         return &cells[self.count - 1]
 
-    cdef int add(self, const uint8_t* data, Py_ssize_t size, int acks) except -1:
-        """Count record batches: all whole ones."""
-        cdef Py_ssize_t left = size
-        cdef int64_t length, records
-        cdef int attributes, codec
-        cdef bint is_old
-        cdef Cell* cell
+    cdef void add_bytes(self, int64_t size, int acks) noexcept:
         if acks == NO_ACKS:
             self.bytes_out += size
         else:
             self.bytes_in += size
-        while left > 17:
-            length = <int32_t>be32(data + 8)
-            is_old = data[16] < 2
-            if length + 12 > left or length < (MESSAGE if is_old else BATCH_V2):
-                break  # A Fetch may end within a batch; the client asks for it again.
-            attributes = data[17] if is_old else be16(data + 21)
-            if attributes & 0x20 and not is_old:
-                self.control_batches += 1
-            else:
-                codec = attributes & 7
-                # Its acks say whose a batch of the old formats is; a wrapper's count stands within it, compressed.
-                cell = self.cell(acks, codec if codec < CODECS else CODECS - 1)
-                cell.batches += 1
-                cell.bytes += length + 12
-                records = 1 if is_old else <int32_t>be32(data + 57)
-                cell.records += records if records > 0 else 0
-                cell.old += is_old
-                if not is_old:
-                    cell.idempotent += <int64_t>be64(data + 43) >= 0
-                    cell.transactional += attributes >> 4 & 1
-            data += length + 12
-            left -= length + 12
+
+    cdef int add(self, const uint8_t* data, Py_ssize_t size, int acks) except -1:
+        """Count record batches: all whole ones."""
+        cdef Py_ssize_t left = size
+        cdef int64_t batch
+        self.add_bytes(size, acks)
+        while left >= BATCH_HEAD:
+            batch = size_of_batch(data, left)
+            if not batch:
+                break
+            self.add_batch(data, batch, acks)
+            data += batch
+            left -= batch
+        return 0
+
+    cdef int add_batch(self, const uint8_t* header, int64_t size, int acks) except -1:
+        """Count a batch of so many bytes."""
+        cdef bint is_old = header[16] < 2
+        cdef int attributes = header[17] if is_old else be16(header + 21), codec = attributes & 7
+        cdef int64_t records
+        cdef Cell* cell
+        if attributes & 0x20 and not is_old:
+            self.control_batches += 1
+            return 0
+        # Its acks say whose a batch of the old formats is; a wrapper's count stands within it, compressed.
+        cell = self.cell(acks, codec if codec < CODECS else CODECS - 1)
+        cell.batches += 1
+        cell.bytes += size
+        records = 1 if is_old else <int32_t>be32(header + 57)
+        cell.records += records if records > 0 else 0
+        cell.old += is_old
+        if not is_old:
+            cell.idempotent += <int64_t>be64(header + 43) >= 0
+            cell.transactional += attributes >> 4 & 1
+        return 0
+
+    cdef int merge(self, TopicUsage other) except -1:
+        """Count what was counted apart from it."""
+        cdef Cell* one
+        cdef Cell* cell
+        cdef int i
+        self.bytes_in += other.bytes_in
+        self.bytes_out += other.bytes_out
+        self.control_batches += other.control_batches
+        for i in range(other.count):
+            one = &other.cells[i]
+            cell = self.cell(one.acks, one.codec)
+            cell.batches += one.batches
+            cell.records += one.records
+            cell.bytes += one.bytes
+            cell.idempotent += one.idempotent
+            cell.transactional += one.transactional
+            cell.old += one.old
         return 0
 
     def take(self):
@@ -197,19 +234,22 @@ cdef class Usage:
         self.last_slot = which
         return self.last
 
-    def count_request(self, frame, Py_ssize_t start):
+    def count_request(self, frame, Py_ssize_t start, Py_ssize_t whole=0):
         cdef Reader r
         open_frame(frame, start, &r)
+        r.whole = max(r.whole, whole)
         try:
-            self.add_request(&r)
+            self.bytes_in += r.whole + 4
+            return self.add_request(&r)
         finally:
             close_frame(&r)
 
-    def count_response(self, frame, Py_ssize_t start, bint is_physical):
+    def count_response(self, frame, Py_ssize_t start, bint is_physical, Py_ssize_t whole=0):
         cdef Reader r
         open_frame(frame, start, &r)
+        r.whole = max(r.whole, whole)
         try:
-            self.add_response(&r, is_physical)
+            return self.add_response(&r, is_physical)
         finally:
             close_frame(&r)
 
@@ -217,19 +257,14 @@ cdef class Usage:
         self.responses += 1
         self.bytes_out += size
 
-    cdef int add_request(self, Reader* r) except -1:
-        """Count a request from where its body begins."""
+    cdef Passing add_request(self, Reader* r):
+        """Count a request from where its body begins, all but its bytes; return what counts records still to come."""
         self.requests += 1
-        self.bytes_in += r.end + 4
-        if self.request is not None:
-            tally(self.request, r, self, True, False)
-        return 0
+        return None if self.request is None else tally(self.request, r, self, True, False)
 
-    cdef int add_response(self, Reader* r, bint is_physical) except -1:
-        """Count what stands in a response."""
-        if self.response is not None:
-            tally(self.response, r, self, False, is_physical)
-        return 0
+    cdef Passing add_response(self, Reader* r, bint is_physical):
+        """Count what stands in a response; return likewise."""
+        return None if self.response is None else tally(self.response, r, self, False, is_physical)
 
     cdef void finish(self, Py_ssize_t size, int64_t broker_ns, int64_t gateway_ns) noexcept:
         """Count a response of so many bytes that a broker gave."""
@@ -251,7 +286,7 @@ cdef class Usage:
     def take(self):
         """Return what was counted, and begin anew; None when nothing was."""
         cdef int i
-        if not (self.requests or self.responses or self.topics):
+        if not (self.requests or self.responses or self.bytes_in or self.topics):
             return None
         taken = (self.requests, self.responses, self.errors, self.bytes_in, self.bytes_out, self.throttle_ms,
                  self.broker_ns // 1000, self.gateway_ns // 1000, tuple([self.times[i] for i in range(TIMES + 1)]),
@@ -266,8 +301,79 @@ cdef class Usage:
         return taken
 
 
-cdef int tally(Tally program, Reader* r, Usage usage, bint is_request, bint is_physical) except -1:
-    """Count what the program names. What does not parse was refused before, or ends the count."""
+@cython.final
+cdef class Passing:
+    """Counts a frame's last records while they come, and adds them to their topic when all have.
+
+    The topic is looked up once more then: its interval may have ended meanwhile. What never comes is not counted.
+    """
+    cdef Usage usage
+    cdef TopicUsage counted
+    cdef bytes name
+    cdef int slot, acks, have
+    cdef bint is_physical
+    cdef int64_t left, skip      # bytes of the records that have still to come, and those until the next batch
+    cdef uint8_t header[BATCH_HEADER]
+
+    def __cinit__(self, Usage usage not None, int slot, bytes name not None, bint is_physical, int acks, int64_t size):
+        self.usage, self.slot, self.name, self.is_physical, self.acks = usage, slot, name, is_physical, acks
+        self.counted = TopicUsage(name)
+        self.counted.add_bytes(size, acks)
+        self.left = size
+
+    def go_on(self, piece):
+        cdef Py_buffer view
+        PyObject_GetBuffer(piece, &view, PyBUF_SIMPLE)
+        try:
+            self.add(<const uint8_t*>view.buf, view.len)
+        finally:
+            PyBuffer_Release(&view)
+
+    def finish(self):
+        self.end()
+
+    cdef int add(self, const uint8_t* data, int64_t size) except -1:
+        """Take what comes next."""
+        cdef int64_t step
+        while size > 0 and self.left > 0:
+            step = min(size, self.left)
+            if self.skip:
+                step = min(step, self.skip)
+                self.skip -= step
+            else:
+                step = min(step, (BATCH_HEAD if self.have < BATCH_HEAD else BATCH_HEADER) - self.have)
+                memcpy(self.header + self.have, data, step)
+                self.have += step
+            self.left -= step
+            data += step
+            size -= step
+            if self.have == BATCH_HEAD or self.have == BATCH_HEADER:
+                self.take_header()
+        return 0
+
+    cdef int take_header(self) except -1:
+        cdef int64_t left = self.left + self.have, batch = size_of_batch(self.header, left)
+        if batch and self.have < BATCH_HEADER and self.header[16] >= 2:
+            return 0  # The rest of it is counted as well.
+        if batch:
+            self.counted.add_batch(self.header, batch, self.acks)
+        self.skip = (batch or left) - self.have
+        self.have = 0
+        return 0
+
+    cdef int end(self) except -1:
+        """All has come."""
+        cdef const uint8_t* name = <const uint8_t*>PyBytes_AS_STRING(self.name)
+        self.usage.topic(self.slot, name, PyBytes_GET_SIZE(self.name), self.is_physical).merge(self.counted)
+        return 0
+
+
+cdef Passing tally(Tally program, Reader* r, Usage usage, bint is_request, bint is_physical):
+    """Count what the program names. What does not parse was refused before, or ends the count.
+
+    Of a frame that is not whole the last field goes on behind what is here: what counts it is returned.
+    """
+    cdef Passing passing = None
     cdef Level stack[MAX_DEPTH]
     cdef Level* level = stack
     cdef Level* named = NULL     # where the topic at hand was named
@@ -277,6 +383,7 @@ cdef int tally(Tally program, Reader* r, Usage usage, bint is_request, bint is_p
     cdef Op* op
     cdef int64_t n, number, record_bytes = 0, errors = 0
     cdef int i = 0, kind, slot = 0, acks = NO_ACKS
+    cdef bint is_counted
     while True:
         op = &program.ops[i]
         i += 1
@@ -298,11 +405,19 @@ cdef int tally(Tally program, Reader* r, Usage usage, bint is_request, bint is_p
                         if topic.on_use is not None:
                             topic.on_use()
         elif kind == BYTES:
-            n = read_bytes_length(r, op.flags)
+            n = read_length(r, op.flags, 4)
+            need_whole(r, n)
             if n > 0:
-                if op.slot and topic is not None:
+                is_counted = op.slot and topic is not None
+                record_bytes += n if is_counted else 0
+                if n > r.end - r.pos:
+                    if is_counted:
+                        passing = Passing(usage, slot, PyBytes_FromStringAndSize(<const char*>name, name_size),
+                                          is_physical, acks, n)
+                        passing.add(r.data + r.pos, r.end - r.pos)
+                    break
+                if is_counted:
                     topic.add(r.data + r.pos, n, acks)
-                    record_bytes += n
                 r.pos += n
         elif kind == INT16 or kind == INT32:
             need(r, 2 if kind == INT16 else 4)
@@ -363,7 +478,7 @@ cdef int tally(Tally program, Reader* r, Usage usage, bint is_request, bint is_p
     if not is_request:
         usage.errors += errors > 0
         usage.empty_fetches += usage.is_fetch and record_bytes == 0
-    return 0
+    return passing
 
 cdef int next_tag(Tally program, Reader* r, Level* level) except -2:
     """The first op of the next tagged field that is known; -1: there is none."""

@@ -13,10 +13,12 @@ import pytest
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from support.certificates import Authority
+from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, StartGateway
 from support.gateway_process import HOST
+from support.journal_reader import Record, await_journal, total, usage
 from support.raw_client import RawClient, request_frame
-from support.raw_operations import produce, produce_request, records_of
+from support.raw_operations import log_bytes, produce, produce_request, records_of
 from support.record_batches import build_batch
 
 SIZE = 900_000
@@ -53,6 +55,30 @@ def test_large_batches_arrive_as_they_were_sent(
             assert (answered.error_code, answered.base_offset) == (ErrorCode.NONE, offset)
             assert digest_of(records_of(client, "orders", offset=offset)) == digest_of(batch)
             offset += 1
+
+
+def test_the_journal_counts_them_to_the_byte(
+    start_gateway: StartGateway, fresh_topic: FreshTopic, broker: Endpoint
+) -> None:
+    fresh_topic("acme", "orders")
+    journal = {"gateway_id": "large", "interval_ms": 300}
+    gateway = start_gateway(proxy={"journal": journal})
+    chooser = random.Random(11)
+    with RawClient.authenticated(gateway.broker_endpoint("acme")) as client:
+        produce(client, "orders", [b"the first of each kind takes the long way"])
+        for offset in range(8):
+            records_of(client, "orders", offset=offset)
+            produce(client, "orders", [chooser.randbytes(chooser.randrange(200_000, SIZE))])
+        records_of(client, "orders", offset=8)
+
+    def rows(records: list[Record], api: str) -> list[Record]:
+        return list(usage(records, "topic", topic="orders", api=api))
+
+    records = await_journal(broker, "large", lambda found: total(rows(found, "Fetch"), "records_out") >= 9)
+    produced, fetched = rows(records, "Produce"), rows(records, "Fetch")
+    assert total(produced, "records_in") == total(fetched, "records_out") == 9
+    stored = log_bytes(broker, "__vt_acme_orders")
+    assert total(produced, "bytes_in") == total(fetched, "bytes_out") == stored
 
 
 def test_half_a_request_leaves_nothing(start_gateway: StartGateway, fresh_topic: FreshTopic) -> None:

@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 
 from bifrost.gateway.leg import Leg
+from bifrost.journal.journal import Journal
 from bifrost.session.client_session import ClientSession
 from bifrost.wire.engine import Framer
 from bifrost.wire.errors import MalformedFrame
 from support import messages
 from support.fake_transport import FakeTransport, framed, receive
+from support.journalling import StillClock, journal, rows, written
 from support.playbook import request_frame, response_frame
+from support.record_batches import build_batch
 from support.stage import Stage
 
 HEARTBEAT = messages.build("HeartbeatRequest", {"group_id": "g", "generation_id": 1, "member_id": "m"})
@@ -57,8 +60,8 @@ class Owner(asyncio.BufferedProtocol):
 class Pair:
     """Both legs of a connection whose session has served one heartbeat, so that it knows the way of the next."""
 
-    def __init__(self) -> None:
-        self.session: ClientSession = Stage().play("acme").session
+    def __init__(self, stage: Stage | None = None) -> None:
+        self.session: ClientSession = (stage or Stage()).play("acme").session
         self.owner, self.client, self.broker = Owner(), FakeTransport(), FakeTransport()
         self.session.receive_from_client(request_frame(HEARTBEAT, 4, 1))
         self.session.receive_from_broker(response_frame(ANSWER, 4, 1))
@@ -171,9 +174,9 @@ def test_all_else_is_the_protocols() -> None:
 RECORDS = b"r" * 400_000
 
 
-def large_pair() -> Pair:
+def large_pair(stage: Stage | None = None) -> Pair:
     """A pair that has produced and fetched before, by name."""
-    pair = Pair()
+    pair = Pair(stage)
     pair.from_client.max_frame_bytes = pair.from_broker.max_frame_bytes = 1 << 20
     for request, response, version in (
         (messages.produce("t"), messages.produced("__vt_acme_/t"), 9),
@@ -223,6 +226,77 @@ def test_a_large_response_goes_on_while_it_comes_and_own_answers_wait() -> None:
     expected = response_frame(messages.fetched("t", records=RECORDS), 12, 2)
     assert pair.client.take_frames() == [expected, b"an own answer"]
     assert pair.session.in_flight == 0
+
+
+def counted(told: Journal) -> dict[str, tuple[int, ...]]:
+    """Return by API: bytes in, bytes out, and of topic t requests, batches, records and their bytes."""
+    records = written(told, ends_interval=True)
+    apis = {row["api"]: row for row in rows(records, "request")}
+    found = {}
+    for name in ("Produce", "Fetch"):
+        (topic,) = rows(records, "topic", api=name, topic="t")
+        (cell,) = topic["batches"]
+        sums = cell["batches"], cell["records"], cell["bytes"]
+        found[name] = (apis[name]["bytes_in"], apis[name]["bytes_out"], topic["requests"], *sums)
+    return found
+
+
+def test_what_goes_on_while_it_comes_is_counted_like_what_is_whole() -> None:
+    found = []
+    batches = build_batch([b"x" * 1000] * 300) * 2
+    for size in (1 << 20, 50_000):
+        stage = Stage()
+        told = stage.shared.journal = journal(StillClock())
+        pair = large_pair(stage)
+        written(told, ends_interval=True)
+        request = framed(request_frame(messages.produce("t", records=batches), 9, 2))
+        response = framed(response_frame(messages.fetched("__vt_acme_/t", records=batches), 12, 3))
+        for piece in pieces(request, size):
+            receive(pair.there, piece)
+        receive(pair.back, framed(response_frame(messages.produced("__vt_acme_/t"), 9, 2)))
+        receive(pair.there, framed(request_frame(messages.fetch("t"), 12, 3)))
+        for piece in pieces(response, size):
+            receive(pair.back, piece)
+        assert pair.session.in_flight == 0
+        found.append(counted(told))
+
+    assert found[0] == found[1]
+    assert found[0]["Produce"][2:] == (1, 2, 600, len(batches))
+    assert found[0]["Fetch"][2:] == (1, 2, 600, len(batches))
+
+
+def test_half_a_large_request_counts_as_a_request_without_bytes() -> None:
+    stage = Stage()
+    told = stage.shared.journal = journal(StillClock())
+    pair = large_pair(stage)
+    written(told, ends_interval=True)
+
+    receive(pair.there, framed(request_frame(messages.produce("t", records=RECORDS), 9, 2))[:300_000])
+    pair.session.close()
+    records = written(told, ends_interval=True)
+
+    (row,) = rows(records, "request", api="Produce")
+    assert (row["requests"], row.get("responses", 0), row.get("bytes_in", 0)) == (1, 0, 0)
+    (row,) = rows(records, "topic", api="Produce")
+    assert (row["requests"], row.get("bytes_in", 0)) == (1, 0)
+
+
+def test_a_large_request_of_two_intervals_has_its_bytes_in_the_second() -> None:
+    stage = Stage()
+    told = stage.shared.journal = journal(StillClock())
+    pair = large_pair(stage)
+    batch = build_batch([RECORDS])
+    frame = framed(request_frame(messages.produce("t", records=batch), 9, 2))
+
+    receive(pair.there, frame[:100_000])
+    written(told, ends_interval=True)
+    receive(pair.there, frame[100_000:])
+    records = written(told, ends_interval=True)
+
+    (row,) = rows(records, "request", api="Produce")
+    assert (row.get("requests", 0), row["bytes_in"]) == (0, len(frame))
+    (row,) = rows(records, "topic", api="Produce")
+    assert (row.get("requests", 0), row["records_in"], row["bytes_in"]) == (0, 1, len(batch))
 
 
 def test_a_client_is_read_until_its_large_request_is_whole() -> None:
