@@ -84,7 +84,7 @@ cdef class CompiledLeg:
         cdef Py_ssize_t i = 0
         cdef bint was_passing = self.framer.rest > 0
         try:
-            frames = self.framer.take(size)
+            frames = self.framer.take(size, session, self.is_request)
             while i < len(frames) and self.passes(frames[i]):
                 i += 1
             if was_passing:

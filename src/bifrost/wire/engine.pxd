@@ -17,6 +17,9 @@ cdef class Block:
     cdef Py_ssize_t size, capacity
 
 
+cdef class Forwarding
+
+
 cdef class Framer:
     cdef public Py_ssize_t max_frame_bytes
     cdef readonly object failed
@@ -30,7 +33,9 @@ cdef class Framer:
     cdef bint is_tried
     cdef object piece
     cdef uint8_t* place(self, Py_ssize_t* room) except NULL
-    cdef list take(self, Py_ssize_t size)
+    cdef list take(self, Py_ssize_t size, Forwarding session, bint is_request)
+    cdef Py_ssize_t small(self, const uint8_t** data) noexcept
+    cdef void skip(self, Py_ssize_t size) noexcept
     cdef int take_chunk(self) except -1
     cdef Py_ssize_t room(self)
     cdef list take_frame(self, Py_ssize_t size)
@@ -53,6 +58,7 @@ cdef class Forwarding:
     cdef bint is_clear(self) except -1
     cdef bint pass_on(self, frame) except -1
     cdef bint pass_back(self, frame) except -1
+    cdef int pass_small(self, Framer framer, bint is_request) except -1
     cdef bint begin_request(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1
     cdef bint begin_response(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1
     cdef int go_on(self, bint is_request, piece) except -1

@@ -398,6 +398,19 @@ def rewrite(Program program not None, frame, Py_ssize_t start, Names names not N
     finally:
         close_frame(&r)
 
+cdef bint put_body(Program program, Reader* r, Output* out, Names names, bint allow_trailing) except -1:
+    """Rewrite a frame behind what stands in `out`, and copy all of it; False: it has to be decoded."""
+    cdef Py_ssize_t begin = out.size
+    out.copied = 0
+    put_be(out, 0, 4)
+    if walk(program, r, out, names) != 1:
+        return False
+    if r.pos != r.end and not allow_trailing:
+        fail(r, "frame goes on behind its body")
+    copy_run(r, out, r.pos)
+    write_size(out.data + begin, out.size - begin - 4)
+    return True
+
 cdef list rewrite_body(Program program, object frame, Reader* r, Names names, bytes head, bint allow_trailing):
     cdef Output out
     cdef list segments = []
@@ -485,6 +498,7 @@ def peek(Peek peek not None, frame, Py_ssize_t start):
         close_frame(&r)
 
 
+include "engine_load.pxi"
 include "engine_stream.pxi"
 include "engine_usage.pxi"
 include "engine_forward.pxi"

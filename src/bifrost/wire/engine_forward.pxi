@@ -26,190 +26,6 @@ cdef class Passage:
         self.drops_trailing = drops_trailing
 
 
-cdef enum:
-    BOUNDS = 14
-
-cdef int64_t* BOUNDS_US = [250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
-                           1_000_000, 5_000_000, 30_000_000]
-DURATION_BOUNDS_S = tuple([BOUNDS_US[i] / 1e6 for i in range(BOUNDS)])
-
-cdef inline int64_t clock_ns() noexcept:
-    cdef timespec now
-    clock_gettime(CLOCK_MONOTONIC, &now)
-    return <int64_t>now.tv_sec * 1_000_000_000 + now.tv_nsec
-
-cdef enum:
-    REQUESTS = 0
-    RECEIVED = 1
-    SENT = 2
-    DURATION = 3
-    BUCKETS = 4
-    TRAFFIC = BUCKETS + BOUNDS + 1
-
-TRAFFIC_CELLS = TRAFFIC
-
-@cython.final
-cdef class Cells:
-    """Numbers of 8 bytes in memory that somebody else may read: other processes, through a mapping."""
-    cdef int64_t* at
-    cdef Py_ssize_t count
-    cdef Py_buffer view
-
-    def __cinit__(self, memory):
-        PyObject_GetBuffer(memory, &self.view, PyBUF_WRITABLE)
-        self.at = <int64_t*>self.view.buf
-        self.count = self.view.len // 8
-
-    def __dealloc__(self):
-        PyBuffer_Release(&self.view)
-
-
-@cython.final
-cdef class Traffic:
-    """What one tenant's clients sent and were sent by one API."""
-    cdef int64_t own[TRAFFIC]
-    cdef int64_t* at
-    cdef Cells cells
-
-    def __init__(self, memory=None):
-        self.at = self.own
-        if memory is not None:
-            self.cells = Cells(memory)
-            if self.cells.count < TRAFFIC:
-                raise ValueError("not enough memory for the counters")
-            self.at = self.cells.at
-
-    @property
-    def requests(self):
-        return self.at[REQUESTS]
-
-    @property
-    def bytes_received(self):
-        return self.at[RECEIVED]
-
-    @property
-    def bytes_sent(self):
-        return self.at[SENT]
-
-    @property
-    def duration_ns(self):
-        return self.at[DURATION]
-
-    @property
-    def durations(self):
-        return tuple([self.at[BUCKETS + i] for i in range(BOUNDS + 1)])
-
-    cpdef void receive(self, Py_ssize_t size) noexcept:
-        self.at[REQUESTS] += 1
-        self.at[RECEIVED] += size
-
-    cpdef void send(self, Py_ssize_t size) noexcept:
-        self.at[SENT] += size
-
-    cdef void finish(self, int64_t ns) noexcept:
-        cdef int i = 0
-        while i < BOUNDS and ns > BOUNDS_US[i] * 1000:
-            i += 1
-        self.at[BUCKETS + i] += 1
-        self.at[DURATION] += ns
-
-
-cdef enum:
-    SLICE_NS = 4_000_000        # time for which the part of a limit that cannot be divided is one worker's
-
-@cython.final
-cdef class Load:
-    """How many requests await their answers: of one tenant, and in `whole` those of all.
-
-    With `share` other processes count in the same limit. Each writes its own pair of (in flight, waiting) and reads
-    all of them, so two that look at the same moment may both take the last place: together they exceed the limit
-    by fewer than there are processes. While another one waits, each keeps to its part.
-    """
-    cdef readonly Py_ssize_t in_flight
-    cdef Py_ssize_t waits
-    cdef public Py_ssize_t most
-    cdef public object on_room
-    cdef Load whole
-    cdef Cells cells
-    cdef int64_t* row
-    cdef Py_ssize_t stride, processes, number
-
-    def __init__(self, Load whole=None, share=None):
-        self.whole = whole
-        self.most = PY_SSIZE_T_MAX
-        if share is None:
-            return
-        memory, self.stride, self.processes, self.number = share
-        self.cells = Cells(memory)
-        if not (0 <= self.number < self.processes and 2 <= self.stride
-                and (self.processes - 1) * self.stride + 2 <= self.cells.count):
-            raise ValueError("not enough memory for every process")
-        self.row = self.cells.at + self.number * self.stride
-        self.row[0] = self.row[1] = 0
-
-    @property
-    def waiting(self):
-        return self.waits
-
-    @waiting.setter
-    def waiting(self, Py_ssize_t count):
-        self.waits = count
-        if self.row != NULL:
-            self.row[1] = count
-
-    @property
-    def is_full(self):
-        return self.full()
-
-    @property
-    def has_room(self):
-        return not self.exhausted()
-
-    cdef bint exhausted(self) noexcept:
-        """Whether the limit leaves no room here, whoever waits for it in this process."""
-        if self.row == NULL or self.most == PY_SSIZE_T_MAX:
-            return self.in_flight >= self.most
-        cdef Py_ssize_t i, part, in_flight = 0
-        cdef bint others_wait = False
-        cdef int64_t* pair = self.cells.at
-        for i in range(self.processes):
-            in_flight += pair[0]
-            if pair[1] > 0 and i != self.number:
-                others_wait = True
-            pair += self.stride
-        if in_flight >= self.most or not others_wait:
-            return in_flight >= self.most
-        part = self.most // self.processes
-        if clock_ns() // SLICE_NS % self.processes == self.number:
-            part += self.most % self.processes
-        return self.in_flight >= part
-
-    cdef bint full(self) noexcept:
-        # Whoever comes while others wait would overtake them.
-        if self.waits > 0 or self.exhausted():
-            return True
-        return self.whole is not None and (self.whole.waits > 0 or self.whole.exhausted())
-
-    cdef inline void count(self, Py_ssize_t more) noexcept:
-        self.in_flight += more
-        if self.row != NULL:
-            self.row[0] = self.in_flight
-
-    cdef void begin(self) noexcept:
-        self.count(1)
-        if self.whole is not None:
-            self.whole.count(1)
-
-    cdef void finish(self) noexcept:
-        cdef bint somebody_waits = self.waits > 0
-        self.count(-1)
-        if self.whole is not None:
-            self.whole.count(-1)
-            somebody_waits |= self.whole.waits > 0
-        if somebody_waits and self.on_room is not None:
-            self.on_room()
-
-
 @cython.final
 cdef class Lane:
     """The way of one tenant's messages of one API and version."""
@@ -225,6 +41,12 @@ cdef class Lane:
         self.load = load
         self.usage = usage
         self.passage = <Passage?>plan.passage
+
+    cdef void receive(self, Py_ssize_t size) noexcept:
+        """Count the bytes of a request that has come."""
+        self.traffic.receive(size)
+        if self.usage is not None:
+            self.usage.bytes_in += size
 
 
 @cython.final
@@ -249,7 +71,10 @@ cdef class Awaited:
 
     cpdef void finish(self, Py_ssize_t size, int64_t came_ns=0) noexcept:
         """Note its answer of so many bytes."""
-        cdef int64_t now_ns = clock_ns()
+        self.end(size, came_ns, clock_ns())
+
+    cdef void end(self, Py_ssize_t size, int64_t came_ns, int64_t now_ns) noexcept:
+        """Likewise, which came then and is ready now."""
         self.lane.traffic.send(size)
         self.lane.traffic.finish(now_ns - self.since_ns)
         if self.lane.usage is not None:
@@ -275,55 +100,80 @@ def forward_request(dict lanes not None, frame, Names names not None, queue not 
     finally:
         close_frame(&r)
 
-cdef int pass_request(dict lanes, object frame, Reader* r, Names names, object queue, list out, object admits) except -1:
+cdef Lane admitted_lane(dict lanes, object frame, Reader* r, object admits):
+    """The way of a request that may pass, whose body `r` stands before then; None: it has to be looked at.
+
+    Without `frame` there is nothing to show to `admits`: its numbers have to be what they usually are.
+    """
     cdef PyObject* found
     cdef Lane lane
     cdef Passage passage
-    cdef Awaited awaited
-    cdef list segments
     cdef Py_ssize_t start
-    cdef int64_t began_ns = 0
     if r.end < 11:
-        return 0
+        return None
     found = PyDict_GetItemWithError(lanes, be32(r.data))
     if found == NULL:
-        return 0
+        return None
     lane = <Lane?><object>found
-    if lane.load.full():
-        return 0
-    if lane.usage is not None:
-        if not lane.usage.is_of(r.data, r.end):
-            return 0
-        began_ns = clock_ns()
     passage = lane.passage
+    if passage.request is None or lane.load.full() or lane.usage is not None and not lane.usage.is_of(r.data, r.end):
+        return None
     start = 10 + max(0, <int16_t>be16(r.data + 8))
-    if passage.request is None or start >= r.end or passage.request_flexible and r.data[start] != 0:
-        return 0
+    if start >= r.end or passage.request_flexible and r.data[start] != 0:
+        return None
     start += passage.request_flexible
     if passage.request_peek is not None:
         r.pos = start
-        if not ((passage.request_usual is not None and is_usual(passage.request_usual, r))
-                or admits(lane.plan, passage.request_peek(frame, start))):
-            return 0
+        if not (passage.request_usual is not None and is_usual(passage.request_usual, r)):
+            if frame is None or not admits(lane.plan, passage.request_peek(frame, start)):
+                return None
     r.pos = start
-    segments = rewrite_body(passage.request, frame, r, names, None, passage.drops_trailing)
-    if segments is None:
-        return 0
-    out += segments
-    lane.traffic.receive(r.end + 4)
+    return lane
+
+cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t began_ns, int64_t since_ns, object queue):
+    """Put a request that is sent on behind those that are awaited; return what counts records still to come."""
+    cdef Awaited awaited = Awaited.__new__(Awaited)
+    cdef Passing passing = None
     if lane.usage is not None:
         r.pos = start
-        lane.usage.bytes_in += r.end + 4
-        lane.usage.add_request(r)
+        passing = lane.usage.add_request(r)
         lane.usage.in_flight += 1
-    awaited = Awaited.__new__(Awaited)
     awaited.correlation_id = <int32_t>be32(r.data + 4)
     awaited.lane = lane
-    awaited.since_ns = clock_ns()
+    awaited.since_ns = since_ns
     awaited.began_ns = began_ns
     lane.load.begin()
     queue.append(awaited)
-    return 1
+    return passing
+
+cdef bint pass_request(dict lanes, object frame, Reader* r, Names names, object queue, list out, object admits) except -1:
+    cdef Lane lane = admitted_lane(lanes, frame, r, admits)
+    cdef Py_ssize_t start = r.pos
+    cdef int64_t began_ns = 0
+    cdef list segments
+    if lane is None:
+        return False
+    if lane.usage is not None:
+        began_ns = clock_ns()
+    segments = rewrite_body(lane.passage.request, frame, r, names, None, lane.passage.drops_trailing)
+    if segments is None:
+        return False
+    out += segments
+    lane.receive(r.end + 4)
+    await_answer(lane, r, start, began_ns, clock_ns(), queue)
+    return True
+
+cdef bint put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns) except -1:
+    """As above, for a frame that stands where it was received; it is copied."""
+    cdef Lane lane = admitted_lane(session._lanes, None, r, None)
+    cdef Py_ssize_t start = r.pos
+    if lane is None:
+        return False
+    if not put_body(lane.passage.request, r, out, <Names?>session._to_physical, lane.passage.drops_trailing):
+        return False
+    lane.receive(r.end + 4)
+    await_answer(lane, r, start, now_ns, now_ns if lane.usage is None else clock_ns(), session._queue)
+    return True
 
 
 def forward_response(queue not None, frame, Names names not None, list out not None, admits):
@@ -335,42 +185,69 @@ def forward_response(queue not None, frame, Names names not None, list out not N
     finally:
         close_frame(&r)
 
-cdef int pass_response(object queue, object frame, Reader* r, Names names, list out, object admits) except -1:
+cdef Awaited admitted_answer(object queue, object frame, Reader* r, object admits):
+    """What is first in `queue`, if this is the answer to it and may pass; as for requests."""
     cdef Passage passage
     cdef Awaited awaited
-    cdef list segments
     cdef Py_ssize_t start = 4
-    cdef int64_t came_ns = 0
     if not queue or r.end < 5:
-        return 0
+        return None
     awaited = <Awaited?>queue[0]
     passage = awaited.lane.passage
-    if awaited.lane.usage is not None:
-        came_ns = clock_ns()
     if passage.response is None or awaited.exchange is not None or <int32_t>be32(r.data) != awaited.correlation_id:
-        return 0
+        return None
     if passage.response_flexible:
         if r.data[4] != 0:
-            return 0
+            return None
         start = 5
     if passage.response_peek is not None:
         r.pos = start
-        if not ((passage.response_usual is not None and is_usual(passage.response_usual, r))
-                or admits(passage.response_peek(frame, start))):
-            return 0
+        if not (passage.response_usual is not None and is_usual(passage.response_usual, r)):
+            if frame is None or not admits(passage.response_peek(frame, start)):
+                return None
     r.pos = start
-    segments = rewrite_body(passage.response, frame, r, names, None, False)
+    return awaited
+
+cdef int pass_response(object queue, object frame, Reader* r, Names names, list out, object admits) except -1:
+    cdef Awaited awaited = admitted_answer(queue, frame, r, admits)
+    cdef Py_ssize_t start = r.pos
+    cdef int64_t came_ns = 0
+    cdef list segments
+    if awaited is None:
+        return 0
+    if awaited.lane.usage is not None:
+        came_ns = clock_ns()
+    segments = rewrite_body(awaited.lane.passage.response, frame, r, names, None, False)
     if segments is None:
         return 0
     if awaited.lane.usage is not None:
         r.pos = start
         awaited.lane.usage.add_response(r, True)
-    awaited.finish(4 + <Py_ssize_t>be32(<const uint8_t*>PyBytes_AS_STRING(segments[0])), came_ns)
+    awaited.end(4 + <Py_ssize_t>be32(<const uint8_t*>PyBytes_AS_STRING(segments[0])), came_ns, clock_ns())
     out += segments
     queue.popleft()
     while queue and PyBytes_CheckExact(queue[0]):
         out.append(queue.popleft())
     return 1
+
+cdef bint put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns) except -1:
+    """As above, for a frame that stands where it was received; it is copied."""
+    cdef object queue = session._queue
+    cdef Awaited awaited = admitted_answer(queue, None, r, None)
+    cdef Py_ssize_t start = r.pos, begin = out.size
+    if awaited is None:
+        return False
+    if not put_body(awaited.lane.passage.response, r, out, <Names?>session._to_virtual, False):
+        return False
+    if awaited.lane.usage is not None:
+        r.pos = start
+        awaited.lane.usage.add_response(r, True)
+    awaited.end(out.size - begin, now_ns, now_ns if awaited.lane.usage is None else clock_ns())
+    queue.popleft()
+    while queue and PyBytes_CheckExact(queue[0]):
+        answer = queue.popleft()
+        put(out, PyBytes_AS_STRING(answer), PyBytes_GET_SIZE(answer))
+    return True
 
 
 cdef class Forwarding:
@@ -399,7 +276,7 @@ cdef class Forwarding:
         open_frame(frame, 0, &r)
         try:
             return pass_request(self._lanes, frame, &r, <Names?>self._to_physical, self._queue, self.to_broker,
-                                self._admits_request) != 0
+                                self._admits_request)
         finally:
             close_frame(&r)
 
@@ -413,6 +290,44 @@ cdef class Forwarding:
                                  self._admits_response) != 0
         finally:
             close_frame(&r)
+
+    cdef int pass_small(self, Framer framer, bint is_request) except -1:
+        """Send on the small frames that have come, from where they stand, as far as nothing is unusual about them."""
+        cdef Output out
+        cdef Reader r
+        cdef Py_ssize_t whole = 0, room = PY_SSIZE_T_MAX
+        cdef int64_t now_ns
+        cdef bint passes
+        if is_request:
+            # Nothing here makes it less clear but what is awaited.
+            room = self._max_in_flight - len(self._queue) if self.is_clear() else 0
+        elif self._held_responses or self._held_requests:
+            return 0
+        now_ns = clock_ns()
+        open_output(&out)
+        out.owner = out.segments = NULL
+        r.own, r.tail = True, -1
+        try:
+            while room > 0:
+                r.end = r.whole = framer.small(&r.data)
+                r.pos = 0
+                if not r.end:
+                    break
+                passes = put_request(self, &r, &out, now_ns) if is_request else put_response(self, &r, &out, now_ns)
+                if not passes:
+                    break
+                room -= is_request
+                framer.skip(r.end)
+                whole = out.size
+        except Exception:
+            pass  # Nothing has come of the frame; it fails again where errors are explained.
+        try:
+            out.size = whole
+            if whole:
+                (self.to_broker if is_request else self.to_client).append(take(&out))
+        finally:
+            Py_XDECREF(out.heap)
+        return 0
 
     @property
     def awaits_broker(self):
@@ -444,9 +359,7 @@ cdef class Forwarding:
         """It is whole: what has come of it counts only now."""
         cdef Lane lane = <Lane?>self.passing_lane
         self.is_passing = False
-        lane.traffic.receive(self.request_bytes)
-        if lane.usage is not None:
-            lane.usage.bytes_in += self.request_bytes
+        lane.receive(self.request_bytes)
         if self.passing_request is not None:
             (<Passing>self.passing_request).end()
         self.passing_lane = self.passing_request = None

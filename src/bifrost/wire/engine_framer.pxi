@@ -183,9 +183,10 @@ cdef class Framer:
 
     def buffer_updated(self, Py_ssize_t size):
         """Take note that `size` bytes were received; return the frames that are whole now."""
-        return self.take(size)
+        return self.take(size, None, False)
 
-    cdef list take(self, Py_ssize_t size):
+    cdef list take(self, Py_ssize_t size, Forwarding session, bint is_request):
+        """Likewise; with a session, which is of this direction, all but those that it has sent on."""
         global idle
         cdef list frames
         cdef Py_ssize_t end
@@ -205,6 +206,8 @@ cdef class Framer:
             end = self.hi + min(size, FIRST_BYTES - PyBytes_GET_SIZE(self.first_bytes))
             self.first_bytes += self.chunk.data[self.hi:end]
         self.hi += size
+        if session is not None:
+            session.pass_small(self, is_request)
         frames = self.split()
         if self.lo == self.hi:
             self.chunk = None
@@ -247,6 +250,22 @@ cdef class Framer:
         self.passed += 4 + self.at
         self.frame = None
         return [window(frame, frame.data, frame.size, True)]
+
+    cdef Py_ssize_t small(self, const uint8_t** data) noexcept:
+        """The size of the next frame if it is whole and small, and where it stands; 0: there is none."""
+        cdef Py_ssize_t size, here = self.hi - self.lo - 4
+        if here <= 0:
+            return 0
+        size = <int32_t>be32(self.chunk.data + self.lo)
+        if size <= 0 or size > here or size >= OWN or size > self.max_frame_bytes:
+            return 0
+        data[0] = self.chunk.data + self.lo + 4
+        return size
+
+    cdef void skip(self, Py_ssize_t size) noexcept:
+        """Leave out that frame."""
+        self.lo += 4 + size
+        self.passed += 4 + size
 
     cdef list split(self):
         """Take the whole frames out of the chunk; prepare for a large unfinished one."""

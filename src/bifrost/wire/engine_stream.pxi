@@ -74,76 +74,30 @@ cdef list rewrite_head(Program program, object frame, Reader* r, Names names):
         Py_XDECREF(out.heap)
 
 
-cdef Lane lane_of(dict lanes, Reader* r):
-    """The lane of a request that begins here, if large frames of it may go on before they are whole."""
-    cdef PyObject* found = PyDict_GetItemWithError(lanes, be32(r.data)) if r.end >= 11 else NULL
-    cdef Lane lane
-    if found == NULL:
-        return None
-    lane = <Lane?><object>found
-    if lane.passage.request is None or lane.load.full() or lane.usage is not None and not lane.usage.is_of(r.data, r.end):
-        return None
-    return lane
-
 cdef bint stream_request(Forwarding session, object frame, Reader* r) except -1:
     """Begin to send a request on; False: it has to be whole first."""
-    cdef Lane lane = lane_of(session._lanes, r)
-    cdef Passage passage
-    cdef Awaited awaited
-    cdef list segments
-    cdef Py_ssize_t start
+    cdef Lane lane = admitted_lane(session._lanes, frame, r, session._admits_request)
+    cdef Py_ssize_t start = r.pos
     cdef int64_t began_ns = clock_ns()
+    cdef list segments
     if lane is None:
         return False
-    passage, start = lane.passage, 10 + max(0, <int16_t>be16(r.data + 8))
-    if start >= r.end or passage.request_flexible and r.data[start] != 0:
-        return False
-    start += passage.request_flexible
-    if passage.request_peek is not None:
-        r.pos = start
-        if not ((passage.request_usual is not None and is_usual(passage.request_usual, r))
-                or session._admits_request(lane.plan, passage.request_peek(frame, start))):
-            return False
-    r.pos = start
-    segments = rewrite_head(passage.request, frame, r, <Names?>session._to_physical)
+    segments = rewrite_head(lane.passage.request, frame, r, <Names?>session._to_physical)
     if segments is None:
         return False
     session.to_broker += segments
     session.passing_lane, session.request_bytes = lane, r.whole + 4
-    if lane.usage is not None:
-        r.pos = start
-        session.passing_request = lane.usage.add_request(r)
-        lane.usage.in_flight += 1
-    awaited = Awaited.__new__(Awaited)
-    awaited.correlation_id = <int32_t>be32(r.data + 4)
-    awaited.lane = lane
-    awaited.since_ns, awaited.began_ns = clock_ns(), began_ns
-    lane.load.begin()
-    session._queue.append(awaited)
+    session.passing_request = await_answer(lane, r, start, began_ns, clock_ns(), session._queue)
     return True
 
 cdef Py_ssize_t stream_response(Forwarding session, object frame, Reader* r) except -1:
     """Begin to send the response to what is first awaited on; return its length, 0: it has to be whole first."""
-    cdef Awaited awaited = <Awaited?>session._queue[0] if session._queue else None
-    cdef Passage passage
+    cdef Awaited awaited = admitted_answer(session._queue, frame, r, session._admits_response)
+    cdef Py_ssize_t start = r.pos
     cdef list segments
-    cdef Py_ssize_t start = 4
-    if awaited is None or awaited.exchange is not None or r.end < 5:
+    if awaited is None:
         return 0
-    passage = awaited.lane.passage
-    if passage.response is None or <int32_t>be32(r.data) != awaited.correlation_id:
-        return 0
-    if passage.response_flexible:
-        if r.data[4] != 0:
-            return 0
-        start = 5
-    if passage.response_peek is not None:
-        r.pos = start
-        if not ((passage.response_usual is not None and is_usual(passage.response_usual, r))
-                or session._admits_response(passage.response_peek(frame, start))):
-            return 0
-    r.pos = start
-    segments = rewrite_head(passage.response, frame, r, <Names?>session._to_virtual)
+    segments = rewrite_head(awaited.lane.passage.response, frame, r, <Names?>session._to_virtual)
     if segments is None:
         return 0
     session.to_client += segments
