@@ -2,11 +2,14 @@
 
 Small requests, pipelined over several connections by two client processes: of a kind that the gateway answers itself
 (ApiVersions), so that the broker is not the limit, and the clients cost a tenth of what the gateway does. Beside the
-throughput stands what a CPU second of the gateway does, and whether the workers had the same share.
+throughput stands what a CPU second of the gateway does, and whether the workers had the same share. On a machine of two
+cores two workers have the clients on their cores, which one has not: what that costs show two gateways of one process
+each, of which each client has its own and which share nothing.
 """
 
 import multiprocessing
 import os
+import socket
 import statistics
 import tempfile
 import time
@@ -25,7 +28,7 @@ from bench.subjects import Subject, cpu_s_of
 from bifrost.wire.messages import ApiVersionsRequest
 
 ROUNDS, ROUND_S = 8, 3.0
-CLIENTS, CONNECTIONS, DEPTH = 2, 8, 10
+CLIENTS, CONNECTIONS, DEPTH = 2, 8, 30
 """Processes, connections of each, and requests that each sends at once."""
 WARM_UP_S = 1.0
 
@@ -62,34 +65,42 @@ def main() -> None:
         directory = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="bifrost-bench-")))
         certificate = make_certificate(directory)
         laboratory = Laboratory.of(running.enter_context(BenchKafka(certificate)), certificate, directory)
-        subjects = {
-            workers: running.enter_context(laboratory.gateway(more=f"workers: {workers}"))[0]
-            for workers in (1, 2)
+        gateways = {
+            name: [running.enter_context(laboratory.gateway(more=f"workers: {one}"))[0] for one in workers]
+            for name, workers in {"one process": [1], "two workers": [2], "two gateways": [1, 1]}.items()
         }
-        rounds: dict[int, list[Round]] = {workers: [] for workers in subjects}
-        for _ in range(ROUNDS):
-            for workers, subject in subjects.items():
-                rounds[workers].append(_round(subject))
-    for workers, found in rounds.items():
+        rounds: dict[str, list[Round]] = {name: [] for name in gateways}
+        for number in range(ROUNDS):
+            for name in list(gateways)[:: 1 if number % 2 else -1]:
+                rounds[name].append(_round(gateways[name]))
+    alone = rounds["one process"]
+    for name, found in rounds.items():
         figures = {
             "requests/s": [one.per_second for one in found],
+            "of one process's": [
+                one.per_second / of.per_second for one, of in zip(found, alone, strict=True)
+            ],
             "CPU us per request": [one.us_per_request for one in found],
-            "requests per CPU second": [1e6 / one.us_per_request for one in found],
-            "busiest worker's share": [one.share_of_busiest for one in found],
+            "busiest process's share": [one.share_of_busiest for one in found],
         }
-        for name, values in figures.items():
+        for label, values in figures.items():
             low, middle, high = min(values), statistics.median(values), max(values)
-            print(f"workers={workers}  {name:24} min {low:10.2f}  median {middle:10.2f}  max {high:10.2f}")
+            print(f"{name:13} {label:24} min {low:10.2f}  median {middle:10.2f}  max {high:10.2f}")
     print(f"load after: {os.getloadavg()[0]:.1f}")
 
 
-def _round(subject: Subject) -> Round:
-    """Put the load on one gateway for a while."""
-    assert subject.pid is not None
-    carrying = [child.pid for child in psutil.Process(subject.pid).children()] or [subject.pid]
+def _round(subjects: list[Subject]) -> Round:
+    """Put the load on one gateway, or some together, for a while."""
+    carrying: list[int] = []
+    for subject in subjects:
+        assert subject.pid is not None
+        carrying += [child.pid for child in psutil.Process(subject.pid).children()] or [subject.pid]
     context = multiprocessing.get_context("spawn")
     counts: multiprocessing.Queue[int] = context.Queue()
-    clients = [context.Process(target=_load, args=(subject, counts)) for _ in range(CLIENTS)]
+    clients = [
+        context.Process(target=_load, args=(subjects[number % len(subjects)], counts))
+        for number in range(CLIENTS)
+    ]
     for client in clients:
         client.start()
     assert [counts.get() for _ in clients] == [0] * CLIENTS
@@ -110,6 +121,9 @@ def _load(subject: Subject, counts: "multiprocessing.Queue[int]") -> None:
     connections[0].send(frames[: len(frames) // DEPTH])
     size = 4 + len(connections[0].receive(bytearray(1024)))
     answers = memoryview(bytearray(size * DEPTH))
+    for connection in connections:
+        # Woken for each answer, a client would take a worker's core from it as often.
+        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, len(answers))
 
     def exchange(seconds: float) -> int:
         end, done = time.perf_counter() + seconds, 0
