@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.bar_chart import draw_bars
 from bench.certificates import make_certificate
-from bench.goals import judge
+from bench.goals import Goal, as_markdown, judge
 from bench.kafka import BenchKafka
 from bench.laboratory import MANY_TENANTS, Laboratory
 from bench.machine import Machine
@@ -42,9 +42,9 @@ def main() -> int:
     tables = _measure(options, proxies)
     machine = machine.after()
     print(f"\n{machine.load}; {time.monotonic() - started:.0f} s")
-    if options.plot:
-        _write(options.plot, machine, tables)
     all_goals = judge(tables, machine.cores)
+    if options.plot:
+        _write(options.plot, machine, tables, all_goals)
     missed = [one for one in all_goals if not one.is_kept]
     for one in missed:
         print(f"missed  {one}")
@@ -91,9 +91,9 @@ def _show(table: Table) -> None:
     print(f"\n{table.as_text()}", flush=True)
 
 
-def _write(folder: Path, machine: Machine, tables: list[Table]) -> None:
+def _write(folder: Path, machine: Machine, tables: list[Table], all_goals: list[Goal]) -> None:
     """Write the tables into the page of a folder, and the plots beside it."""
-    parts = [f"{machine}. {machine.load}."]
+    parts = [f"{machine}. {machine.load}.", "### Goals", as_markdown(all_goals)]
     for protocol in PROTOCOLS:
         found = [one for one in tables if one.protocol == protocol]
         name = f"performance-{protocol.lower()}.svg"

@@ -42,14 +42,27 @@ class Goal:
         """Whether the goal is reached."""
         return self.reached >= self.limit if self.is_least else self.reached <= self.limit
 
+    @property
+    def bound(self) -> str:
+        """The limit, and on which side of it the goal lies."""
+        return f"{'≥' if self.is_least else '≤'} {self.limit:.3g}"
+
     def __str__(self) -> str:
-        sign = "≥" if self.is_least else "≤"
-        return f"{self.what}: {self.reached:.2f} {self.unit}, the goal is {sign} {self.limit:g}"
+        return f"{self.what}: {self.reached:.2f} {self.unit}, the goal is {self.bound}"
 
 
 def judge(tables: Sequence[Table], cores: int) -> list[Goal]:
     """Return every goal that these tables say something of; `cores` is how many the machine has."""
     return [goal for table in tables for goal in _judge_table(table, cores)]
+
+
+def as_markdown(goals: Sequence[Goal]) -> str:
+    """Return a table of them, those that were missed in bold."""
+    lines = ["| | reached | goal | |", "| --- | ---: | ---: | --- |"]
+    for one in goals:
+        reached = f"{one.reached:.2f}" if one.is_kept else f"**{one.reached:.2f}**"
+        lines.append(f"| {one.what} | {reached} | {one.bound} | {one.unit} |")
+    return "\n".join(lines)
 
 
 def _judge_table(table: Table, cores: int) -> Iterator[Goal]:

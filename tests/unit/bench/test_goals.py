@@ -1,5 +1,5 @@
 from bench import goals
-from bench.goals import Goal, judge
+from bench.goals import Goal, as_markdown, judge
 from bench.table import Table
 
 
@@ -65,3 +65,15 @@ def test_a_goal_says_what_was_reached_and_what_should_be() -> None:
     assert str(Goal("throughput", 0.9, 0.97, "of direct", is_least=True)) == (
         "throughput: 0.90 of direct, the goal is ≥ 0.97"
     )
+
+
+def test_a_page_shows_every_goal_and_which_were_missed() -> None:
+    found = [
+        Goal("resident", 45.8, goals.WORKING_MIB, "MiB"),
+        Goal("throughput", 0.9, 0.97, "of direct", is_least=True),
+    ]
+
+    assert as_markdown(found).splitlines()[2:] == [
+        "| resident | 45.80 | ≤ 47.7 | MiB |",
+        "| throughput | **0.90** | ≥ 0.97 | of direct |",
+    ]
