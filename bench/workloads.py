@@ -154,7 +154,7 @@ def _list_offsets(space: Space) -> Message:
 
 def _is_listed(response: Any) -> bool:
     partition = response.topics[0].partitions[0]
-    return partition.error_code == 0 and partition.offset > 0
+    return bool(partition.error_code == 0 and partition.offset > 0)
 
 
 def _offset_commit(space: Space) -> Message:

@@ -94,6 +94,42 @@ def test_frames_of_every_day_go_through_without_the_connection() -> None:
     assert pair.session.in_flight == 0
 
 
+def test_own_answers_follow_what_they_waited_for() -> None:
+    pair = Pair()
+    receive(pair.there, framed(request_frame(HEARTBEAT, 4, 2)))
+    pair.session._queue.append(framed(b"an own answer"))
+    receive(pair.there, framed(request_frame(HEARTBEAT, 4, 3)))
+
+    receive(pair.back, framed(*[response_frame(ANSWER, 4, number) for number in (2, 3)]))
+
+    expected = [response_frame(ANSWER, 4, 2), b"an own answer", response_frame(ANSWER, 4, 3)]
+    assert pair.client.take_frames() == expected
+    assert pair.session.in_flight == 0
+
+
+def test_no_more_go_on_than_may_await_an_answer() -> None:
+    pair = Pair()
+    pair.session._max_in_flight = 2
+    frames = [request_frame(HEARTBEAT, 4, number) for number in (2, 3, 4)]
+
+    receive(pair.there, framed(*frames))
+
+    assert pair.session.in_flight == 2
+    assert len(pair.session.to_broker) == 1, "both as one piece, written by whoever decides about the third"
+    assert pair.owner.requests == frames[2:]
+
+
+def test_what_stands_behind_frames_that_went_on_is_gone_on_with() -> None:
+    pair = Pair()
+    stream = framed(*[request_frame(HEARTBEAT, 4, number) for number in (2, 3, 4)])
+
+    for at in range(0, len(stream), 7):
+        receive(pair.there, stream[at : at + 7])
+
+    assert pair.broker.take_frames() == [request_frame(PHYSICAL, 4, number) for number in (2, 3, 4)]
+    assert pair.from_client.received == len(stream)
+
+
 def test_the_first_unusual_frame_and_all_behind_it_are_the_connections() -> None:
     pair = Pair()
     metadata = request_frame(messages.build("MetadataRequest", {"topics": None}), 9, 3)
