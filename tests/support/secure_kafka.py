@@ -107,11 +107,11 @@ class SecureKafka(EmbeddedKafka):
             assert [one.error_code for one in response.results] == [ErrorCode.NONE] * 3, response
 
     def _choose_ports(self) -> None:
-        super()._choose_ports()
         with contextlib.ExitStack() as held:
             self._listener_ports = {
                 name: held.enter_context(_held_port()).getsockname()[1] for name in self._listeners
             }
+            super()._choose_ports()  # While these are held, so that no two are the same.
 
     def _server_properties(self, node: _Node) -> dict[str, str]:
         properties = super()._server_properties(node)
