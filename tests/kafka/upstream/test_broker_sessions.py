@@ -18,7 +18,7 @@ from support.secured_gateway import StartSecured, account
 
 STEADY_S = 24.0
 LONG_POLL_MS = 1_500
-"""Half of what a login holds: often one is under way when the login is due."""
+"""A quarter of what a login holds: often one is under way when the login is due."""
 
 
 class Load(threading.Thread):
