@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from bifrost.gateway.loop_stalls import take_recent
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.engine import spare_bytes
 
@@ -42,6 +43,17 @@ class WorkerCounts:
     connections: int
     cpu_s: float
     """CPU time in seconds, of all that were in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class StallCounts:
+    """How long an event loop kept everybody waiting, see `loop_stalls.py`."""
+
+    worker: str
+    """Whose loop; empty when there is only the one process."""
+    counts: tuple[int, ...]
+    largest_s: tuple[float, float, float, float]
+    """Seconds: since the start, since the last look; and the most CPU time that a stall took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +122,9 @@ class Counted(Protocol):
 
     def workers(self) -> Iterable[WorkerCounts]:
         """Return what is known of each worker; nothing when there is only the one process."""
+
+    def loop_stalls(self) -> Iterable[StallCounts]:
+        """Return how long event loops stood still; a look begins the time anew that `largest_s` tells of."""
 
 
 class OfProcess:
@@ -186,3 +201,8 @@ class OfProcess:
     def workers(self) -> Iterable[WorkerCounts]:
         """There are none."""
         return ()
+
+    def loop_stalls(self) -> Iterator[StallCounts]:
+        """Yield those of the one loop."""
+        stalls = self._gateway.stalls
+        yield StallCounts("", tuple(stalls.counts), take_recent(stalls.marks))

@@ -122,6 +122,7 @@ class Gateway:
         self.is_ready = False
         """Whether clients can be served: the listeners are open, and a broker answered when last asked."""
         self.pauses = Pauses(whole.counter("pauses"))
+        self.stalls = whole.new_loop_stalls()
         self.ends: Counter[CloseReason] = whole.counter("ends")
         """How many connections ended, by reason."""
 
@@ -168,11 +169,13 @@ class Gateway:
         stopping = loop.create_task(stop.wait())
         sweeping = loop.create_task(close_idle(self._connections, lambda: self.limits.max_idle_ms))
         releasing = loop.create_task(release_unused())
+        self.stalls.start()
         try:
             await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if serving.done():
                 serving.result()
         finally:
+            self.stalls.stop()
             for task in (serving, stopping, sweeping, releasing, *background):
                 task.cancel()
             with contextlib.suppress(asyncio.CancelledError, StartError):

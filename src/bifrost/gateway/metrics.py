@@ -5,7 +5,7 @@ is not served. Neither is chosen by clients, so the number of series is bounded 
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
@@ -13,8 +13,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
-from bifrost.gateway.counted import Counted, TrafficCounts, WorkerCounts
+from bifrost.gateway.counted import Counted, StallCounts, TrafficCounts, WorkerCounts
 from bifrost.gateway.journal_metrics import journal_metrics
+from bifrost.gateway.loop_stalls import histogram
 from bifrost.gateway.pauses import SIDES
 from bifrost.gateway.reloader import Outcome, Reloader
 from bifrost.session.close_reason import CloseReason
@@ -92,6 +93,7 @@ class Metrics(Collector):
             "kafka_proxy_spare_memory_bytes", "Memory kept for the next frames.", value=counted.spare_bytes()
         )
         yield from _worker_metrics(tuple(counted.workers()))
+        yield from _stall_metrics(counted.loop_stalls())
 
     def _connection_metrics(self) -> Iterator[Metric]:
         counted = self._counted
@@ -171,6 +173,26 @@ def _worker_metrics(workers: tuple[WorkerCounts, ...]) -> Iterator[Metric]:
         ):
             family.add_metric([str(one.number)], value)
     yield from (running, connections, cpu, starts)
+
+
+def _stall_metrics(stalls: Iterable[StallCounts]) -> Iterator[Metric]:
+    lengths = HistogramMetricFamily(
+        "bifrost_event_loop_stall_seconds",
+        "Turns of the event loop that took 2 ms or more: everybody else waited meanwhile.",
+        labels=["worker"],
+    )
+    largest = GaugeMetricFamily(
+        "bifrost_event_loop_stall_largest_seconds",
+        "The longest turn of the event loop, and the most CPU time of one, since the start or the last scrape.",
+        labels=["worker", "since", "clock"],
+    )
+    for one in stalls:
+        buckets, sum_s = histogram(one.counts)
+        lengths.add_metric([one.worker], buckets, sum_s)
+        kinds = (("start", "wall"), ("scrape", "wall"), ("start", "cpu"), ("scrape", "cpu"))
+        for (since, clock), value in zip(kinds, one.largest_s, strict=True):
+            largest.add_metric([one.worker, since, clock], value)
+    yield from (lengths, largest)
 
 
 def _reload_metrics(reloader: Reloader) -> Iterator[Metric]:

@@ -14,6 +14,7 @@ import structlog
 from bifrost.config.journal import Journal
 from bifrost.gateway.journal_source import source_alone
 from bifrost.gateway.looks import Looks
+from bifrost.gateway.loop_stalls import LoopStalls
 from bifrost.gateway.open_tenants import Elsewhere
 from bifrost.gateway.ports import OwnPorts, Ports
 from bifrost.journal.known_topics import KnownTopics
@@ -59,6 +60,10 @@ class Whole:
     def new_load(self, tenant: str | None, whole: Load | None) -> Load:
         """Return what counts the requests in flight, of a tenant or (None) of all."""
         return Load(whole)
+
+    def new_loop_stalls(self) -> LoopStalls:
+        """Return what counts the stalls of this process's event loop."""
+        return LoopStalls()
 
     def fetch_sessions(self, upstream: str) -> FetchSessions:
         """Return who owns which fetch session at the brokers of a physical cluster."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 import urllib.error
@@ -144,3 +146,24 @@ def test_a_gateway_without_brokers_is_healthy_and_not_ready(tmp_path: Path) -> N
         assert "no broker answers" in text
     finally:
         gateway.kill()
+
+
+def test_a_stall_of_the_event_loop_is_measured(watched: GatewayProcess) -> None:
+    largest = "bifrost_event_loop_stall_largest_seconds"
+    count = value(watched, "bifrost_event_loop_stall_seconds_count", worker="")
+
+    # A stopped process is one whose loop stands still in the middle of a turn, or while it waits; a turn under load.
+    with RawClient.authenticated(watched.endpoint("acme")) as client:
+        beat = HeartbeatRequest(group_id="g", member_id="m")
+        for _ in range(20):
+            for _ in range(50):
+                client.send(beat, 4)
+            os.kill(watched.pid, signal.SIGSTOP)
+            time.sleep(0.05)
+            os.kill(watched.pid, signal.SIGCONT)
+            for _ in range(50):
+                client.receive_frame()
+
+    assert value(watched, "bifrost_event_loop_stall_seconds_count", worker="") > count
+    assert value(watched, largest, worker="", since="start", clock="wall") > 0.04
+    assert value(watched, largest, worker="", since="start", clock="cpu") < 0.04

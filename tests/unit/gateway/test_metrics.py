@@ -82,3 +82,22 @@ def test_every_metric_says_what_it_is_in_a_sentence_and_has_one_unit() -> None:
     lines = [line for line in text.splitlines() if line.startswith("# HELP kafka_proxy_")]
     assert len(lines) >= 11
     assert [line for line in lines if not re.fullmatch(r"# HELP \w+ [A-Z0-9].{10,}\.", line)] == []
+
+
+def test_stalls_of_the_event_loop_are_shown() -> None:
+    gateway = Gateway(Config.model_validate(CONFIG))
+    gateway.stalls.counts[0], gateway.stalls.counts[3] = 15_000_000, 1
+    gateway.stalls.marks[0] = gateway.stalls.marks[1] = 15_000_000
+
+    pages = [Metrics(OfProcess(gateway)).render().decode() for _ in range(2)]
+
+    for page in pages:
+        assert 'bifrost_event_loop_stall_seconds_bucket{le="0.02",worker=""} 1.0' in page
+        assert 'bifrost_event_loop_stall_seconds_sum{worker=""} 0.015' in page
+    largest = "bifrost_event_loop_stall_largest_seconds"
+    assert f'{largest}{{clock="wall",since="start",worker=""}} 0.015' in pages[1]
+    shown = [
+        f'{largest}{{clock="wall",since="scrape",worker=""}} {value}' in page
+        for value, page in zip(("0.015", "0.0"), pages, strict=True)
+    ]
+    assert shown == [True, True]

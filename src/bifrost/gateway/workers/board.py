@@ -13,6 +13,8 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from bifrost.gateway.loop_stalls import MARK_CELLS
+
 MAX_TENANTS = 131_072
 """Tenants that there may have been while a gateway runs, those that a reload removed among them."""
 
@@ -32,6 +34,9 @@ IN_FLIGHT, WAITING, CONNECTIONS = range(3)
 BEAT_MS, TAKEN, GONE, IS_READY, SPARE_BYTES = range(5)
 """A pulse: when the worker's loop last turned (monotonic clock), how many connections it took over, and how many of
 them are gone, whether it can serve clients, and how much memory it keeps for frames to come."""
+
+STALL_MARKS = 8
+"""From this cell of a pulse on stands how long the worker's loop stood still: see `loop_stalls.py`."""
 
 WHOLE, FIRST_TENANT = 0, 1
 """The place of all tenants together, and that of the first one."""
@@ -65,6 +70,10 @@ class Board:
         """Return a worker's pulse."""
         start = worker * ROW_CELLS
         return self._cells[start : start + PULSE_CELLS]
+
+    def stall_marks(self, worker: int) -> "memoryview[int]":
+        """Return where a worker notes the longest stalls of its event loop."""
+        return self.pulse(worker)[STALL_MARKS : STALL_MARKS + MARK_CELLS]
 
     def failures(self) -> "list[memoryview[int]]":
         """Return where each worker remembers failed authentications."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bifrost.config.journal import Journal
 from bifrost.gateway.journal_source import source_of_worker
+from bifrost.gateway.loop_stalls import STALL_CELLS, LoopStalls
 from bifrost.gateway.whole import Whole
 from bifrost.gateway.workers.board import BEAT_MS, GONE, IS_READY, SPARE_BYTES, TAKEN, WHOLE, Board, Places
 from bifrost.gateway.workers.channel import Channel
@@ -95,6 +96,11 @@ class Member(Whole):
         """Count on the board, where the others read it."""
         place = WHOLE if tenant is None else self.places.by_tenant[tenant]
         return Load(whole, self._board.load_share(place, self._number))
+
+    def new_loop_stalls(self) -> LoopStalls:
+        """Count in the ledger; the longest ones stand on the board, where the supervisor takes them back."""
+        counts = self._ledger.cells(("loop_stalls", self._number), STALL_CELLS).cast("q")
+        return LoopStalls(counts, self._board.stall_marks(self._number))
 
     def fetch_sessions(self, upstream: str) -> FetchSessions:
         """Remember owners on the board."""

@@ -24,6 +24,7 @@ from bifrost.gateway.counted import WorkerCounts
 from bifrost.gateway.endings import log_end
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.gateway import now_ms, tell
+from bifrost.gateway.loop_stalls import LoopStalls
 from bifrost.gateway.reconfiguration import check_changes
 from bifrost.gateway.reloader import Reloader
 from bifrost.gateway.workers.agreement import agree, take
@@ -81,6 +82,7 @@ class Supervisor:
         """Connections that were closed because there were too many."""
         self._journal = WholeJournal(config.proxy.journal, lambda: self._children, lambda: self.refused)
         self.reloader = Reloader(self, path)
+        self.stalls = LoopStalls()
         self._counted = OfAll(self, self._sums)
         processes = Processes(self._pids, lambda: sum(one.cpu_s for one in self.worker_counts()))
         self._admin = build_admin(
@@ -146,6 +148,7 @@ class Supervisor:
         loop.add_signal_handler(signal.SIGHUP, lambda: begin(self.reloader.reload()))
         stopping: asyncio.Task[Any] = loop.create_task(stop.wait())
         keeping: set[asyncio.Task[None]] = set()
+        self.stalls.start()
         try:
             self._add_places(self.config)
             if self._admin is not None:
@@ -160,6 +163,7 @@ class Supervisor:
                 if task.done():
                     task.result()
         finally:
+            self.stalls.stop()
             stopping.cancel()
             for task in tuple(background):
                 task.cancel()

@@ -10,7 +10,8 @@ from prometheus_client import ProcessCollector
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from bifrost.gateway.counted import JournalCounts, TrafficCounts, WorkerCounts
+from bifrost.gateway.counted import JournalCounts, StallCounts, TrafficCounts, WorkerCounts
+from bifrost.gateway.loop_stalls import take_recent
 from bifrost.gateway.workers.board import IN_FLIGHT, SPARE_BYTES
 from bifrost.gateway.workers.ledger import Key, LedgerReader
 from bifrost.session.close_reason import CloseReason
@@ -207,6 +208,15 @@ class OfAll:
     def workers(self) -> list[WorkerCounts]:
         """Return what the supervisor knows."""
         return self._supervisor.worker_counts()
+
+    def loop_stalls(self) -> Iterator[StallCounts]:
+        """Yield those of each worker, and of the supervisor."""
+        board = self._supervisor.board
+        for (kind, *labels), numbers in self._sums.all.items():
+            if kind == "loop_stalls" and isinstance(labels[0], int):
+                yield StallCounts(str(labels[0]), numbers, take_recent(board.stall_marks(labels[0])))
+        own = self._supervisor.stalls
+        yield StallCounts("supervisor", tuple(own.counts), take_recent(own.marks))
 
     def _counts(self, kind: str, labels: int) -> Iterator[tuple[tuple[str, ...], int]]:
         for key, numbers in self._sums.all.items():

@@ -9,6 +9,7 @@ from prometheus_client import ProcessCollector
 
 from bifrost.config.model import Config
 from bifrost.gateway.counted import JournalCounts, WorkerCounts
+from bifrost.gateway.loop_stalls import EVER, RECENT, STALL_CELLS, LoopStalls
 from bifrost.gateway.metrics import Metrics
 from bifrost.gateway.workers.board import SPARE_BYTES, Board, Places
 from bifrost.gateway.workers.ledger import Ledger, LedgerCounter, LedgerReader, new_ledger
@@ -38,6 +39,7 @@ def of_all(sums: Sums, **more: Any) -> OfAll:
     places.add(iter(["", "acme", "globex"]))
     known = {
         "board": board,
+        "stalls": LoopStalls(),
         "places": places,
         "config": Config.model_validate(CONFIG),
         "is_ready": True,
@@ -181,3 +183,21 @@ def test_processes_are_told_of_together() -> None:
     assert found["process_resident_memory_bytes"] > 1.9 * alone["process_resident_memory_bytes"]
     assert 1000 < found["process_cpu_seconds"] < 1000 + 2 * alone["process_cpu_seconds"]
     assert processes.describe() == []
+
+
+def test_stalls_are_those_of_each_worker_and_of_the_supervisor() -> None:
+    sums = Sums()
+    worker = Worker(sums)
+    counted = of_all(sums)
+    board = counted._supervisor.board
+    counts = worker.ledger.cells(("loop_stalls", 1), STALL_CELLS).cast("q")
+    marks = board.stall_marks(1)
+    counts[0], counts[4] = 15_000_000, 1
+    marks[EVER], marks[RECENT] = 15_000_000, 12_000_000
+    sums.refresh()
+
+    first, second = list(counted.loop_stalls()), list(counted.loop_stalls())
+
+    assert [one.worker for one in first] == ["1", "supervisor"]
+    assert (first[0].counts[0], sum(first[0].counts[1:])) == (15_000_000, 1)
+    assert (first[0].largest_s, second[0].largest_s) == ((0.015, 0.012, 0, 0), (0.015, 0, 0, 0))
