@@ -2,14 +2,14 @@
 
 A broker closes the connection on an API or version it does not know. Most responses of APIs that the schema table
 knows carry an error code at the top, and there UNSUPPORTED_VERSION is the clearer answer; the others are refused by
-closing.
+closing, because the request is not decoded and its items are not known.
 """
 
+from bifrost.filters.error_response import top_level_error
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import encode
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.headers import response_header
-from bifrost.wire.message import message_class
 from bifrost.wire.programs import compile_layout
 from bifrost.wire.schema import response_schema
 
@@ -21,13 +21,8 @@ def build_refusal(api_key: int, api_version: int, correlation_id: int) -> bytes 
         schema = response_schema(api_key)
     except (ValueError, KeyError):
         return None
-    if api_version not in schema.versions:
+    response = top_level_error(api_key, api_version, ErrorCode.UNSUPPORTED_VERSION)
+    if response is None:
         return None
-    has_error_code = any(
-        field.name == "error_code" and api_version in field.versions for field in schema.fields
-    )
-    if not has_error_code:
-        return None
-    response = message_class(schema.name)(error_code=ErrorCode.UNSUPPORTED_VERSION)
     head = response_header(correlation_id, schema.response_header_version(api_version) >= 1)
     return encode(compile_layout(schema.name, api_version), response, head)

@@ -1,0 +1,124 @@
+"""The response that carries an error to any request: what Kafka's `AbstractRequest.getErrorResponse` does.
+
+No API has a function here: filters/error_places.py knows from the schemas where the error stands.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from bifrost.filters.error_places import ErrorPlace, error_place
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from bifrost.wire.schema import response_schema
+
+Each = Callable[[Sequence[Any]], Iterable[Any]]
+"""Visits a list of the request."""
+
+_EMPTY_IS_ERROR = frozenset({ApiKey.DESCRIBE_LOG_DIRS})
+"""Where a client takes a response without items for an error, before the version that has an error code. Source:
+KafkaAdminClient.describeLogDirs."""
+
+
+def error_response(
+    request: Message,
+    api_version: int,
+    error_code: ErrorCode,
+    *,
+    throttle_time_ms: int = 0,
+    message: str | None = None,
+    each: Each = iter,
+) -> Message | None:
+    """Return the response that tells a client an error, or None where the protocol has no place for it.
+
+    None: a Produce that asks for no answer (acks=0; a broker closes the connection), and an error that belongs beside
+    the items of a request that names none: an empty list, or null for all of them (Metadata before v13).
+
+    Args:
+        request: as the client sent it, for names in it are copied.
+        api_version: the version that it came in.
+        error_code: not NONE.
+        throttle_time_ms: how long the client is asked to wait, where the version can say so.
+        message: a text for people, wherever it can stand beside the code; repeated for each item, so keep it short.
+            None: clients have a text of their own for each code.
+        each: visits the items of a list, so that a caller can pause between two of them.
+    Raises:
+        KeyError: brokers serve no such API.
+    """
+    api_key = request.SCHEMA.api_key
+    assert api_key is not None, "a response answers a request"
+    if api_key == ApiKey.PRODUCE and _field(request, "acks") == 0:
+        return None
+    place = error_place(api_key, api_version)
+    answer = _Answer(error_code, message, each)
+    response = answer.fill(place, request)
+    if api_key == ApiKey.ALTER_USER_SCRAM_CREDENTIALS:
+        response.results = answer.users(place, request)
+    if not place.error and not answer.has_items and api_key not in _EMPTY_IS_ERROR:
+        return None
+    if api_key == ApiKey.FETCH:
+        response.session_id = _field(request, "session_id")
+    if place.has_throttle:
+        response.throttle_time_ms = throttle_time_ms
+    assert isinstance(response, Message)
+    return response
+
+
+def top_level_error(api_key: int, api_version: int, error_code: ErrorCode) -> Message | None:
+    """Return the response to a request that was not read, or None where an error stands beside items only.
+
+    Raises:
+        KeyError: brokers serve no such API.
+    """
+    if api_version not in response_schema(api_key).versions:
+        return None
+    place = error_place(api_key, api_version)
+    if place.error is None:
+        return None
+    response = place.make(**{**place.values, place.error: error_code})
+    assert isinstance(response, Message)
+    return response
+
+
+class _Answer:
+    """Makes the structs of one response."""
+
+    def __init__(self, error_code: ErrorCode, message: str | None, each: Each) -> None:
+        self._error_code = error_code
+        self._message = message
+        self._each = each
+        self.has_items = False
+        """Whether an item carries the error."""
+
+    def fill(self, place: ErrorPlace, source: Any) -> Any:
+        """Make the struct that answers `source`: the request, an item of it, or a key."""
+        struct: Any = place.make(**place.values)
+        if place.error is not None:
+            setattr(struct, place.error, self._error_code)
+            if place.has_message:
+                struct.error_message = self._message
+        for key in place.keys:
+            value = source if key.source is None else getattr(source, key.source)
+            setattr(struct, key.attribute, "" if value is None and not key.is_nullable else value)
+        for one in place.lists:
+            items = [self.fill(one.place, item) for item in self._each(getattr(source, one.source) or ())]
+            self.has_items |= bool(items) and one.place.error is not None
+            setattr(struct, one.attribute, items)
+        return struct
+
+    def users(self, place: ErrorPlace, request: Message) -> list[Any]:
+        """Make a result for each user of AlterUserScramCredentials, whose request names them in two lists."""
+        names = {
+            one.name for field in ("deletions", "upsertions") for one in self._each(_field(request, field))
+        }
+        result = place.lists[0].place
+        made = [self.fill(result, None) for _ in names]
+        for struct, name in zip(made, sorted(names), strict=True):
+            struct.user = name
+        self.has_items = bool(made)
+        return made
+
+
+def _field(request: Message, name: str) -> Any:
+    """Return a field that the API of this request has; the class of its request is not known here."""
+    return getattr(request, name)
