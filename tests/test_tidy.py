@@ -64,6 +64,7 @@ WITHOUT_TWIN = {
     "pipeline/metering.py": "frames: tests/spark/test_metering.py",
     "pipeline/rating.py": "frames: tests/spark/test_rating.py",
     "pipeline/tables.py": "files through Spark: tests/spark/test_tables.py",
+    "session/identified_session.py": "the beginning of a session: tests/unit/session/test_authentication*.py",
     "session/shared_state.py": "two dataclasses without behaviour",
     "wire/api_keys.py": "generated; tests/test_schemas_fresh.py compares it with Kafka's jars",
     "wire/classification.py": "a table; tests/unit/wire/test_entities.py holds it against the schemas",

@@ -13,11 +13,13 @@ import yaml
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bifrost.session.close_reason import CloseReason
+from bifrost.session.turns import Turns
 from bifrost.tenancy.topic_regex import confine
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import SERVED, served_versions
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.schema import read_version_range, request_schema, response_schema
+from support.hasty_turns import HastyTurns, pausing_everywhere
 from support.messages import build, consumer_payload, topic_id
 from support.playbook import broker_answers, client_sends, ends, to_broker, to_client
 from support.stage import PHYSICAL_CLUSTER_ID, TENANTS, Stage
@@ -84,12 +86,13 @@ def resolved(values: Any, stage: Stage, tenant: str) -> Any:
     return values
 
 
-def play(api_key: ApiKey, scenario: Mapping[str, Any], version: int) -> None:
+def play(api_key: ApiKey, scenario: Mapping[str, Any], version: int, turns: Turns | None = None) -> None:
     tenant = scenario.get("tenant", "acme")
     settings = {**TENANTS}
     if "settings" in scenario:
         settings[tenant] = replace(settings[tenant], **scenario["settings"])
     stage = Stage(settings)
+    stage.shared.turns = turns
     for topic in scenario.get("topics", ()):
         stage.topic(topic)
 
@@ -123,6 +126,8 @@ def test_scenario(api: str, scenario: Mapping[str, Any]) -> None:
 
     for version in versions:
         play(api_key, scenario, version)
+    with pausing_everywhere():
+        play(api_key, scenario, versions.high, HastyTurns())
 
 
 def test_every_api_that_is_served_has_its_scenarios() -> None:

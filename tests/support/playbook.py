@@ -114,6 +114,8 @@ class Playbook:
         assert self.said.ended is None, "the connection is closed"
         try:
             feed()
+            while self.session.waits_for_turn:
+                self.session.go_on()
         except SessionEnded as ended:
             self.said.ended = (ended.reason, ended.detail)
         except WireError as error:

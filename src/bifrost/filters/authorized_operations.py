@@ -6,6 +6,7 @@ The broker answers for the gateway's own principal, which may do anything; what 
 from typing import Any
 
 from bifrost.filters.filter import Exchange, ResponseFilter
+from bifrost.wire.engine import in_steps
 
 # Bits of Kafka's AclOperation codes.
 _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = (1 << code for code in range(3, 9))
@@ -23,7 +24,7 @@ class AuthorizedOperationsFilter(ResponseFilter):
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
         """Intersect what the broker allows the gateway with what the gateway allows the tenant."""
-        for topic in getattr(response, "topics", ()):
+        for topic in in_steps(getattr(response, "topics", ())):
             allowed = _TOPIC_OPERATIONS
             if exchange.scope.namespace.allow_topic_deletion:
                 allowed |= _DELETE

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange, ResponseFilter, Scope
 from bifrost.tenancy.brokers import NO_NODE
+from bifrost.wire.engine import in_steps
 from bifrost.wire.entities import entities_of
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
@@ -56,7 +57,7 @@ class BrokerAddressFilter(ResponseFilter):
                 _readdress(scope, response, place.node_id)
                 continue
             brokers = getattr(response, place.array)
-            kept = [broker for broker in brokers if _readdress(scope, broker, place.node_id)]
+            kept = [broker for broker in in_steps(brokers) if _readdress(scope, broker, place.node_id)]
             setattr(response, place.array, kept)
 
 

@@ -7,6 +7,7 @@ Addresses, paths, credentials and everything else of the broker's configuration 
 from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange, ResponseFilter
+from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 
 BROKER = 4
@@ -65,10 +66,10 @@ class BrokerConfigsFilter(ResponseFilter):
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
         """Keep what is shown; where a value comes from is not told, and nothing of it can be changed."""
-        for result in response.results:
+        for result in in_steps(response.results):
             if result.resource_type != BROKER:
                 continue
-            result.configs = [config for config in result.configs if config.name in SHOWN]
-            for config in result.configs:
+            result.configs = [config for config in in_steps(result.configs) if config.name in SHOWN]
+            for config in in_steps(result.configs):
                 config.read_only = True
                 config.synonyms = []

@@ -11,6 +11,7 @@ from bifrost.filters.broker_configs import BROKER
 from bifrost.filters.filter import Exchange, ResponseFilter
 from bifrost.filters.topic_creation import EMPTY_TOPIC_NAME
 from bifrost.tenancy.namespace import Namespace
+from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -52,7 +53,7 @@ class ConfigResourcesFilter:
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
         """Keep back what is refused; answer at once when nothing is left."""
         refused, accepted = [], []
-        for resource in request.resources:
+        for resource in in_steps(request.resources):
             if resource.resource_type in self._passed:
                 accepted.append(resource)
                 continue
@@ -72,7 +73,7 @@ class ConfigResourcesFilter:
         """Name the resources as the tenant does, and add what was kept back."""
         namespace = exchange.scope.namespace
         results = getattr(response, self._results)
-        for result in results:
+        for result in in_steps(results):
             if result.resource_type in self._passed:
                 continue
             name = namespace.virtual(_ENTITIES[result.resource_type], result.resource_name.encode())
@@ -128,7 +129,7 @@ class ListConfigResourcesFilter(ResponseFilter):
         """Keep what is the tenant's, under its own name."""
         namespace = exchange.scope.namespace
         kept = []
-        for resource in response.config_resources:
+        for resource in in_steps(response.config_resources):
             entity = _ENTITIES.get(resource.resource_type)
             name = None if entity is None else namespace.virtual(entity, resource.resource_name.encode())
             if name is not None:

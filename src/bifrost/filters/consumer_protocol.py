@@ -17,6 +17,7 @@ from bifrost.filters import namespace as translation
 from bifrost.filters.filter import Exchange
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire import engine
+from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.errors import MalformedFrame
@@ -70,7 +71,7 @@ class JoinGroupFilter:
             )
         exchange.notes["protocol_type"] = request.protocol_type
         if request.protocol_type == CONSUMER:
-            for protocol in request.protocols:
+            for protocol in in_steps(request.protocols):
                 protocol.metadata = translate(
                     protocol.metadata, SUBSCRIPTION, translation.to_physical, exchange.scope.namespace
                 )
@@ -79,7 +80,7 @@ class JoinGroupFilter:
     def on_response(self, exchange: Exchange, response: Any) -> None:
         """Translate what the leader gets to see of the members."""
         if exchange.notes["protocol_type"] == CONSUMER:
-            for member in response.members:
+            for member in in_steps(response.members):
                 member.metadata = translate(
                     member.metadata, SUBSCRIPTION, translation.to_virtual, exchange.scope.namespace
                 )
@@ -97,7 +98,7 @@ class SyncGroupFilter:
         """Translate the assignments the leader made."""
         exchange.notes["protocol_type"] = request.protocol_type
         if request.protocol_type in (CONSUMER, None):
-            for assignment in request.assignments:
+            for assignment in in_steps(request.assignments):
                 assignment.assignment = translate(
                     assignment.assignment, ASSIGNMENT, translation.to_physical, exchange.scope.namespace
                 )
@@ -125,8 +126,8 @@ class DescribeGroupsFilter:
     def on_response(self, exchange: Exchange, response: Any) -> None:
         """Translate the payloads; the broker saw every member at the gateway's address, which is not shown."""
         namespace = exchange.scope.namespace
-        for group in response.groups:
-            for member in group.members:
+        for group in in_steps(response.groups):
+            for member in in_steps(group.members):
                 member.client_host = f"/{exchange.scope.gateway_host}"
                 if group.protocol_type != CONSUMER:
                     continue

@@ -6,6 +6,7 @@ The broker checks the form of names here, so such a name goes there as a legal o
 from typing import Any
 
 from bifrost.filters.filter import Exchange, RequestFilter
+from bifrost.wire.engine import in_steps
 from bifrost.wire.message import Message
 
 
@@ -15,7 +16,7 @@ class DescribeProducersFilter(RequestFilter):
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
         """Replace the names."""
         namespace = exchange.scope.namespace
-        for topic in request.topics:
+        for topic in in_steps(request.topics):
             if namespace.hides(topic.name):
                 topic.name = namespace.absent_topic(topic.name)
         return None

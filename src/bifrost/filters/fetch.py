@@ -7,6 +7,7 @@ holds. The gateway therefore remembers whose each session is (session/fetch_sess
 from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange, RequestFilter
+from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -31,14 +32,14 @@ class FetchFilter(RequestFilter):
         """Refuse a replica's fetch; forget a session that is another's when it is only named to be closed."""
         if exchange.notes.get("foreign_fetch_session"):
             request.session_id = NO_SESSION
-        for topic in request.topics:
-            for partition in topic.partitions:
+        for topic in in_steps(request.topics):
+            for partition in in_steps(topic.partitions):
                 partition.replica_directory_id = bytes(16)  # KIP-853: a follower's own
         if request.replica_id < 0 and request.replica_state.replica_id < 0:
             return None
         response = FetchResponse(session_id=NO_SESSION)
-        for topic in request.topics:
-            partitions = [_refused_partition(partition.partition) for partition in topic.partitions]
+        for topic in in_steps(request.topics):
+            partitions = [_refused_partition(partition.partition) for partition in in_steps(topic.partitions)]
             response.responses.append(
                 FetchResponse.FetchableTopicResponse(
                     topic=topic.topic, topic_id=topic.topic_id, partitions=partitions

@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange
+from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -28,7 +29,8 @@ class FindCoordinatorFilter:
         namespace = exchange.scope.namespace
         if exchange.api_version >= _BATCH_VERSION:
             request.coordinator_keys = [
-                _required(namespace.physical(entity, key.encode())) for key in request.coordinator_keys
+                _required(namespace.physical(entity, key.encode()))
+                for key in in_steps(request.coordinator_keys)
             ]
         else:
             request.key = _required(namespace.physical(entity, request.key.encode()))
@@ -38,7 +40,7 @@ class FindCoordinatorFilter:
         """Give the keys back as the client wrote them."""
         entity = exchange.notes["find_coordinator"]
         namespace = exchange.scope.namespace
-        for coordinator in response.coordinators:
+        for coordinator in in_steps(response.coordinators):
             coordinator.key = _required(namespace.virtual(entity, coordinator.key.encode()))
 
 
@@ -55,6 +57,6 @@ def _refusal(version: int, request: Any) -> Message:
             FindCoordinatorResponse.Coordinator(
                 key=key, node_id=-1, host="", port=-1, error_code=ErrorCode.INVALID_REQUEST
             )
-            for key in request.coordinator_keys
+            for key in in_steps(request.coordinator_keys)
         ]
     )

@@ -7,6 +7,7 @@ answers is the namespace's work.
 from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange, ResponseFilter
+from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 
 
@@ -17,6 +18,6 @@ class GroupDescriptionFilter(ResponseFilter):
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
         """Show the listener's host, in the form a broker uses."""
-        for group in response.groups:
-            for member in group.members:
+        for group in in_steps(response.groups):
+            for member in in_steps(group.members):
                 member.client_host = f"/{exchange.scope.gateway_host}"

@@ -10,6 +10,7 @@ from typing import Any
 from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.tenancy.topic_regex import InvalidRegex
 from bifrost.wire import messages
+from bifrost.wire.engine import in_steps
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 
@@ -56,25 +57,29 @@ class StreamsTopologyFilter(RequestFilter):
             return None
         namespace = exchange.scope.namespace
         subtopologies = request.topology.subtopologies
-        regexes = [regex for subtopology in subtopologies for regex in subtopology.source_topic_regex]
+        regexes = [
+            regex
+            for subtopology in in_steps(subtopologies)
+            for regex in in_steps(subtopology.source_topic_regex)
+        ]
         refusal = _refusal(exchange, regexes)
         if refusal is not None:
             return response(error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY, error_message=refusal)
-        for subtopology in subtopologies:
-            internal = [topic.name for topic in subtopology.state_changelog_topics]
-            internal += [topic.name for topic in subtopology.repartition_source_topics]
+        for subtopology in in_steps(subtopologies):
+            internal = [topic.name for topic in in_steps(subtopology.state_changelog_topics)]
+            internal += [topic.name for topic in in_steps(subtopology.repartition_source_topics)]
             if any(namespace.hides(topic) for topic in [*internal, *subtopology.repartition_sink_topics]):
                 denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 return response(error_code=denied, error_message=denied.message)
             subtopology.source_topics = [
                 namespace.absent_topic(topic) if namespace.hides(topic) else topic
-                for topic in subtopology.source_topics
+                for topic in in_steps(subtopology.source_topics)
             ]
         return None
 
 
 def _refusal(exchange: Exchange, regexes: list[str | None]) -> str | None:
-    for regex in regexes:
+    for regex in in_steps(regexes):
         try:
             exchange.scope.namespace.names.confined_regex(regex or "")
         except InvalidRegex as invalid:

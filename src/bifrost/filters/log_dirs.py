@@ -8,6 +8,7 @@ import hashlib
 from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange, ResponseFilter
+from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 
 UNKNOWN_BYTES = -1
@@ -21,7 +22,7 @@ class LogDirsFilter(ResponseFilter):
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
         """Rename every directory."""
-        for result in response.results:
+        for result in in_steps(response.results):
             key = exchange.scope.namespace.tenant.encode()[:64]
             digest = hashlib.blake2b(result.log_dir.encode(), digest_size=4, key=key)
             result.log_dir = f"/log-dir-{digest.hexdigest()}"

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange
+from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -25,7 +26,7 @@ CAN_FORBID_CREATION = 4
 def ask_by_name(exchange: Exchange, request: Any, names: Iterable[bytes]) -> None:
     """Let a request for all topics ask for these; what of them does not exist is then left out of the answer."""
     exchange.notes["metadata"] = "all"
-    request.topics = [MetadataRequest.MetadataRequestTopic(name=name.decode()) for name in names]
+    request.topics = [MetadataRequest.MetadataRequestTopic(name=name.decode()) for name in in_steps(names)]
     request.allow_auto_topic_creation = False
 
 
@@ -46,7 +47,7 @@ class MetadataFilter:
         namespace = exchange.scope.namespace
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if exchange.notes.get("metadata") == "all":
-            response.topics = [topic for topic in response.topics if topic.error_code != unknown]
-        for topic in response.topics:
+            response.topics = [topic for topic in in_steps(response.topics) if topic.error_code != unknown]
+        for topic in in_steps(response.topics):
             if topic.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION and namespace.hides(topic.name or ""):
                 topic.error_code = unknown

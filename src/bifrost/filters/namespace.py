@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from bifrost.tenancy.namespace import Namespace
+from bifrost.wire.engine import in_steps
 from bifrost.wire.entities import entities_of
 from bifrost.wire.entity import Entity
 from bifrost.wire.message import Message
@@ -64,7 +65,7 @@ def _visit_topic_ids(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]
         value = getattr(struct, step.attribute)
         if value is None:
             continue
-        for item in value if step.is_array else (value,):
+        for item in in_steps(value if step.is_array else (value,)):
             if step.inner:
                 _visit_topic_ids(namespace, item, step.inner)
             elif step.entity == Entity.TOPIC_ID:
@@ -82,10 +83,12 @@ def _request_struct(namespace: Namespace, struct: Any, steps: tuple[_Step, ...])
         if value is None:
             continue
         if step.inner:
-            for item in value if step.is_array else (value,):
+            for item in in_steps(value if step.is_array else (value,)):
                 _request_struct(namespace, item, step.inner)
         elif step.is_array:
-            setattr(struct, step.attribute, [_physical_value(namespace, step, one) for one in value])
+            setattr(
+                struct, step.attribute, [_physical_value(namespace, step, one) for one in in_steps(value)]
+            )
         else:
             setattr(struct, step.attribute, _physical_value(namespace, step, value))
 
@@ -127,7 +130,7 @@ def _response_struct(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]
         if value is None:
             continue
         if step.inner and step.is_array:
-            kept = [item for item in value if _response_struct(namespace, item, step.inner)]
+            kept = [item for item in in_steps(value) if _response_struct(namespace, item, step.inner)]
             setattr(struct, step.attribute, kept)
         elif step.inner:
             if not _response_struct(namespace, value, step.inner):
@@ -135,7 +138,7 @@ def _response_struct(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]
                     return False
                 setattr(struct, step.attribute, None)
         elif step.is_array:
-            translated = (_virtual_value(namespace, step, one) for one in value)
+            translated = (_virtual_value(namespace, step, one) for one in in_steps(value))
             setattr(struct, step.attribute, [one for one in translated if one is not None])
         else:
             if step.entity == Entity.TOPIC_ID and topic:

@@ -10,6 +10,7 @@ from typing import Any
 from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.wire import messages
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.engine import in_steps
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 
@@ -40,10 +41,10 @@ def _elect_leaders(request: Any) -> Message:
             topic=topic.topic,
             partition_result=[
                 response.PartitionResult(partition_id=partition, **_DENIED_FIELDS)
-                for partition in topic.partitions
+                for partition in in_steps(topic.partitions)
             ],
         )
-        for topic in request.topic_partitions or ()
+        for topic in in_steps(request.topic_partitions or ())
     ]
     return response(error_code=_DENIED, replica_election_results=results)
 
@@ -54,19 +55,21 @@ def _alter_client_quotas(request: Any) -> Message:
         response.EntryData(
             entity=[
                 response.EntityData(entity_type=part.entity_type, entity_name=part.entity_name)
-                for part in entry.entity
+                for part in in_steps(entry.entity)
             ],
             **_DENIED_FIELDS,
         )
-        for entry in request.entries
+        for entry in in_steps(request.entries)
     ]
     return response(entries=entries)
 
 
 def _alter_scram_credentials(request: Any) -> Message:
     response = messages.AlterUserScramCredentialsResponse
-    users = {one.name: None for one in [*request.deletions, *request.upsertions]}
-    results = [response.AlterUserScramCredentialsResult(user=user, **_DENIED_FIELDS) for user in users]
+    users = {one.name: None for one in in_steps([*request.deletions, *request.upsertions])}
+    results = [
+        response.AlterUserScramCredentialsResult(user=user, **_DENIED_FIELDS) for user in in_steps(users)
+    ]
     return response(results=results)
 
 
@@ -74,7 +77,7 @@ def _describe_scram_credentials(request: Any) -> Message:
     # As DescribeUserScramCredentialsRequest.getErrorResponse has it: a result for every user asked for, without a name.
     response = messages.DescribeUserScramCredentialsResponse
     result = response.DescribeUserScramCredentialsResult
-    results = [result(error_code=_DENIED, error_message=None) for _ in request.users or ()]
+    results = [result(error_code=_DENIED, error_message=None) for _ in in_steps(request.users or ())]
     return response(error_code=_DENIED, error_message=None, results=results)
 
 
@@ -84,13 +87,15 @@ def _describe_client_quotas(_request: Any) -> Message:
 
 def _create_acls(request: Any) -> Message:
     result = messages.CreateAclsResponse.AclCreationResult
-    return messages.CreateAclsResponse(results=[result(**_NO_AUTHORIZER_FIELDS) for _ in request.creations])
+    return messages.CreateAclsResponse(
+        results=[result(**_NO_AUTHORIZER_FIELDS) for _ in in_steps(request.creations)]
+    )
 
 
 def _delete_acls(request: Any) -> Message:
     result = messages.DeleteAclsResponse.DeleteAclsFilterResult
     return messages.DeleteAclsResponse(
-        filter_results=[result(**_NO_AUTHORIZER_FIELDS) for _ in request.filters]
+        filter_results=[result(**_NO_AUTHORIZER_FIELDS) for _ in in_steps(request.filters)]
     )
 
 

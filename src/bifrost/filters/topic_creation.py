@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange
 from bifrost.tenancy.namespace import Namespace
+from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -22,7 +23,7 @@ class TopicCreationFilter:
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
         """Keep back what is refused; answer at once when nothing is left."""
         refused, accepted = [], []
-        for topic in request.topics:
+        for topic in in_steps(request.topics):
             refusal = _refusal(exchange.scope.namespace, topic.name)
             if refusal is None:
                 accepted.append(topic)

@@ -5,6 +5,7 @@ from typing import Any
 from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
+from bifrost.wire.engine import in_steps
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import DeleteTopicsResponse
@@ -18,8 +19,10 @@ class TopicDeletionFilter(RequestFilter):
         namespace = exchange.scope.namespace
         if namespace.allow_topic_deletion:
             return None
-        by_name = [_refuse_name(namespace, name) for name in request.topic_names]
-        by_state = [_refuse_state(namespace, topic.name, topic.topic_id) for topic in request.topics]
+        by_name = [_refuse_name(namespace, name) for name in in_steps(request.topic_names)]
+        by_state = [
+            _refuse_state(namespace, topic.name, topic.topic_id) for topic in in_steps(request.topics)
+        ]
         return DeleteTopicsResponse(responses=by_name + by_state)
 
 

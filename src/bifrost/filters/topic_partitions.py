@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from bifrost.filters.filter import Exchange
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.namespace import Namespace
+from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -40,7 +41,9 @@ class TopicPartitionsFilter:
         first = "" if request.cursor is None else request.cursor.topic_name
         listed = sorted(name.decode() for name in namespace.names.allowed_topics)
         request.topics = [
-            DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in listed if name >= first
+            DescribeTopicPartitionsRequest.TopicRequest(name=name)
+            for name in in_steps(listed)
+            if name >= first
         ]
         if request.cursor is not None and not _exists(namespace, first):
             request.cursor = None
@@ -50,11 +53,11 @@ class TopicPartitionsFilter:
         """Leave out what is only allowed and does not exist, and call hidden topics unknown."""
         namespace = exchange.scope.namespace
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        for topic in response.topics:
+        for topic in in_steps(response.topics):
             if topic.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION and namespace.hides(topic.name or ""):
                 topic.error_code = unknown
         if exchange.notes["all_topics"]:
-            response.topics = [topic for topic in response.topics if topic.error_code != unknown]
+            response.topics = [topic for topic in in_steps(response.topics) if topic.error_code != unknown]
 
 
 def _exists(namespace: Namespace, topic: str) -> bool:

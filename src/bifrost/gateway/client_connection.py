@@ -12,25 +12,20 @@ from typing import TYPE_CHECKING, cast
 import structlog
 
 from bifrost.gateway.arrival import DIRECT, Arrival
-from bifrost.gateway.broker_connection import (
-    BrokerConnection,
-    set_reading,
-    set_up_socket,
-)
+from bifrost.gateway.broker_connection import BrokerConnection, set_reading, set_up_socket
 from bifrost.gateway.cluster import Broker
 from bifrost.gateway.coupling import couple, frames_of
 from bifrost.gateway.deadline import MAX_WAIT_MS, Deadline
-from bifrost.gateway.endings import CLOSE_TIMEOUT_S, IN_ORDER, REFUSAL_DELAY_S, log_end
-from bifrost.gateway.errors import BrokerError, LoginError
+from bifrost.gateway.endings import CLOSE_TIMEOUT_S, IN_ORDER, REFUSAL_DELAY_S, end_of, log_end
 from bifrost.gateway.farewell import Farewell
 from bifrost.gateway.pauses import BROKER, CLIENT, Unread
 from bifrost.gateway.way_to_broker import WayToBroker
 from bifrost.session.client_session import ClientSession
-from bifrost.session.close_reason import CloseReason, SessionEnded
+from bifrost.session.close_reason import CloseReason
 from bifrost.session.shared_state import Entry
 from bifrost.session.stranger import recognise_stranger
 from bifrost.wire.engine import Framer
-from bifrost.wire.errors import FrameTooLarge, WireError
+from bifrost.wire.errors import WireError
 
 if TYPE_CHECKING:
     from bifrost.gateway.gateway import Gateway
@@ -116,6 +111,11 @@ class ClientConnection(asyncio.BufferedProtocol):
     def take_turn(self) -> None:
         """Send a request on that waited for room."""
         self._go_on(self._session.take_turn)
+
+    def take_slice(self) -> bool:
+        """Go on with large work; return whether it waits for another turn."""
+        self._go_on(self._session.go_on)
+        return self._session.waits_for_turn and not self.has_ended
 
     def _try_again(self) -> None:
         """The issuer's keys were fetched: let the session look at the token again."""
@@ -215,6 +215,9 @@ class ClientConnection(asyncio.BufferedProtocol):
         if session.waits_for_room:
             assert self.tenant is not None
             self._gateway.shared.lanes.loads.wait(self.tenant, self)
+        if session.waits_for_turn:
+            assert self.tenant is not None
+            self._gateway.turns.wait(self.tenant, self)
         # A client that does not read its answers is not read either, as by a broker.
         is_blocked = self._is_write_paused or self._task is not None or session.is_holding
         wanted = not is_blocked and (broker is None or not broker.is_write_paused)
@@ -233,7 +236,8 @@ class ClientConnection(asyncio.BufferedProtocol):
     @property
     def bytes_received(self) -> int | None:
         """How much the client has sent; None while something else is going on, so that it is not idle."""
-        is_busy = self._session.awaits_broker or self._task is not None or self._is_write_paused
+        is_waiting = self._session.waits_for_turn or self._task is not None
+        is_busy = self._session.awaits_broker or is_waiting or self._is_write_paused
         return self._framer.received if self._session.is_authenticated and not is_busy else None
 
     def drain(self) -> None:
@@ -246,6 +250,8 @@ class ClientConnection(asyncio.BufferedProtocol):
     def _wait_no_more(self) -> None:
         if self._session.waits_for_room and self.tenant is not None:
             self._gateway.shared.lanes.loads.forget(self.tenant, self)
+        if self._session.waits_for_turn and self.tenant is not None:
+            self._gateway.turns.forget(self.tenant, self)
 
     def end(self, reason: CloseReason, detail: str) -> None:
         """Close both sides, once; what was answered before is still written to the client."""
@@ -299,7 +305,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         is_login_due = broker is not None and broker.is_login_due and not session.in_flight
         if self._task is None and (session.to_broker or session.lookup or is_login_due):
             self._task = asyncio.get_running_loop().create_task(self._catch_up())
-        if not self.is_reading or session.is_holding or self._task is not None:
+        if not self.is_reading or session.is_holding or session.waits_for_turn or self._task is not None:
             if session.awaits_keys:
                 session.awaits_keys = False
                 self._gateway.guard.call_when_keys_are_fetched(self._try_again)
@@ -373,21 +379,15 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def _fail(self, error: Exception) -> None:
         """End the connection for an error; one of ours ends it with a trace, and the others live."""
-        match error:
-            case SessionEnded():
-                self.end(error.reason, error.detail)
-            case LoginError():
-                self.end(CloseReason.UPSTREAM_LOGIN_FAILED, str(error))
-            case BrokerError():
-                self.end(CloseReason.BROKER_UNREACHABLE, str(error))
-            case WireError():
-                found = recognise_stranger(self._framer.first_bytes, self._arrival.security_protocol)
-                is_large = isinstance(error, FrameTooLarge)
-                why = CloseReason.FRAME_TOO_LARGE if is_large else CloseReason.MALFORMED
-                self.end(*(found if found and not self._session.authentications else (why, str(error))))
-            case _:
-                log.error("internal_error", peer=self._peer, tenant=self.tenant, exc_info=error)
-                self.end(CloseReason.INTERNAL_ERROR, "see the trace above")
+        if isinstance(error, WireError):
+            found = recognise_stranger(self._framer.first_bytes, self._arrival.security_protocol)
+            if found and not self._session.authentications:
+                self.end(*found)
+                return
+        reason, detail = end_of(error)
+        if reason is CloseReason.INTERNAL_ERROR:
+            log.error("internal_error", peer=self._peer, tenant=self.tenant, exc_info=error)
+        self.end(reason, detail)
 
     def lost_place(self) -> tuple[CloseReason, str] | None:
         """Return why the client has no place in the configuration that is in force now, None when it has."""

@@ -2,7 +2,9 @@
 
 import structlog
 
-from bifrost.session.close_reason import CloseReason
+from bifrost.gateway.errors import BrokerError, LoginError
+from bifrost.session.close_reason import CloseReason, SessionEnded
+from bifrost.wire.errors import FrameTooLarge, WireError
 
 log = structlog.get_logger()
 
@@ -25,3 +27,20 @@ def log_end(reason: CloseReason, peer: str, tenant: str | None, detail: str) -> 
     """Log that a connection ended; at debug level what is everyday's."""
     write = log.debug if reason in _QUIET else log.warning
     write("connection_ended", reason=str(reason), peer=peer, tenant=tenant, detail=detail)
+
+
+def end_of(error: Exception) -> tuple[CloseReason, str]:
+    """Return why an error ends a connection, and what is told of it."""
+    match error:
+        case SessionEnded():
+            return error.reason, error.detail
+        case LoginError():
+            return CloseReason.UPSTREAM_LOGIN_FAILED, str(error)
+        case BrokerError():
+            return CloseReason.BROKER_UNREACHABLE, str(error)
+        case FrameTooLarge():
+            return CloseReason.FRAME_TOO_LARGE, str(error)
+        case WireError():
+            return CloseReason.MALFORMED, str(error)
+        case _:
+            return CloseReason.INTERNAL_ERROR, "see the trace above"

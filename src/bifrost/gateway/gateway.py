@@ -41,6 +41,8 @@ from bifrost.session.failed_authentications import FailedAuthentications
 from bifrost.session.lanes import NO_TENANT, Lanes
 from bifrost.session.loads import Loads
 from bifrost.session.shared_state import SharedState
+from bifrost.session.turns import Turns
+from bifrost.wire.engine import monotonic_ns
 
 log = structlog.get_logger()
 
@@ -96,6 +98,8 @@ class Gateway:
         )
         plans = build_plans()
         secured = self.guard.secure(config)
+        self.turns = Turns(_soon, monotonic_ns)
+        """Whose large work is done next."""
         self.shared = SharedState(
             plans=plans,
             lanes=Lanes(
@@ -104,6 +108,7 @@ class Gateway:
             sasl=secured.sasl,
             virtual_clusters=virtual_clusters(config, self.clusters, now_ms),
             max_in_flight_requests=self.limits.max_in_flight_requests,
+            turns=self.turns,
         )
         self.journaling = (
             None if config.proxy.journal is None else Journaling(self, config.proxy.journal, config)

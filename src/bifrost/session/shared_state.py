@@ -11,6 +11,7 @@ from bifrost.session.accounts import Account
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.lanes import Lanes
 from bifrost.session.sasl_server import SaslSettings
+from bifrost.session.turns import Turns
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from bifrost.tenancy.brokers import BrokerAddresses
 
@@ -26,6 +27,8 @@ class SharedState:
     max_in_flight_requests: int
     journal: Journal | None = None
     """What is told of all that happens; None: nobody is."""
+    turns: Turns | None = None
+    """Who may work for how long; None: everybody, until the work is done."""
 
     def lost_place(self, account: Account, cluster: VirtualCluster) -> tuple[CloseReason, str] | None:
         """Return why a client that was let in as `account`, into `cluster`, would not be any more; None: it would."""

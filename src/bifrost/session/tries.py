@@ -16,13 +16,13 @@ class Tries:
         self._count = 0
 
     def count(self, *, needs_another: bool) -> None:
-        """Note that a held message was tried again: it went on, or it needs another look-up.
+        """Note that a message was tried: it went on, or it needs another look-up.
 
         Raises:
             SessionEnded: it was tried too often.
         """
         self._count = self._count + 1 if needs_another else 0
-        if self._count > MAX_TRIES:
+        if self._count > 1 + MAX_TRIES:  # the first one comes before any look-up
             detail = f"one message still names unknown topic IDs after {MAX_TRIES} look-ups"
             raise SessionEnded(CloseReason.TOO_MANY_TOPIC_IDS, detail)
 

@@ -1,9 +1,9 @@
 """Types and contract of the compiled engine; how it works stands in engine.pyx."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from bifrost.wire.engine_usage import GATEWAY_TIME_BOUNDS_US as GATEWAY_TIME_BOUNDS_US
 from bifrost.wire.engine_usage import Passing as Passing
@@ -12,6 +12,8 @@ from bifrost.wire.engine_usage import TopicUsage as TopicUsage
 from bifrost.wire.engine_usage import Usage as Usage
 from bifrost.wire.errors import FrameTooLarge
 from bifrost.wire.message import Struct
+
+_T = TypeVar("_T")
 
 SLOT_DECODE: int
 """The slot of a field that cannot be rewritten in place: if it holds something, the frame is decoded."""
@@ -118,6 +120,21 @@ class Layout:
         flexible: bool,
         fields: Sequence[tuple[str, int, int, int, object, Layout | None, int]],
     ) -> None: ...
+
+def keep(frame: bytes | memoryview) -> bytes | memoryview:
+    """Return the frame, or a copy of it if it stands where other frames will be received."""
+
+def set_pause(pause: Callable[[], None] | None) -> None:
+    """Let the engine's loops, and `in_steps`, call `pause` now and then; None: they go on to their end.
+
+    It may switch to another greenlet and come back.
+    """
+
+def set_pause_steps(steps: int = 64) -> None:
+    """Call what `set_pause` was given after so many rounds of a loop."""
+
+def in_steps(items: Iterable[_T]) -> Iterator[_T]:
+    """Yield items, with pauses between them: for loops of Python code over what a message has many of."""
 
 def rewrite(
     program: Program,
@@ -335,8 +352,8 @@ class Forwarding:
     _admits_request: Callable[[Any, tuple[int, ...]], bool]
     _admits_response: Callable[[tuple[int, ...]], bool]
     lookup: frozenset[bytes]
-    _held_requests: deque[bytes]
-    _held_responses: deque[bytes]
+    _held_requests: deque[bytes | memoryview]
+    _held_responses: deque[bytes | memoryview]
     _to_physical: Names
     _to_virtual: Names
     to_client: list[bytes | memoryview]

@@ -45,11 +45,11 @@ cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItemWithError
-from cpython.list cimport PyList_GET_SIZE, PyList_New, PyList_SET_ITEM
+from cpython.list cimport PyList_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from cpython.memoryview cimport PyMemoryView_FromObject
 from cpython.object cimport PyObject, PyObject_GetAttr, PyObject_SetAttr
-from cpython.ref cimport Py_INCREF, Py_XDECREF, _Py_REFCNT
+from cpython.ref cimport Py_XDECREF, _Py_REFCNT
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memmove
@@ -142,7 +142,7 @@ cdef class Names:
         self.missing = missing
         self.tables = [None] * SLOTS
 
-    cdef object replacement(self, int slot, bytes name):
+    cdef object replacement(self, int slot, bytes name, Reader* r):
         cdef PyObject* known
         cdef object table = None, value
         if self.tables is not None and slot < PyList_GET_SIZE(self.tables):
@@ -151,6 +151,7 @@ cdef class Names:
             known = PyDict_GetItemWithError(<dict?>table, name)
             if known != NULL:
                 return <bytes?><object>known
+        r.steps -= MISS_STEPS
         value = self.missing(slot, name)
         return None if value is None else <bytes?>value
 
@@ -230,7 +231,7 @@ cdef int substitute(Op* op, Reader* r, Output* out, Names names, Py_ssize_t at, 
     cdef Py_ssize_t new_size
     if op.slot == DECODE:
         return 0
-    name = names.replacement(op.slot, PyBytes_FromStringAndSize(<const char*>old, size))
+    name = names.replacement(op.slot, PyBytes_FromStringAndSize(<const char*>old, size), r)
     if name is None:
         return 0
     new_size = PyBytes_GET_SIZE(name)
@@ -255,7 +256,7 @@ cdef int readdress(Op* op, Reader* r, Output* out, Names names) except -1:
     r.pos += max(0, n)
     need(r, 4)
     r.pos += 4
-    address = names.replacement(op.slot, PyBytes_FromStringAndSize(<const char*>r.data + at - 4, 4))
+    address = names.replacement(op.slot, PyBytes_FromStringAndSize(<const char*>r.data + at - 4, 4), r)
     if address is None:
         return 0
     host_size = PyBytes_GET_SIZE(address) - 4
@@ -339,6 +340,8 @@ cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
             if level == stack:
                 return 1
             level.left -= 1
+            if step(r):
+                return 0
             if level.tags < 0:
                 if level.left:
                     i = level.again

@@ -9,7 +9,11 @@ cdef struct Reader:
     Py_ssize_t whole     # where the frame ends, of which perhaps only the beginning is there
     Py_ssize_t tail      # see engine_stream.pxi
     bint own             # the frame is a bytes object: slices of it may be kept
+    bint hot             # see engine_steps.pxi
+    int64_t steps
     Py_buffer view       # else this holds its memory until close_frame
+
+include "engine_steps.pxi"
 
 cdef int fail(Reader* r, str reason) except -1:
     raise MalformedFrame(reason, r.pos)
@@ -146,9 +150,15 @@ cdef int open_frame(object frame, Py_ssize_t start, Reader* r) except -1:
         r.data = <const uint8_t*>r.view.buf
         r.end = r.view.len
     r.pos, r.whole, r.tail = start, r.end, -1
+    r.hot, r.steps = False, pause_steps
     if start < 0 or start > r.end:
         close_frame(r)
         fail(r, "frame ends before its body")
+    return 0
+
+cdef inline int open_hot_frame(object frame, Reader* r) except -1:
+    open_frame(frame, 0, r)
+    r.hot, r.steps = True, HOT_STEPS
     return 0
 
 cdef inline void close_frame(Reader* r) noexcept:
@@ -186,6 +196,10 @@ cdef inline bint memoryview_is_kept(object frame) noexcept:
         return False
     base = memoryview_base(frame)
     return base != NULL and type(<object>base) is Window and (<Window>base).readonly
+
+def keep(frame not None):
+    """Return the frame, or a copy of it if its memory will be used again."""
+    return frame if PyBytes_CheckExact(frame) or memoryview_is_kept(frame) else bytes(frame)
 
 cdef struct Output:
     # What is written grows in `local`, then in a bytes object; it leaves as one or several segments.

@@ -79,6 +79,7 @@ cdef object decode_struct(Layout layout, Reader* r, object owner):
     cdef object struct = PyType_GenericAlloc(layout.cls, 0)
     cdef Field* field
     cdef int i
+    step(r)
     for i in range(layout.count):
         field = &layout.fields[i]
         value = decode_field(field, r, owner) if field.flags & PRESENT else fresh_default(field)
@@ -93,6 +94,7 @@ cdef int decode_tags(Layout layout, object struct, Reader* r, object owner) exce
     cdef int i
     while left:
         left -= 1
+        step(r)
         tag = read_varint(r)
         size = read_varint(r)
         need(r, size)
@@ -116,11 +118,10 @@ cdef object decode_field(Field* field, Reader* r, object owner):
     count = read_count(r, field.flags, field.smallest)
     if count < 0:
         return None
-    cdef list values = PyList_New(count)
+    cdef list values = []
     for i in range(count):
-        element = decode_value(field, field.flags & ~NULLABLE, r, owner)
-        Py_INCREF(element)
-        PyList_SET_ITEM(values, i, element)
+        step(r)
+        values.append(decode_value(field, field.flags & ~NULLABLE, r, owner))
     return values
 
 cdef object decode_value(Field* field, int flags, Reader* r, object owner):
@@ -196,6 +197,7 @@ cdef int encode_struct(Layout layout, object struct, Output* out) except -1:
     cdef Field* field
     cdef object value
     cdef int i
+    python_step()
     if not isinstance(struct, layout.cls):
         raise EncodeError(f"{layout.name} cannot be written from {type(struct).__name__}")
     for i in range(layout.count - layout.tagged):
@@ -261,6 +263,7 @@ cdef int encode_field(Layout layout, Field* field, object value, Output* out) ex
         refuse(layout, field, f"is a list, not {type(value).__name__}")
     put_length(out, PyList_GET_SIZE(value), field.flags, 4)
     for element in <list>value:
+        python_step()
         encode_value(layout, field, field.flags & ~NULLABLE, element, out)
     return 0
 

@@ -94,7 +94,7 @@ cdef class Awaited:
 def forward_request(dict lanes not None, frame, Names names not None, queue not None, list out not None, admits):
     """Rewrite a request, put it into `out` and what is awaited into `queue`; False: it has to be looked at."""
     cdef Reader r
-    open_frame(frame, 0, &r)
+    open_hot_frame(frame, &r)
     try:
         return pass_request(lanes, frame, &r, names, queue, out, admits) != 0
     finally:
@@ -179,7 +179,7 @@ cdef bint put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns
 def forward_response(queue not None, frame, Names names not None, list out not None, admits):
     """Rewrite the response to what is first in `queue`, put it into `out` with what waited for it; False as above."""
     cdef Reader r
-    open_frame(frame, 0, &r)
+    open_hot_frame(frame, &r)
     try:
         return pass_response(queue, frame, &r, names, out, admits) != 0
     finally:
@@ -273,7 +273,7 @@ cdef class Forwarding:
         cdef Reader r
         if not self.is_clear():
             return False
-        open_frame(frame, 0, &r)
+        open_hot_frame(frame, &r)
         try:
             return pass_request(self._lanes, frame, &r, <Names?>self._to_physical, self._queue, self.to_broker,
                                 self._admits_request)
@@ -284,7 +284,7 @@ cdef class Forwarding:
         cdef Reader r
         if self._held_responses:
             return False
-        open_frame(frame, 0, &r)
+        open_hot_frame(frame, &r)
         try:
             return pass_response(self._queue, frame, &r, <Names?>self._to_virtual, self.to_client,
                                  self._admits_response) != 0
@@ -311,6 +311,7 @@ cdef class Forwarding:
             while room > 0:
                 r.end = r.whole = framer.small(&r.data)
                 r.pos = 0
+                r.hot, r.steps = True, HOT_STEPS
                 if not r.end:
                     break
                 passes = put_request(self, &r, &out, now_ns) if is_request else put_response(self, &r, &out, now_ns)
@@ -339,7 +340,7 @@ cdef class Forwarding:
         cdef Reader r
         if not self.is_clear():
             return False
-        open_frame(frame, 0, &r)
+        open_hot_frame(frame, &r)
         try:
             r.whole = whole
             self.is_passing = stream_request(self, frame, &r)
@@ -370,7 +371,7 @@ cdef class Forwarding:
         cdef Reader r
         if self._held_responses or self._held_requests:
             return False
-        open_frame(frame, 0, &r)
+        open_hot_frame(frame, &r)
         try:
             r.whole = whole
             self.answer_bytes = stream_response(self, frame, &r)

@@ -29,6 +29,7 @@ cdef int skip_op(Program program, Reader* r, int i, int depth) except -1:
         r.pos += 4
     elif op.kind == TAGS:
         for _ in range(read_varint(r)):
+            step(r)
             read_varint(r)
             n = read_varint(r)
             need(r, n)
@@ -40,6 +41,7 @@ cdef int skip_op(Program program, Reader* r, int i, int depth) except -1:
         else:
             while n > 0:
                 n -= 1
+                step(r)
                 j = i + 1
                 while program.ops[j].kind != END:
                     j = skip_op(program, r, j, depth + 1)
@@ -77,6 +79,7 @@ cdef list own_elements(Program program, Reader* r, int i, bytes prefix):
     cdef bint foreign
     kept_from = r.pos
     for _ in range(n):
+        step(r)
         begin, foreign, j = r.pos, False, i + 1
         while program.ops[j].kind != END:
             if program.ops[j].kind == STRING and program.ops[j].slot:

@@ -462,6 +462,11 @@ cdef Passing tally(Tally program, Reader* r, Usage usage, bint is_request, bint 
                 named = NULL
                 topic = None
             level.left -= 1
+            r.steps -= 1
+            if r.steps < 0 and not r.hot:
+                out_of_steps(r)
+                if topic is not None:  # An interval may have ended meanwhile.
+                    topic = usage.topic(slot, name, name_size, is_physical)
             if level.tags < 0:
                 if level.left:
                     i = level.again

@@ -6,7 +6,7 @@ from bifrost.session.tries import MAX_TRIES, Tries
 
 def test_a_message_is_tried_so_often_and_no_more() -> None:
     tries = Tries()
-    for _ in range(MAX_TRIES):
+    for _ in range(1 + MAX_TRIES):
         tries.count(needs_another=True)
 
     with pytest.raises(SessionEnded) as ended:
@@ -16,11 +16,11 @@ def test_a_message_is_tried_so_often_and_no_more() -> None:
 
 def test_the_next_message_starts_anew() -> None:
     tries = Tries()
-    for _ in range(MAX_TRIES):
+    for _ in range(1 + MAX_TRIES):
         tries.count(needs_another=True)
     tries.count(needs_another=False)
 
-    for _ in range(MAX_TRIES):
+    for _ in range(1 + MAX_TRIES):
         tries.count(needs_another=True)
     with pytest.raises(SessionEnded):
         tries.count(needs_another=True)

@@ -1,0 +1,154 @@
+"""The beginning of a client's connection: who it is, and what is its own from then on.
+
+It comes before `ClientSession`, which does all that an authenticated client asks for.
+"""
+
+from collections import deque
+
+from bifrost.filters.filter import Scope
+from bifrost.journal.meter import Meter
+from bifrost.session import metering
+from bifrost.session.accounts import Account
+from bifrost.session.authentication import Authentication, Proven
+from bifrost.session.in_flight import Buffer, InFlight
+from bifrost.session.lanes import NO_TENANT
+from bifrost.session.oauthbearer_server import KeysAreFetched
+from bifrost.session.session_lanes import OWN_APIS, SessionLanes
+from bifrost.session.session_lifetime import SessionLifetime
+from bifrost.session.shared_state import Entry, SharedState
+from bifrost.session.topic_listing import TopicListing
+from bifrost.session.tries import Tries
+from bifrost.session.work import Work
+from bifrost.tenancy.answer_names import answer_names
+from bifrost.wire.engine import Forwarding, Lane
+
+
+class IdentifiedSession(Forwarding):
+    """The state of a session, and how its client proves who it is."""
+
+    def __init__(self, shared: SharedState, entry: Entry) -> None:
+        """Start towards whatever broker `entry` has for whoever it is: unauthenticated, unless it says that as well."""
+        self._shared, self._entry = shared, entry
+        self._proven: Proven | None = None
+        self._authentication: Authentication | None = self._new_authentication()
+        """What the client's frames go to while it has to authenticate, for the first time or again."""
+        self._lifetime = SessionLifetime(entry.settings(shared.sasl))
+        self.authentications = 0
+        """How often the client has authenticated."""
+        self.awaits_keys = False
+        """Whether it holds back until the issuer's keys have been fetched; then `let_go`."""
+        self._max_in_flight = shared.max_in_flight_requests
+        self._is_stopped = self._has_turn = self.waits_for_room = False
+        """Whether a request is held because too many of its tenant, or of all, await answers; then `take_turn`."""
+        self._lanes: dict[int, Lane] = {}
+        self._about = metering.UNKNOWN
+        self._meter: Meter | None = None
+        self._in_flight = InFlight()
+        self._queue = self._in_flight.queue
+        self._held_requests: deque[Buffer] = deque()
+        self._held_responses: deque[Buffer] = deque()
+        self._request_work: Work | None = None
+        self._response_work: Work | None = None
+        """What is done with the first of those that are held, when it has paused."""
+        self._answer_needs_ids = False
+        self.waits_for_turn = False
+        """Whether there is something to do and no time for it now; then `go_on`."""
+        self._tries = Tries()
+        self._listing: TopicListing | None = None
+        self.to_client: list[Buffer] = []
+        self.to_broker: list[Buffer] = []
+        self.lookup: frozenset[bytes] = frozenset()
+        """Topic IDs to ask the broker for; then `resume`."""
+
+    def begin(self, address: str | None = None) -> None:
+        """Let the client in at once where it is not asked who it is; it comes from `address`.
+
+        Raises:
+            SessionEnded: it cannot be served.
+        """
+        self._about = (address, self._about[1])
+        if self._entry.account is not None:
+            self._let_in(Proven(self._entry.account, None))
+
+    @property
+    def account(self) -> Account | None:
+        """Who the client is, once it has proved it."""
+        return None if self._proven is None else self._proven.account
+
+    @property
+    def is_authenticated(self) -> bool:
+        """Whether the client has said who it is."""
+        return self._proven is not None
+
+    @property
+    def tried_mechanism(self) -> str | None:
+        """By what the client tries to prove who it is, until it has."""
+        return None if self._authentication is None else self._authentication.mechanism
+
+    def lifetime_left_ms(self) -> int | None:
+        """Return how long the client may go on without authenticating again, None for ever.
+
+        At 0 nothing but a new authentication is taken from it any more. Ask again after that time, for it may have
+        authenticated meanwhile.
+        """
+        left_ms = self._lifetime.left_ms
+        if left_ms == 0 and self._authentication is None:
+            self._authentication = self._new_authentication()
+        return left_ms
+
+    def _new_authentication(self) -> Authentication:
+        shared, entry = self._shared, self._entry
+        settings = entry.settings(shared.sasl)
+        return Authentication(shared.plans, settings, entry.offered, entry.mechanisms, self._proven)
+
+    def _authenticate(self, authentication: Authentication, frame: bytes | memoryview) -> None:
+        if self._in_flight.queue:
+            # As a broker, which takes the next request when the one before is answered.
+            self._max_in_flight = 1
+            self._held_requests.appendleft(bytes(frame))
+            return
+        api_key = int.from_bytes(frame[:2], "big")
+        tenant = NO_TENANT if self._proven is None else self._proven.account.tenant
+        traffic = self._shared.lanes.traffic(tenant, api_key if api_key in OWN_APIS else None)
+        traffic.receive(4 + len(frame))
+        self._about = metering.about(self._shared, self._about, api_key, frame)
+        try:
+            proven = authentication.receive(frame)
+        except KeysAreFetched:
+            self._held_requests.appendleft(bytes(frame))
+            self._max_in_flight, self.awaits_keys = 0, True
+            return
+        finally:
+            answers = authentication.take_answers()
+            traffic.send(sum(map(len, answers)))
+            self.to_client += answers
+        if proven is None:
+            return
+        self.authentications += 1
+        self._lifetime.begin(proven.lifetime_ms, is_again=self._proven is not None)
+        self._max_in_flight = self._shared.max_in_flight_requests
+        self._let_in(proven)
+
+    def _let_in(self, proven: Proven) -> None:
+        """Take the account's part from now on: its namespace, and the broker of its physical cluster.
+
+        Raises:
+            SessionEnded: there is no such broker.
+        """
+        self._authentication = None
+        is_first, self._proven = self._proven is None, proven
+        if not is_first:
+            metering.prove_again(self._meter, proven)
+            return
+        self.virtual_cluster = self._shared.virtual_clusters.of(proven.account)
+        self._route = self._entry.route_to(self.virtual_cluster.upstream)
+        self._namespace = self.virtual_cluster.namespace
+        self._scope = Scope(self._namespace, self._entry.addresses)
+        self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
+        self._admits_request, self._admits_response = self._fetches.on_request, self._fetches.on_response
+        self._to_physical = self._namespace.to_physical
+        self._to_virtual = answer_names(self._namespace, self._entry.addresses)
+        self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
+        self._ways = SessionLanes(self._shared.lanes, self._route, self._namespace.tenant, self._meter)
+        self._lanes = self._ways.known
+        self._listing = TopicListing(self._namespace, self._route, self._in_flight, self._shared.lanes.loads)

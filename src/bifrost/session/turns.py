@@ -1,0 +1,92 @@
+"""Whose turn it is to have large work done: slices of a millisecond, between which the event loop serves everybody.
+
+What needs no decision is not asked: it passes at once. For the rest there is one slice in each round of the event
+loop. Work that comes while nobody waits begins at once, within the slice; what is not done by then waits in a queue of
+its tenant. Tenants have turns one after the other, and of each the connection that came first, until its work is done:
+so a tenant keeps one large request in memory, and others of its own wait behind that.
+
+The counterpart is `Work`, which does the slices.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Protocol
+
+SLICE_NS = 1_000_000
+"""One slice, 1 ms: short beside the latencies of a broker, long beside what it costs to change over."""
+
+
+class Worker(Protocol):
+    """Who has work: a ClientConnection."""
+
+    def take_slice(self) -> bool:
+        """Work for a slice; return whether it waits for another."""
+
+
+class Turns:
+    """Slices for the work of all sessions of a process."""
+
+    def __init__(self, schedule: Callable[[Callable[[], None]], object], now_ns: Callable[[], int]) -> None:
+        """Begin with nobody.
+
+        Args:
+            schedule: calls what it is given in the next round of the event loop.
+            now_ns: a monotonic clock, in nanoseconds.
+        """
+        self._schedule, self._now_ns = schedule, now_ns
+        self._until_ns = 0
+        self._is_scheduled = False
+        self._waiting: OrderedDict[str, OrderedDict[Worker, None]] = OrderedDict()
+        self.slices = 0
+        """How many slices were given to work that did not fit into its first one."""
+
+    @property
+    def waiting(self) -> int:
+        """How many connections wait for a slice."""
+        return sum(map(len, self._waiting.values()))
+
+    def until_ns(self) -> int:
+        """Return until when work may go on now: no longer than the slice that this round of the loop has."""
+        if not self._is_scheduled:
+            self._until_ns = 0 if self._waiting else self._now_ns() + SLICE_NS
+            self._soon()
+        return self._until_ns
+
+    def wait(self, tenant: str, worker: Worker) -> None:
+        """Let somebody wait for a slice, if he does not yet."""
+        self._waiting.setdefault(tenant, OrderedDict())[worker] = None
+        self._soon()
+
+    def forget(self, tenant: str, worker: Worker) -> None:
+        """Let somebody wait no more."""
+        queue = self._waiting.get(tenant)
+        if queue is not None:
+            queue.pop(worker, None)
+            if not queue:
+                del self._waiting[tenant]
+
+    def _soon(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._schedule(self._next)
+
+    def _next(self) -> None:
+        """Begin a round: give its slice to the tenant whose turn it is."""
+        self._is_scheduled = False
+        if not self._waiting:
+            return
+        # Until the next round nobody else begins.
+        self._soon()
+        tenant, queue = next(iter(self._waiting.items()))
+        worker = next(iter(queue))
+        self._until_ns = self._now_ns() + SLICE_NS
+        self.slices += 1
+        needs_more = False
+        try:
+            needs_more = worker.take_slice()
+        finally:
+            self._until_ns = 0
+            if not needs_more:
+                self.forget(tenant, worker)
+        if tenant in self._waiting:
+            self._waiting.move_to_end(tenant)

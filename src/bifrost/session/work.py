@@ -1,0 +1,68 @@
+"""One piece of work of a session, done in slices.
+
+A request may name a hundred thousand things. All that is done with it (decode, filters, names, encode) is ordinary
+code with loops. The engine's loops, and Python's by `in_steps`, count their rounds and call back now and then. When the
+slice is used up, the call switches to whoever started the slice, and the next slice goes on from there:
+
+    go_on ──▶ run ... loop ... time is up ──▶ go_on returns False
+    go_on ──▶ ............ loop ... done  ──▶ go_on returns True
+
+The switch is greenlet's, which keeps the stack of the work aside. So no loop had to be turned inside out, and what is
+compiled pauses like what is not. It pauses nowhere but in these loops.
+"""
+
+from collections.abc import Callable
+
+from greenlet import getcurrent, greenlet
+
+from bifrost.tenancy.namespace import Namespace
+from bifrost.wire.engine import monotonic_ns, set_pause
+
+
+class Work:
+    """What is done with one frame."""
+
+    __slots__ = ("_greenlet", "_namespace", "_until_ns")
+
+    def __init__(self, run: Callable[[], bool], namespace: Namespace) -> None:
+        """Do nothing yet.
+
+        Args:
+            run: the work; returns what became of it.
+            namespace: whose names it uses; what it noted of IDs there is kept apart while it pauses.
+        """
+        self._greenlet = greenlet(run)
+        self._namespace = namespace
+        self._until_ns = 0
+
+    def go_on(self, until_ns: int) -> bool | None:
+        """Work until `until_ns` of the engine's monotonic clock, or to the end.
+
+        Returns:
+            What the work returned; None: it has only paused.
+        Raises:
+            Exception: what the work raised; it is over then.
+        """
+        self._until_ns = until_ns
+        set_pause(self._pause)
+        try:
+            result: bool | None = self._greenlet.switch()
+        finally:
+            set_pause(None)
+        return result if self._greenlet.dead else None
+
+    def cancel(self) -> None:
+        """End the work where it pauses, or before it began."""
+        if self._greenlet:
+            self._greenlet.throw()
+
+    def _pause(self) -> None:
+        # Threads that load a configuration loop in the same code; they pause by themselves.
+        if monotonic_ns() < self._until_ns or getcurrent() is not self._greenlet:
+            return
+        # Other sessions of the tenant share the namespace, which notes the IDs that stopped the message at hand.
+        namespace, caller = self._namespace, self._greenlet.parent
+        assert caller is not None
+        kept, namespace.unresolved = namespace.unresolved, set()
+        caller.switch()
+        namespace.unresolved = kept
