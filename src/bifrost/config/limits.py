@@ -15,8 +15,21 @@ class Limits(Section):
 
     max_unauthenticated_frame_bytes: SizeBytes = Field(default=524_288, ge=1024, le=2**31 - 1)
     """Largest frame before authentication, in bytes; a larger one closes the connection. Default 512 KiB, a
-    broker's `sasl.server.max.receive.size`: handshakes are small, and whoever has no password yet must not
-    make the gateway reserve memory."""
+    broker's `sasl.server.max.receive.size`. Where less is enough, less is taken: 16 KiB, and beside that what a token
+    of the client's mechanism may have (PLAIN 8 KiB, SCRAM 4 KiB, OAUTHBEARER `max_token_bytes` and 8 KiB, GSSAPI
+    128 KiB)."""
+
+    max_unauthenticated_requests: Count = Field(default=30, ge=5, le=100_000)
+    """Most requests of a connection before it has authenticated; one more closes it. Default 30: Kafka's clients
+    need fewer than ten, with a version that is not known and tried again."""
+
+    max_unauthenticated_bytes: SizeBytes = Field(default=524_288, ge=1024, le=2**31 - 1)
+    """Most bytes of a connection before it has authenticated, over all its requests; more close it. Default 512
+    KiB, several times the largest Kerberos ticket."""
+
+    max_unauthenticated_cpu_ms: DurationMs = Field(default=100, ge=1, le=60_000)
+    """Most CPU time that a connection may cost before it has authenticated, in milliseconds; more closes it. Default
+    100 ms: an authentication takes less than 1 ms, with PLAIN against a verifier of 16,384 iterations some 12 ms."""
 
     authentication_timeout_ms: DurationMs = Field(default=10_000, ge=100, le=3_600_000)
     """Time from accepting a connection to its authentication, in milliseconds; then it is closed. Default
@@ -26,7 +39,8 @@ class Limits(Section):
     max_authentication_delay_ms: DurationMs = Field(default=1_000, ge=0, le=60_000)
     """Longest time that a new connection is left unread because authentications from its address failed, in
     milliseconds: 100 ms after the first failure, twice as long after each further one, up to this and to half
-    of `authentication_timeout_ms`; a minute without failures forgets them. Default 1 s, which makes guessing
+    of `authentication_timeout_ms`; a minute without failures forgets them. It is also the longest time that a
+    connection waits whose address has cost too much before authentication. Default 1 s, which makes guessing
     slow and is hardly felt by others behind the same address. 0 turns it off: where all clients come from
     one address (a load balancer), one of them with a wrong password would slow them all."""
 

@@ -19,9 +19,10 @@ from bifrost.gateway.deadline import MAX_WAIT_MS, Deadline
 from bifrost.gateway.endings import CLOSE_TIMEOUT_S, IN_ORDER, REFUSAL_DELAY_S, end_of, log_end
 from bifrost.gateway.farewell import Farewell
 from bifrost.gateway.pauses import BROKER, CLIENT, Unread
+from bifrost.gateway.probation import Probation
 from bifrost.gateway.way_to_broker import WayToBroker
 from bifrost.session.client_session import ClientSession
-from bifrost.session.close_reason import CloseReason
+from bifrost.session.close_reason import OVER_BUDGET, CloseReason
 from bifrost.session.shared_state import Entry
 from bifrost.session.stranger import recognise_stranger
 from bifrost.wire.engine import Framer
@@ -38,7 +39,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_address", "_arrival", "_authentications", "_broker_side", "_deadline", "_expiry", "_framer",
-        "_gateway", "_idle_since_ms", "_is_write_paused", "_peer", "_reads_broker", "_reads_client",
+        "_gateway", "_idle_since_ms", "_is_write_paused", "_peer", "_probation", "_reads_broker", "_reads_client",
         "_seen_bytes", "_session", "_task", "_transport", "_unread", "_way", "addresses", "get_buffer",
         "has_ended", "is_reading",
     )  # fmt: skip
@@ -60,13 +61,13 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._session = ClientSession(gateway.shared, entry)
         self._way = WayToBroker(gateway, brokers, self._session)
         self._framer = Framer(gateway.limits.max_unauthenticated_frame_bytes)
+        self._probation = Probation(gateway, self._framer, self._session)
         self.get_buffer = self._framer.get_buffer  # type: ignore[method-assign]  # no Python frame per read
         self._transport: asyncio.Transport | None = None
         self._broker_side: BrokerConnection | None = None
         self._task: asyncio.Task[None] | None = None
         self._deadline, self._expiry = Deadline(), Deadline()
-        self._authentications = 0
-        self._is_write_paused = False
+        self._authentications, self._is_write_paused = 0, False
         self._reads_client = self._reads_broker = self.is_reading = True
         self._unread = Unread(gateway.pauses)
         self.has_ended = False
@@ -135,7 +136,11 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Feed what came to the session."""
-        self.client_frames(frames_of(self._framer, nbytes))
+        if self._session.is_authenticated:
+            self.client_frames(frames_of(self._framer, nbytes))
+            return
+        with self._ending():
+            self._probation.hear(nbytes, self._address, self.client_frames)
 
     def client_frames(self, frames: list[bytes | memoryview]) -> None:
         """Feed the client's frames to the session."""
@@ -274,9 +279,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.writelines(self._session.to_client)
             self._session.to_client.clear()
-            if reason is CloseReason.AUTHENTICATION_FAILED:
-                now_ms = self._gateway.shared.sasl.now_ms()
-                self._gateway.failed_authentications.note(self._address, now_ms)
+            if reason is CloseReason.AUTHENTICATION_FAILED or reason in OVER_BUDGET:
+                self._gateway.failed_authentications.note(self._address, self._gateway.shared.sasl.now_ms())
                 set_reading(self._transport, False)
                 self._deadline.set(REFUSAL_DELAY_S, self._close)
             elif reason in IN_ORDER:

@@ -21,6 +21,7 @@ from bifrost.gateway.endings import CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, log_end
 from bifrost.gateway.server_tls import TlsFailure, feed, shake_hands
 from bifrost.gateway.socket_transport import SocketTransport
 from bifrost.session.accounts import AuthenticationFailed
+from bifrost.session.address_costs import Cost
 from bifrost.session.close_reason import NOT_LET_IN, CloseReason
 from bifrost.session.proxy_header import (
     HEAD_BYTES,
@@ -37,6 +38,9 @@ from bifrost.session.stranger import TLS_RECORD_BYTES, recognise_plaintext
 if TYPE_CHECKING:
     from bifrost.gateway.entrance import Enter, Entrance
     from bifrost.gateway.gateway import Gateway
+
+AROUND_TLS_NS = 1_000_000
+"""CPU time charged for a connection with TLS besides OpenSSL's own: to accept it, to take it over and to close it."""
 
 log = structlog.get_logger()
 
@@ -199,7 +203,12 @@ class Doorway(asyncio.BufferedProtocol):
 
     async def _encrypt(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
         assert isinstance(transport, SocketTransport)
-        told = await shake_hands(transport, context)
+        try:
+            told = await shake_hands(transport, context)
+        finally:
+            cost = Cost(requests=1, cpu_ns=AROUND_TLS_NS + transport.handshake_cpu_ns)
+            now_ms = self._gateway.shared.sasl.now_ms()
+            self._gateway.failed_authentications.charge(self._address, cost, now_ms)
         self._hand_over(transport, b"", self._arrival(told.certificate, told.server_name))
 
     def _arrival(self, certificate: bytes | None, server_name: str | None) -> Arrival:

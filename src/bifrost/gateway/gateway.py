@@ -116,13 +116,15 @@ class Gateway:
         self.shared.journal = None if self.journaling is None else self.journaling.journal
         self.tenants = OpenTenants(self.shared.lanes.loads, whole.elsewhere)
         self.tenants.limit(self.limits, config.tenants)
-        self.failed_authentications = FailedAuthentications(_max_delay_ms(self.limits), whole.failures)
+        self.limits_hit: Counter[tuple[str, str]] = whole.counter("limits_hit")
+        """How often a limit was hit that ends connections or lets them wait, by its setting and the tenant."""
+        self.failed_authentications = FailedAuthentications(
+            _max_delay_ms(self.limits), whole.failures, self.limits_hit
+        )
         self.listeners = [listener_of(one, self) for one in config.proxy.listener_sets]
         self.reloader = None if path is None else Reloader(self, path)
         self._connections: set[ClientConnection] = set()
         self._doorways: set[Doorway] = set()
-        self.limits_hit: Counter[tuple[str, str]] = whole.counter("limits_hit")
-        """How often a limit was hit that ends connections, by its setting and the tenant."""
         self._admin = build_admin(config, OfProcess(self), self.reloader) if whole.is_alone else None
         self.is_ready = False
         """Whether clients can be served: the listeners are open, and a broker answered when last asked."""

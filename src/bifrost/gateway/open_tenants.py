@@ -98,5 +98,11 @@ def limit_of(reason: CloseReason, tenant: str | None) -> str | None:
             return "max_connections"
         case CloseReason.FRAME_TOO_LARGE:
             return "max_unauthenticated_frame_bytes" if tenant is None else "max_request_bytes"
+        case CloseReason.UNAUTHENTICATED_REQUESTS:
+            return "max_unauthenticated_requests"
+        case CloseReason.UNAUTHENTICATED_BYTES:
+            return "max_unauthenticated_bytes"
+        case CloseReason.UNAUTHENTICATED_CPU:
+            return "max_unauthenticated_cpu_ms"
         case _:
             return None

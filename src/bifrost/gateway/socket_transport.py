@@ -12,6 +12,7 @@ import asyncio
 import os
 import socket
 import ssl
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -24,8 +25,16 @@ _GONE = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 class SocketTransport(SocketStream):
     """A connection, without TLS at first; nothing of it is read yet."""
 
-    __slots__ = ("_peername",)
+    __slots__ = ("_peername", "handshake_cpu_ns")
     _peername: Any
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, socket: Any, protocol: asyncio.BufferedProtocol
+    ) -> None:
+        """Carry a protocol over a socket that does not block."""
+        super().__init__(loop, socket, protocol)
+        self.handshake_cpu_ns = 0
+        """CPU time that the TLS handshake has taken, in nanoseconds."""
 
     @classmethod
     def take(cls, transport: asyncio.Transport, protocol: asyncio.BufferedProtocol) -> "SocketTransport":
@@ -114,7 +123,7 @@ class SocketTransport(SocketStream):
         self.encrypt(encrypted)
         while True:
             try:
-                encrypted.do_handshake()
+                self._step(encrypted)
             except ssl.SSLWantReadError:
                 await self._until(self.loop.add_reader, self.loop.remove_reader)
             except ssl.SSLWantWriteError:
@@ -123,6 +132,13 @@ class SocketTransport(SocketStream):
                 raise ConnectionResetError("the other side is gone") from None
             else:
                 return encrypted
+
+    def _step(self, encrypted: ssl.SSLSocket) -> None:
+        began_ns = time.thread_time_ns()
+        try:
+            encrypted.do_handshake()
+        finally:
+            self.handshake_cpu_ns += time.thread_time_ns() - began_ns
 
     async def _until(self, add: Callable[..., Any], remove: Callable[[int], Any]) -> None:
         """Wait until the socket can be read or written."""

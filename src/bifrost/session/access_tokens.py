@@ -29,6 +29,10 @@ from bifrost.session.oauthbearer_server import InvalidToken, KeysAreFetched, Vou
 MAX_PRINCIPAL_LENGTH = 256
 """Characters, as of a user name in the configuration."""
 
+MAX_HEADER_LENGTH = 8 * 1024
+"""Longest header of a token that is decoded, in characters of base64: it has an algorithm and the name of a key, some
+hundred, with a chain of certificates (`x5c`) 5 to 6 KiB. It is read before anybody knows who made it."""
+
 _YEAR_10000_S = 253_402_300_800
 
 
@@ -137,8 +141,14 @@ class AccessTokens:
 
     def _read_header(self, token: str) -> tuple[str | None, Algorithm]:
         """Return what the token says it was signed with, which nobody has signed."""
+        head, _, others = token.partition(".")
+        if len(head) > MAX_HEADER_LENGTH:
+            raise InvalidToken(f"the token's header is longer than {MAX_HEADER_LENGTH} characters")
         try:
-            header = get_unverified_header(token)
+            if others.count(".") != 1:
+                raise ValueError("not three parts")
+            # PyJWT would decode all three parts here, and again when it checks the signature.
+            header = get_unverified_header(f"{head}.e30.AA")
         except (PyJWTError, ValueError, TypeError, RecursionError):
             raise InvalidToken("the token is no signed JSON Web Token") from None
         if "crit" in header or "b64" in header:

@@ -31,6 +31,11 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import ApiVersionsResponse, SaslAuthenticateResponse, SaslHandshakeResponse
 
+OTHER_BYTES = 16 * 1024
+"""Largest frame without a token, and what a frame may have beside its token, in bytes: a client ID, a mechanism, the
+name and version of a client's software. All of these are a few hundred bytes; Kafka has no bound but that of a string
+(32 KiB)."""
+
 _NAMED_SOFTWARE = 3
 """ApiVersions version from which clients say what they are (KIP-511)."""
 
@@ -86,6 +91,11 @@ class Authentication:
     def mechanism(self) -> str | None:
         """By what the client wants to prove who it is; None before it has said so."""
         return None if self._exchange is None else str(self._mechanism)
+
+    @property
+    def max_frame_bytes(self) -> int:
+        """Largest frame that the client may send next, in bytes."""
+        return OTHER_BYTES + (0 if self._exchange is None else self._exchange.max_token_bytes)
 
     def take_answers(self) -> list[bytes]:
         """Return what is to be sent to the client, also after `receive` raised."""

@@ -17,6 +17,12 @@ class CloseReason(StrEnum):
     """A request came before authentication."""
     SESSION_EXPIRED = "session_expired"
     """A request came after `max_reauth_ms` without a new authentication."""
+    UNAUTHENTICATED_REQUESTS = "unauthenticated_requests"
+    """More than `max_unauthenticated_requests` came before authentication."""
+    UNAUTHENTICATED_BYTES = "unauthenticated_bytes"
+    """More than `max_unauthenticated_bytes` came before authentication."""
+    UNAUTHENTICATED_CPU = "unauthenticated_cpu"
+    """What came before authentication took more than `max_unauthenticated_cpu_ms` of the gateway's CPU."""
     TLS_ON_PLAINTEXT = "tls_on_plaintext"
     PLAINTEXT_ON_TLS = "plaintext_on_tls"
     TLS_HANDSHAKE_FAILED = "tls_handshake_failed"
@@ -54,6 +60,16 @@ class CloseReason(StrEnum):
 
 NOT_LET_IN = frozenset({CloseReason.AUTHENTICATION_FAILED, CloseReason.CLIENT_CERTIFICATE_REFUSED})
 """The client said who it is, or did not where it must, and was not believed: what may be guessing."""
+
+
+OVER_BUDGET = frozenset(
+    {
+        CloseReason.UNAUTHENTICATED_REQUESTS,
+        CloseReason.UNAUTHENTICATED_BYTES,
+        CloseReason.UNAUTHENTICATED_CPU,
+    }
+)
+"""The client took more before authentication than any needs: its address waits as after a failed authentication."""
 
 
 class SessionEnded(Exception):

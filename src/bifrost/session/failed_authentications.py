@@ -1,13 +1,17 @@
 """How often authentication failed from which address lately, and how long the next connection from there waits.
 
+It also waits when connections from there have cost too much before authentication (address_costs.py).
+
 Right and wrong passwords wait alike: silence tells nothing, and nobody is locked out. An IPv6 address stands for its
 /64, which is the least that one machine is given.
 """
 
 import hashlib
 import ipaddress
+from collections import Counter
 from typing import Protocol
 
+from bifrost.session.address_costs import AddressCosts, Cost
 from bifrost.tenancy.bounded_map import BoundedMap
 
 FIRST_DELAY_MS = 100
@@ -18,6 +22,9 @@ FORGOTTEN_AFTER_MS = 60_000
 
 MAX_ADDRESSES = 10_000
 """Addresses remembered, some 2 MB; for one more, the one that has not failed for longest is forgotten."""
+
+ADDRESS_COST = "address_cost"
+"""What is counted as hit when a connection waits for what its address has cost."""
 
 _IPV6_NETWORK_BITS = 64
 
@@ -64,13 +71,21 @@ class SharedFailures:
 class FailedAuthentications:
     """The failures of all addresses."""
 
-    def __init__(self, max_delay_ms: int, failures: Failures | None = None) -> None:
+    def __init__(
+        self,
+        max_delay_ms: int,
+        failures: Failures | None = None,
+        hits: Counter[tuple[str, str]] | None = None,
+    ) -> None:
         """Start without any.
 
         Args:
             max_delay_ms: the longest delay; 0: there is none.
             failures: where they are remembered; None: only here.
+            hits: where to count how often a connection waits for what its address has cost.
         """
+        self._costs = AddressCosts()
+        self._hits = Counter() if hits is None else hits
         self.max_delay_ms = max_delay_ms
         self._failures: Failures = failures or BoundedMap[str, tuple[int, int]](MAX_ADDRESSES)
 
@@ -80,13 +95,23 @@ class FailedAuthentications:
             key = _network(address)
             self._failures.put(key, (self._recent(key, now_ms) + 1, now_ms))
 
+    def charge(self, address: str, cost: Cost, now_ms: int) -> None:
+        """Count what a connection from this address has cost before it authenticated."""
+        if self.max_delay_ms:
+            self._costs.charge(_network(address), cost, now_ms)
+
     def delay_ms(self, address: str, now_ms: int) -> int:
         """Return how long a new connection from this address waits before it is read."""
-        failures = self._recent(_network(address), now_ms) if self.max_delay_ms else 0
-        if not failures:
+        if not self.max_delay_ms:
             return 0
+        network = _network(address)
+        failures = self._recent(network, now_ms)
         # A shift by more would only make a large number of what the bound cuts off.
-        return min(FIRST_DELAY_MS << min(failures - 1, 20), self.max_delay_ms)
+        for_failures_ms = FIRST_DELAY_MS << min(failures - 1, 20) if failures else 0
+        for_costs_ms = self._costs.delay_ms(network, now_ms)
+        if for_costs_ms:
+            self._hits[ADDRESS_COST, ""] += 1
+        return min(max(for_failures_ms, for_costs_ms), self.max_delay_ms)
 
     def _recent(self, key: str, now_ms: int) -> int:
         count, last_ms = self._failures.get(key) or (0, 0)

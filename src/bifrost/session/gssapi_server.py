@@ -85,6 +85,7 @@ class GssapiServer:
     """One exchange; a token too many, or out of order, fails it."""
 
     lifetime_ms: int | None = None
+    max_token_bytes = MAX_TOKEN_BYTES
 
     def __init__(self, kerberos: KerberosSettings, accounts: Accounts, *, is_again: bool = False) -> None:
         """Wait for the client's first token.

@@ -81,6 +81,11 @@ class IdentifiedSession(Forwarding):
         return self._proven is not None
 
     @property
+    def max_unauthenticated_frame_bytes(self) -> int:
+        """Largest frame that the client may send next to authenticate; 0 once it has."""
+        return 0 if self._authentication is None else self._authentication.max_frame_bytes
+
+    @property
     def tried_mechanism(self) -> str | None:
         """By what the client tries to prove who it is, until it has."""
         return None if self._authentication is None else self._authentication.mechanism

@@ -91,6 +91,11 @@ class OAuthBearerServer:
         self.account: Account | None = None
         self.lifetime_ms: int | None = None
 
+    @property
+    def max_token_bytes(self) -> int:
+        """Largest message read: the access token, and what may be beside it."""
+        return self._tokens.max_bytes + MAX_OTHER_BYTES
+
     def respond(self, token: bytes) -> bytes:
         """Answer the client's message, or after a refusal its ^A.
 
@@ -123,7 +128,7 @@ class OAuthBearerServer:
 
     def _read(self, message: bytes) -> tuple[str, str]:
         """Return the authorization ID, empty for none, and the access token."""
-        if len(message) > self._tokens.max_bytes + MAX_OTHER_BYTES:
+        if len(message) > self.max_token_bytes:
             raise self._failed(f"an OAUTHBEARER message of {len(message)} bytes")
         match = _CLIENT_FIRST.fullmatch(message.decode("latin-1"))
         if match is None:

@@ -17,7 +17,12 @@ from bifrost.config.verifiers import Mechanism
 from bifrost.session.accounts import OTHER_AUTHORIZATION_ID, Account, Accounts, AuthenticationFailed
 from bifrost.session.gssapi_server import GssapiServer, KerberosSettings
 from bifrost.session.oauthbearer_server import OAuthBearerServer, Tokens
+from bifrost.session.saslprep import MAX_NAME_LENGTH
 from bifrost.session.scram_server import ScramServer
+
+MAX_PLAIN_BYTES = 8 * 1024
+"""Largest PLAIN token read: two names of 256 characters in UTF-8 (1 KiB each) and a password of 4 KiB, the longest that
+the configuration takes (`MAX_PASSWORD_BYTES`), with room to spare. Every byte of it is hashed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,10 @@ class SaslSettings:
 class SaslExchange(Protocol):
     """One mechanism's exchange with one client."""
 
+    @property
+    def max_token_bytes(self) -> int:
+        """Largest token that `respond` looks at; a larger one fails the exchange before any work."""
+
     account: Account | None
     """Set once the client has proved it."""
 
@@ -69,10 +78,14 @@ class SaslExchange(Protocol):
         """
 
 
+_REFUSAL = "Authentication failed: Invalid username or password"
+
+
 class PlainServer:
     """PLAIN: one token, with name and password."""
 
     lifetime_ms: int | None = None
+    max_token_bytes = MAX_PLAIN_BYTES
 
     def __init__(self, accounts: Accounts) -> None:
         """Wait for the token."""
@@ -86,13 +99,20 @@ class PlainServer:
             AuthenticationFailed: malformed token, unknown user, wrong password, or an authorization ID of another.
         Source: RFC 4616; PlainSaslServer.
         """
-        parts = token.split(b"\0")
+        if len(token) > MAX_PLAIN_BYTES:
+            detail = f"a PLAIN token of {len(token)} bytes, at most {MAX_PLAIN_BYTES} are read"
+            raise AuthenticationFailed(_REFUSAL, detail)
+        parts = token.split(b"\0", 3)
         if len(parts) != 3:
             raise AuthenticationFailed("Invalid SASL/PLAIN response: expected 3 tokens")
         authorization_id, username, password = parts
-        account = self._accounts.matching(username.decode("utf-8", "replace"), password)
+        name = username.decode("utf-8", "replace")
+        if len(name) > MAX_NAME_LENGTH:
+            detail = f"a user name of {len(name)} characters, at most {MAX_NAME_LENGTH} are read"
+            raise AuthenticationFailed(_REFUSAL, detail)
+        account = self._accounts.matching(name, password)
         if account is None:
-            raise AuthenticationFailed("Authentication failed: Invalid username or password")
+            raise AuthenticationFailed(_REFUSAL)
         if authorization_id and authorization_id != username:
             raise AuthenticationFailed(OTHER_AUTHORIZATION_ID)
         self.account = account

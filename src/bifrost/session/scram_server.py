@@ -24,6 +24,7 @@ from bifrost.session.accounts import (
     AuthenticationFailed,
     invalid_credentials,
 )
+from bifrost.session.saslprep import MAX_NAME_LENGTH
 
 MAX_TOKEN_BYTES = 4096
 """Largest token read. A user name of 256 characters, each escaped, takes 768 bytes and in UTF-8 up to 1,024; nonces
@@ -45,6 +46,7 @@ class ScramServer:
     """One exchange; a token too many, or out of order, fails it."""
 
     lifetime_ms: int | None = None
+    max_token_bytes = MAX_TOKEN_BYTES
 
     def __init__(
         self, mechanism: Mechanism, accounts: Accounts, server_nonce: str, *, is_again: bool = False
@@ -100,6 +102,9 @@ class ScramServer:
         if extensions.get("tokenauth", "false").lower() != "false":
             raise self._failed("the client wants to authenticate with a delegation token; none are served")
         username = _unescaped(match["username"])
+        if len(username) > MAX_NAME_LENGTH:
+            text = f"a user name of {len(username)} characters, at most {MAX_NAME_LENGTH} are read"
+            raise self._failed(text)
         authorization_id = match["authorization_id"]
         if authorization_id is not None and _unescaped(authorization_id) != username:
             raise AuthenticationFailed(OTHER_AUTHORIZATION_ID)

@@ -16,6 +16,9 @@ from bifrost.wire.errors import MalformedFrame
 REQUEST_PREFIX = Struct(">hhih")
 """API key, API version, correlation ID, length of the client ID."""
 
+MAX_TAGGED_FIELDS = 64
+"""Most tagged fields of one header that are read over. Kafka defines none so far, and they cost time one by one."""
+
 _NO_TAGS = b"\0"
 
 
@@ -81,7 +84,9 @@ def _body_offset(frame: bytes | memoryview, end: int, is_flexible: bool) -> tupl
 
 def _skip_tagged_fields(frame: bytes | memoryview, offset: int) -> int:
     count, offset = _read_unsigned_varint(frame, offset)
-    for _ in range(min(count, len(frame))):
+    if count > MAX_TAGGED_FIELDS:
+        raise MalformedFrame(f"a header has {count} tagged fields, more than {MAX_TAGGED_FIELDS}", offset)
+    for _ in range(count):
         _tag, offset = _read_unsigned_varint(frame, offset)
         size, offset = _read_unsigned_varint(frame, offset)
         offset += size

@@ -67,6 +67,9 @@ def test_the_smaller_size_holds(own: int | None, most: int) -> None:
         (CloseReason.TENANT_CONNECTIONS, "acme", "max_connections"),
         (CloseReason.FRAME_TOO_LARGE, "acme", "max_request_bytes"),
         (CloseReason.FRAME_TOO_LARGE, None, "max_unauthenticated_frame_bytes"),
+        (CloseReason.UNAUTHENTICATED_REQUESTS, None, "max_unauthenticated_requests"),
+        (CloseReason.UNAUTHENTICATED_BYTES, None, "max_unauthenticated_bytes"),
+        (CloseReason.UNAUTHENTICATED_CPU, None, "max_unauthenticated_cpu_ms"),
         (CloseReason.CLIENT_CLOSED, "acme", None),
     ],
 )

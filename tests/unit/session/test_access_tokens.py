@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from bifrost.config.oauth import OAuth
-from bifrost.session.access_tokens import AccessTokens
+from bifrost.session.access_tokens import MAX_HEADER_LENGTH, AccessTokens
 from bifrost.session.accounts import Account, Accounts
 from bifrost.session.json_web_keys import KeySet
 from bifrost.session.oauthbearer_server import InvalidToken, KeysAreFetched
@@ -270,7 +270,7 @@ def test_scopes_stand_in_either_claim_as_text_or_list(claims: dict[str, Any]) ->
         "a.b.c.d.e",
         f"{encoded([])}.e30.AA",
         f"{encoded(5)}.e30.AA",
-        f"{base64.urlsafe_b64encode(b'[' * 9000).decode()}.e30.AA",
+        f"{base64.urlsafe_b64encode(b'[' * 6000).decode()}.e30.AA",
         f"{encoded({'alg': 'RS256', 'kid': 5})}.e30.AA",
         f"{encoded({'alg': 'RS256', 'kid': None})}.e30.AA",
         "eyJhbGciOiJSUzI1NiJ9=.e30.AA",
@@ -383,3 +383,10 @@ def test_somebody_can_have_a_token_if_there_are_principals_or_a_claim() -> None:
         settings = OAuth(issuer=ISSUER, any_audience=True, namespace_claim=claim)
         tokens = AccessTokens(settings, KeySet(1), nobody, (), now_s=lambda: 0.0)
         assert tokens.has_principals == (claim is not None)
+
+
+def test_a_token_with_a_long_header_is_not_decoded(world: World) -> None:
+    longest = "A" * MAX_HEADER_LENGTH
+
+    assert str(world.refusal(f"{longest}.e30.AA")) == "the token is no signed JSON Web Token"
+    assert str(world.refusal(f"{longest}A.e30.AA")) == "the token's header is longer than 8192 characters"

@@ -1,5 +1,6 @@
 import pytest
 
+from bifrost.session.address_costs import BURST, EACH_S, Cost
 from bifrost.session.failed_authentications import (
     FIRST_DELAY_MS,
     FORGOTTEN_AFTER_MS,
@@ -135,3 +136,44 @@ def test_two_addresses_that_meet_in_one_place_are_not_taken_for_each_other() -> 
 
     assert set(delays) == {0, 100}, "forgotten, or remembered as it was"
     assert delays.count(100) > 30
+
+
+EMPTY_S = Cost(cpu_ns=BURST.cpu_ns + EACH_S.cpu_ns)
+"""What takes a second to be made good."""
+
+
+def test_an_address_that_has_cost_too_much_waits() -> None:
+    failures = FailedAuthentications(5_000)
+
+    failures.charge(HERE, EMPTY_S, 0)
+
+    assert failures.delay_ms(HERE, 0) == 1_000
+    assert failures.delay_ms(HERE, 400) == 600
+    assert failures.delay_ms("192.0.2.2", 0) == 0
+    assert failures._hits == {("address_cost", ""): 2}
+
+
+def test_the_longer_of_two_delays_counts_within_the_bound() -> None:
+    failures = failed(2, max_delay_ms=800)
+
+    failures.charge(HERE, EMPTY_S, 0)
+
+    assert failures.delay_ms(HERE, 0) == 800
+    assert failures.delay_ms(HERE, 950) == 200
+
+
+def test_the_costs_of_one_ipv6_network_are_added() -> None:
+    failures = FailedAuthentications(5_000)
+
+    failures.charge("2001:db8::1", EMPTY_S, 0)
+
+    assert failures.delay_ms("2001:db8::ffff", 0) == 1_000
+    assert failures.delay_ms("2001:db8:0:1::1", 0) == 0
+
+
+def test_without_a_bound_costs_delay_nobody() -> None:
+    failures = FailedAuthentications(0)
+
+    failures.charge(HERE, EMPTY_S, 0)
+
+    assert failures.delay_ms(HERE, 0) == 0

@@ -2,8 +2,8 @@ import pytest
 
 from bifrost.config.secrets import Secret
 from bifrost.config.verifiers import Mechanism
-from bifrost.session.accounts import Account, Accounts, AuthenticationFailed
-from bifrost.session.sasl_server import PlainServer, SaslSettings, new_exchange
+from bifrost.session.accounts import WRONG_CREDENTIALS, Account, Accounts, AuthenticationFailed
+from bifrost.session.sasl_server import MAX_PLAIN_BYTES, PlainServer, SaslSettings, new_exchange
 from bifrost.session.scram_server import ScramServer
 from support.stage import account as account_of
 
@@ -77,3 +77,22 @@ def test_each_mechanism_has_its_exchange() -> None:
         assert isinstance(exchange, ScramServer)
         with pytest.raises(AuthenticationFailed, match=f"re-authentication due to .* mechanism {mechanism}$"):
             exchange.respond(b"")
+
+
+def test_a_token_has_a_largest_size_which_is_looked_at_before_all_else() -> None:
+    fits = b"\0acme\0" + b"x" * (MAX_PLAIN_BYTES - 6)
+    with pytest.raises(AuthenticationFailed) as just_wrong:
+        PlainServer(ACCOUNTS).respond(fits)
+    with pytest.raises(AuthenticationFailed) as too_large:
+        PlainServer(ACCOUNTS).respond(fits + b"x")
+
+    assert str(just_wrong.value) == str(too_large.value) == WRONG
+    assert just_wrong.value.detail == WRONG_CREDENTIALS
+    assert too_large.value.detail == f"a PLAIN token of {MAX_PLAIN_BYTES + 1} bytes, at most 8192 are read"
+
+
+def test_a_user_name_has_a_longest_length() -> None:
+    with pytest.raises(AuthenticationFailed) as caught:
+        PlainServer(ACCOUNTS).respond(b"\0" + b"x" * 257 + b"\0secret")
+
+    assert caught.value.detail == "a user name of 257 characters, at most 256 are read"

@@ -249,3 +249,12 @@ def test_a_token_after_the_end_fails() -> None:
         one.respond(final)
 
     assert caught.value.detail == "a token after the end of the SCRAM exchange"
+
+
+@pytest.mark.parametrize(("char", "wire"), [("a", b"a"), ("\ufdfa", "\ufdfa".encode()), (",", b"=2C")])
+def test_a_user_name_has_a_longest_length(char: str, wire: bytes) -> None:
+    assert server().respond(b"n,,n=" + wire * 256 + b",r=nonce").startswith(b"r=nonce")
+
+    failure = refusal(server(), b"n,,n=" + wire * 257 + b",r=nonce")
+
+    assert failure.detail == "a user name of 257 characters, at most 256 are read"

@@ -109,3 +109,12 @@ def test_tagged_fields_that_do_not_parse_are_malformed(tags: bytes) -> None:
 def test_the_header_of_a_response_is_written(number: int, head: bytes) -> None:
     assert response_header(number, is_flexible=False) == head
     assert response_header(number, is_flexible=True) == head + b"\0"
+
+
+def test_a_header_has_a_bounded_number_of_tagged_fields() -> None:
+    most = b"\x40" + b"\x01\x00" * 64
+    one_more = b"\x41" + b"\x01\x00" * 65
+
+    assert response_body_offset(b"\0\0\0\7" + most, is_flexible=True) == (4 + len(most), b"\0\0\0\7\0")
+    with pytest.raises(MalformedFrame, match="a header has 65 tagged fields, more than 64"):
+        response_body_offset(b"\0\0\0\7" + one_more, is_flexible=True)

@@ -1,0 +1,64 @@
+"""What the clients of one address have cost before they authenticated: a bucket of tokens for each kind of cost.
+
+Every connection has budgets of its own (unauthenticated_budget.py); this bounds many connections one after the other.
+Whoever has emptied a bucket is not refused: the next connections from the address wait until it is filled again, as
+after failed authentications, so that honest clients behind the same address still come in.
+"""
+
+from dataclasses import dataclass
+
+from bifrost.tenancy.bounded_map import BoundedMap
+
+MAX_ADDRESSES = 10_000
+"""Addresses remembered, some 3 MB; for one more, the one whose last cost is the oldest is forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a connection has cost."""
+
+    requests: int = 0
+    nbytes: int = 0
+    cpu_ns: int = 0
+
+
+BURST = Cost(requests=5_000, nbytes=8 * 1024 * 1024, cpu_ns=1_000_000_000)
+"""What an address may cost at once: a thousand clients that come back after a restart, each with five requests, some
+KiB and a millisecond of CPU."""
+
+EACH_S = Cost(requests=500, nbytes=1024 * 1024, cpu_ns=100_000_000)
+"""What it may cost each second for ever: a hundred logins, a tenth of a CPU."""
+
+
+class AddressCosts:
+    """The costs of all addresses, in one process."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._spent: BoundedMap[str, tuple[Cost, int]] = BoundedMap(MAX_ADDRESSES)
+
+    def charge(self, address: str, cost: Cost, now_ms: int) -> None:
+        """Count what an address cost; `now_ms` is a monotonic time."""
+        spent = self._left_of(address, now_ms)
+        total = Cost(spent.requests + cost.requests, spent.nbytes + cost.nbytes, spent.cpu_ns + cost.cpu_ns)
+        self._spent.put(address, (total, now_ms))
+
+    def delay_ms(self, address: str, now_ms: int) -> int:
+        """Return the time after which no bucket of the address is empty any more."""
+        spent = self._left_of(address, now_ms)
+        return max(
+            0,
+            (spent.requests - BURST.requests) * 1000 // EACH_S.requests,
+            (spent.nbytes - BURST.nbytes) * 1000 // EACH_S.nbytes,
+            (spent.cpu_ns - BURST.cpu_ns) * 1000 // EACH_S.cpu_ns,
+        )
+
+    def _left_of(self, address: str, now_ms: int) -> Cost:
+        """Return what of the address's costs the time has not made good."""
+        spent, then_ms = self._spent.get(address) or (Cost(), now_ms)
+        past_ms = now_ms - then_ms
+        return Cost(
+            max(0, spent.requests - past_ms * EACH_S.requests // 1000),
+            max(0, spent.nbytes - past_ms * EACH_S.nbytes // 1000),
+            max(0, spent.cpu_ns - past_ms * EACH_S.cpu_ns // 1000),
+        )
