@@ -102,8 +102,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def _delay_after_failures(self) -> None:
         """Hear a client later from whose address authentication has just failed."""
-        gateway = self._gateway
-        delay_ms = gateway.failed_authentications.delay_ms(self._address, gateway.shared.sasl.now_ms())
+        delay_ms = self._probation.delay_ms(self._address)
         if delay_ms:
             self._session.hold_back()
             # At most one read has come by then: after that the client was no longer read.
@@ -136,9 +135,6 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Feed what came to the session."""
-        if self._session.is_authenticated:
-            self.client_frames(frames_of(self._framer, nbytes))
-            return
         with self._ending():
             self._probation.hear(nbytes, self._address, self.client_frames)
 

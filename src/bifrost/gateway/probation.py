@@ -30,8 +30,13 @@ class Probation:
         self._budget = UnauthenticatedBudget(gateway.limits)
         framer.max_frame_bytes = min(gateway.limits.max_unauthenticated_frame_bytes, OTHER_BYTES)
 
+    def delay_ms(self, address: str) -> int:
+        """Return how long a client at this address waits before it is heard."""
+        gateway = self._gateway
+        return gateway.failed_authentications.delay_ms(address, gateway.shared.sasl.now_ms())
+
     def hear(self, nbytes: int, address: str, take: Callable[[list[bytes | memoryview]], None]) -> None:
-        """Give the frames that are whole to `take`.
+        """Give the frames that are whole to `take`; once the client is authenticated, without counting.
 
         Args:
             nbytes: what was received.
@@ -41,6 +46,9 @@ class Probation:
             SessionEnded: the client costs too much.
         """
         gateway, session = self._gateway, self._session
+        if session.is_authenticated:
+            take(frames_of(self._framer, nbytes))
+            return
         # CPU time, not the clock's: that another process ran meanwhile is not the client's doing.
         began_ns = time.thread_time_ns()
         frames = frames_of(self._framer, nbytes)

@@ -70,11 +70,11 @@ def test_a_name_that_becomes_too_long_by_preparing_is_none() -> None:
 @pytest.mark.parametrize(
     "name", ["\ufdfa" * 1365, "\ufdfa" * 256, "\ufdfa" * 14, "é" * 256, "\u0344\u0316" * 128]
 )
-def test_the_worst_names_cost_less_than_a_millisecond(name: str) -> None:
+def test_the_worst_names_are_cheap(name: str) -> None:
     saslprep("é")  # The first such name imports the tables.
     best_ns = min(_cost_ns(name) for _ in range(5))
 
-    assert best_ns < 1_000_000
+    assert best_ns < 2_000_000
 
 
 def _cost_ns(name: str) -> int:
