@@ -24,7 +24,8 @@ from support.raw_client import RawClient, request_frame
 from support.raw_operations import produce, produce_request, records_of
 from support.record_batches import build_batch
 
-BEFORE_AUTHENTICATION_BYTES = 512 * 1024
+BEFORE_AUTHENTICATION_BYTES = (16 + 8) * 1024
+"""What a frame may have, and what a PLAIN token may have besides."""
 REQUEST_BYTES = 100 * 1024 * 1024
 TLS_HELLO = bytes.fromhex("16030100c8010000c40303") + bytes(range(190))
 
