@@ -60,7 +60,7 @@ Loader.add_constructor("!id", lambda loader, node: topic_id(loader.construct_sca
 Loader.add_constructor("!masked", lambda loader, node: Late("masked", loader.construct_scalar(node)))
 Loader.add_constructor("!cluster_id", lambda loader, node: Late("cluster_id", loader.construct_scalar(node)))
 Loader.add_constructor("!offered", lambda _loader, _node: Offered())
-Loader.add_constructor("!bytes", lambda loader, node: loader.construct_scalar(node).encode())
+Loader.add_constructor("!bytes", lambda loader, node: loader.construct_scalar(node).encode("latin-1"))
 Loader.add_constructor("!error", lambda loader, node: int(ErrorCode[loader.construct_scalar(node)]))
 Loader.add_constructor("!text", lambda loader, node: ErrorCode[loader.construct_scalar(node)].message)
 Loader.add_constructor("!regex", lambda loader, node: confine(loader.construct_scalar(node), "__vt_acme_"))

@@ -11,6 +11,7 @@ import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable
 
+from bifrost.tenancy.bounded_map import BoundedMap
 from bifrost.tenancy.brokers import BrokerAddresses
 from bifrost.tenancy.names import (
     PhysicalGroup,
@@ -40,6 +41,10 @@ MAX_STRING_BYTES = 0x7FFF
 
 MAX_REGEXES = 256
 """Patterns remembered for a tenant: they may be long, and clients with one send it with every heartbeat (KIP-848)."""
+
+MAX_MEMBERS_OF_OTHER_PROTOCOLS = 1000
+"""Members remembered of a tenant's groups that are not consumer groups (Kafka Connect's workers, say): a few for each
+cluster of them. One that is forgotten has to join again, if its client is older than Kafka 2.5."""
 
 _LEGAL_TOPIC = re.compile(rf"(?!\.{{1,2}}$)[a-zA-Z0-9._-]{{1,{MAX_TOPIC_NAME_LENGTH}}}")
 """What Topic.validate accepts."""
@@ -83,6 +88,8 @@ class Namespace:
         self._absent_mark = new_id()[-8:].hex() + "."
         self.to_physical = Names(self._missing_physical)
         self.to_virtual = Names(self._missing_virtual)
+        self.members_of_other_protocols: BoundedMap[bytes, bool] = BoundedMap(MAX_MEMBERS_OF_OTHER_PROTOCOLS)
+        """Who joined a group whose protocol type is not `consumer`; see filters/consumer_protocol.py."""
         self.topic_pages = TopicPages()
         """How the broker's list of topics is asked for this tenant's."""
         self.at_listeners: dict[BrokerAddresses, Names] = {}

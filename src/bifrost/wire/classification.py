@@ -16,7 +16,7 @@ def _neutral(paths: str) -> dict[str, Entity]:
 
 CLASSIFICATION: dict[str, dict[str, Entity]] = {
     "RequestHeader": _neutral("ClientId"),
-    # UserData is the assignor's own: members of the same group write and read it, in virtual names.
+    # UserData is read by members of the same group only; what is done to it: filters/consumer_payload.py.
     "ConsumerProtocolSubscription": _neutral("UserData RackId") | {"Topics": Entity.TOPIC_NAME},
     "ConsumerProtocolAssignment": _neutral("UserData"),
     "ProduceRequest": _neutral("TopicData.PartitionData.Records") | {"TopicData.TopicId": Entity.TOPIC_ID},
