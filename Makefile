@@ -9,7 +9,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test gssapi proof soak rolling-restart connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-workers format constraints clean check-machine
+.PHONY: demo test gssapi proof soak rolling-restart connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo "make bench-growth    what a request costs over tenants, topics, connections and partitions (PLOT=1)"
 	@echo "make bench-journal   what the journal costs"
 	@echo "make bench-workers   what two worker processes do against one"
+	@echo "make hostile         what a tenant feels of another that attacks (QUICK=1, CHECK=1, ONLY=, BROKERS=3, PLOT=1)"
 
 check-machine:
 	@command -v $(PYTHON) >/dev/null 2>&1 || { echo "error: no $(PYTHON): install Python 3.11 or newer, or name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -174,6 +175,12 @@ bench-pipeline: $(VENV)/.dev
 # What two worker processes do against one.
 bench-workers: $(VENV)/.dev
 	@$(BIN)/python -m bench.workers
+
+# make hostile QUICK=1: short; CHECK=1: status 1 when a goal is missed; ONLY=names of attacks or their beginnings;
+# BROKERS=3: that many; PLOT=1: write the table of docs/security.md.
+hostile: $(VENV)/.dev
+	@$(BIN)/python -m bench.hostile $(if $(QUICK),--quick) $(if $(CHECK),--check) $(if $(ONLY),--only $(ONLY)) \
+		$(if $(BROKERS),--brokers $(BROKERS)) $(if $(PLOT),--plot docs)
 
 clean:
 	rm -rf $(VENV) build src/*.egg-info src/bifrost/*/*.c src/bifrost/*/*.so

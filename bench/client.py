@@ -22,13 +22,20 @@ class RawClient:
         port: int,
         credentials: tuple[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
+        source: str = "",
+        timeout_s: float = TIMEOUT_S,
     ) -> None:
-        """Connect, with TLS if there is a context, and authenticate by SASL/PLAIN if there are credentials."""
-        connection = socket.create_connection((host, port), TIMEOUT_S)
+        """Connect, with TLS if there is a context, and authenticate by SASL/PLAIN if there are credentials.
+
+        `source` is the address that the connection comes from, if it is not to be the system's choice.
+        """
+        connection = socket.create_connection((host, port), timeout_s, (source, 0) if source else None)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # Blocking, with the kernel's own time limit: Python's would make every receive two system calls.
         connection.settimeout(None)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", TIMEOUT_S, 0))
+        connection.setsockopt(
+            socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", max(int(timeout_s), 1), 0)
+        )
         self.socket = connection if tls is None else tls.wrap_socket(connection, server_hostname=host)
         self._flags = 0 if tls is not None else socket.MSG_WAITALL
         self._length = bytearray(4)

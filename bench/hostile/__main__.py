@@ -1,0 +1,126 @@
+"""`make hostile`: each attack of the list beside a tenant that behaves well, and what that tenant feels.
+
+The attacker runs at the lowest priority. After each attack the same bytes go through an L4 relay into a sink at the
+same pace: what the victim feels of that is what sharing the machine costs, and no fault of the gateway.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.hostile.arsenal import ATTACKS
+from bench.hostile.attack import Attack
+from bench.hostile.calibration import measure_records
+from bench.hostile.outcome import HEAD, Outcome, RecordsCost, as_markdown, as_text
+from bench.hostile.stage import Stage
+from bench.hostile.trial import QUICK, Pace, Trial, TrialError
+from bench.machine import Machine
+from bench.memory import raise_descriptor_limit
+from bench.page import replace_between
+
+PAGE = "security.md"
+SCALE_OF_QUICK = 0.25
+
+
+def main() -> int:
+    """Run attacks, print what came of them, and judge."""
+    options = _options()
+    raise_descriptor_limit()
+    chosen = _chosen(options.only)
+    machine, started = Machine.now(), time.monotonic()
+    print(machine)
+    outcomes, errors, cost = _run(chosen, options.quick, options.brokers)
+    machine = machine.after()
+    print(f"\n{as_text(outcomes)}")
+    print(f"\n{machine.load}; {time.monotonic() - started:.0f} s; {_told(cost)}")
+    missed = [one for one in outcomes if one.missed]
+    for one in missed:
+        print(f"missed  {one.name}: {', '.join(one.missed)}")
+    for error in errors:
+        print(f"error   {error}", file=sys.stderr)
+    print(f"{len(outcomes) - len(missed)} of {len(outcomes)} attacks are not felt")
+    if options.plot:
+        _write(options.plot, machine, outcomes, cost, options.brokers)
+    return 2 if errors else 1 if options.check and missed else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make hostile", description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="short attacks with small requests")
+    parser.add_argument("--check", action="store_true", help="exit with status 1 when a goal is missed")
+    parser.add_argument("--only", help="names of attacks or beginnings of them, separated by commas")
+    parser.add_argument("--brokers", type=int, default=1, help="how many brokers the cluster has")
+    parser.add_argument("--plot", type=Path, metavar="FOLDER", help="write the table to a folder's page")
+    return parser.parse_args()
+
+
+def _chosen(only: str | None) -> list[Attack]:
+    listed = [one for one in ATTACKS.values() if one.is_listed]
+    if only is None:
+        return listed
+    found: dict[str, Attack] = {}
+    for text in only.split(","):
+        matching = {one.name: one for one in listed if one.name.startswith(text)}
+        if not matching:
+            sys.exit(
+                f"error: no attack begins with {text}; there are {', '.join(one.name for one in listed)}"
+            )
+        found |= {text: matching[text]} if text in matching else matching
+    return list(found.values())
+
+
+def _run(chosen: list[Attack], is_quick: bool, brokers: int) -> tuple[list[Outcome], list[str], RecordsCost]:
+    outcomes: list[Outcome] = []
+    errors: list[str] = []
+    with ExitStack() as running:
+        directory = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="bifrost-hostile-")))
+        stage = running.enter_context(Stage(directory, brokers, SCALE_OF_QUICK if is_quick else 1.0))
+        trial = Trial(stage, QUICK if is_quick else Pace(), RecordsCost(0, 0))
+        trial.cost = measure_records(trial)
+        print(_told(trial.cost), flush=True)
+        print(", ".join(HEAD), flush=True)
+        for attack in chosen:
+            try:
+                outcome = trial.run(attack)
+            except TrialError as error:
+                errors.append(str(error))
+                print(f"error   {error}", file=sys.stderr, flush=True)
+                if stage.unserved_port() is not None:
+                    stage.restart_gateway()
+                continue
+            outcomes.append(outcome)
+            print(f"{', '.join(outcome.cells())}; {_details(outcome)}", flush=True)
+            if outcome.during.failed or outcome.joins.failed:
+                print(f"  {stage.victim_errors()}", flush=True)
+        return outcomes, errors, trial.cost
+
+
+def _details(outcome: Outcome) -> str:
+    sent = outcome.sent
+    details = [f"{sent.frames} requests, {sent.answers} answers, {sent.connections} connections"]
+    if sent.closed:
+        details.append(f"{sent.closed} closed")
+    if sent.slowest_s:
+        details.append(f"slowest answer {sent.slowest_s:.2f} s {sent.slowest}".rstrip())
+    return "; ".join([*details, *sent.notes])
+
+
+def _told(cost: RecordsCost) -> str:
+    costs = f"{cost.per_request_s * 1e6:.0f} µs a request and {cost.per_mib_s * 1e3:.1f} ms a MiB"
+    return f"records cost the brokers {costs}"
+
+
+def _write(folder: Path, machine: Machine, outcomes: list[Outcome], cost: RecordsCost, brokers: int) -> None:
+    page = folder / PAGE
+    kept = sum(not one.missed for one in outcomes)
+    where = f"{machine}. {machine.load}. Brokers: {brokers}; {_told(cost)}."
+    parts = [f"{where} {kept} of {len(outcomes)} attacks are not felt.", as_markdown(outcomes)]
+    page.write_text(replace_between(page.read_text(encoding="utf-8"), "hostile", "\n\n".join(parts)), "utf-8")
+    print(f"written: {page}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

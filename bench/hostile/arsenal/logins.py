@@ -1,0 +1,124 @@
+"""What a client may make the gateway do before it is known who it is."""
+
+import socket
+import struct
+from collections.abc import Callable, Iterator
+
+from bench.client import TIMEOUT_S
+from bench.frames import request_frame
+from bench.hostile.attack import Evidence, attack
+from bench.hostile.field import Field
+from bifrost.wire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
+
+ARABIC_LIGATURE = "\ufdfa"
+"""One character that becomes eighteen when it is prepared (NFKC)."""
+
+
+def _handshake(mechanism: str) -> bytes:
+    return request_frame(SaslHandshakeRequest(mechanism=mechanism), 1, 1)
+
+
+def _token(token: bytes) -> bytes:
+    return request_frame(SaslAuthenticateRequest(auth_bytes=token), 2, 2)
+
+
+def _log_in_again_and_again(field: Field, frames: Callable[[int], list[bytes]]) -> None:
+    """Connect, send frames one after the other, each after the answer to the last, and begin anew."""
+    number = 0
+    while field.goes_on():
+        number += 1
+        try:
+            connection = field.raw()
+        except OSError:
+            field.sent.closed += 1
+            continue
+        connection.settimeout(TIMEOUT_S)
+        try:
+            for frame in frames(number):
+                connection.sendall(frame)
+                field.count(len(frame))
+                field.sent.frames += 1
+                if not _has_answered(connection):
+                    field.sent.closed += 1
+                    break
+                field.sent.answers += 1
+        except OSError:
+            field.sent.closed += 1
+        connection.close()
+
+
+def _has_answered(connection: socket.socket) -> bool:
+    head = connection.recv(4, socket.MSG_WAITALL)
+    if len(head) < 4:
+        return False
+    return bool(connection.recv(struct.unpack(">i", head)[0], socket.MSG_WAITALL))
+
+
+@attack("SCRAM with a 4 KB user name that is expensive to prepare (SASLprep)", evidence=Evidence.LOGINS)
+def saslprep_bomb(field: Field) -> Iterator[None]:
+    name = (ARABIC_LIGATURE * (4000 // 3)).encode()
+    frames = [_handshake("SCRAM-SHA-256"), _token(b"n,,n=" + name + b",r=nonce")]
+    yield
+    _log_in_again_and_again(field, lambda number: frames)
+
+
+@attack("the same with PLAIN", evidence=Evidence.LOGINS)
+def saslprep_bomb_plain(field: Field) -> Iterator[None]:
+    name = (ARABIC_LIGATURE * (4000 // 3)).encode()
+    frames = [_handshake("PLAIN"), _token(b"\0" + name + b"\0password")]
+    yield
+    _log_in_again_and_again(field, lambda number: frames)
+
+
+@attack("the same with 500 KiB", evidence=Evidence.LOGINS)
+def saslprep_bomb_large(field: Field) -> Iterator[None]:
+    name = (ARABIC_LIGATURE * (500_000 // 3)).encode()
+    frames = [_handshake("PLAIN"), _token(b"\0" + name + b"\0password")]
+    yield
+    _log_in_again_and_again(field, lambda number: frames)
+
+
+@attack("wrong passwords with PLAIN, a connection each", evidence=Evidence.LOGINS)
+def sasl_flood_plain(field: Field) -> Iterator[None]:
+    handshake, user = _handshake("PLAIN"), field.target.user.encode()
+    yield
+    _log_in_again_and_again(field, lambda number: [handshake, _token(b"\0%s\0wrong%d" % (user, number))])
+
+
+@attack("first messages of SCRAM for ever new users, a connection each", evidence=Evidence.CONNECTIONS)
+def sasl_flood_scram(field: Field) -> Iterator[None]:
+    handshake = _handshake("SCRAM-SHA-256")
+    yield
+    _log_in_again_and_again(field, lambda number: [handshake, _token(b"n,,n=user%d,r=nonce" % number)])
+
+
+@attack("SCRAM to its end with a wrong proof, a connection each", evidence=Evidence.LOGINS)
+def sasl_flood_scram_proofs(field: Field) -> Iterator[None]:
+    handshake, user = _handshake("SCRAM-SHA-256"), field.target.user.encode()
+    proof = b"c=biws,r=nonce,p=" + b"A" * 43 + b"="
+    yield
+    _log_in_again_and_again(
+        field, lambda number: [handshake, _token(b"n,,n=%s,r=nonce" % user), _token(proof)]
+    )
+
+
+@attack("mechanisms that nobody has, 500 on a connection", evidence=Evidence.CONNECTIONS)
+def sasl_handshakes(field: Field) -> Iterator[None]:
+    frames = [_handshake("x" * 30_000)] * 500
+    yield
+    _log_in_again_and_again(field, lambda number: frames)
+
+
+@attack("SCRAM messages of 500 KiB, a connection each", evidence=Evidence.CONNECTIONS)
+def sasl_large_tokens(field: Field) -> Iterator[None]:
+    frames = [_handshake("SCRAM-SHA-256"), _token(b"n,,n=user,r=" + b"=2C," * 120_000)]
+    yield
+    _log_in_again_and_again(field, lambda number: frames)
+
+
+@attack("good logins, a connection each", evidence=Evidence.LOGINS)
+def good_logins(field: Field) -> Iterator[None]:
+    user, password = field.target.user.encode(), field.target.password.encode()
+    frames = [_handshake("PLAIN"), _token(b"\0" + user + b"\0" + password)]
+    yield
+    _log_in_again_and_again(field, lambda number: frames)

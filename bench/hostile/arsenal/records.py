@@ -1,0 +1,123 @@
+"""Record batches that are larger inside than outside, broken, or of another time; and ones as they should be."""
+
+import gzip
+import struct
+from collections.abc import Iterator
+
+import cramjam
+from kafka.record.default_records import DefaultRecordBatchBuilder
+
+from bench.frames import produce, record_batch
+from bench.hostile.attack import attack
+from bench.hostile.field import Field
+
+BOMB_BYTES = 200 << 20
+_CRC_AT, _ATTRIBUTES_AT, _RECORDS_AT = 17, 21, 61
+GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
+
+
+def _bomb(codec: int, content: bytes) -> bytes:
+    """Return a batch whose records are `content`, compressed; its head is as it should be."""
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=0,
+        is_transactional=False,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        batch_size=1 << 20,
+    )
+    builder.append(0, timestamp=1_700_000_000_000, key=None, value=b"x", headers=[])
+    head = bytearray(builder.build())[:_RECORDS_AT]
+    batch = head + content
+    struct.pack_into(">i", batch, 8, len(batch) - 12)
+    struct.pack_into(">h", batch, _ATTRIBUTES_AT, codec)
+    struct.pack_into(">I", batch, _CRC_AT, _crc32c(bytes(batch[_ATTRIBUTES_AT:])))
+    return bytes(batch)
+
+
+def _crc32c(data: bytes) -> int:
+    from kafka.record.util import calc_crc32c
+
+    return int(calc_crc32c(data))
+
+
+def _record_of(size: int) -> bytes:
+    """Return one record with a value of zeros, as it stands in a batch."""
+    body = b"\0\0\0\1" + _zigzag(size) + bytes(size) + b"\0"
+    return _zigzag(len(body)) + body
+
+
+def _zigzag(number: int) -> bytes:
+    number = number << 1
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*found, number])
+
+
+@attack("compressed batches of 200 MiB of zeros: gzip, zstd")
+def decompression_bombs(field: Field) -> Iterator[None]:
+    record = _record_of(field.size(BOMB_BYTES))
+    batches = [
+        _bomb(GZIP, gzip.compress(record, 9)),
+        _bomb(ZSTD, bytes(cramjam.zstd.compress(record, 19 if field.target.scale == 1 else 3))),
+    ]
+    frames = [field.frame(produce(field.target.topic, b"", 9, 0, one), 9) for one in batches]
+    field.note("batches of " + ", ".join(f"{len(one) >> 10} KiB" for one in batches))
+    yield
+    field.flood(frames, connections=2)
+
+
+@attack("compressed batches that do not decompress")
+def broken_compression(field: Field) -> Iterator[None]:
+    frames = [
+        field.frame(produce(field.target.topic, b"", 9, 0, _bomb(codec, b"\x1f\x8b" + bytes(4000))), 9)
+        for codec in (GZIP, SNAPPY, LZ4, ZSTD, 7)
+    ]
+    yield
+    field.flood(frames, connections=4)
+
+
+@attack("batches with a wrong CRC, a record count of 2 thousand million, or a length that lies")
+def broken_batches(field: Field) -> Iterator[None]:
+    good, _ = record_batch(4000, 200)
+    batches = []
+    for at, form, value in (
+        (_CRC_AT, ">I", 1),
+        (57, ">i", 2**31 - 1),
+        (8, ">i", 2**31 - 1),
+        (16, ">b", 9),
+        (23, ">i", -5),
+    ):
+        bad = bytearray(good)
+        struct.pack_into(form, bad, at, value)
+        batches.append(bytes(bad))
+    frames = [field.frame(produce(field.target.topic, b"", 9, 0, one), 9) for one in batches]
+    yield
+    field.flood(frames, connections=4)
+
+
+@attack("batches of one record, 16 KiB of them in a request")
+def tiny_batches(field: Field) -> Iterator[None]:
+    batch, _ = record_batch(100, 10)
+    frame = field.frame(produce(field.target.topic, b"", 9, 0, batch * (16 * 1024 // len(batch))), 9)
+    yield
+    field.flood([frame], connections=4)
+
+
+@attack("records in batches of 64 KiB, as fast as they go: what a tenant may do")
+def records_large(field: Field) -> Iterator[None]:
+    batch, _ = record_batch(64 * 1024, 1024)
+    frame = field.frame(produce(field.target.topic, b"", 9, 0, batch), 9)
+    yield
+    field.flood([frame], connections=4, depth=5)
+
+
+@attack("records of 100 bytes, a request each, as fast as they go: what a tenant may do")
+def records_small(field: Field) -> Iterator[None]:
+    batch, _ = record_batch(200, 100)
+    frame = field.frame(produce(field.target.topic, b"", 9, 0, batch), 9)
+    yield
+    field.flood([frame], connections=4, depth=5)

@@ -1,0 +1,61 @@
+"""An attack: its name, what it does, and the function that does it; and the list of them all.
+
+An attack is a generator. What it prepares comes before its one `yield`; then it is told to begin, and goes on until
+`field.goes_on` is false. It does everything through its `Field` (`field.py`), which counts what was sent.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bench.hostile.field import Field
+
+Run = Callable[["Field"], Iterator[None]]
+
+
+class Evidence(Enum):
+    """By which of its counters the gateway shows that an attack has reached it."""
+
+    REQUESTS = "kafka_proxy_requests_total"
+    CONNECTIONS = "kafka_proxy_connections_ended_total"
+    """Or by connections that are open."""
+    LOGINS = "kafka_proxy_authentications_total"
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One entry of the list."""
+
+    name: str
+    what: str
+    run: Run
+    evidence: Evidence = Evidence.REQUESTS
+    seconds: float = 5.0
+    stops_brokers: bool = False
+    """Whether the brokers stand still meanwhile, again and again: then nothing is asked of the victim's latency."""
+    is_listed: bool = True
+    """Whether it is run by default."""
+
+
+ATTACKS: dict[str, Attack] = {}
+
+
+def attack(
+    what: str,
+    *,
+    evidence: Evidence = Evidence.REQUESTS,
+    seconds: float = 5.0,
+    stops_brokers: bool = False,
+    is_listed: bool = True,
+) -> Callable[[Run], Run]:
+    """Add a function to the list, under its own name with dashes."""
+
+    def add(run: Run) -> Run:
+        name = run.__name__.replace("_", "-")
+        assert name not in ATTACKS, name
+        ATTACKS[name] = Attack(name, what, run, evidence, seconds, stops_brokers, is_listed)
+        return run
+
+    return add

@@ -1,0 +1,71 @@
+"""What an attack's figures mean: costs of records, goals, tables."""
+
+from dataclasses import replace
+
+import pytest
+from bench.hostile.calibration import solve
+from bench.hostile.diary import Latencies
+from bench.hostile.field import Sent
+from bench.hostile.outcome import Outcome, Process, RecordsCost, as_markdown, as_text
+
+CALM = Latencies(p50_ms=1, p99_ms=5, max_ms=20, count=1000, failed=0)
+GOOD = Outcome(
+    name="an-attack",
+    what="it does something",
+    before=CALM,
+    during=replace(CALM, p99_ms=14, max_ms=110),
+    control=CALM,
+    joins=CALM,
+    joins_before=CALM,
+    used=Process(gateway_cpu_s=1, broker_cpu_s=1, memory_mib=100, stall_ms=50, stall_cpu_ms=9),
+    broker_allowed_s=1,
+    sent=Sent(bytes=1 << 20),
+    wall_s=5,
+)
+
+
+def test_an_attack_that_is_not_felt_misses_nothing() -> None:
+    assert GOOD.missed == ()
+    assert GOOD.cells("**")[-1] == "-"
+
+
+@pytest.mark.parametrize(
+    ("goal", "change"),
+    [
+        ("p99", {"during": replace(CALM, p99_ms=16)}),
+        ("p99", {"during": replace(CALM, count=0)}),
+        ("max", {"during": replace(CALM, max_ms=121)}),
+        ("records lost", {"during": replace(CALM, failed=1)}),
+        ("joins", {"joins": replace(CALM, failed=1)}),
+        ("stall", {"used": replace(GOOD.used, stall_cpu_ms=11)}),
+        ("memory", {"used": replace(GOOD.used, memory_mib=201)}),
+        ("broker", {"used": replace(GOOD.used, broker_cpu_s=1.4)}),
+        ("port plain dead", {"broken": "port plain dead"}),
+    ],
+)
+def test_each_goal_can_be_missed(goal: str, change: dict[str, object]) -> None:
+    assert replace(GOOD, **change).missed == (goal,)
+
+
+def test_what_sharing_the_machine_costs_is_no_fault_of_the_gateway() -> None:
+    slow = replace(CALM, p99_ms=300, max_ms=900)
+
+    assert replace(GOOD, during=slow).missed == ("p99", "max")
+    assert replace(GOOD, during=slow, control=slow).missed == ()
+    assert replace(GOOD, during=slow, is_victim_judged=False).missed == ()
+
+
+def test_the_table_marks_what_was_missed() -> None:
+    bad = replace(GOOD, name="another", used=replace(GOOD.used, memory_mib=250))
+
+    assert "| **250** |" in as_markdown([GOOD, bad])
+    assert "* `another`: it does something." in as_markdown([GOOD, bad])
+    assert as_text([GOOD, bad]).splitlines()[2].endswith("memory")
+
+
+def test_records_cost_by_request_and_by_byte() -> None:
+    cost = solve((1000, 0.2, 0.5), (100, 50, 0.55))
+
+    assert cost == RecordsCost(per_request_s=0.0005, per_mib_s=pytest.approx(0.01))
+    assert cost.of(10, 2 << 20) == pytest.approx(0.025)
+    assert solve((1000, 0.2, 0.5), (100, 50, 0.01)).per_mib_s == 0
