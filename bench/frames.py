@@ -13,6 +13,7 @@ from bifrost.wire.programs import compile_layout
 from bifrost.wire.schema import response_schema
 
 CLIENT_ID = b"bench"
+LONG_AGO_MS = 1_700_000_000_000
 NO_SESSION_EPOCH = -1
 """FetchMetadata.FINAL_EPOCH: a fetch outside any session."""
 
@@ -34,11 +35,11 @@ def read_response(api_key: int, version: int, frame: bytes) -> Any:
     return decode(compile_layout(schema.name, version), frame, offset)
 
 
-def record_batch(max_bytes: int, record_bytes: int) -> tuple[bytes, int]:
+def record_batch(max_bytes: int, record_bytes: int, timestamp_ms: int = LONG_AGO_MS) -> tuple[bytes, int]:
     """Return an uncompressed record batch (v2, its CRC valid) that is full, and how many records it holds."""
     builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=max_bytes)
     records = 0
-    while builder.append(timestamp=1_700_000_000_000, key=None, value=_value(record_bytes)) is not None:
+    while builder.append(timestamp=timestamp_ms, key=None, value=_value(record_bytes)) is not None:
         records += 1
     builder.close()
     batch = bytes(builder.buffer())

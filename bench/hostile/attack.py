@@ -16,12 +16,14 @@ Run = Callable[["Field"], Iterator[None]]
 
 
 class Evidence(Enum):
-    """By which of its counters the gateway shows that an attack has reached it."""
+    """How it is seen that an attack has reached the gateway."""
 
     REQUESTS = "kafka_proxy_requests_total"
+    """The gateway has counted requests."""
     CONNECTIONS = "kafka_proxy_connections_ended_total"
-    """Or by connections that are open."""
-    LOGINS = "kafka_proxy_authentications_total"
+    """It has counted connections, or the attacker got answers or whole handshakes."""
+    ANSWERS = "answers"
+    """The attacker got answers."""
 
 
 @dataclass(frozen=True)

@@ -133,6 +133,7 @@ class Field:
                 connection.close()
                 raise
             self.count(600)
+            self.sent.answers += 1
         return connection
 
     def line(

@@ -63,7 +63,8 @@ class Records:
 
     def __init__(self, target: Target, output: BinaryIO) -> None:
         self._target, self._output = target, output
-        batch, count = record_batch(RECORD_BYTES + 100, RECORD_BYTES)
+        # Not of long ago, or the brokers would soon delete it.
+        batch, count = record_batch(RECORD_BYTES + 100, RECORD_BYTES, int(time.time() * 1000))
         assert count == 1
         self._frame = request_frame(produce(target.topic, b"", PRODUCE_VERSION, 0, batch), PRODUCE_VERSION, 1)
         self._due: deque[float] = deque()

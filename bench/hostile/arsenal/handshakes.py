@@ -14,6 +14,7 @@ from bench.hostile.field import Field
 
 HELLO_BYTES = 600
 COMMAND_S = 0.005
+HANDSHAKE_S = 0.2
 
 
 @attack("whole TLS handshakes, one after the other on 4 connections at a time", evidence=Evidence.CONNECTIONS)
@@ -84,6 +85,8 @@ def _command(field: Field, letter: str, version: str) -> None:
         )
         field.sent.connections += 1
         field.count(HELLO_BYTES)
+        time.sleep(HANDSHAKE_S)
+        field.sent.answers += client.poll() is None
         assert client.stdin is not None
         try:
             while field.goes_on() and client.poll() is None:

