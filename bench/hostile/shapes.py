@@ -86,7 +86,7 @@ def build(schema: MessageSchema, version: int, shape: Shape, size: int) -> bytes
     writer = _Writer(schema, version, shape, size)
     head = REQUEST_PREFIX.pack(schema.api_key, version, 1, len(CLIENT_ID)) + CLIENT_ID
     if schema.request_header_version(version) >= 2:
-        head += writer.tags() if shape is Shape.TAGS else b"\0"
+        head += b"\0"
     body = writer.struct(schema.fields, 0)
     for mark, number in ((MARK, NAME % 0), (NUMBER_MARK, bytes(4))):
         body = body.replace(mark, number)
@@ -116,9 +116,7 @@ class _Writer:
 
     def tags(self) -> bytes:
         """Return as many tagged fields as find room, of a byte each."""
-        first = varint(FIRST_TAG)
-        count = max(self._share // (len(first) + 2), 1)
-        return varint(count) + b"".join(varint(FIRST_TAG + number) + b"\x01x" for number in range(count))
+        return tagged_fields(self._share)
 
     def _field(self, field: Field, depth: int) -> bytes:
         if not field.is_array:
@@ -178,7 +176,7 @@ def _count_places(fields: tuple[Field, ...], version: int, shape: Shape, flexibl
         count += is_list + is_text
         if one.type is FieldType.STRUCT and not is_list:
             count += _count_places(one.fields, version, shape, flexible, below)
-    return count + int(shape is Shape.TAGS and flexible and depth == 0)
+    return count
 
 
 def _has_list(fields: tuple[Field, ...], version: int) -> bool:
@@ -191,6 +189,12 @@ def _has_text(field: Field, version: int) -> bool:
     if field.type is FieldType.STRUCT:
         return any(_has_text(one, version) for one in field.fields)
     return field.type in (FieldType.STRING, FieldType.BYTES)
+
+
+def tagged_fields(size: int) -> bytes:
+    """Return about `size` bytes of tagged fields that nobody knows, of a byte each."""
+    count = max(size // (len(varint(FIRST_TAG)) + 2), 1)
+    return varint(count) + b"".join(varint(FIRST_TAG + number) + b"\x01x" for number in range(count))
 
 
 def varint(number: int) -> bytes:

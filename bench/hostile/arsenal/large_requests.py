@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from bench.frames import record_batch
-from bench.hostile.attack import attack
+from bench.frames import CLIENT_ID, record_batch
+from bench.hostile.attack import Evidence, attack
 from bench.hostile.field import Field
-from bench.hostile.shapes import Shape, build
+from bench.hostile.shapes import Shape, build, tagged_fields
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.headers import REQUEST_PREFIX
 from bifrost.wire.messages import FetchRequest, MetadataRequest, ProduceRequest
 from bifrost.wire.schema import request_schema
 
@@ -141,5 +142,14 @@ def join_group_protocols(field: Field) -> Iterator[None]:
 
 
 @attack("ApiVersions with 500 KiB of tagged fields")
-def tagged_fields(field: Field) -> Iterator[None]:
+def tagged_fields_of_a_body(field: Field) -> Iterator[None]:
     yield from _flood(field, ApiKey.API_VERSIONS, 4, MIB // 2, Shape.TAGS)
+
+
+@attack("requests with 500 KiB of tagged fields in their headers", evidence=Evidence.CONNECTIONS)
+def tagged_fields_of_headers(field: Field) -> Iterator[None]:
+    head = REQUEST_PREFIX.pack(ApiKey.API_VERSIONS, 3, 1, len(CLIENT_ID)) + CLIENT_ID
+    body = head + tagged_fields(field.size(MIB // 2)) + b"\x02x\x02x\0"
+    frame = len(body).to_bytes(4, "big") + body
+    yield
+    field.flood([frame], connections=2)
