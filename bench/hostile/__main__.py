@@ -89,7 +89,7 @@ def _run(chosen: list[Attack], is_quick: bool, brokers: int) -> tuple[list[Outco
                 errors.append(str(error))
                 print(f"error   {error}", file=sys.stderr, flush=True)
                 if stage.unserved_port() is not None:
-                    stage.restart_gateway()
+                    stage.recover()
                 continue
             outcomes.append(outcome)
             print(f"{', '.join(outcome.cells())}; {_details(outcome)}", flush=True)

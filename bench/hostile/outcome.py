@@ -13,6 +13,10 @@ BROKER_SPARE_CORE, BROKER_SPARE_S = 0.05, 0.1
 """What the brokers' CPU time varies by itself: compiling, collecting garbage, what others do on the same cores."""
 
 
+USUAL_BATCH_BYTES = 16 * 1024
+"""`batch.size` of Kafka's producer."""
+
+
 @dataclass(frozen=True)
 class RecordsCost:
     """What records cost the brokers, in seconds of CPU: measured, see `calibration.py`."""
@@ -21,8 +25,8 @@ class RecordsCost:
     per_mib_s: float
 
     def of(self, requests: int, size: int) -> float:
-        """Return what as many bytes in as many requests would cost if they were records."""
-        return self.per_request_s * requests + self.per_mib_s * size / 2**20
+        """Return what as many bytes would cost if they were records, in as many requests or by a usual batch each."""
+        return self.per_request_s * max(requests, size / USUAL_BATCH_BYTES) + self.per_mib_s * size / 2**20
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from bench.kafka import HEAP_MB, JAVA_OPTIONS
 from bench.laboratory import free_port, run_child
 from bench.subjects import Subject, cpu_s_of
 from bifrost.embedded.child import Child, tail
-from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.embedded.kafka import EmbeddedKafka, count_brokers
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import ApiVersionsRequest, CreateTopicsRequest, MetadataRequest
 
@@ -264,6 +264,26 @@ class Stage:
         return self.gateway.exit_status() is None
 
     # -- the brokers
+
+    def recover(self) -> None:
+        """Begin anew with another gateway, and with other brokers if these do not serve any more."""
+        if self.brokers_answer():
+            try:
+                self.restart_gateway()
+            except (RuntimeError, OSError, AssertionError) as error:
+                print(f"error   the gateway cannot be restarted: {error}", file=sys.stderr, flush=True)
+            else:
+                return
+        if self._kafka is not None:
+            raise RuntimeError("the brokers do not answer any more")
+        self._running.close()
+        self._start()
+
+    def brokers_answer(self) -> bool:
+        """Whether each broker answers within a few seconds, and knows all of them."""
+        ports = [self.kafka.broker_port(one) for one in self.kafka.node_ids]
+        cluster_id = self.kafka.cluster_id
+        return all(count_brokers(port, cluster_id, SERVES_S) >= self._brokers for port in ports)
 
     def broker_cpu_s(self) -> float:
         return sum(map(cpu_s_of, self.kafka.pids))

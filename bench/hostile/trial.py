@@ -100,11 +100,9 @@ class Trial:
         joins_before, joins = (
             stage.joins.between(*one) for one in ((begin.at_s - 10, begin.at_s), (begin.at_s, end_s))
         )
-        lost = stage.unserved_port() if stage.is_alive() else "ended"
-        if lost is not None:
-            broken = "the gateway ended" if lost == "ended" else f"port {lost} dead"
+        broken = self._broken() or broken
         if broken:
-            stage.restart_gateway()
+            stage.recover()
         control = NONE if attack.stops_brokers else self._control(sent, target)
         return Outcome(
             name=attack.name,
@@ -121,6 +119,16 @@ class Trial:
             is_victim_judged=not attack.stops_brokers,
             broken=broken,
         )
+
+    def _broken(self) -> str:
+        """Return what does not serve any more; nothing: all does."""
+        stage = self._stage
+        if not stage.is_alive():
+            return "the gateway ended"
+        lost = stage.unserved_port()
+        if lost is None:
+            return ""
+        return f"port {lost} dead" if stage.brokers_answer() else "brokers dead"
 
     def _catch_up(self, end_s: float) -> str:
         """Wait until the victim has what was due; return what is wrong if it never has."""

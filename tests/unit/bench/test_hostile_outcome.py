@@ -67,5 +67,6 @@ def test_records_cost_by_request_and_by_byte() -> None:
     cost = solve((1000, 0.2, 0.5), (100, 50, 0.55))
 
     assert cost == RecordsCost(per_request_s=0.0005, per_mib_s=pytest.approx(0.01))
-    assert cost.of(10, 2 << 20) == pytest.approx(0.025)
+    assert cost.of(1000, 2 << 20) == pytest.approx(0.52)
+    assert cost.of(1, 2 << 20) == pytest.approx(128 * 0.0005 + 0.02)
     assert solve((1000, 0.2, 0.5), (100, 50, 0.01)).per_mib_s == 0
