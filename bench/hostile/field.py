@@ -44,6 +44,8 @@ class Target:
     seconds: float
     scale: float = 1.0
     """Below 1: smaller requests, for a quick run."""
+    broker_port: int = 0
+    """Of a broker itself: for what only an operator could set up."""
     pace_file: str = ""
     """What to send again, for the control."""
 

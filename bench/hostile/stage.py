@@ -235,7 +235,8 @@ class Stage:
         plain, tls, is_open = self._ports
         ca_file = str(self.certificate.certificate_file)
         password = self._passwords[name]
-        return Target(plain, tls, is_open, ca_file, name, password, TOPIC, "", 1, 0, self._scale)
+        port = self.kafka.broker_port(1)
+        return Target(plain, tls, is_open, ca_file, name, password, TOPIC, "", 1, 0, self._scale, port)
 
     def _start_victim(self) -> None:
         target = self.victim_target.write(self._new_file("victim.json"))

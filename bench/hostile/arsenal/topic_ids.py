@@ -5,7 +5,13 @@ from collections.abc import Iterator
 
 from bench.hostile.attack import attack
 from bench.hostile.field import Field
-from bifrost.wire.messages import DeleteTopicsRequest, FetchRequest, MetadataRequest, ProduceRequest
+from bifrost.wire.messages import (
+    DeleteTopicsRequest,
+    FetchRequest,
+    MetadataRequest,
+    OffsetFetchRequest,
+    ProduceRequest,
+)
 
 
 def _ids(count: int) -> list[bytes]:
@@ -73,5 +79,19 @@ def delete_2000_ids(field: Field) -> Iterator[None]:
             DeleteTopicsRequest.DeleteTopicState(topic_id=one, name=None) for one in _ids(field.size(2000))
         ]
         frames.append(field.frame(DeleteTopicsRequest(topics=topics, timeout_ms=1000), 6))
+    yield
+    field.flood(frames, connections=2)
+
+
+@attack("OffsetFetch with 2,000 unknown topic IDs, other ones each time")
+def offset_fetch_2000_ids(field: Field) -> Iterator[None]:
+    frames = []
+    for _ in range(20):
+        topics = [
+            OffsetFetchRequest.OffsetFetchRequestTopics(topic_id=one, partition_indexes=[0])
+            for one in _ids(field.size(2000))
+        ]
+        group = OffsetFetchRequest.OffsetFetchRequestGroup(group_id="g", member_epoch=-1, topics=topics)
+        frames.append(field.frame(OffsetFetchRequest(groups=[group]), 10))
     yield
     field.flood(frames, connections=2)
