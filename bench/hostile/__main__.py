@@ -22,7 +22,6 @@ from bench.memory import raise_descriptor_limit
 from bench.page import replace_between
 
 PAGE = "security.md"
-SCALE_OF_QUICK = 0.25
 
 
 def main() -> int:
@@ -49,7 +48,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make hostile", description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="short attacks with small requests")
+    parser.add_argument("--quick", action="store_true", help="short attacks")
     parser.add_argument("--check", action="store_true", help="exit with status 1 when a goal is missed")
     parser.add_argument("--only", help="names of attacks or beginnings of them, separated by commas")
     parser.add_argument("--brokers", type=int, default=1, help="how many brokers the cluster has")
@@ -77,7 +76,7 @@ def _run(chosen: list[Attack], is_quick: bool, brokers: int) -> tuple[list[Outco
     errors: list[str] = []
     with ExitStack() as running:
         directory = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="bifrost-hostile-")))
-        stage = running.enter_context(Stage(directory, brokers, SCALE_OF_QUICK if is_quick else 1.0))
+        stage = running.enter_context(Stage(directory, brokers))
         trial = Trial(stage, QUICK if is_quick else Pace(), RecordsCost(0, 0))
         trial.cost = measure_records(trial)
         print(_told(trial.cost), flush=True)
