@@ -87,3 +87,10 @@ class Limits(Section):
     metadata_refresh_ms: DurationMs = Field(default=5_000, ge=1000, le=3_600_000)
     """Time between two looks at the physical cluster's brokers, in milliseconds. Default 5 s: a new broker
     is reachable after that at the latest, and asking costs one request that names no topic."""
+
+    broker_grace_ms: DurationMs = Field(default=60_000, ge=0, le=3_600_000)
+    """Time for which the port of a broker stays open that is no longer in the cluster's metadata, in
+    milliseconds. A broker whose heartbeats are late is fenced, and missing there until it is heard of again; a
+    client whose connection is refused meanwhile uses up its retries. While its broker is away a client is let
+    in, and its connection ends when it asks for something, unless the broker answers. Default 60 s: a fenced
+    broker is back within seconds, one that restarts usually within a minute. 0 closes the port at once."""

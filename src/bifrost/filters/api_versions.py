@@ -99,10 +99,13 @@ def offered_versions(broker_response: Any) -> OfferedVersions:
 
 
 def common_versions(offered: Sequence[OfferedVersions]) -> OfferedVersions:
-    """Intersect what several brokers offer, at least one; a client whose cluster nobody knows yet gets this.
+    """Intersect what several brokers offer; a client whose cluster nobody knows yet gets this.
 
     Features are left out where they are not the same everywhere: they say which protocol may be spoken (KIP-584).
+    No broker at all offers what the gateway serves itself.
     """
+    if not offered:
+        return offered_versions(ApiVersionsResponse())
     first, *others = offered
     if all(one is first for one in others):
         return first

@@ -14,6 +14,7 @@ import h11
 import structlog
 
 from bifrost.gateway.bound_socket import bind
+from bifrost.gateway.loop_guard import report
 
 log = structlog.get_logger()
 
@@ -85,8 +86,8 @@ class Admin:
                     await self._answer(reader, writer, limit)
         except (OSError, TimeoutError, h11.ProtocolError):
             pass
-        except Exception:
-            log.exception("internal_error", listener="admin")
+        except Exception as error:
+            report("admin", error)
         finally:
             self._open -= 1
             writer.close()

@@ -51,6 +51,10 @@ def build_admin(
         return Page(HTTPStatus.SERVICE_UNAVAILABLE, b"no worker works\n")
 
     async def show_readiness() -> Page:
+        not_accepting = counted.listener_watch.not_accepting()
+        if not_accepting:
+            text = f"not ready: no connection is accepted at listener {', '.join(not_accepting)}\n"
+            return Page(HTTPStatus.SERVICE_UNAVAILABLE, text.encode())
         if counted.is_ready:
             return Page(HTTPStatus.OK, b"ready\n")
         return Page(HTTPStatus.SERVICE_UNAVAILABLE, b"not ready: no broker answers, or it starts or stops\n")

@@ -18,6 +18,7 @@ from bifrost.gateway.coupling import couple, frames_of
 from bifrost.gateway.deadline import MAX_WAIT_MS, Deadline
 from bifrost.gateway.endings import CLOSE_TIMEOUT_S, IN_ORDER, REFUSAL_DELAY_S, end_of, log_end
 from bifrost.gateway.farewell import Farewell
+from bifrost.gateway.loop_guard import report
 from bifrost.gateway.pauses import BROKER, CLIENT, Unread
 from bifrost.gateway.probation import Probation
 from bifrost.gateway.way_to_broker import WayToBroker
@@ -161,9 +162,11 @@ class ClientConnection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone: so is everything that was for it."""
         self._transport = None
-        self.end(CloseReason.CLIENT_CLOSED, "" if exc is None else f"{type(exc).__name__}: {exc}")
-        self._deadline.cancel()
-        self._gateway.forget(self)
+        try:
+            self.end(CloseReason.CLIENT_CLOSED, "" if exc is None else f"{type(exc).__name__}: {exc}")
+        finally:
+            self._deadline.cancel()
+            self._gateway.forget(self)
 
     def pause_writing(self) -> None:
         """The client reads slower than the broker writes: stop reading from the broker."""
@@ -198,10 +201,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def broker_login_due(self) -> None:
         """Send nothing more until all requests are answered and the login at the broker is renewed (KIP-368)."""
-        if not self.has_ended:
-            self._session.hold_back()
-            self.flush()
-            self.update_reading()
+        self._go_on(self._session.hold_back)
 
     # -- what both have in common
 
@@ -266,10 +266,13 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._expiry.cancel()
         if self._task is not None:
             self._task.cancel()
-        self._wait_no_more()
-        self._session.close()
-        log_end(reason, self._peer, self.tenant, detail)
-        self._gateway.count_end(reason, self.tenant, self._peer, detail, self._session.tried_mechanism)
+        try:
+            self._wait_no_more()
+            self._session.close()
+            log_end(reason, self._peer, self.tenant, detail)
+            self._gateway.count_end(reason, self.tenant, self._peer, detail, self._session.tried_mechanism)
+        except Exception as error:  # Whatever could not be told, the sockets are closed.
+            report("end_of_connection", error, peer=self._peer, tenant=self.tenant)
         if self._broker_side is not None and self._broker_side.transport is not None:
             self._broker_side.transport.close()
         if self._transport is not None:
@@ -386,7 +389,7 @@ class ClientConnection(asyncio.BufferedProtocol):
                 return
         reason, detail = end_of(error)
         if reason is CloseReason.INTERNAL_ERROR:
-            log.error("internal_error", peer=self._peer, tenant=self.tenant, exc_info=error)
+            report("connection", error, peer=self._peer, tenant=self.tenant)
         self.end(reason, detail)
 
     def lost_place(self) -> tuple[CloseReason, str] | None:

@@ -1,7 +1,8 @@
 """The physical cluster as the gateway knows it: its brokers, what each offers, and whose each topic ID is.
 
 Discovered from the bootstrap addresses and looked at anew every `metadata_refresh_ms`. A broker that cannot be reached
-keeps what was known of it: its clients find out for themselves.
+keeps what was known of it: its clients find out for themselves. So does one that has left the metadata, for
+`broker_grace_ms`: a controller fences a broker whose heartbeats are late, and it is back a moment later.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ from bifrost.filters.api_versions import OfferedVersions, offered_versions
 from bifrost.gateway.broker_client import BrokerClient
 from bifrost.gateway.broker_security import BrokerSecurity
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.loop_guard import report
 from bifrost.gateway.whole import Whole
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.tenancy.topic_ids import TopicIds
@@ -84,6 +86,10 @@ class Cluster:
         self.security = self._secure(upstream, tenants)
         """Of every connection to one of the brokers."""
         self._brokers: dict[int, Broker] = {}
+        self._away: dict[int, tuple[Broker, int]] = {}
+        """Brokers that have left the metadata, and when, by the gateway's monotonic clock."""
+        self.grace_ms = limits.broker_grace_ms
+        """How long such a broker keeps its port."""
         self._client: BrokerClient | None = None
         self.cluster_id: str | None = None
         """The physical cluster's own ID, once it has been asked."""
@@ -92,12 +98,20 @@ class Cluster:
 
     @property
     def node_ids(self) -> frozenset[int]:
-        """The node IDs of the brokers known."""
+        """The node IDs of the brokers in the metadata; of the last that named any."""
         return frozenset(self._brokers)
 
+    @property
+    def served_node_ids(self) -> frozenset[int]:
+        """The node IDs of the brokers that have a port: those known, and those that left less than the grace ago."""
+        return frozenset(self._brokers) | frozenset(self._away)
+
     def broker(self, node_id: int) -> Broker | None:
-        """Return the broker with this node ID, if there is one."""
-        return self._brokers.get(node_id)
+        """Return the broker with this node ID, if there is one, or was a moment ago."""
+        known = self._brokers.get(node_id)
+        if known is None and node_id in self._away:
+            return self._away[node_id][0]
+        return known
 
     def any_broker(self) -> Broker | None:
         """Return a broker at random, for a client that bootstraps; None while none is known."""
@@ -114,22 +128,44 @@ class Cluster:
                 log.warning(
                     "upstream_unreachable", upstream=self.name, error=str(error), retry_in_ms=retry_ms
                 )
+            except Exception as error:
+                report("discovery", error, upstream=self.name, retry_in_ms=retry_ms)
             await asyncio.sleep(retry_ms / 1000)
             retry_ms = min(retry_ms * 2, LAST_RETRY_MS)
 
     async def refresh(self) -> None:
-        """Ask who the brokers are and what each offers.
+        """Ask who the brokers are and what each offers. When that tells of none, those known stay.
 
         Raises:
-            BrokerError: no broker of the bootstrap list, nor any known from before, answers.
+            BrokerError: no broker of the bootstrap list, nor any known from before, answers; or the answer names no
+                broker, as that of a single broker that is fenced, or none that can be reached.
         """
         async with self._lock:
             metadata = await self._ask(_metadata_of_brokers)
             found = await asyncio.gather(*(self._inspect(node) for node in metadata.brokers))
-        self._brokers = {broker.node_id: broker for broker in found if broker is not None}
-        self.cluster_id = metadata.cluster_id or None
-        if not self._brokers:
+        self.cluster_id = metadata.cluster_id or self.cluster_id
+        brokers = {broker.node_id: broker for broker in found if broker is not None}
+        if not metadata.brokers:
+            raise BrokerError(
+                "the cluster answers, but names no broker: its brokers are fenced, or just starting"
+            )
+        if not brokers:
             raise BrokerError("the cluster answers, but none of the brokers it names can be reached")
+        self._replace_brokers(brokers)
+
+    def _replace_brokers(self, brokers: dict[int, Broker]) -> None:
+        """Go on with other brokers; those that are not among them are away, for a while."""
+        now_ms = self._now_ms()
+        left = {number: (one, now_ms) for number, one in self._brokers.items() if number not in brokers}
+        if left:
+            log.warning("brokers_away", upstream=self.name, node_ids=sorted(left), grace_ms=self.grace_ms)
+        away = {**self._away, **left}
+        self._away = {
+            number: (one, since_ms)
+            for number, (one, since_ms) in away.items()
+            if number not in brokers and now_ms - since_ms < self.grace_ms
+        }
+        self._brokers = brokers
 
     async def change(self, upstream: Upstream, tenants: Sequence[Tenant], limits: Limits) -> None:
         """Go on with another description of the same physical cluster; connections that are open stay as they are.

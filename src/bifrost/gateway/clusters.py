@@ -15,7 +15,9 @@ from bifrost.filters.api_versions import common_versions
 from bifrost.gateway.arrival import DIRECT, Arrival
 from bifrost.gateway.cluster import Broker, Cluster
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.loop_guard import report
 from bifrost.gateway.whole import Whole
+from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.shared_state import Entry, Route
 from bifrost.tenancy.brokers import BrokerAddresses
 
@@ -38,6 +40,8 @@ class Changed:
         """Let those that go on have their new descriptions, and close those that are gone."""
         for cluster, upstream, tenants in self.changes:
             await cluster.change(upstream, tenants, limits)
+        for cluster in self.clusters:
+            cluster.grace_ms = limits.broker_grace_ms
         for cluster in before:
             if cluster not in tuple(self.clusters):
                 await cluster.close()
@@ -68,6 +72,11 @@ class Clusters:
     def node_ids(self) -> frozenset[int]:
         """The node IDs of the brokers known, of all clusters together."""
         return frozenset().union(*(one.node_ids for one in self))
+
+    @property
+    def served_node_ids(self) -> frozenset[int]:
+        """The same, with those of brokers that have left the metadata less than the grace ago: they have a port."""
+        return frozenset().union(*(one.served_node_ids for one in self))
 
     @property
     def is_answering(self) -> bool:
@@ -193,6 +202,9 @@ class Clusters:
         except BrokerError as error:
             self._answering.discard(cluster.name)
             log.warning("refresh_failed", upstream=cluster.name, error=str(error))
+        except Exception as error:
+            self._answering.discard(cluster.name)
+            report("refresh", error, upstream=cluster.name)
         else:
             self._note_answer(cluster)
 
@@ -217,7 +229,14 @@ def entry_to(
     mechanisms: tuple[Mechanism, ...],
     arrival: Arrival = DIRECT,
 ) -> Entry:
-    """Return the session's view of where a connection came in; `brokers` has at least one."""
+    """Return the session's view of where a connection came in.
+
+    Raises:
+        SessionEnded: `brokers` is empty: none is known yet. A client that is closed tries again; one that was told of a
+            broker without Metadata would give up.
+    """
+    if not brokers:
+        raise SessionEnded(CloseReason.BROKER_UNREACHABLE, "no broker is known yet")
     routes = {name: Route(broker.node_id, broker.offered) for name, broker in brokers.items()}
     offered = common_versions([route.offered for route in routes.values()])
     return Entry(routes, offered, addresses, mechanisms, arrival.account, arrival.tenant)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from bifrost.gateway.listener_watch import ListenerWatch
 from bifrost.gateway.loop_stalls import take_recent
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.engine import spare_bytes
@@ -79,6 +80,10 @@ class Counted(Protocol):
         """What /readyz says."""
 
     @property
+    def listener_watch(self) -> ListenerWatch:
+        """Which ports accept."""
+
+    @property
     def max_connections(self) -> int:
         """How many client connections may be open."""
 
@@ -107,6 +112,9 @@ class Counted(Protocol):
 
     def limits_hit(self) -> Iterable[tuple[tuple[str, str], int]]:
         """Return how often each limit was hit, by its setting and the tenant."""
+
+    def internal_errors(self) -> Mapping[str, int]:
+        """Return how many exceptions there were that should never have come, by place."""
 
     def paused_s(self, side: str) -> float:
         """Return the time in which a side was not read, in seconds."""
@@ -138,6 +146,11 @@ class OfProcess:
     def is_ready(self) -> bool:
         """What /readyz says."""
         return self._gateway.is_ready
+
+    @property
+    def listener_watch(self) -> ListenerWatch:
+        """Which ports accept."""
+        return self._gateway.listener_watch
 
     @property
     def max_connections(self) -> int:
@@ -178,6 +191,10 @@ class OfProcess:
         """Yield those of connections and those of requests."""
         yield from self._gateway.limits_hit.copy().items()
         yield from self._gateway.shared.lanes.loads.hits.copy().items()
+
+    def internal_errors(self) -> Mapping[str, int]:
+        """Return a copy."""
+        return self._gateway.internal_errors.counts.copy()
 
     def paused_s(self, side: str) -> float:
         """Return the time of the pauses that have ended."""

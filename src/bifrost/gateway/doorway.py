@@ -12,17 +12,16 @@ import ssl
 import time
 from typing import TYPE_CHECKING, cast
 
-import structlog
-
 from bifrost.config.listener_sets import ProxyProtocol
 from bifrost.config.security_protocol import SecurityProtocol
 from bifrost.gateway.arrival import Arrival
 from bifrost.gateway.endings import CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, log_end
+from bifrost.gateway.loop_guard import report
 from bifrost.gateway.server_tls import TlsFailure, feed, shake_hands
 from bifrost.gateway.socket_transport import SocketTransport
 from bifrost.session.accounts import AuthenticationFailed
 from bifrost.session.address_costs import Cost
-from bifrost.session.close_reason import NOT_LET_IN, CloseReason
+from bifrost.session.close_reason import NOT_LET_IN, CloseReason, SessionEnded
 from bifrost.session.proxy_header import (
     HEAD_BYTES,
     MAX_REST_BYTES,
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
 
 AROUND_TLS_NS = 1_000_000
 """CPU time charged for a connection with TLS besides OpenSSL's own: to accept it, to take it over and to close it."""
-
-log = structlog.get_logger()
 
 
 class Doorway(asyncio.BufferedProtocol):
@@ -128,6 +125,8 @@ class Doorway(asyncio.BufferedProtocol):
                 self._knock()
         except BadProxyHeader as error:
             self.end(CloseReason.BAD_PROXY_HEADER, str(error))
+        except Exception as error:
+            self._fail(error)
 
     def eof_received(self) -> bool:
         """Let the transport close."""
@@ -136,8 +135,10 @@ class Doorway(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
         self._transport = None
-        self.end(CloseReason.CLIENT_CLOSED, "" if exc is None else f"{type(exc).__name__}: {exc}")
-        self._gateway.forget(self)
+        try:
+            self.end(CloseReason.CLIENT_CLOSED, "" if exc is None else f"{type(exc).__name__}: {exc}")
+        finally:
+            self._gateway.forget(self)
 
     # -- the way in
 
@@ -193,13 +194,19 @@ class Doorway(asyncio.BufferedProtocol):
                 await self._encrypt(self._transport, self._entrance.contexts.current())
         except TlsFailure as failure:
             self.end(failure.reason, str(failure))
+        except SessionEnded as end:
+            self.end(end.reason, end.detail)
         except AuthenticationFailed as failure:
             self.end(CloseReason.AUTHENTICATION_FAILED, failure.detail)
         except OSError as error:
             self.end(CloseReason.CLIENT_CLOSED, f"during the TLS handshake: {error or type(error).__name__}")
-        except Exception:
-            log.exception("internal_error", peer=self._peer)
-            self.end(CloseReason.INTERNAL_ERROR, "see the trace above")
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """End the connection for an error of ours; the others live."""
+        report("doorway", error, peer=self._peer)
+        self.end(CloseReason.INTERNAL_ERROR, "see the trace above")
 
     async def _encrypt(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
         assert isinstance(transport, SocketTransport)
@@ -223,12 +230,16 @@ class Doorway(asyncio.BufferedProtocol):
         self._ended = True
         self._gateway.forget(self)
         transport.set_protocol(connection)
-        connection.connection_made(transport)
-        if transport.is_closing():
-            return
-        if not transport.is_reading():
-            transport.resume_reading()
-        feed(connection, received)
+        try:
+            connection.connection_made(transport)
+            if transport.is_closing():
+                return
+            if not transport.is_reading():
+                transport.resume_reading()
+            feed(connection, received)
+        except Exception:
+            transport.abort()  # The connection counts itself out; `_go_in` reports.
+            raise
 
     # -- the end
 
@@ -241,6 +252,12 @@ class Doorway(asyncio.BufferedProtocol):
             self._timer.cancel()
         if self._task is not None and self._task is not asyncio.current_task():
             self._task.cancel()
+        try:
+            self._tell(reason, detail)
+        finally:
+            self._close(reason)
+
+    def _tell(self, reason: CloseReason, detail: str) -> None:
         log_end(reason, self._peer, None, detail)
         self._gateway.count_end(reason, None, self._peer, detail)
         if reason in NOT_LET_IN:
@@ -248,6 +265,8 @@ class Doorway(asyncio.BufferedProtocol):
             self._gateway.failed_authentications.note(self._address, sasl.now_ms())
             # With SASL_SSL as well: it is the certificate that was not believed.
             sasl.outcomes["", str(SecurityProtocol.SSL), "failure"] += 1
+
+    def _close(self, reason: CloseReason) -> None:
         transport = self._transport
         if transport is None:
             return

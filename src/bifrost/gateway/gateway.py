@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from bifrost.gateway.errors import StartError
 from bifrost.gateway.guard import Guard, Secured
 from bifrost.gateway.idle_sweep import close_idle
 from bifrost.gateway.journaling import Journaling
+from bifrost.gateway.listener_watch import ListenerWatch
+from bifrost.gateway.loop_guard import InternalErrors, Work, keep
 from bifrost.gateway.open_tenants import OpenTenants, limit_of
 from bifrost.gateway.pauses import Pauses
 from bifrost.gateway.reconfiguration import prepare
@@ -128,8 +131,10 @@ class Gateway:
         self._admin = build_admin(config, OfProcess(self), self.reloader) if whole.is_alone else None
         self.is_ready = False
         """Whether clients can be served: the listeners are open, and a broker answered when last asked."""
+        self.listener_watch = ListenerWatch(whole.ports.served)
         self.pauses = Pauses(whole.counter("pauses"))
         self.stalls = whole.new_loop_stalls()
+        self.internal_errors = InternalErrors(whole.counter("internal_errors"))
         self.ends: Counter[CloseReason] = whole.counter("ends")
         """How many connections ended, by reason."""
 
@@ -164,6 +169,7 @@ class Gateway:
             hurry: set when nobody waits any longer; None: a second signal says so.
         """
         loop = asyncio.get_running_loop()
+        self.internal_errors.install(loop)
         if stop is None or hurry is None:
             stop, hurry = asyncio.Event(), asyncio.Event()
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -171,11 +177,16 @@ class Gateway:
         background: set[asyncio.Task[Any]] = set()
         if self.reloader is not None:
             loop.add_signal_handler(signal.SIGHUP, self._reload_in, background)
-            background.add(loop.create_task(self._watch(self.reloader)))
+            background.add(loop.create_task(keep("watch", partial(self._watch, self.reloader))))
         serving = loop.create_task(self._serve())
         stopping = loop.create_task(stop.wait())
-        sweeping = loop.create_task(close_idle(self._connections, lambda: self.limits.max_idle_ms))
-        releasing = loop.create_task(release_unused())
+        sweep = partial(close_idle, self._connections, lambda: self.limits.max_idle_ms)
+        works: dict[str, Work] = {
+            "idle_sweep": sweep,
+            "spare_memory": release_unused,
+            "listener_watch": self.listener_watch.run,
+        }
+        background |= {loop.create_task(keep(place, work)) for place, work in works.items()}
         self.stalls.start()
         try:
             await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -183,7 +194,7 @@ class Gateway:
                 serving.result()
         finally:
             self.stalls.stop()
-            for task in (serving, stopping, sweeping, releasing, *background):
+            for task in (serving, stopping, *background):
                 task.cancel()
             with contextlib.suppress(asyncio.CancelledError, StartError):
                 await serving
@@ -261,6 +272,10 @@ class Gateway:
             self.journaling.begin()
         self.is_ready = True
         self.whole.tell_ready(sorted(self.clusters.node_ids), len(self.shared.virtual_clusters))
+        await keep("refresh", self._follow_clusters)
+
+    async def _follow_clusters(self) -> None:
+        """Look at the clusters again and again, for ever."""
         while True:
             await asyncio.sleep(self.limits.metadata_refresh_ms / 1000)
             await self.clusters.refresh()

@@ -9,11 +9,8 @@ import time
 from collections.abc import Callable, Collection
 from typing import Protocol
 
-import structlog
-
+from bifrost.gateway.loop_guard import report
 from bifrost.session.close_reason import CloseReason
-
-log = structlog.get_logger()
 
 LONGEST_PAUSE_S = 10.0
 """Between two looks."""
@@ -47,24 +44,24 @@ async def close_idle(connections: Collection[Watched], max_idle_ms: Callable[[],
     seen: Seen = {}
     while True:
         await asyncio.sleep(min(max(max_idle_ms() / 10_000, SHORTEST_PAUSE_S), LONGEST_PAUSE_S))
-        try:
-            seen = await _look(connections, seen, max_idle_ms())
-        except Exception:
-            log.exception("internal_error", detail="idle connections are looked at again later")
+        seen = await _look(connections, seen, max_idle_ms())
 
 
 async def _look(connections: Collection[Watched], before: Seen, max_idle_ms: int) -> Seen:
     now_ms = time.monotonic_ns() // 1_000_000
     seen: Seen = {}
     for number, connection in enumerate(tuple(connections), 1):
-        received = connection.bytes_received
-        if received is not None:
-            known = before.get(connection)
-            since_ms = now_ms if known is None or known[0] != received else known[1]
-            if now_ms - since_ms >= max_idle_ms:
-                connection.end(CloseReason.IDLE, f"nothing happened for {now_ms - since_ms} ms")
-            else:
-                seen[connection] = received, since_ms
+        try:
+            received = connection.bytes_received
+            if received is not None:
+                known = before.get(connection)
+                since_ms = now_ms if known is None or known[0] != received else known[1]
+                if now_ms - since_ms >= max_idle_ms:
+                    connection.end(CloseReason.IDLE, f"nothing happened for {now_ms - since_ms} ms")
+                else:
+                    seen[connection] = received, since_ms
+        except Exception as error:  # The others are looked at all the same.
+            report("idle_sweep", error)
         if number % AT_ONCE == 0:
             await asyncio.sleep(0)
     return seen

@@ -10,7 +10,7 @@ covers what is under way. While the brokers take nothing, the writer tries on an
 
 import asyncio
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,8 +128,22 @@ class JournalWriter:
             piece = self._buffer.take(PIECE_BYTES)
             if not piece:
                 return
-            await self._write(piece)
+            try:
+                await self._write(piece)
+            except Exception:
+                self._give_up(piece)
+                raise
             self._buffer.written(piece)
+
+    def _give_up(self, piece: Sequence[Pending]) -> None:
+        """Drop records that an error of ours keeps from being written: those behind them are to be."""
+        for one in piece:
+            self._buffer.drop(
+                one.kind, one.tenant, DropReason.REFUSED, size=len(one.value), sequence=one.sequence
+            )
+        self._buffer.written(piece)
+        self._topic.leaders, self._has_producer = {}, False
+        self._wake.set()
 
     async def close(self) -> None:
         """Close the connections."""

@@ -21,6 +21,7 @@ from bifrost.gateway.journal_snapshots import JournalSnapshots
 from bifrost.gateway.journal_source import wall_ms
 from bifrost.gateway.journal_topic import JournalTopic
 from bifrost.gateway.journal_writer import JournalWriter
+from bifrost.gateway.loop_guard import keep, report
 from bifrost.gateway.open_tenants import limit_of
 from bifrost.gateway.reloader import Outcome
 from bifrost.journal.journal import Journal, JournalLimits
@@ -159,9 +160,10 @@ class Journaling:
         self.journal.event("start", "done", detail=f"{len(self._gateway.config.tenants)} tenants")
         self._tell_tenants()
         loop = asyncio.get_running_loop()
-        self._tasks = [loop.create_task(one) for one in (self.writer.run(), self._count())]
+        works = [("journal_writer", self.writer.run), ("journal_interval", self._count)]
         if self._settings.snapshot_interval_ms:
-            self._tasks.append(loop.create_task(self._look()))
+            works.append(("journal_snapshot", self._look))
+        self._tasks = [loop.create_task(keep(*one)) for one in works]
         log.info("journal_begun", gateway_id=self.journal.source.gateway_id, epoch=self.journal.source.epoch)
         self.writer.wake()
 
@@ -219,8 +221,8 @@ class Journaling:
             await asyncio.sleep(due - loop.time())
             try:
                 await self._end_interval()
-            except Exception:
-                log.exception("internal_error", task="journal_interval")
+            except Exception as error:
+                report("journal_interval", error)
 
     async def _end_interval(self) -> None:
         self._tell_hits()
@@ -249,8 +251,8 @@ class Journaling:
                     await self._look_at(cluster)
                 except BrokerError as error:
                     log.warning("journal_snapshot_failed", upstream=cluster.name, error=str(error))
-                except Exception:
-                    log.exception("internal_error", task="journal_snapshot")
+                except Exception as error:
+                    report("journal_snapshot", error)
             await asyncio.sleep(self._settings.snapshot_interval_ms / 1000)
 
     async def _look_at(self, cluster: Cluster) -> None:

@@ -1,7 +1,7 @@
 """The ports of one listener set: one to bootstrap from, and one for each broker that exists."""
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import structlog
 
@@ -10,8 +10,11 @@ from bifrost.config.verifiers import Mechanism
 from bifrost.gateway.arrival import Arrival
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.clusters import entry_to
+from bifrost.gateway.endings import log_end
 from bifrost.gateway.entrance import Entrance
+from bifrost.gateway.loop_guard import peer_of
 from bifrost.gateway.ports import Port
+from bifrost.session.close_reason import SessionEnded
 from bifrost.tenancy.brokers import BrokerAddresses, BrokerPorts
 
 if TYPE_CHECKING:
@@ -88,10 +91,12 @@ class Listener:
     async def follow_brokers(self) -> None:
         """Listen on the ports of brokers that are new, and no longer on those of brokers that are gone.
 
+        A broker that has left the metadata is gone after `broker_grace_ms`.
+
         Raises:
             StartError: a port cannot be bound.
         """
-        ports, known = self.addresses, self._gateway.clusters.node_ids
+        ports, known = self.addresses, self._gateway.clusters.served_node_ids
         assert isinstance(ports, BrokerPorts)
         for node_id in sorted(known):
             port = ports.port_of(node_id)
@@ -118,14 +123,21 @@ class Listener:
             return self._enter(node_id, arrival)
 
         def accept() -> asyncio.BaseProtocol:
-            return self._entrance.open(enter)
+            try:
+                return self._entrance.open(enter)
+            except SessionEnded as end:
+                return TurnedAway(self._gateway, end)
 
         self._servers[node_id] = port
         await port.serve(accept, "bootstrap" if node_id is None else f"broker {node_id}")
 
     def _enter(self, node_id: int | None, arrival: Arrival) -> ClientConnection:
-        """Let a client in to what its port stands for."""
-        # A broker that is gone since the client came: it is told so when it asks for something.
+        """Let a client in to what its port stands for.
+
+        Raises:
+            SessionEnded: no broker is known.
+        """
+        # The broker may be gone since the client came; then any other tells it where to go.
         clusters = self._gateway.clusters
         brokers = clusters.brokers_at(node_id) or clusters.brokers_at(None)
         entry = entry_to(brokers, self.addresses, self.mechanisms, arrival)
@@ -145,6 +157,21 @@ class Listener:
                 detail="clients cannot reach this broker: widen broker_port_range or mend broker_id_base",
             )
         self._without_port = without
+
+
+class TurnedAway(asyncio.Protocol):
+    """A client that cannot be let in."""
+
+    def __init__(self, gateway: "Gateway", end: SessionEnded) -> None:
+        """Say why by `end`."""
+        self._gateway, self._end = gateway, end
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Close the connection."""
+        peer = peer_of(cast(asyncio.Transport, transport))
+        log_end(self._end.reason, peer, None, self._end.detail)
+        self._gateway.count_end(self._end.reason, None, peer, self._end.detail)
+        cast(asyncio.Transport, transport).abort()
 
 
 def _bootstrap_of(listener_set: ListenerSet) -> tuple[str, int]:

@@ -58,6 +58,14 @@ class Metrics(Collector):
         yield from _traffic_metrics([(tenant, _name(key), one) for tenant, key, one in counted.traffic()])
         yield from self._connection_metrics()
         yield from self._limit_metrics()
+        errors = CounterMetricFamily(
+            "kafka_proxy_internal_errors",
+            "Exceptions that should never have come, by what failed: each is a bug, and is logged with its trace.",
+            labels=["place"],
+        )
+        for place, number in counted.internal_errors().items():
+            errors.add_metric([place], number)
+        yield errors
         paused = CounterMetricFamily(
             "kafka_proxy_reads_paused_seconds",
             "Time in which connections were not read, because what they send had nowhere to go: of the side that was "
@@ -87,8 +95,16 @@ class Metrics(Collector):
         yield GaugeMetricFamily(
             "kafka_proxy_ready",
             "1 while clients can be served, as /readyz says.",
-            value=int(counted.is_ready),
+            value=int(counted.is_ready and not counted.listener_watch.not_accepting()),
         )
+        accepting = GaugeMetricFamily(
+            "kafka_proxy_listener_accepting",
+            "1 while a port accepts connections, as the gateway sees by connecting to it.",
+            labels=["listener", "port"],
+        )
+        for name, port, accepts in counted.listener_watch.listeners():
+            accepting.add_metric([name, str(port)], int(accepts))
+        yield accepting
         yield GaugeMetricFamily(
             "kafka_proxy_spare_memory_bytes", "Memory kept for the next frames.", value=counted.spare_bytes()
         )

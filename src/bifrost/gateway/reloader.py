@@ -17,6 +17,7 @@ from bifrost.config.errors import ConfigError
 from bifrost.config.load import load
 from bifrost.config.model import Config
 from bifrost.gateway.errors import BrokerError, StartError
+from bifrost.gateway.loop_guard import report
 from bifrost.gateway.watched_files import Signature, files_of, signature
 
 log = structlog.get_logger()
@@ -101,7 +102,7 @@ class Reloader:
         except (BrokerError, StartError) as error:
             return Outcome.REFUSED, f"{self._path}: {error}"
         except Exception as error:
-            log.exception("internal_error", path=str(self._path))
+            report("reload", error, path=str(self._path))
             return Outcome.REFUSED, f"{self._path}: {type(error).__name__}: see the gateway's log"
         self.applied_s = time.time()
         return Outcome.APPLIED, "the gateway goes on with it"

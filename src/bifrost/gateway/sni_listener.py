@@ -40,12 +40,13 @@ class SniListener(Listener):
         Raises:
             TlsFailure: it named no host of these, or a broker that there is not.
             AuthenticationFailed: its certificate is another tenant's.
+            SessionEnded: no broker is known.
         """
         wanted = self._wanted(arrival.server_name)
         if wanted.tenant is not None:
             arrival = self._bound(arrival, self._tenant(wanted.tenant))
         brokers = self._gateway.clusters.brokers_at(wanted.node_id)
-        if not brokers:
+        if not brokers and wanted.node_id is not None:
             detail = f"{arrival.server_name} stands for broker {wanted.node_id}, which there is not"
             raise TlsFailure(CloseReason.UNKNOWN_SERVER_NAME, detail)
         entry = entry_to(brokers, self.addresses, self.mechanisms, arrival)

@@ -208,12 +208,17 @@ cdef class SocketStream:
         return 0
 
     def on_writable(self):
-        self.push()
-        if self.is_write_paused and self.unwritten <= self.low and not self.lost:
-            self.is_write_paused = False
-            self.protocol.resume_writing()
-        if self.closing and not self.backlog:
-            self.say_goodbye()
+        try:
+            self.push()
+            if self.is_write_paused and self.unwritten <= self.low and not self.lost:
+                self.is_write_paused = False
+                self.protocol.resume_writing()
+            if self.closing and not self.backlog:
+                self.say_goodbye()
+        except Exception as error:
+            # Or nobody would write what is left, and nobody close.
+            self.lose(error)
+            raise
 
     # -- the end
 

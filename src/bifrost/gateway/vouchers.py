@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bifrost.config.model import Config
 from bifrost.config.oauth import OAuth
+from bifrost.gateway.loop_guard import keep
 from bifrost.session.accounts import Accounts
 from bifrost.session.gssapi_server import KerberosSettings
 from bifrost.session.oauthbearer_server import Tokens
@@ -48,7 +49,7 @@ class Vouchers:
     def start(self) -> None:
         """Fetch keys from now on, if there are any to be fetched and nobody does yet."""
         if self._jwks is not None and self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._jwks.run())
+            self._task = asyncio.get_running_loop().create_task(keep("jwks", self._jwks.run))
 
     def stop(self, after: "Vouchers | None" = None) -> None:
         """Fetch no more keys, unless those that come `after` do."""

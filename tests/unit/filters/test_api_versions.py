@@ -144,3 +144,9 @@ def test_one_alone_offers_what_it_has() -> None:
     one = offered_versions(broker_versions())
 
     assert common_versions([one]) is one
+
+
+def test_where_no_broker_is_known_only_what_the_gateway_serves_itself_is_offered() -> None:
+    common = common_versions([])
+
+    assert set(common.ranges) == {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.API_VERSIONS}

@@ -10,6 +10,7 @@ from bifrost.config.model import Config
 from bifrost.gateway.admin_pages import build_admin
 from bifrost.gateway.counted import OfProcess
 from bifrost.gateway.gateway import Gateway
+from bifrost.gateway.listener_watch import ListenerWatch
 from bifrost.gateway.reloader import Outcome
 from unit.gateway.test_gateway import CONFIG
 
@@ -73,3 +74,12 @@ def test_metrics_are_made_after_what_is_to_be_done_before() -> None:
     assert status == 200
     assert b"kafka_proxy_ready 1.0" in body
     assert b"process_cpu_seconds_total" in body
+
+
+def test_a_listener_that_does_not_accept_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ListenerWatch, "not_accepting", lambda _: ["plaintext at h:9092 (bootstrap)"])
+
+    status, text = answers("/readyz")
+
+    assert status == 503
+    assert b"plaintext at h:9092 (bootstrap)" in text

@@ -258,3 +258,36 @@ def test_a_connection_ends_once() -> None:
         line.connection.connection_lost(None)
 
     assert played(scenario).ends == {CloseReason.SHUTDOWN: 1}
+
+
+@pytest.mark.parametrize("by", ["the client", "a timer"])
+def test_an_end_that_cannot_be_told_of_closes_the_connection_and_frees_its_place(
+    by: str, monkeypatch: pytest.MonkeyPatch, logged: list[dict[str, Any]]
+) -> None:
+    async def scenario(gateway: FakeGateway) -> None:
+        line = await connected(gateway)
+        monkeypatch.setattr(gateway, "count_end", lambda *_: 1 / 0)
+
+        if by == "a timer":
+            line.connection.end(CloseReason.IDLE, "nothing happened")
+        line.connection.connection_lost(None)
+
+        assert line.broker_side.transport is None or line.broker_side.transport.is_closed
+        assert gateway.connections == set()
+
+    played(scenario)
+    assert [one["place"] for one in logged if one["event"] == "internal_error"] == ["end_of_connection"]
+
+
+def test_a_login_that_falls_due_in_a_broken_session_ends_the_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario(gateway: FakeGateway) -> None:
+        line = await connected(gateway)
+        monkeypatch.setattr(line.connection._session, "hold_back", lambda: 1 / 0)
+
+        line.broker_side._login_ends()
+
+        assert line.client.is_closed
+
+    assert played(scenario).ends == {CloseReason.INTERNAL_ERROR: 1}

@@ -77,12 +77,17 @@ def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
     return brokers
 
 
-def played(scenario: Callable[[Cluster, TopicIds], Awaitable[None]], *bootstrap: tuple[str, int]) -> None:
+def played(
+    scenario: Callable[[Cluster, TopicIds], Awaitable[None]],
+    *bootstrap: tuple[str, int],
+    now_ms: Callable[[], int] = lambda: 0,
+    **limits: int,
+) -> None:
     """Play a scenario with a cluster that knows nothing but its bootstrap addresses."""
     addresses = [f"{host}:{port}" for host, port in bootstrap or (("kafka-1", 9092), ("kafka-2", 9092))]
 
     async def run() -> None:
-        cluster = Cluster(Upstream(bootstrap=addresses), (), Limits(), lambda: 0)
+        cluster = Cluster(Upstream(bootstrap=addresses), (), Limits(**limits), now_ms)
         await scenario(cluster, cluster.topic_ids)
         await cluster.close()
 
@@ -161,6 +166,119 @@ def test_brokers_that_leave_the_cluster_are_forgotten_and_new_ones_found(brokers
         assert cluster.node_ids == {1, 3, 7}
 
     played(scenario)
+
+
+def test_metadata_that_names_no_broker_leaves_those_known(brokers: Brokers) -> None:
+    """A single broker that is fenced answers so (KIP-631)."""
+
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        await cluster.refresh()
+        nodes, brokers.nodes = brokers.nodes, {}
+
+        with pytest.raises(BrokerError, match="names no broker"):
+            await cluster.refresh()
+        assert cluster.node_ids == cluster.served_node_ids == {1, 2, 3}
+        assert cluster.any_broker() is not None
+
+        brokers.nodes = nodes
+        await cluster.refresh()
+        assert cluster.node_ids == {1, 2, 3}
+
+    played(scenario)
+
+
+def test_metadata_of_brokers_that_cannot_be_reached_leaves_those_known(brokers: Brokers) -> None:
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        await cluster.refresh()
+        brokers.nodes = {7: "kafka-7:9092"}
+
+        with pytest.raises(BrokerError, match="none of the brokers it names"):
+            await cluster.refresh()
+        assert cluster.node_ids == {1, 2, 3}
+
+    played(scenario)
+
+
+def test_a_broker_that_leaves_the_metadata_is_served_for_the_grace(
+    brokers: Brokers, logged: list[dict[str, Any]]
+) -> None:
+    now_ms = 1_000
+
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        nonlocal now_ms
+        await cluster.refresh()
+        away = brokers.nodes.pop(3)
+        await cluster.refresh()
+        now_ms += 999
+        await cluster.refresh()
+        assert (cluster.node_ids, cluster.served_node_ids) == ({1, 2}, {1, 2, 3})
+        known = cluster.broker(3)
+        assert known is not None
+        assert known.host == "kafka-3"
+        assert {cluster.any_broker().node_id for _ in range(50)} == {1, 2}
+
+        now_ms += 1
+        await cluster.refresh()
+        assert (cluster.served_node_ids, cluster.broker(3)) == ({1, 2}, None)
+
+        brokers.nodes[3] = away
+        await cluster.refresh()
+        assert cluster.node_ids == cluster.served_node_ids == {1, 2, 3}
+
+    played(scenario, now_ms=lambda: now_ms, broker_grace_ms=1_000)
+    assert [(one["event"], one["node_ids"]) for one in logged] == [("brokers_away", [3])]
+
+
+def test_a_broker_that_comes_back_has_a_whole_grace_the_next_time(brokers: Brokers) -> None:
+    now_ms = 1_000
+
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        nonlocal now_ms
+        await cluster.refresh()
+        for _ in range(3):
+            away = brokers.nodes.pop(3)
+            await cluster.refresh()
+            now_ms += 900
+            await cluster.refresh()
+            assert cluster.served_node_ids == {1, 2, 3}
+            brokers.nodes[3] = away
+            await cluster.refresh()
+
+    played(scenario, now_ms=lambda: now_ms, broker_grace_ms=1_000)
+
+
+def test_without_a_grace_a_broker_is_gone_at_once(brokers: Brokers) -> None:
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        await cluster.refresh()
+        del brokers.nodes[3]
+        await cluster.refresh()
+
+        assert cluster.served_node_ids == {1, 2}
+
+    played(scenario, broker_grace_ms=0)
+
+
+def test_discovery_survives_an_answer_that_is_a_bug_of_ours(
+    brokers: Brokers, monkeypatch: pytest.MonkeyPatch, logged: list[dict[str, Any]]
+) -> None:
+    monkeypatch.setattr(module, "FIRST_RETRY_MS", 1)
+    failures = iter([RuntimeError("a bug")])
+    metadata = Brokers.metadata
+
+    def fails_once(self: Brokers, request: Any) -> Any:
+        failure = next(failures, None)
+        if failure is not None:
+            raise failure
+        return metadata(self, request)
+
+    monkeypatch.setattr(Brokers, "metadata", fails_once)
+
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        await cluster.discover()
+        assert cluster.node_ids == {1, 2, 3}
+
+    played(scenario)
+    assert [one["place"] for one in logged if one["event"] == "internal_error"] == ["discovery"]
 
 
 def test_if_the_bootstrap_brokers_are_gone_those_known_are_asked(brokers: Brokers) -> None:

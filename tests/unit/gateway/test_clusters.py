@@ -47,6 +47,31 @@ def test_one_that_is_down_holds_up_no_other(brokers: Brokers, logged: list[dict[
     assert [one["upstream"] for one in logged if one["event"] == "refresh_failed"] == ["down"]
 
 
+def test_where_no_broker_is_known_nobody_can_enter() -> None:
+    with pytest.raises(SessionEnded) as caught:
+        entry_to({}, PORTS, ())
+
+    assert caught.value.reason is CloseReason.BROKER_UNREACHABLE
+
+
+def test_a_look_that_fails_by_a_bug_is_tried_again_and_keeps_the_brokers(
+    brokers: Brokers, monkeypatch: pytest.MonkeyPatch, logged: list[dict[str, Any]]
+) -> None:
+    async def scenario() -> Clusters:
+        some = clusters()
+        await some.refresh()
+        with monkeypatch.context() as patch:
+            patch.setattr(Brokers, "metadata", lambda *_: 1 / 0)
+            await some.refresh()
+        assert (some.is_answering, some.node_ids) == (False, {1, 2})
+        await some.refresh()
+        await some.close()
+        return some
+
+    assert asyncio.run(scenario()).is_up("up")
+    assert [one["place"] for one in logged if one["event"] == "internal_error"] == ["refresh"]
+
+
 def test_one_that_stops_to_answer_is_noticed_and_keeps_its_brokers(brokers: Brokers) -> None:
     async def scenario() -> Clusters:
         some = clusters()

@@ -31,3 +31,4 @@ def test_it_is_what_the_gateway_has() -> None:
     assert list(counted.in_flight()) == []
     assert list(counted.workers()) == []
     assert counted.spare_bytes() >= 0
+    assert (counted.internal_errors(), counted.listener_watch) == ({}, gateway.listener_watch)

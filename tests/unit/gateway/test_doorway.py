@@ -250,3 +250,40 @@ def test_a_certificate_that_is_not_believed_is_a_failed_authentication(reason: C
         assert gateway.failed_authentications.delay_ms("192.0.2.1", gateway.shared.sasl.now_ms())
 
     assert played(scenario).ends == {reason: 1}
+
+
+@pytest.mark.parametrize("where", ["read_head", "enter", "connection_made"])
+def test_a_bug_on_the_way_in_ends_one_connection_and_frees_its_place(
+    where: str, monkeypatch: pytest.MonkeyPatch, logged: list[dict[str, Any]]
+) -> None:
+    async def scenario(gateway: FakeGateway) -> None:
+        door = Door(gateway, proxy_protocol="required")
+        if where == "read_head":
+            monkeypatch.setattr(module, "read_head", lambda *_: 1 / 0)
+        elif where == "enter":
+            door.doorway._enter = lambda _arrival: 1 / 0  # type: ignore[assignment, return-value]
+        else:
+            monkeypatch.setattr(ClientConnection, "connection_made", lambda *_: 1 / 0)
+
+        receive(door.doorway, HEADER)
+        await settled()
+        await asyncio.sleep(0.15)
+
+        assert door.transport.is_closed
+        door.transport.protocol.connection_lost(None)
+        assert gateway.connections == set()
+
+    played(scenario)
+    assert [one["place"] for one in logged if one["event"] == "internal_error"] == ["doorway"]
+
+
+def test_nobody_is_let_in_while_no_broker_is_known() -> None:
+    async def scenario(gateway: FakeGateway) -> None:
+        door = Door(gateway, proxy_protocol="required")
+        door.doorway._enter = lambda arrival: entry_to({}, PORTS, (), arrival)  # type: ignore[assignment, return-value]
+        receive(door.doorway, HEADER)
+        await settled()
+        await asyncio.sleep(0.15)
+        assert door.transport.is_closed
+
+    assert played(scenario).ends == {CloseReason.BROKER_UNREACHABLE: 1}

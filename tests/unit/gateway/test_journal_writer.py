@@ -197,3 +197,21 @@ def test_it_ends_when_everything_is_written() -> None:
         return writer
 
     assert asyncio.run(run()).written == 3
+
+
+def test_records_that_a_bug_keeps_from_being_written_are_dropped_and_the_next_are_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    topic, buffer = Topic(), buffer_with(5)
+    writer = JournalWriter(topic, buffer, 1000)  # type: ignore[arg-type]
+    with monkeypatch.context() as patch:
+        patch.setattr(topic, "new_producer", lambda: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            asyncio.run(writer.write_all())
+
+    buffer.append(RecordKind.EVENT, "acme", (1, 2), {"type": "start", "outcome": "done"})
+    asyncio.run(writer.write_all())
+
+    assert buffer.drops == {("acme", "event", "refused"): 5}
+    assert [one["kind"] for one in topic.taken] == ["event", "drop"]
+    assert buffer.size == 0

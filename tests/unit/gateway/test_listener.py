@@ -11,8 +11,10 @@ from bifrost.config.verifiers import Mechanism, ScramVerifier
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.listener import Listener
 from bifrost.session.accounts import Account, Accounts
+from bifrost.session.close_reason import CloseReason
 from bifrost.session.sasl_server import SaslSettings
 from bifrost.tenancy.brokers import BrokerPorts
+from support.fake_transport import FakeTransport
 from support.stage import PASSWORD_MECHANISMS, Stage
 
 LISTENER_SET = ListenerSet(
@@ -28,7 +30,7 @@ LISTENER_SET = ListenerSet(
 
 
 def listener(*node_ids: int, listener_set: ListenerSet = LISTENER_SET) -> Listener:
-    clusters = SimpleNamespace(node_ids=frozenset(node_ids))
+    clusters = SimpleNamespace(served_node_ids=frozenset(node_ids))
     gateway: Any = SimpleNamespace(clusters=clusters, shared=Stage().shared)
     return Listener(listener_set, gateway)
 
@@ -94,6 +96,25 @@ def test_a_broker_without_a_port_is_warned_of_once(logged: list[dict[str, Any]])
 
     assert [entry["node_id"] for entry in logged] == [4, 7, 9]
     assert "widen broker_port_range" in logged[0]["detail"]
+
+
+def test_nobody_is_let_in_while_no_broker_is_known() -> None:
+    one = listener()
+    ends: list[tuple[object, ...]] = []
+    one._gateway.clusters = SimpleNamespace(brokers_at=lambda _node_id: {})  # type: ignore[assignment]
+    one._gateway.count_end = lambda *end: ends.append(end)  # type: ignore[method-assign]
+    made: list[Any] = []
+
+    class Served:
+        async def serve(self, accept: Any, _stands_for: str) -> None:
+            made.append(accept())
+
+    asyncio.run(one._serve(None, Served()))  # type: ignore[arg-type]
+    transport = FakeTransport()
+    made[0].connection_made(transport)
+
+    assert transport.is_aborted
+    assert [end[:3] for end in ends] == [(CloseReason.BROKER_UNREACHABLE, None, "192.0.2.1:50000")]
 
 
 def test_a_listener_that_never_opened_can_be_closed() -> None:

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bifrost.config.model import Config
@@ -101,3 +102,20 @@ def test_stalls_of_the_event_loop_are_shown() -> None:
         for value, page in zip(("0.015", "0.0"), pages, strict=True)
     ]
     assert shown == [True, True]
+
+
+def test_ports_that_accept_and_errors_of_ours_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = Gateway(Config.model_validate(CONFIG))
+    gateway.is_ready = True
+    gateway.internal_errors.counts["accept"] += 3
+    monkeypatch.setattr(
+        gateway.listener_watch, "listeners", lambda: [("plaintext", 9092, True), ("plaintext", 9093, False)]
+    )
+    monkeypatch.setattr(gateway.listener_watch, "not_accepting", lambda: ["plaintext at h:9093 (broker 1)"])
+
+    text = Metrics(OfProcess(gateway)).render().decode()
+
+    assert 'kafka_proxy_listener_accepting{listener="plaintext",port="9092"} 1.0' in text
+    assert 'kafka_proxy_listener_accepting{listener="plaintext",port="9093"} 0.0' in text
+    assert 'kafka_proxy_internal_errors_total{place="accept"} 3.0' in text
+    assert "kafka_proxy_ready 0.0" in text

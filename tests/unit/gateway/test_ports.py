@@ -59,3 +59,41 @@ def test_a_port_that_was_never_served_can_be_closed(bound: socket.socket) -> Non
     asyncio.run(scenario())
 
     assert bound.fileno() < 0
+
+
+def test_a_port_opens_again_on_a_new_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def bind(*_where: object) -> socket.socket:
+        (tmp_path / "port").unlink(missing_ok=True)
+        found = socket.socket(socket.AF_UNIX)
+        found.bind(str(tmp_path / "port"))
+        found.setblocking(False)
+        return found
+
+    monkeypatch.setattr(ports, "bind", bind)
+    monkeypatch.setattr(ports, "log_listening", lambda *_: None)
+
+    class Client(asyncio.Protocol):
+        def connection_made(self, transport: Any) -> None:
+            transport.close()
+
+    async def scenario() -> None:
+        own = OwnPorts()
+        port = await own.bind("plaintext", "h", 9092)
+        assert list(own.served()) == []
+        await port.serve(Client, "bootstrap")
+        [served] = own.served()
+        before = served.bound
+        for accepted in (1, 2):
+            reader, writer = await asyncio.open_unix_connection(str(tmp_path / "port"))
+            assert await reader.read() == b""
+            writer.close()
+            assert served.accepted == accepted
+            await served.reopen()
+        await asyncio.sleep(0)
+        assert before.fileno() < 0
+        port.close()
+        await served.reopen()
+        assert list(own.served()) == []
+        await asyncio.sleep(0)
+
+    asyncio.run(scenario())

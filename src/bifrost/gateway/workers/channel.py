@@ -11,9 +11,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import structlog
-
-log = structlog.get_logger()
+from bifrost.gateway.loop_guard import report
 
 Message = dict[str, Any]
 Handle = Callable[[Message, bytes], Awaitable[Message | None]]
@@ -117,7 +115,7 @@ class Channel:
         except Refused as error:
             answer = {"error": str(error)}
         except Exception as error:
-            log.exception("internal_error", message=message.get("do"))
+            report("channel", error, message=message.get("do"))
             answer = {"error": f"{type(error).__name__}: see the gateway's log"}
         if "id" in message:
             self.tell({**(answer or {}), "re": message["id"]})

@@ -2,11 +2,13 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import structlog
 
 from bifrost.gateway.errors import StartError
+from bifrost.gateway.listener_watch import Watched
+from bifrost.gateway.loop_guard import Threshold, report
 from bifrost.gateway.ports import Accept, Port
 from bifrost.gateway.workers.channel import Channel, ChannelClosed, Refused
 
@@ -50,6 +52,10 @@ class GivenPorts:
             raise StartError("the supervisor is gone") from None
         return GivenPort(self, int(answer["number"]))
 
+    def served(self) -> Iterable[Watched]:
+        """Return none: it is the supervisor that accepts."""
+        return ()
+
     def serve(self, number: int, accept: Accept, stands_for: str) -> None:
         """Let the connections to a port come here."""
         self._accept[number] = accept
@@ -71,7 +77,12 @@ class GivenPorts:
                 return
             self._taken += 1
             if descriptors:
-                self._enter(int.from_bytes(content, "big"), socket.socket(fileno=descriptors[0]))
+                client = socket.socket(fileno=descriptors[0])
+                try:
+                    self._enter(int.from_bytes(content, "big"), client)
+                except Exception as error:
+                    client.close()
+                    report("accept", error)
             else:
                 log.error("connection_lost", detail="no descriptor was left for it: raise ulimit -n")
             self._note(self._taken, self._coming)
@@ -89,9 +100,12 @@ class GivenPorts:
     async def _connect(self, accept: Accept, client: socket.socket) -> None:
         try:
             client.setblocking(False)
-            await asyncio.get_running_loop().connect_accepted_socket(accept, client)
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: Threshold(accept), client)
         except OSError:
             client.close()  # The client is gone already.
+        except Exception as error:
+            client.close()
+            report("accept", error)
         finally:
             self._coming -= 1
             self._note(self._taken, self._coming)

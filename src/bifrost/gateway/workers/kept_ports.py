@@ -7,7 +7,7 @@ does, because the last one has died, they wait in the kernel's backlog for the n
 import asyncio
 import errno
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -15,6 +15,8 @@ import structlog
 
 from bifrost.gateway.bound_socket import bind
 from bifrost.gateway.errors import StartError
+from bifrost.gateway.listener_watch import Probes
+from bifrost.gateway.loop_guard import report
 from bifrost.gateway.ports import BACKLOG, log_listening
 from bifrost.gateway.workers.channel import Refused
 
@@ -27,6 +29,9 @@ RETRY_S = 0.02
 """Time after which it is tried again when nobody can take a connection."""
 
 NO_DESCRIPTORS_RETRY_S = 1.0
+
+FAILED_RETRY_S = 0.1
+"""Time after which a port accepts again where an error of ours ended a connection."""
 
 W = TypeVar("W")
 
@@ -46,6 +51,17 @@ class KeptPort(Generic[W]):
     stands_for: str = ""
     is_listening: bool = False
     is_watched: bool = False
+    accepted: int = 0
+    probes: Probes = field(default_factory=Probes)
+    open_again: Callable[["KeptPort[W]"], None] = lambda _kept: None
+
+    async def reopen(self) -> None:
+        """Do what may make it accept again.
+
+        Raises:
+            StartError: it cannot be bound again.
+        """
+        self.open_again(self)
 
 
 class Hands(Protocol[W]):
@@ -87,7 +103,9 @@ class KeptPorts(Generic[W]):
             raise Refused(str(error)) from None
         bound.setblocking(False)
         self._number += 1
-        self._ports[self._number] = KeptPort(self._number, name, (host, port), bound, {worker})
+        self._ports[self._number] = KeptPort(
+            self._number, name, (host, port), bound, {worker}, open_again=self._open_again
+        )
         return self._number
 
     def serve(self, worker: W, number: int, stands_for: str) -> None:
@@ -106,6 +124,10 @@ class KeptPorts(Generic[W]):
             self._update(kept)
             if not kept.holders:
                 self._close(kept)
+
+    def served(self) -> list[KeptPort[W]]:
+        """Return those that should accept: some worker takes their connections."""
+        return [kept for kept in self if kept.serving and self._is_open]
 
     def lose(self, worker: W) -> None:
         """Take note that a worker is gone; ports that only it had are kept for the next."""
@@ -144,8 +166,24 @@ class KeptPorts(Generic[W]):
             log_listening(kept.name, kept.bound, kept.stands_for)
         self._watch(kept, bool(kept.serving) and self._is_open)
 
+    def _open_again(self, kept: KeptPort[W]) -> None:
+        """Poll the socket anew; one that is closed is replaced.
+
+        Raises:
+            StartError: the port cannot be bound.
+        """
+        if kept.number not in self._ports:
+            return
+        if kept.bound.fileno() < 0:
+            kept.is_listening = kept.is_watched = False
+            kept.bound = bind(f"listener {kept.name}", *kept.where)
+            kept.bound.setblocking(False)
+        else:
+            self._watch(kept, False)
+        self._update(kept)
+
     def _watch(self, kept: KeptPort[W], wanted: bool) -> None:
-        if wanted is kept.is_watched:
+        if wanted is kept.is_watched or kept.bound.fileno() < 0:
             return
         kept.is_watched = wanted
         loop = asyncio.get_running_loop()
@@ -155,12 +193,19 @@ class KeptPorts(Generic[W]):
             loop.remove_reader(kept.bound.fileno())
 
     def _accept(self, kept: KeptPort[W]) -> None:
+        try:
+            self._accept_some(kept)
+        except Exception as error:
+            report("accept", error, listener=kept.name)
+            self._pause(kept, FAILED_RETRY_S)  # Or it would be tried again at once, for ever.
+
+    def _accept_some(self, kept: KeptPort[W]) -> None:
         for _ in range(ACCEPTED_AT_ONCE):
             if not self._hands.can_give(kept):
                 self._pause(kept, RETRY_S)
                 return
             try:
-                client, _address = kept.bound.accept()
+                client, address = kept.bound.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
@@ -171,7 +216,11 @@ class KeptPorts(Generic[W]):
                 )
                 self._pause(kept, NO_DESCRIPTORS_RETRY_S)
                 return
-            self._hands.give(kept, client)
+            kept.accepted += 1
+            with client:  # Who is given it has a copy.
+                if kept.probes.take(address):
+                    continue
+                self._hands.give(kept, client)
 
     def _pause(self, kept: KeptPort[W], pause_s: float) -> None:
         self._watch(kept, False)

@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import time
+from collections import Counter
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from bifrost.gateway.counted import WorkerCounts
 from bifrost.gateway.endings import log_end
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.gateway import now_ms, tell
+from bifrost.gateway.listener_watch import ListenerWatch
+from bifrost.gateway.loop_guard import InternalErrors, keep, report
 from bifrost.gateway.loop_stalls import LoopStalls
 from bifrost.gateway.reconfiguration import check_changes
 from bifrost.gateway.reloader import Reloader
@@ -71,6 +74,7 @@ class Supervisor:
         self._paces = [RestartPace() for _ in range(workers)]
         self._starts, self._cpu_s = [0] * workers, [0.0] * workers
         self._ports: KeptPorts[Child] = KeptPorts(self)
+        self.listener_watch = ListenerWatch(self._ports.served)
         self._is_open = False
         self._stopping = asyncio.Event()
         self._were_ready: set[int] = set()
@@ -78,6 +82,7 @@ class Supervisor:
         self._first_ready_s: float | None = None
         self._changing = asyncio.Lock()
         """Held while the configuration changes, and while a worker is started with one."""
+        self.internal_errors = InternalErrors(Counter())
         self.refused = 0
         """Connections that were closed because there were too many."""
         self._journal = WholeJournal(config.proxy.journal, lambda: self._children, lambda: self.refused)
@@ -143,6 +148,7 @@ class Supervisor:
             background.add(task)
             task.add_done_callback(background.discard)
 
+        self.internal_errors.install(loop)
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, tell, stop, hurry)
         loop.add_signal_handler(signal.SIGHUP, lambda: begin(self.reloader.reload()))
@@ -154,10 +160,12 @@ class Supervisor:
             if self._admin is not None:
                 await self._admin.open()
             keeping = {loop.create_task(self._keep(number)) for number in range(self.board.workers)}
-            begin(self._look())
-            begin(self._journal.run())
+            begin(keep("workers", self._look))
+            begin(keep("listener_watch", self.listener_watch.run))
+            begin(keep("journal", self._journal.run))
             if self.config.proxy.watch_files_ms:
-                begin(self.reloader.watch(self.config.proxy.watch_files_ms / 1000))
+                interval_s = self.config.proxy.watch_files_ms / 1000
+                begin(keep("watch", lambda: self.reloader.watch(interval_s)))
             await asyncio.wait((stopping, *keeping), return_when=asyncio.FIRST_COMPLETED)
             for task in keeping:
                 if task.done():
@@ -228,7 +236,13 @@ class Supervisor:
     async def _keep(self, number: int) -> None:
         """Keep a worker in this place."""
         while not self._stopping.is_set():
-            served_s = await self._employ(number)
+            served_s = 0.0
+            try:
+                served_s = await self._employ(number)
+            except StartError:
+                raise
+            except Exception as error:  # The other workers go on, and this one is started again.
+                report("worker", error, worker=number)
             if self._stopping.is_set():
                 return
             pace = self._paces[number]

@@ -11,6 +11,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from bifrost.gateway.counted import JournalCounts, StallCounts, TrafficCounts, WorkerCounts
+from bifrost.gateway.listener_watch import ListenerWatch
 from bifrost.gateway.loop_stalls import take_recent
 from bifrost.gateway.workers.board import IN_FLIGHT, SPARE_BYTES
 from bifrost.gateway.workers.ledger import Key, LedgerReader
@@ -115,6 +116,11 @@ class OfAll:
         return self._supervisor.is_ready
 
     @property
+    def listener_watch(self) -> ListenerWatch:
+        """Which ports accept."""
+        return self._supervisor.listener_watch
+
+    @property
     def max_connections(self) -> int:
         """As the configuration in force has it."""
         return self._supervisor.config.proxy.limits.max_connections
@@ -172,6 +178,12 @@ class OfAll:
         if self._supervisor.refused:
             found["max_connections", NO_TENANT] += self._supervisor.refused
         yield from found.items()
+
+    def internal_errors(self) -> Mapping[str, int]:
+        """Return sums, and those of the supervisor."""
+        found = Counter({place: count for (place,), count in self._counts("internal_errors", 1)})
+        found.update(self._supervisor.internal_errors.counts)
+        return found
 
     def paused_s(self, side: str) -> float:
         """Return sums."""

@@ -17,6 +17,7 @@ import uvloop
 
 from bifrost.gateway.errors import BrokerError, StartError
 from bifrost.gateway.gateway import Gateway
+from bifrost.gateway.loop_guard import keep
 from bifrost.gateway.reconfiguration import Prepared, prepare
 from bifrost.gateway.workers.board import Board, Places
 from bifrost.gateway.workers.channel import Channel, Message, Refused
@@ -93,7 +94,7 @@ class Worker:
             gateway = Gateway(handover.config, None, member)
             self._gateway.set_result(gateway)
             self._member.set_result(member)
-            living = loop.create_task(member.live(gateway))
+            living = loop.create_task(keep("member", lambda: member.live(gateway)))
             member.given.start()
             return await gateway.run(self._stop, self._hurry)
         except StartError as error:

@@ -123,3 +123,25 @@ def test_a_connection_without_a_descriptor_is_counted_and_logged(logged: list[di
 
     assert played(scenario).notes == [(1, 0)]
     assert [one["event"] for one in logged] == ["connection_lost"]
+
+
+@pytest.mark.parametrize("where", ["the protocol", "the loop"])
+def test_a_bug_while_a_connection_is_accepted_ends_it_alone(
+    where: str, monkeypatch: pytest.MonkeyPatch, logged: list[dict[str, Any]]
+) -> None:
+    def broken() -> asyncio.Protocol:
+        raise RuntimeError("a bug")
+
+    async def scenario(scene: Scene) -> None:
+        port = await scene.ports.bind("plaintext", "h", 9092)
+        await port.serve(broken if where == "the protocol" else Client, "bootstrap")
+        with monkeypatch.context() as patch:
+            if where == "the loop":
+                patch.setattr(asyncio.BaseEventLoop, "connect_accepted_socket", lambda *_: 1 / 0)
+            assert await said(scene.give(4)) == b""
+        await port.serve(Client, "bootstrap")
+        assert await said(scene.give(4)) == b"hello"
+        await asyncio.sleep(0)
+
+    assert played(scenario).notes[-1] == (2, 0)
+    assert [line["place"] for line in logged] == ["accept"]

@@ -176,3 +176,55 @@ def test_without_descriptors_it_is_tried_again(
 
     assert len(play(scenario).hands.given) == 1
     assert [one["event"] for one in logged] == ["accept_failed"]
+
+
+def test_a_bug_while_a_connection_is_given_away_ends_it_alone(
+    play: Play, monkeypatch: pytest.MonkeyPatch, logged: list[dict[str, Any]]
+) -> None:
+    monkeypatch.setattr(kept_ports, "FAILED_RETRY_S", 0.01)
+
+    async def scenario(scene: Scene) -> None:
+        scene.ports.open()
+        scene.ports.serve("a", scene.ports.bind("a", "plaintext", "h", 1), "bootstrap")
+        give, scene.hands.give = scene.hands.give, lambda *_: 1 / 0  # type: ignore[method-assign, assignment]
+        await scene.connect(1)
+        scene.hands.give = give  # type: ignore[method-assign]
+        await scene.connect(1)
+        [kept] = scene.ports
+        assert kept.accepted == 2
+
+    assert len(play(scenario).hands.given) == 1
+    assert [line["place"] for line in logged] == ["accept"]
+
+
+def test_a_port_that_should_accept_can_be_opened_again(play: Play, tmp_path: Path) -> None:
+    async def scenario(scene: Scene) -> None:
+        number = scene.ports.bind("a", "plaintext", "h", 1)
+        scene.ports.open()
+        assert scene.ports.served() == []
+        scene.ports.serve("a", number, "bootstrap")
+        [kept] = scene.ports.served()
+
+        asyncio.get_running_loop().remove_reader(kept.bound.fileno())
+        await kept.reopen()
+        await scene.connect(1)
+
+        asyncio.get_running_loop().remove_reader(kept.bound.fileno())
+        kept.bound.close()
+        with pytest.raises(StartError):
+            await kept.reopen()
+        assert kept.bound.fileno() < 0
+
+    assert len(play(scenario).hands.given) == 1
+
+
+def test_the_gateways_own_probe_is_given_to_nobody(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(scene: Scene) -> None:
+        scene.ports.open()
+        scene.ports.serve("a", scene.ports.bind("a", "plaintext", "h", 1), "bootstrap")
+        [kept] = scene.ports
+        monkeypatch.setattr(kept.probes, "take", lambda _address: True)
+        await scene.connect(1)
+        assert kept.accepted == 1
+
+    assert play(scenario).hands.given == []

@@ -9,6 +9,8 @@ from prometheus_client import ProcessCollector
 
 from bifrost.config.model import Config
 from bifrost.gateway.counted import JournalCounts, WorkerCounts
+from bifrost.gateway.listener_watch import ListenerWatch
+from bifrost.gateway.loop_guard import InternalErrors
 from bifrost.gateway.loop_stalls import EVER, RECENT, STALL_CELLS, LoopStalls
 from bifrost.gateway.metrics import Metrics
 from bifrost.gateway.workers.board import SPARE_BYTES, Board, Places
@@ -47,6 +49,8 @@ def of_all(sums: Sums, **more: Any) -> OfAll:
         "reloader": None,
         "count_open": lambda: 5,
         "worker_counts": lambda: [WorkerCounts(0, True, 2, 5, 1.5)],
+        "internal_errors": InternalErrors(Counter(accept=1)),
+        "listener_watch": ListenerWatch(list),
     }
     supervisor: Any = SimpleNamespace(**known | more)
     return OfAll(supervisor, sums)
@@ -98,6 +102,7 @@ def test_connections_that_the_supervisor_refused_count() -> None:
     worker.counter("waits")["max_in_flight_requests", "acme"] = 4
     worker.counter("authentications")["acme", "PLAIN", "success"] = 5
     worker.counter("pauses")["client"] = 2_000_000_000
+    worker.counter("internal_errors")["refresh"] = 6
     sums.refresh()
     counted = of_all(sums, refused=7)
 
@@ -110,6 +115,8 @@ def test_connections_that_the_supervisor_refused_count() -> None:
     assert counted.authentications() == {("acme", "PLAIN", "success"): 5}
     assert list(counted.mechanisms) == ["PLAIN"]
     assert (counted.paused_s("client"), counted.paused_s("broker")) == (2, 0)
+    assert counted.internal_errors() == {"accept": 1, "refresh": 6}
+    assert counted.listener_watch.listeners() == []
 
 
 def test_what_is_open_stands_on_the_board() -> None:
