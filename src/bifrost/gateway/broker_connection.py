@@ -189,9 +189,12 @@ async def connect(
     try:
         async with login.pace.attempt(deadline) if login is not None else contextlib.nullcontext():
             async with asyncio.timeout_at(deadline):
-                _, made = await loop.create_connection(
+                transport, made = await loop.create_connection(
                     lambda: BrokerConnection(client), broker.host, broker.port
                 )
+                if made.transport is None:  # An error of ours when it was made, or it is gone already.
+                    transport.abort()
+                    raise ConnectionResetError("the connection was closed as soon as it was made")
                 if context is not None:
                     await made.encrypt(context, broker.host)
             if login is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ from support.raw_client import RawClient
 
 BROKERS = 3
 TENANT = TenantSpec("acme")
-QUICK = {"metadata_refresh_ms": 1000}
+QUICK = {"metadata_refresh_ms": 1000, "broker_grace_ms": 1000}
 FOLLOWED_S = 30.0
 
 pytestmark = pytest.mark.timeout(240)
@@ -88,3 +90,35 @@ def test_a_broker_that_moves_in_a_moment_is_reached_where_it_is_now(
             assert time.monotonic() < deadline
             time.sleep(0.2)
     assert found[2] == follower.broker_port(2)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_port_of_a_broker_that_is_fenced_for_a_moment_stays_open(
+    cluster: EmbeddedKafka, tmp_path: Path, workers: int
+) -> None:
+    limits = {"metadata_refresh_ms": 1000, "upstream_connect_timeout_ms": 1000}
+    paused = 3
+    with GatewayProcess(
+        tmp_path,
+        cluster.bootstrap,
+        tenants=[TENANT],
+        brokers=BROKERS,
+        limits=limits,
+        proxy={"workers": workers},
+    ) as gateway:
+        await_brokers(gateway, 1, 2, 3)
+        mark, pid = gateway.mark(), cluster.pids[paused - 1]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            gateway.await_event(mark, event="brokers_away", node_ids=[paused], timeout_s=FOLLOWED_S)
+            await_brokers(gateway, 1, 2)
+            endpoint = gateway.broker_endpoint(TENANT.name, paused)
+            for _ in range(3):
+                # It is let in and gets no answer, as at the broker itself: clients try again.
+                with RawClient.authenticated(endpoint, timeout_s=1.0) as client, pytest.raises(TimeoutError):
+                    client.request(MetadataRequest(topics=[]), 9)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        await_brokers(gateway, 1, 2, 3)
+        assert brokers_of(gateway, paused) == brokers_of(gateway, 1)
+        assert [one for one in gateway.events(mark) if one["event"] == "broker_gone"] == []
