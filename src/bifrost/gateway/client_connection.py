@@ -50,11 +50,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     ) -> None:
         """Stand for one of `brokers`, the one of the physical cluster that its client's tenant belongs to.
 
-        Args:
-            gateway: what it shares with all others.
-            brokers: by the name of the physical cluster, at least one.
-            entry: the same as the session sees it.
-            arrival: how the client came in.
+        They are by the name of that cluster, and at least one; `entry` is the same as the session sees it.
         """
         self._gateway, self._arrival = gateway, arrival
         self.addresses = entry.addresses

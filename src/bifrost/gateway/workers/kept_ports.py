@@ -229,3 +229,12 @@ class KeptPorts(Generic[W]):
     def _resume(self, kept: KeptPort[W]) -> None:
         if kept.number in self._ports:
             self._update(kept)
+
+
+def peer_of(client: socket.socket) -> str:
+    """Return the address of a connection's other side, as the log has it."""
+    try:
+        host, port, *_ = client.getpeername()
+    except (OSError, ValueError):
+        return "?"  # It is gone already.
+    return f"{host}:{port}"

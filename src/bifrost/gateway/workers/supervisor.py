@@ -14,6 +14,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Awaitable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from bifrost.gateway.workers.board import Board, Places
 from bifrost.gateway.workers.channel import Message
 from bifrost.gateway.workers.child import SLOW_AFTER_MS, STUCK_AFTER_MS, Child, start
 from bifrost.gateway.workers.handover import Handover, dumps
-from bifrost.gateway.workers.kept_ports import KeptPort, KeptPorts
+from bifrost.gateway.workers.kept_ports import KeptPort, KeptPorts, peer_of
 from bifrost.gateway.workers.pace import MAX_FAILED_STARTS, RestartPace
 from bifrost.gateway.workers.spread import choose
 from bifrost.gateway.workers.totals import OfAll, Processes, Sums
@@ -62,10 +63,8 @@ class Supervisor:
         """Start nothing yet.
 
         Args:
-            config: what to serve.
-            path: where it is read again from.
-            workers: how many there are to be.
-            command: what starts one: see `child.start`.
+            config: what to serve, and `path` where it is read again from.
+            workers: how many there are to be, and `command` what starts one: see `child.start`.
         """
         self.config, self._command = config, command
         self.board, self.places, self._sums = Board.create(workers), Places(), Sums()
@@ -90,9 +89,8 @@ class Supervisor:
         self.stalls = LoopStalls()
         self._counted = OfAll(self, self._sums)
         processes = Processes(self._pids, lambda: sum(one.cpu_s for one in self.worker_counts()))
-        self._admin = build_admin(
-            config, self._counted, self.reloader, self._is_healthy, self._before_metrics, processes
-        )
+        count = partial(asyncio.to_thread, self._sums.refresh)
+        self._admin = build_admin(config, self._counted, self.reloader, self._is_healthy, count, processes)
         self._seen: tuple[list[int], int] = ([], 0)
         """The brokers and tenants that the last worker to be ready knew."""
 
@@ -128,9 +126,6 @@ class Supervisor:
         now = now_ms()
         return any(one.silent_ms(now) < STUCK_AFTER_MS for one in self._children.values())
 
-    async def _before_metrics(self) -> None:
-        await asyncio.to_thread(self._sums.refresh)
-
     # -- life
 
     async def run(self) -> int:
@@ -160,12 +155,15 @@ class Supervisor:
             if self._admin is not None:
                 await self._admin.open()
             keeping = {loop.create_task(self._keep(number)) for number in range(self.board.workers)}
-            begin(keep("workers", self._look))
-            begin(keep("listener_watch", self.listener_watch.run))
-            begin(keep("journal", self._journal.run))
+            works = {
+                "workers": self._look,
+                "journal": self._journal.run,
+                "listener_watch": self.listener_watch.run,
+            }
             if self.config.proxy.watch_files_ms:
-                interval_s = self.config.proxy.watch_files_ms / 1000
-                begin(keep("watch", lambda: self.reloader.watch(interval_s)))
+                works["watch"] = partial(self.reloader.watch, self.config.proxy.watch_files_ms / 1000)
+            for place, work in works.items():
+                begin(keep(place, work))
             await asyncio.wait((stopping, *keeping), return_when=asyncio.FIRST_COMPLETED)
             for task in keeping:
                 if task.done():
@@ -225,10 +223,8 @@ class Supervisor:
                 if silent_ms > STUCK_AFTER_MS:
                     log.error("worker_stuck", worker=child.number, pid=child.process.pid, silent_ms=silent_ms)
                     child.kill()
-            waited_enough = (
-                self._first_ready_s is not None and time.monotonic() - self._first_ready_s > OTHERS_START_S
-            )
-            if waited_enough:
+            first_s = self._first_ready_s
+            if first_s is not None and time.monotonic() - first_s > OTHERS_START_S:
                 self._open()
 
     # -- workers
@@ -369,11 +365,7 @@ class Supervisor:
 
     def _refuse(self, client: socket.socket, detail: str) -> None:
         self.refused += 1
-        peer = "?"
-        with contextlib.suppress(OSError, ValueError):
-            host, source, *_ = client.getpeername()
-            peer = f"{host}:{source}"
-        log_end(CloseReason.TOO_MANY_CONNECTIONS, peer, None, detail)
+        log_end(CloseReason.TOO_MANY_CONNECTIONS, peer_of(client), None, detail)
 
     # -- another configuration
 
