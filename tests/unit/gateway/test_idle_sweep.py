@@ -106,6 +106,6 @@ def test_a_mistake_of_ours_is_logged_and_does_not_end_the_looking(logged: list[d
 def test_one_connection_that_fails_keeps_no_other_open() -> None:
     wrong, idle = Connection(7, fails=True), Connection(7)
 
-    swept([wrong, idle], 200, 0.5)
+    swept([wrong, idle], 50, 1.5)
 
     assert idle.ended
