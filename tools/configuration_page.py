@@ -89,6 +89,7 @@ MODULES = (
 KINDS = {
     "AdvertisedHost": "host",
     "ClientAuth": "`none`, `requested` or `required`",
+    "ClientIds | None": "`namespaced` or `unchanged`",
     "Claim": "text",
     "Claim | None": "text",
     "Count": "whole number",

@@ -25,6 +25,8 @@ from support.sample import sample
 from support.stage import Stage
 
 MUTATIONS_PER_FRAME = 12
+CLIENT_IDS = [None, b"", b"a-client", b"a-client", b"\xff" * 100, b"x" * 32_757, b"x" * 32_758, b"x" * 32_767]
+"""With the prefix of ten characters the last two but one are as long as may be and too long."""
 OWN, FOREIGN = "orders", "users"
 OWN_ID, FOREIGN_ID, UNKNOWN_ID = b"an own topic ID.", b"a foreign one's.", b"an ID of nobody."
 
@@ -38,7 +40,8 @@ def frames_of(api_key: int, rng: random.Random) -> list[tuple[bytes, bytes]]:
             request = sample(request_schema(api_key).name, version, _giver(values))
             values = {FieldType.STRING: f"__vt_acme_{topic}", FieldType.UUID: topic_id}
             answer = sample(response_schema(api_key).name, version, _giver(values))
-            sound = request_frame(request, version, 1), response_frame(answer, version, 1)
+            client_id = rng.choice(CLIENT_IDS)
+            sound = request_frame(request, version, 1, client_id), response_frame(answer, version, 1)
             frames.append(sound)
             for _ in range(MUTATIONS_PER_FRAME):
                 spoilt = [bytearray(sound[0]), bytearray(sound[1])]
@@ -125,24 +128,27 @@ def counted(stage: Stage) -> list[tuple[object, ...]]:
     ]
 
 
-def staged() -> Stage:
-    stage = Stage()
+def staged(namespaces_client_ids: bool) -> Stage:
+    stage = Stage(namespaces_client_ids=namespaces_client_ids)
     stage.topic_ids.learn(OWN_ID, b"__vt_acme_orders")
     stage.topic_ids.learn(FOREIGN_ID, b"__vt_globex_users")
     return stage
 
 
+@pytest.mark.parametrize("is_namespaced", [False, True], ids=["unchanged", "namespaced"])
 @pytest.mark.parametrize("api_key", [*SERVED, *REFUSED], ids=lambda key: key.name)
-def test_both_ways_lead_to_the_same_bytes(api_key: ApiKey, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_ways_lead_to_the_same_bytes(
+    api_key: ApiKey, is_namespaced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     frames = frames_of(api_key, random.Random(api_key))
-    stage = staged()
+    stage = staged(is_namespaced)
     short = [told(stage, *frame, Connected) for frame in frames], counted(stage)
-    stage = staged()
+    stage = staged(is_namespaced)
     assert ([told(stage, *frame, Compiled) for frame in frames], counted(stage)) == short
 
     monkeypatch.setattr(client_session.ClientSession, "forward_request", lambda *_: False)
     monkeypatch.setattr(client_session.ClientSession, "forward_response", lambda *_: False)
-    stage = staged()
+    stage = staged(is_namespaced)
     assert ([told(stage, *frame, Connected) for frame in frames], counted(stage)) == short
 
 

@@ -44,7 +44,10 @@ def neighbours(draw: st.DrawFn) -> tuple[TenantNames, TenantNames]:
         )
     )
     lists = st.none() | st.lists(legal_topics, max_size=5)
-    return TenantNames(one, draw(lists)), TenantNames(other, draw(lists))
+    return (
+        TenantNames(one, draw(lists), namespaces_client_ids=True),
+        TenantNames(other, draw(lists), namespaces_client_ids=True),
+    )
 
 
 @cheap
@@ -120,6 +123,7 @@ def test_tenants_that_the_configuration_accepts_never_meet(
     ]
 
     assert not set(mine) & set(theirs)
+    assert (one.client_id_prefix or b"") + name != (other.client_id_prefix or b"") + other_name
     assert other.virtual_topic(PhysicalTopic(mine[0])) is None
     assert other.virtual_group(PhysicalGroup(mine[1])) is None
     assert other.virtual_transactional_id(PhysicalTransactionalId(mine[2])) is None

@@ -37,6 +37,7 @@ from bifrost.wire.schema import request_schema, response_schema
 from support.asserts import differences
 
 CLIENT_ID = b"a-client"
+PHYSICAL_CLIENT_ID = b"__vt_acme_a-client"
 
 
 @dataclass
@@ -241,7 +242,8 @@ def to_broker(message: Message, *, client_id: bytes | None = CLIENT_ID) -> Step:
         frame = book.said.to_broker.popleft()
         asked, found, found_client_id = read_request(frame)
         compare(book, message, found, asked.api_version, "broker")
-        if found_client_id != client_id:
+        prefix = book.session._client_id_prefix
+        if found_client_id != (client_id if prefix is None else prefix + (client_id or b"")):
             book.said.fail(f"the client ID became {found_client_id!r}")
         if not is_acks_0(found):
             book.asked_of_broker.append(asked)

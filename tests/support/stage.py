@@ -95,6 +95,7 @@ class Stage:
         mechanisms: tuple[Mechanism, ...] = (Mechanism.PLAIN,),
         max_reauth_ms: int = 0,
         tokens: Any = None,
+        namespaces_client_ids: bool = True,
     ) -> None:
         """Set the stage; every tenant has a user of its own name with the password `<tenant>-password`."""
         self.now_ms = 1_000_000
@@ -103,7 +104,9 @@ class Stage:
         self._masks = (b"mask" + number.to_bytes(12, "big") for number in count(1))
         self._max_names = max_names
         self.namespaces = {
-            name: self._namespace(TenantNames(name, tenant.allowed_topics), tenant)
+            name: self._namespace(
+                TenantNames(name, tenant.allowed_topics, namespaces_client_ids=namespaces_client_ids), tenant
+            )
             for name, tenant in tenants.items()
         }
         self.versions = offered_versions(broker_versions()) if versions is None else versions

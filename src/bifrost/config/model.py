@@ -7,11 +7,13 @@ Python and in `load.py`, with lines, for a file. Nothing changes after it is bui
 password files.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from pydantic import Field, model_validator
 
 from bifrost.config.clashes import find_clashes
+from bifrost.config.client_ids import ClientIds
 from bifrost.config.journal import Journal
 from bifrost.config.kerberos import Kerberos
 from bifrost.config.limits import Limits
@@ -106,6 +108,22 @@ class Config(Section):
     def tenants_of(self, upstream: Upstream) -> tuple[Tenant, ...]:
         """Return the tenants that belong to a physical cluster."""
         return tuple(one for one in self.tenants if self.cluster_of(one) is upstream)
+
+    def namespaced_client_ids(self) -> frozenset[str]:
+        """Return the names of the tenants whose client IDs have a prefix at the brokers."""
+        found = set()
+        for upstream in self.clusters:
+            tenants = self.tenants_of(upstream)
+            users = Counter(account for tenant in tenants for account in set(tenant.upstream_accounts))
+            if upstream.sasl is not None:
+                users[upstream.sasl.account] += 1
+            for tenant in tenants:
+                has_own = tenant.upstream_sasl is not None
+                is_apart = has_own and all(users[account] == 1 for account in tenant.upstream_accounts)
+                default = ClientIds.UNCHANGED if is_apart else ClientIds.NAMESPACED
+                if (tenant.client_ids or default) is ClientIds.NAMESPACED:
+                    found.add(tenant.name)
+        return frozenset(found)
 
     def credentials(self) -> Iterator[tuple[Tenant, Credential]]:
         """Yield every credential with the tenant it belongs to."""

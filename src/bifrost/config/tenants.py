@@ -2,6 +2,7 @@
 
 from pydantic import Field, model_validator
 
+from bifrost.config.client_ids import ClientIds
 from bifrost.config.secrets import Secret
 from bifrost.config.section import Section
 from bifrost.config.tenant_limits import TenantLimits
@@ -117,6 +118,15 @@ class Tenant(Section):
     for it; its keys are those of `upstream.sasl`. Only with a `security_protocol` with SASL. Default:
     `upstream.sasl`."""
 
+    client_ids: ClientIds | None = None
+    """How the brokers see the tenant's client IDs. `namespaced`: with the prefix of its groups before them
+    (`__vt_acme_app` for `app`), so that no other tenant uses up what a quota of a client ID allows; the tenant's own
+    tools and the journal show `app`. `unchanged`: as the clients send them. Default: `namespaced`, unless the tenant
+    has an `upstream_sasl` with an account that neither another tenant of its upstream nor the gateway itself has; then
+    `unchanged`, because quotas with a user in them keep it apart. Quotas of client IDs alone do not: where the brokers
+    have some, give `namespaced` (see [upstream.md](upstream.md#client-ids-and-quotas)). A change ends the tenant's
+    connections, and its clients connect again."""
+
     limits: TenantLimits = TenantLimits()
     """Bounds of what the tenant's clients may ask together. Default: none but the gateway's."""
 
@@ -124,3 +134,9 @@ class Tenant(Section):
     """The users that belong to the tenant. Default: none; then a listener set has to be the tenant's own (its key
     `tenant`, with `security_protocol` `PLAINTEXT` or `SSL`), where nobody is asked who he is, or tokens say
     whom they are for (`proxy.oauth.namespace_claim`)."""
+
+    @property
+    def upstream_accounts(self) -> tuple[str, ...]:
+        """The accounts at the brokers that the tenant and its users have of their own."""
+        found = [self.upstream_sasl, *(one.upstream_sasl for one in self.auth.credentials)]
+        return tuple(one.account for one in found if one is not None)

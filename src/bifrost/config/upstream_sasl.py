@@ -81,3 +81,14 @@ class UpstreamSasl(Section):
 
     client_secret: KeptSecret | None = Field(default=None, repr=False)
     """The client's secret. Not a key of the file: the loader reads it from `client_secret_file`."""
+
+    @property
+    def account(self) -> str:
+        """Name what a broker's principal is made from: two with different names are never one principal by default.
+
+        Of a Kerberos principal that is the first part, as in Kafka's default rule; where it is not known, the file
+        that says it.
+        """
+        if self.principal is not None:
+            return self.principal.partition("@")[0].partition("/")[0]
+        return self.username or self.client_id or self.token_file or self.keytab_file or ""

@@ -28,7 +28,7 @@ def virtual_clusters(
             is lost, goes on with its own, and so do the connections of its clients.
     """
     tenants = {tenant.name: tenant for tenant in config.tenants}
-    marks = foreign_marks(config)
+    marks, namespaced = foreign_marks(config), config.namespaced_client_ids()
 
     def build(tenant: Tenant, tiers: tuple[str, ...] = ()) -> VirtualCluster:
         cluster = clusters[config.cluster_of(tenant).name]
@@ -37,6 +37,7 @@ def virtual_clusters(
             tenant.allowed_topics,
             prefixes=_prefixes(tenant),
             tiers=tiers,
+            namespaces_client_ids=tenant.name in namespaced,
             foreign_marks=marks[tenant.name],
         )
         namespace = Namespace(
@@ -61,7 +62,8 @@ def virtual_clusters(
     roots = {}
     for name, tenant in tenants.items():
         old = None if before is None else before.of_tenant(name)
-        if old is not None and _goes_on(old, tenant, clusters[config.cluster_of(tenant).name]):
+        cluster = clusters[config.cluster_of(tenant).name]
+        if old is not None and _goes_on(old, tenant, cluster, is_namespaced=name in namespaced):
             change(old)
             roots[name] = old
         else:
@@ -72,12 +74,13 @@ def virtual_clusters(
     return found
 
 
-def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster) -> bool:
+def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namespaced: bool) -> bool:
     """Whether all names of a tenant mean what they did."""
     names = old.namespace.names
     root = _prefixes(tenant) or NamePrefixes.of_tenant(tenant.name, NameTemplate())
     is_same = (
         old.fetch_sessions is cluster.fetch_sessions
+        and (names.client_id_prefix is not None) == is_namespaced
         and names.prefix_of(Entity.TOPIC_NAME) == root.topic.encode()
         and names.prefix_of(Entity.GROUP_ID) == root.group.encode()
         and names.prefix_of(Entity.TRANSACTIONAL_ID) == root.transactional_id.encode()

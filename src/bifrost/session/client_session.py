@@ -202,7 +202,9 @@ class ClientSession(IdentifiedSession):
             return False
         self._has_turn = False
         plan, way = lane.plan, lane.plan.request
-        offset, head = headers.request_body_offset(frame, header.client_id_length, way.is_flexible_header)
+        offset, head = headers.request_body_offset(
+            frame, header.client_id_length, way.is_flexible_header, self._client_id_prefix
+        )
         is_answered, is_for_filters = True, False
         if plan.request_peek is not None:
             fields = plan.request_peek(frame, offset)

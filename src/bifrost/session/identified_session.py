@@ -152,6 +152,7 @@ class IdentifiedSession(Forwarding):
         self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
         self._admits_request, self._admits_response = self._fetches.on_request, self._fetches.on_response
         self._to_physical = self._namespace.to_physical
+        self._client_id_prefix = self._namespace.names.client_id_prefix
         self._to_virtual = answer_names(self._namespace, self._entry.addresses)
         self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
         self._ways = SessionLanes(self._shared.lanes, self._route, self._namespace.tenant, self._meter)

@@ -87,8 +87,11 @@ class TopicListing:
             return []
         _, _, correlation_id, length = headers.read_request_header(frame)
         start = headers.REQUEST_PREFIX.size
-        asked = (ApiKey.DESCRIBE_TOPIC_PARTITIONS, _VERSION, correlation_id, length)
         client_id = bytes(frame[start : start + max(0, length)])
+        if self._namespace.names.client_id_prefix is not None:
+            client_id = self._namespace.names.client_id_prefix + client_id
+            length = len(client_id)
+        asked = (ApiKey.DESCRIBE_TOPIC_PARTITIONS, _VERSION, correlation_id, length)
         self._head = headers.REQUEST_PREFIX.pack(*asked) + client_id + b"\0"
         self._names, self._page = [], 0
         return self._ask(lane, correlation_id, self._namespace.names.prefix)

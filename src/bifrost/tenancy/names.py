@@ -6,6 +6,7 @@
     (empty)           __vt_acme_/              the same
     /x                __vt_acme_//x            the same: no topic can be called that
     a group ID, id    __vt_acme_id             always; so is a transactional ID
+    a client ID, id   __vt_acme_id             where client IDs are namespaced; otherwise it stays as it is
 
 The denied form has a character that no topic on a broker has, so it can never exist there and never be
 created: the broker itself gives the answer it gives for a name that is not a topic, and the gateway needs no
@@ -22,6 +23,7 @@ from typing import NewType
 
 from bifrost.config.journal import JOURNAL_TOPIC
 from bifrost.config.name_template import DEFAULT_MARK, NamePrefixes, NameTemplate
+from bifrost.tenancy.member_ids import other_side
 from bifrost.tenancy.topic_regex import confine, original
 from bifrost.wire.entity import Entity
 
@@ -64,6 +66,7 @@ class TenantNames:
         allowed_topics: the topics that exist for it; None for a dynamic namespace, in which every name does.
         prefixes: what its physical names begin with; None for those of the default template.
         tiers: the namespace below the tenant whose names these are; empty for all of the tenant's.
+        namespaces_client_ids: whether brokers see the tenant's client IDs with the prefix of its groups.
         foreign_marks: what a text that tells of somebody else would have in it: the prefixes of others, or what
             all of them begin with.
     """
@@ -77,6 +80,7 @@ class TenantNames:
         "_own_prefixes",
         "_prefix_of",
         "_reserved",
+        "client_id_prefix",
         "path",
         "prefix",
         "tenant",
@@ -87,6 +91,8 @@ class TenantNames:
     """The namespace: the tenant and the tiers below it, with `:` between (KIP-37)."""
     prefix: bytes
     """What every physical topic of the namespace begins with."""
+    client_id_prefix: bytes | None
+    """What the broker sees before the namespace's client IDs, None when it sees them as they are."""
 
     def __init__(
         self,
@@ -95,6 +101,7 @@ class TenantNames:
         *,
         prefixes: NamePrefixes | None = None,
         tiers: Sequence[str] = (),
+        namespaces_client_ids: bool = False,
         foreign_marks: Iterable[str] = (DEFAULT_MARK,),
     ) -> None:
         root = prefixes or NamePrefixes.of_tenant(tenant, NameTemplate())
@@ -107,6 +114,7 @@ class TenantNames:
             Entity.GROUP_ID: own.group.encode(),
             Entity.TRANSACTIONAL_ID: own.transactional_id.encode(),
         }
+        self.client_id_prefix = own.group.encode() if namespaces_client_ids else None
         self._denied_prefix = self.prefix + _DENIED_MARK
         # A literal prefix may be how these begin.
         self._reserved = frozenset(
@@ -203,6 +211,14 @@ class TenantNames:
         if not transactional_id.startswith(prefix):
             return None
         return VirtualTransactionalId(transactional_id[len(prefix) :])
+
+    def other_member_id(self, member_id: bytes) -> bytes:
+        """Return what the other side calls a group member; see `member_ids`."""
+        return member_id if self.client_id_prefix is None else other_side(member_id, self.client_id_prefix)
+
+    def virtual_client_id(self, client_id: bytes) -> bytes:
+        """Return what the tenant calls a client of its own groups; one from before there was a prefix has none."""
+        return client_id.removeprefix(self.client_id_prefix or b"")
 
     def confined_regex(self, regex: str) -> str:
         """Return the pattern with which the broker finds what the tenant's pattern finds, within the namespace only.

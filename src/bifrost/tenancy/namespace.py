@@ -97,6 +97,7 @@ class Namespace:
         for direction in (self.to_physical, self.to_virtual):
             for entity in (Entity.TOPIC_NAME, Entity.GROUP_ID, Entity.TRANSACTIONAL_ID, Entity.TOPIC_ID):
                 direction.tables[entity] = {}
+            direction.tables[Entity.MEMBER_ID] = {}
         self.to_physical.tables[Entity.TOPIC_REGEX] = {}
         self.to_virtual.tables[entities.SLOT_CLUSTER_ID] = {}
 
@@ -202,6 +203,8 @@ class Namespace:
                 found = self._own_or_masked(value)
             case Entity.ERROR_TEXT:
                 return value
+            case Entity.MEMBER_ID:
+                found = self.names.other_member_id(value)
             case Entity.TOPIC_REGEX:
                 found = self._confined(value)
             case _:
@@ -221,6 +224,10 @@ class Namespace:
                 found = self._own_or_unmasked(value)
             case Entity.ERROR_TEXT:
                 return self.names.virtual_text(value).replace(self._absent_mark.encode(), b"")
+            case Entity.MEMBER_ID:
+                found = self.names.other_member_id(value)
+            case Entity.CLIENT_ID:
+                return self.names.virtual_client_id(value)
             case Entity.TOPIC_REGEX:
                 regex = self.names.original_regex(value.decode()) if value else ""
                 return None if regex is None else regex.encode()

@@ -14,7 +14,12 @@ def _neutral(paths: str) -> dict[str, Entity]:
     return dict.fromkeys(paths.split(), Entity.NEUTRAL)
 
 
+def _members(paths: str) -> dict[str, Entity]:
+    return dict.fromkeys(paths.split(), Entity.MEMBER_ID)
+
+
 CLASSIFICATION: dict[str, dict[str, Entity]] = {
+    # Not by its meaning: the session puts the namespace's prefix before it (headers.request_body_offset).
     "RequestHeader": _neutral("ClientId"),
     # UserData is read by members of the same group only; what is done to it: filters/consumer_payload.py.
     "ConsumerProtocolSubscription": _neutral("UserData RackId") | {"Topics": Entity.TOPIC_NAME},
@@ -42,10 +47,10 @@ CLASSIFICATION: dict[str, dict[str, Entity]] = {
     "MetadataRequest": {"Topics.TopicId": Entity.TOPIC_ID},
     "MetadataResponse": _neutral("Brokers.Rack")
     | {"Brokers.Host": Entity.BROKER_HOST, "ClusterId": Entity.CLUSTER_ID, "Topics.TopicId": Entity.TOPIC_ID},
-    "OffsetCommitRequest": _neutral("MemberId GroupInstanceId Topics.Partitions.CommittedMetadata")
-    | {"Topics.TopicId": Entity.TOPIC_ID},
+    "OffsetCommitRequest": _neutral("GroupInstanceId Topics.Partitions.CommittedMetadata")
+    | {"MemberId": Entity.MEMBER_ID, "Topics.TopicId": Entity.TOPIC_ID},
     "OffsetCommitResponse": {"Topics.TopicId": Entity.TOPIC_ID},
-    "OffsetFetchRequest": _neutral("Groups.MemberId") | {"Groups.Topics.TopicId": Entity.TOPIC_ID},
+    "OffsetFetchRequest": {"Groups.MemberId": Entity.MEMBER_ID, "Groups.Topics.TopicId": Entity.TOPIC_ID},
     "OffsetFetchResponse": _neutral("Topics.Partitions.Metadata Groups.Topics.Partitions.Metadata")
     | {"Groups.Topics.TopicId": Entity.TOPIC_ID},
     "FindCoordinatorRequest": {"Key": Entity.COORDINATOR_KEY, "CoordinatorKeys": Entity.COORDINATOR_KEY},
@@ -56,25 +61,27 @@ CLASSIFICATION: dict[str, dict[str, Entity]] = {
         "Coordinators.Host": Entity.BROKER_HOST,
         "Coordinators.ErrorMessage": Entity.ERROR_TEXT,
     },
-    "JoinGroupRequest": _neutral("MemberId GroupInstanceId ProtocolType Protocols.Name Reason")
-    | {"Protocols.Metadata": Entity.SUBSCRIPTION},
-    "JoinGroupResponse": _neutral(
-        "ProtocolType ProtocolName Leader MemberId Members.MemberId Members.GroupInstanceId"
-    )
+    "JoinGroupRequest": _neutral("GroupInstanceId ProtocolType Protocols.Name Reason")
+    | {"MemberId": Entity.MEMBER_ID, "Protocols.Metadata": Entity.SUBSCRIPTION},
+    "JoinGroupResponse": _neutral("ProtocolType ProtocolName Members.GroupInstanceId")
+    | _members("Leader MemberId Members.MemberId")
     | {"Members.Metadata": Entity.SUBSCRIPTION},
-    "HeartbeatRequest": _neutral("MemberId GroupInstanceId"),
+    "HeartbeatRequest": _neutral("GroupInstanceId") | _members("MemberId"),
     "HeartbeatResponse": {},
-    "LeaveGroupRequest": _neutral("MemberId Members.MemberId Members.GroupInstanceId Members.Reason"),
-    "LeaveGroupResponse": _neutral("Members.MemberId Members.GroupInstanceId"),
-    "SyncGroupRequest": _neutral("MemberId GroupInstanceId ProtocolType ProtocolName Assignments.MemberId")
+    "LeaveGroupRequest": _neutral("Members.GroupInstanceId Members.Reason")
+    | _members("MemberId Members.MemberId"),
+    "LeaveGroupResponse": _neutral("Members.GroupInstanceId") | _members("Members.MemberId"),
+    "SyncGroupRequest": _neutral("GroupInstanceId ProtocolType ProtocolName")
+    | _members("MemberId Assignments.MemberId")
     | {"Assignments.Assignment": Entity.ASSIGNMENT},
     "SyncGroupResponse": _neutral("ProtocolType ProtocolName") | {"Assignment": Entity.ASSIGNMENT},
     "DescribeGroupsRequest": {},
     "DescribeGroupsResponse": _neutral(
-        "Groups.GroupState Groups.ProtocolType Groups.ProtocolData Groups.Members.MemberId "
-        "Groups.Members.GroupInstanceId Groups.Members.ClientId"
+        "Groups.GroupState Groups.ProtocolType Groups.ProtocolData Groups.Members.GroupInstanceId"
     )
     | {
+        "Groups.Members.MemberId": Entity.MEMBER_ID,
+        "Groups.Members.ClientId": Entity.CLIENT_ID,
         "Groups.Members.ClientHost": Entity.CLIENT_HOST,
         "Groups.Members.MemberMetadata": Entity.SUBSCRIPTION,
         "Groups.Members.MemberAssignment": Entity.ASSIGNMENT,
@@ -106,7 +113,8 @@ CLASSIFICATION: dict[str, dict[str, Entity]] = {
     "AddOffsetsToTxnResponse": {},
     "EndTxnRequest": {},
     "EndTxnResponse": {},
-    "TxnOffsetCommitRequest": _neutral("MemberId GroupInstanceId Topics.Partitions.CommittedMetadata"),
+    "TxnOffsetCommitRequest": _neutral("GroupInstanceId Topics.Partitions.CommittedMetadata")
+    | _members("MemberId"),
     "TxnOffsetCommitResponse": {},
     "DescribeConfigsRequest": _neutral("Resources.ConfigurationKeys")
     | {"Resources.ResourceName": Entity.RESOURCE_NAME},
@@ -127,36 +135,37 @@ CLASSIFICATION: dict[str, dict[str, Entity]] = {
     "DescribeClusterRequest": {},
     "DescribeClusterResponse": _neutral("Brokers.Rack")
     | {"ErrorMessage": Entity.ERROR_TEXT, "ClusterId": Entity.CLUSTER_ID, "Brokers.Host": Entity.BROKER_HOST},
-    "ConsumerGroupHeartbeatRequest": _neutral("MemberId InstanceId RackId ServerAssignor")
+    "ConsumerGroupHeartbeatRequest": _neutral("InstanceId RackId ServerAssignor")
+    | _members("MemberId")
     | {"SubscribedTopicRegex": Entity.TOPIC_REGEX, "TopicPartitions.TopicId": Entity.TOPIC_ID},
-    "ConsumerGroupHeartbeatResponse": _neutral("MemberId")
+    "ConsumerGroupHeartbeatResponse": _members("MemberId")
     | {"ErrorMessage": Entity.ERROR_TEXT, "Assignment.TopicPartitions.TopicId": Entity.TOPIC_ID},
     "ConsumerGroupDescribeRequest": {},
     "ConsumerGroupDescribeResponse": _neutral(
-        "Groups.GroupState Groups.AssignorName Groups.Members.MemberId Groups.Members.InstanceId "
-        "Groups.Members.RackId Groups.Members.ClientId"
+        "Groups.GroupState Groups.AssignorName Groups.Members.InstanceId Groups.Members.RackId"
     )
     | {
+        "Groups.Members.MemberId": Entity.MEMBER_ID,
+        "Groups.Members.ClientId": Entity.CLIENT_ID,
         "Groups.ErrorMessage": Entity.ERROR_TEXT,
         "Groups.Members.ClientHost": Entity.CLIENT_HOST,
         "Groups.Members.SubscribedTopicRegex": Entity.TOPIC_REGEX,
         "Groups.Members.Assignment.TopicPartitions.TopicId": Entity.TOPIC_ID,
         "Groups.Members.TargetAssignment.TopicPartitions.TopicId": Entity.TOPIC_ID,
     },
-    "ShareGroupHeartbeatRequest": _neutral("MemberId RackId"),
-    "ShareGroupHeartbeatResponse": _neutral("MemberId")
+    "ShareGroupHeartbeatRequest": _neutral("RackId") | _members("MemberId"),
+    "ShareGroupHeartbeatResponse": _members("MemberId")
     | {"ErrorMessage": Entity.ERROR_TEXT, "Assignment.TopicPartitions.TopicId": Entity.TOPIC_ID},
     "ShareGroupDescribeRequest": {},
-    "ShareGroupDescribeResponse": _neutral(
-        "Groups.GroupState Groups.AssignorName Groups.Members.MemberId Groups.Members.RackId "
-        "Groups.Members.ClientId"
-    )
+    "ShareGroupDescribeResponse": _neutral("Groups.GroupState Groups.AssignorName Groups.Members.RackId")
     | {
+        "Groups.Members.MemberId": Entity.MEMBER_ID,
+        "Groups.Members.ClientId": Entity.CLIENT_ID,
         "Groups.ErrorMessage": Entity.ERROR_TEXT,
         "Groups.Members.ClientHost": Entity.CLIENT_HOST,
         "Groups.Members.Assignment.TopicPartitions.TopicId": Entity.TOPIC_ID,
     },
-    "ShareFetchRequest": _neutral("MemberId")
+    "ShareFetchRequest": _members("MemberId")
     | {"Topics.TopicId": Entity.TOPIC_ID, "ForgottenTopicsData.TopicId": Entity.TOPIC_ID},
     "ShareFetchResponse": _neutral("Responses.Partitions.Records NodeEndpoints.Rack")
     | {
@@ -166,7 +175,7 @@ CLASSIFICATION: dict[str, dict[str, Entity]] = {
         "Responses.Partitions.AcknowledgeErrorMessage": Entity.ERROR_TEXT,
         "NodeEndpoints.Host": Entity.BROKER_HOST,
     },
-    "ShareAcknowledgeRequest": _neutral("MemberId") | {"Topics.TopicId": Entity.TOPIC_ID},
+    "ShareAcknowledgeRequest": _members("MemberId") | {"Topics.TopicId": Entity.TOPIC_ID},
     "ShareAcknowledgeResponse": _neutral("NodeEndpoints.Rack")
     | {
         "ErrorMessage": Entity.ERROR_TEXT,
@@ -194,7 +203,7 @@ CLASSIFICATION: dict[str, dict[str, Entity]] = {
     },
     # UserEndpoint is the application's own address, told to its other instances.
     "StreamsGroupHeartbeatRequest": _neutral(
-        "MemberId InstanceId RackId Topology.Subtopologies.SubtopologyId "
+        "InstanceId RackId Topology.Subtopologies.SubtopologyId "
         "Topology.Subtopologies.StateChangelogTopics.TopicConfigs.Key "
         "Topology.Subtopologies.StateChangelogTopics.TopicConfigs.Value "
         "Topology.Subtopologies.RepartitionSourceTopics.TopicConfigs.Key "
@@ -202,11 +211,12 @@ CLASSIFICATION: dict[str, dict[str, Entity]] = {
         "StandbyTasks.SubtopologyId WarmupTasks.SubtopologyId ProcessId UserEndpoint.Host "
         "ClientTags.Key ClientTags.Value TaskOffsets.SubtopologyId TaskEndOffsets.SubtopologyId"
     )
-    | {"Topology.Subtopologies.SourceTopicRegex": Entity.TOPIC_REGEX},
+    | {"MemberId": Entity.MEMBER_ID, "Topology.Subtopologies.SourceTopicRegex": Entity.TOPIC_REGEX},
     "StreamsGroupHeartbeatResponse": _neutral(
-        "MemberId ActiveTasks.SubtopologyId StandbyTasks.SubtopologyId WarmupTasks.SubtopologyId "
+        "ActiveTasks.SubtopologyId StandbyTasks.SubtopologyId WarmupTasks.SubtopologyId "
         "PartitionsByUserEndpoint.UserEndpoint.Host"
     )
+    | _members("MemberId")
     | {"ErrorMessage": Entity.ERROR_TEXT, "Status.StatusDetail": Entity.ERROR_TEXT},
     "StreamsGroupDescribeRequest": {},
     "StreamsGroupDescribeResponse": _neutral(
@@ -215,8 +225,8 @@ CLASSIFICATION: dict[str, dict[str, Entity]] = {
         "Groups.Topology.Subtopologies.StateChangelogTopics.TopicConfigs.Value "
         "Groups.Topology.Subtopologies.RepartitionSourceTopics.TopicConfigs.Key "
         "Groups.Topology.Subtopologies.RepartitionSourceTopics.TopicConfigs.Value "
-        "Groups.Members.MemberId Groups.Members.InstanceId Groups.Members.RackId "
-        "Groups.Members.ClientId Groups.Members.ProcessId Groups.Members.UserEndpoint.Host "
+        "Groups.Members.InstanceId Groups.Members.RackId "
+        "Groups.Members.ProcessId Groups.Members.UserEndpoint.Host "
         "Groups.Members.ClientTags.Key Groups.Members.ClientTags.Value "
         "Groups.Members.TaskOffsets.SubtopologyId Groups.Members.TaskEndOffsets.SubtopologyId "
         "Groups.Members.Assignment.ActiveTasks.SubtopologyId "
@@ -226,7 +236,12 @@ CLASSIFICATION: dict[str, dict[str, Entity]] = {
         "Groups.Members.TargetAssignment.StandbyTasks.SubtopologyId "
         "Groups.Members.TargetAssignment.WarmupTasks.SubtopologyId"
     )
-    | {"Groups.ErrorMessage": Entity.ERROR_TEXT, "Groups.Members.ClientHost": Entity.CLIENT_HOST},
+    | {
+        "Groups.ErrorMessage": Entity.ERROR_TEXT,
+        "Groups.Members.ClientHost": Entity.CLIENT_HOST,
+        "Groups.Members.MemberId": Entity.MEMBER_ID,
+        "Groups.Members.ClientId": Entity.CLIENT_ID,
+    },
     "ListTransactionsRequest": _neutral("StateFilters")
     | {"TransactionalIdPattern": Entity.TRANSACTIONAL_ID_REGEX},
     "ListTransactionsResponse": _neutral("UnknownStateFilters TransactionStates.TransactionState"),

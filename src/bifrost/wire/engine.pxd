@@ -50,6 +50,7 @@ cdef class Forwarding:
     cdef public object _queue, _authentication, _admits_request, _admits_response
     cdef public object lookup, _held_requests, _held_responses
     cdef public object _to_physical, _to_virtual
+    cdef public bytes _client_id_prefix
     cdef public list to_client, to_broker
     cdef public Py_ssize_t _max_in_flight
     cdef readonly bint is_passing

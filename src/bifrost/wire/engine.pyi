@@ -76,7 +76,7 @@ class Names:
     """
 
     tables: list[dict[bytes, bytes] | None]
-    """By slot, 1 to 7 (0 is unused): name to replacement; strings as UTF-8, UUIDs as 16 bytes. Then SLOT_ADDRESS."""
+    """By slot, 1 to 9 (0 is unused): name to replacement; strings as UTF-8, UUIDs as 16 bytes. Then SLOT_ADDRESS."""
 
     def __init__(self, missing: Callable[[int, bytes], bytes | None]) -> None: ...
     @property
@@ -314,6 +314,7 @@ def forward_request(
     queue: deque[Any],
     out: list[bytes | memoryview],
     admits: Callable[[Any, tuple[int, ...]], bool],
+    client_prefix: bytes | None = None,
 ) -> bool:
     """Send a request on if nothing about it is to be decided.
 
@@ -322,6 +323,7 @@ def forward_request(
         queue: gets an Awaited.
         out: gets the pieces of the new frame.
         admits: asked with (plan, fields peeked) when the passage peeks, and a field is not as usual.
+        client_prefix: put before the client ID; None leaves it as it is.
     Returns:
         False: nothing was done, the frame takes the long way; so it does while its lane's load is full.
     Raises:
@@ -356,6 +358,8 @@ class Forwarding:
     _held_responses: deque[bytes | memoryview]
     _to_physical: Names
     _to_virtual: Names
+    _client_id_prefix: bytes | None
+    """What the broker sees before the client ID of each request; None: nothing."""
     to_client: list[bytes | memoryview]
     to_broker: list[bytes | memoryview]
     _max_in_flight: int

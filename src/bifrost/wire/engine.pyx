@@ -8,7 +8,7 @@ count times its smallest element too; whatever does not parse raises MalformedFr
 A `Program` (for `rewrite`) is flat, so that walking it takes no recursion. An op is (kind, flags, slot, a, b):
 
     SKIP a                 a bytes: neighbouring fields of fixed size are one op
-    STRING, BYTES, UUID    slot: 0 neutral, 1..7 looked up in Names.tables[slot], or SLOT_DECODE
+    STRING, BYTES, UUID    slot: 0 neutral, 1..9 looked up in Names.tables[slot], or SLOT_DECODE
     ADDRESS                host and port of the broker whose node ID are the 4 bytes before: looked up by those bytes in
                            slot SLOT_ADDRESS, where the host's bytes stand with the 4 of the port behind them
     INT16, INT32 a         slot SLOT_USUAL: the number has to be a, or the frame has to be decoded
@@ -120,11 +120,11 @@ cdef enum:
 
 SLOT_DECODE = 255
 SLOT_USUAL = 254
-SLOT_ADDRESS = 8
+SLOT_ADDRESS = 10
 cdef int DECODE = SLOT_DECODE
 cdef int USUAL = SLOT_USUAL
 cdef enum:
-    SLOTS = 9              # those with a table, and 0
+    SLOTS = 11             # those with a table, and 0
 
 
 include "engine_bytes.pxi"
@@ -397,15 +397,29 @@ def rewrite(Program program not None, frame, Py_ssize_t start, Names names not N
     cdef Reader r
     open_frame(frame, start, &r)
     try:
-        return rewrite_body(program, frame, &r, names, head, allow_trailing)
+        return rewrite_body(program, frame, &r, names, head, None, allow_trailing)
     finally:
         close_frame(&r)
 
-cdef bint put_body(Program program, Reader* r, Output* out, Names names, bint allow_trailing) except -1:
+cdef int put_client_id(Reader* r, Output* out, bytes prefix) except -1:
+    """Begin a request with its header as far as its client ID, with `prefix` before that; a null one is empty.
+
+    There is room for it: see `admitted_lane`.
+    """
+    put(out, r.data, 8)
+    put_be(out, max(0, <int16_t>be16(r.data + 8)) + PyBytes_GET_SIZE(prefix), 2)
+    put(out, PyBytes_AS_STRING(prefix), PyBytes_GET_SIZE(prefix))
+    out.copied = 10
+    return 0
+
+cdef bint put_body(Program program, Reader* r, Output* out, Names names, bytes client_prefix,
+                   bint allow_trailing) except -1:
     """Rewrite a frame behind what stands in `out`, and copy all of it; False: it has to be decoded."""
     cdef Py_ssize_t begin = out.size
     out.copied = 0
     put_be(out, 0, 4)
+    if client_prefix is not None:
+        put_client_id(r, out, client_prefix)
     if walk(program, r, out, names) != 1:
         return False
     if r.pos != r.end and not allow_trailing:
@@ -414,7 +428,8 @@ cdef bint put_body(Program program, Reader* r, Output* out, Names names, bint al
     write_size(out.data + begin, out.size - begin - 4)
     return True
 
-cdef list rewrite_body(Program program, object frame, Reader* r, Names names, bytes head, bint allow_trailing):
+cdef list rewrite_body(Program program, object frame, Reader* r, Names names, bytes head, bytes client_prefix,
+                       bint allow_trailing):
     cdef Output out
     cdef list segments = []
     cdef Py_ssize_t size, start = r.pos
@@ -427,6 +442,8 @@ cdef list rewrite_body(Program program, object frame, Reader* r, Names names, by
         if head is not None:
             put(&out, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
             out.copied = start
+        elif client_prefix is not None:
+            put_client_id(r, &out, client_prefix)
         if walk(program, r, &out, names) != 1:
             return None
         if r.pos != r.end and not allow_trailing:

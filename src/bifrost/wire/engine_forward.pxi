@@ -91,16 +91,17 @@ cdef class Awaited:
                 self.lane.usage.in_flight -= 1
 
 
-def forward_request(dict lanes not None, frame, Names names not None, queue not None, list out not None, admits):
+def forward_request(dict lanes not None, frame, Names names not None, queue not None, list out not None, admits,
+                    bytes client_prefix=None):
     """Rewrite a request, put it into `out` and what is awaited into `queue`; False: it has to be looked at."""
     cdef Reader r
     open_hot_frame(frame, &r)
     try:
-        return pass_request(lanes, frame, &r, names, queue, out, admits) != 0
+        return pass_request(lanes, frame, &r, names, client_prefix, queue, out, admits) != 0
     finally:
         close_frame(&r)
 
-cdef Lane admitted_lane(dict lanes, object frame, Reader* r, object admits):
+cdef Lane admitted_lane(dict lanes, object frame, Reader* r, bytes client_prefix, object admits):
     """The way of a request that may pass, whose body `r` stands before then; None: it has to be looked at.
 
     Without `frame` there is nothing to show to `admits`: its numbers have to be what they usually are.
@@ -120,6 +121,8 @@ cdef Lane admitted_lane(dict lanes, object frame, Reader* r, object admits):
         return None
     start = 10 + max(0, <int16_t>be16(r.data + 8))
     if start >= r.end or passage.request_flexible and r.data[start] != 0:
+        return None
+    if client_prefix is not None and start - 10 + PyBytes_GET_SIZE(client_prefix) > MAX_STRING:
         return None
     start += passage.request_flexible
     if passage.request_peek is not None:
@@ -146,8 +149,9 @@ cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t began_
     queue.append(awaited)
     return passing
 
-cdef bint pass_request(dict lanes, object frame, Reader* r, Names names, object queue, list out, object admits) except -1:
-    cdef Lane lane = admitted_lane(lanes, frame, r, admits)
+cdef bint pass_request(dict lanes, object frame, Reader* r, Names names, bytes client_prefix, object queue, list out,
+                       object admits) except -1:
+    cdef Lane lane = admitted_lane(lanes, frame, r, client_prefix, admits)
     cdef Py_ssize_t start = r.pos
     cdef int64_t began_ns = 0
     cdef list segments
@@ -155,7 +159,7 @@ cdef bint pass_request(dict lanes, object frame, Reader* r, Names names, object 
         return False
     if lane.usage is not None:
         began_ns = clock_ns()
-    segments = rewrite_body(lane.passage.request, frame, r, names, None, lane.passage.drops_trailing)
+    segments = rewrite_body(lane.passage.request, frame, r, names, None, client_prefix, lane.passage.drops_trailing)
     if segments is None:
         return False
     out += segments
@@ -165,11 +169,12 @@ cdef bint pass_request(dict lanes, object frame, Reader* r, Names names, object 
 
 cdef bint put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns) except -1:
     """As above, for a frame that stands where it was received; it is copied."""
-    cdef Lane lane = admitted_lane(session._lanes, None, r, None)
+    cdef Lane lane = admitted_lane(session._lanes, None, r, session._client_id_prefix, None)
     cdef Py_ssize_t start = r.pos
     if lane is None:
         return False
-    if not put_body(lane.passage.request, r, out, <Names?>session._to_physical, lane.passage.drops_trailing):
+    if not put_body(lane.passage.request, r, out, <Names?>session._to_physical, session._client_id_prefix,
+                    lane.passage.drops_trailing):
         return False
     lane.receive(r.end + 4)
     await_answer(lane, r, start, now_ns, now_ns if lane.usage is None else clock_ns(), session._queue)
@@ -217,7 +222,7 @@ cdef int pass_response(object queue, object frame, Reader* r, Names names, list 
         return 0
     if awaited.lane.usage is not None:
         came_ns = clock_ns()
-    segments = rewrite_body(awaited.lane.passage.response, frame, r, names, None, False)
+    segments = rewrite_body(awaited.lane.passage.response, frame, r, names, None, None, False)
     if segments is None:
         return 0
     if awaited.lane.usage is not None:
@@ -237,7 +242,7 @@ cdef bint put_response(Forwarding session, Reader* r, Output* out, int64_t now_n
     cdef Py_ssize_t start = r.pos, begin = out.size
     if awaited is None:
         return False
-    if not put_body(awaited.lane.passage.response, r, out, <Names?>session._to_virtual, False):
+    if not put_body(awaited.lane.passage.response, r, out, <Names?>session._to_virtual, None, False):
         return False
     if awaited.lane.usage is not None:
         r.pos = start
@@ -275,8 +280,8 @@ cdef class Forwarding:
             return False
         open_hot_frame(frame, &r)
         try:
-            return pass_request(self._lanes, frame, &r, <Names?>self._to_physical, self._queue, self.to_broker,
-                                self._admits_request)
+            return pass_request(self._lanes, frame, &r, <Names?>self._to_physical, self._client_id_prefix, self._queue,
+                                self.to_broker, self._admits_request)
         finally:
             close_frame(&r)
 

@@ -38,7 +38,7 @@ def open_stream(Program program not None, frame, Py_ssize_t start, Py_ssize_t wh
     open_frame(frame, start, &r)
     r.whole = whole
     try:
-        segments = rewrite_head(program, frame, &r, names)
+        segments = rewrite_head(program, frame, &r, names, None)
         if segments is None:
             return None
         out += segments
@@ -47,7 +47,7 @@ def open_stream(Program program not None, frame, Py_ssize_t start, Py_ssize_t wh
         close_frame(&r)
 
 
-cdef list rewrite_head(Program program, object frame, Reader* r, Names names):
+cdef list rewrite_head(Program program, object frame, Reader* r, Names names, bytes client_prefix):
     """As `rewrite_body`; r.tail says how many zeros end the frame."""
     cdef Output out
     cdef list segments = []
@@ -59,6 +59,8 @@ cdef list rewrite_head(Program program, object frame, Reader* r, Names names):
     try:
         put_be(&out, 0, 4)
         try:
+            if client_prefix is not None:
+                put_client_id(r, &out, client_prefix)
             if walk(program, r, &out, names) != OPEN:
                 return None
         except MalformedFrame:
@@ -76,13 +78,13 @@ cdef list rewrite_head(Program program, object frame, Reader* r, Names names):
 
 cdef bint stream_request(Forwarding session, object frame, Reader* r) except -1:
     """Begin to send a request on; False: it has to be whole first."""
-    cdef Lane lane = admitted_lane(session._lanes, frame, r, session._admits_request)
+    cdef Lane lane = admitted_lane(session._lanes, frame, r, session._client_id_prefix, session._admits_request)
     cdef Py_ssize_t start = r.pos
     cdef int64_t began_ns = clock_ns()
     cdef list segments
     if lane is None:
         return False
-    segments = rewrite_head(lane.passage.request, frame, r, <Names?>session._to_physical)
+    segments = rewrite_head(lane.passage.request, frame, r, <Names?>session._to_physical, session._client_id_prefix)
     if segments is None:
         return False
     session.to_broker += segments
@@ -97,7 +99,7 @@ cdef Py_ssize_t stream_response(Forwarding session, object frame, Reader* r) exc
     cdef list segments
     if awaited is None:
         return 0
-    segments = rewrite_head(awaited.lane.passage.response, frame, r, <Names?>session._to_virtual)
+    segments = rewrite_head(awaited.lane.passage.response, frame, r, <Names?>session._to_virtual, None)
     if segments is None:
         return 0
     session.to_client += segments

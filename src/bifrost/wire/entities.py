@@ -108,7 +108,7 @@ REFUSED: frozenset[ApiKey] = frozenset(
 """The APIs offered to clients and always answered no by the gateway itself; see filters/refused.py."""
 
 
-SLOT_CLUSTER_ID = 7
+SLOT_CLUSTER_ID = 9
 """The engine's slot of a cluster ID that a broker tells."""
 
 _RESPONSE_SLOTS = {Entity.BROKER_HOST: SLOT_ADDRESS, Entity.CLUSTER_ID: SLOT_CLUSTER_ID}

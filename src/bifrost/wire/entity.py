@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class Entity(IntEnum):
-    """The meaning of a field. Values up to TOPIC_REGEX are the engine's slots: it replaces them in place."""
+    """The meaning of a field. Values up to CLIENT_ID are the engine's slots: it replaces them in place."""
 
     NEUTRAL = 0
     """Means the same on both sides: client text, states, mechanisms, the tenant's own data."""
@@ -16,6 +16,10 @@ class Entity(IntEnum):
     """Free text made by the broker; it may quote physical names."""
     TOPIC_REGEX = 6
     """A pattern that the broker matches with all topics of the cluster (KIP-848, KIP-1071)."""
+    MEMBER_ID = 7
+    """A group member's ID. A classic group's coordinator makes it of the client ID (ClassicGroup.generateMemberId)."""
+    CLIENT_ID = 8
+    """A client ID as the broker got it, in a description of group members."""
     BROKER_HOST = 16
     """A broker's address; its node ID and port are fields beside it."""
     CLUSTER_ID = 17
@@ -40,4 +44,4 @@ class Entity(IntEnum):
     @property
     def is_in_place(self) -> bool:
         """Whether the engine can replace it without decoding the message."""
-        return self <= Entity.TOPIC_REGEX
+        return self <= Entity.CLIENT_ID

@@ -5,7 +5,9 @@
     response v0  correlation_id int32
              v1  the same, then tagged fields
 
-Tagged fields of a header are read over and left out of what is sent on: Kafka defines none.
+Tagged fields of a header are read over and left out of what is sent on: Kafka defines none. The broker may see a prefix
+before the client ID. It takes a null client ID for an empty one (RequestHeader.parse), so a null one becomes the bare
+prefix.
 """
 
 from struct import Struct
@@ -18,6 +20,9 @@ REQUEST_PREFIX = Struct(">hhih")
 
 MAX_TAGGED_FIELDS = 64
 """Most tagged fields of one header that are read over. Kafka defines none so far, and they cost time one by one."""
+
+MAX_CLIENT_ID_BYTES = 0x7FFF
+"""The longest string of the protocol."""
 
 _NO_TAGS = b"\0"
 
@@ -46,15 +51,25 @@ def read_request_header(frame: bytes | memoryview) -> RequestHeader:
 
 
 def request_body_offset(
-    frame: bytes | memoryview, client_id_length: int, is_flexible: bool
+    frame: bytes | memoryview, client_id_length: int, is_flexible: bool, client_id_prefix: bytes | None = None
 ) -> tuple[int, bytes | None]:
-    """Return where the body starts, and the header to send on instead when this one has tagged fields.
+    """Return where the body starts, and the header to send on instead of this one.
+
+    That is None when this one is fine: it has no tagged fields, and there is no prefix for its client ID.
 
     Raises:
-        MalformedFrame: the header ends beyond the frame.
+        MalformedFrame: the header ends beyond the frame, or the client ID has no room for its prefix.
     """
-    end = REQUEST_PREFIX.size + max(client_id_length, 0)
-    return _body_offset(frame, end, is_flexible)
+    start = REQUEST_PREFIX.size
+    end = start + max(client_id_length, 0)
+    offset, head = _body_offset(frame, end, is_flexible)
+    if client_id_prefix is None:
+        return offset, head
+    client_id = client_id_prefix + bytes(frame[start:end])
+    if len(client_id) > MAX_CLIENT_ID_BYTES:
+        raise MalformedFrame("the client ID has no room for the tenant's prefix", 8)
+    head = bytes(frame[: start - 2]) + len(client_id).to_bytes(2, "big") + client_id
+    return offset, head + _NO_TAGS if is_flexible else head
 
 
 def response_body_offset(frame: bytes | memoryview, is_flexible: bool) -> tuple[int, bytes | None]:

@@ -35,7 +35,7 @@ _FIXED_SIZES = {
     FieldType.FLOAT64: 8,
     FieldType.UUID: 16,
 }
-_LOOK_UPS = range(1, 8)
+_LOOK_UPS = range(1, 10)
 """The engine's slots with a table of names; only strings and UUIDs can have one."""
 _USUAL = frozenset({FieldType.INT16, FieldType.INT32})
 """Numbers that can be compared with their default."""
@@ -49,7 +49,7 @@ def compile_program(name: str, version: int, slots: Mapping[str, int]) -> Progra
     Args:
         name: Kafka's name of the message.
         version: one that the schema has.
-        slots: dotted path of Kafka's field names (`Topics.Topic`) to the engine's slot: 1 to 7 for strings
+        slots: dotted path of Kafka's field names (`Topics.Topic`) to the engine's slot: 1 to 9 for strings
             and UUIDs and arrays of them, SLOT_DECODE also for bytes, records, arrays, nullable structs and
             whatever is tagged, SLOT_USUAL for int16, int32 and arrays, SLOT_ADDRESS for a host between its
             broker's ID and port. A field that is not named is neutral; one that this version lacks is skipped.

@@ -10,7 +10,7 @@ from bifrost.gateway.leg import Leg
 from bifrost.gateway.socket_transport import SocketTransport
 from bifrost.wire.engine import Framer
 from support.fake_transport import framed
-from support.playbook import request_frame, response_frame
+from support.playbook import PHYSICAL_CLIENT_ID, request_frame, response_frame
 
 from .test_leg import ANSWER, HEARTBEAT, PHYSICAL, FakeBrokerSide, Owner, Pair
 
@@ -77,7 +77,7 @@ def test_coupled_connections_are_taken_from_the_event_loop(monkeypatch: pytest.M
         assert pair.owner.told == []
         taken.resume_reading()
         await loop.sock_sendall(client, framed(request_frame(HEARTBEAT, 4, 2)))
-        assert await loop.sock_recv(broker, 1000) == framed(request_frame(PHYSICAL, 4, 2))
+        assert await loop.sock_recv(broker, 1000) == framed(request_frame(PHYSICAL, 4, 2, PHYSICAL_CLIENT_ID))
         await loop.sock_sendall(broker, framed(response_frame(ANSWER, 4, 2)))
         assert await loop.sock_recv(client, 1000) == framed(response_frame(ANSWER, 4, 2))
         assert couple(pair.owner, taken, pair.from_client, side, pair.session) is taken  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from bifrost.wire.errors import MalformedFrame
 from support import messages
 from support.fake_transport import FakeTransport, framed, receive
 from support.journalling import StillClock, journal, rows, written
-from support.playbook import request_frame, response_frame
+from support.playbook import PHYSICAL_CLIENT_ID, request_frame, response_frame
 from support.record_batches import build_batch
 from support.stage import Stage
 
@@ -88,7 +88,9 @@ def test_frames_of_every_day_go_through_without_the_connection() -> None:
     receive(pair.there, framed(*[request_frame(HEARTBEAT, 4, number) for number in (2, 3, 4)]))
     receive(pair.back, framed(*[response_frame(ANSWER, 4, number) for number in (2, 3, 4)]))
 
-    assert pair.broker.take_frames() == [request_frame(PHYSICAL, 4, number) for number in (2, 3, 4)]
+    assert pair.broker.take_frames() == [
+        request_frame(PHYSICAL, 4, number, PHYSICAL_CLIENT_ID) for number in (2, 3, 4)
+    ]
     assert pair.client.take_frames() == [response_frame(ANSWER, 4, number) for number in (2, 3, 4)]
     assert (pair.owner.requests, pair.owner.responses, pair.owner.flushes) == ([], [], 0)
     assert pair.session.in_flight == 0
@@ -126,7 +128,9 @@ def test_what_stands_behind_frames_that_went_on_is_gone_on_with() -> None:
     for at in range(0, len(stream), 7):
         receive(pair.there, stream[at : at + 7])
 
-    assert pair.broker.take_frames() == [request_frame(PHYSICAL, 4, number) for number in (2, 3, 4)]
+    assert pair.broker.take_frames() == [
+        request_frame(PHYSICAL, 4, number, PHYSICAL_CLIENT_ID) for number in (2, 3, 4)
+    ]
     assert pair.from_client.received == len(stream)
 
 
@@ -182,7 +186,7 @@ def test_the_connection_looks_who_is_to_be_read_when_not_everything_is_open(why:
 
     receive(pair.there, framed(request_frame(HEARTBEAT, 4, 2)))
 
-    assert pair.broker.take_frames() == [request_frame(PHYSICAL, 4, 2)]
+    assert pair.broker.take_frames() == [request_frame(PHYSICAL, 4, 2, PHYSICAL_CLIENT_ID)]
     assert pair.owner.flushes == 1
 
 
@@ -241,8 +245,8 @@ def test_a_large_request_goes_on_while_it_comes() -> None:
     assert not pair.session.awaits_broker, "a client that stalls in the middle is idle"
     receive(pair.there, last)
 
-    expected = request_frame(messages.produce("__vt_acme_/t", records=RECORDS), 9, 2)
-    assert pair.broker.take_frames() == [expected, request_frame(PHYSICAL, 4, 3)]
+    expected = request_frame(messages.produce("__vt_acme_/t", records=RECORDS), 9, 2, PHYSICAL_CLIENT_ID)
+    assert pair.broker.take_frames() == [expected, request_frame(PHYSICAL, 4, 3, PHYSICAL_CLIENT_ID)]
     assert (pair.session.is_passing, pair.session.in_flight, pair.owner.requests) == (False, 2, [])
 
 

@@ -69,6 +69,35 @@ def test_a_namespace_below_has_its_tenant_s_settings() -> None:
     assert below.topic_ids is clusters.of_tenant("globex").namespace.topic_ids
 
 
+def test_brokers_see_client_ids_with_the_prefix_of_groups() -> None:
+    prefixes = {"topic": "t1-", "group": "g1-", "transactional_id": "x1-"}
+    clusters = built(configured(globex={"prefixes": prefixes}))
+    below = clusters.of(Account("reader", "globex", namespace=("eu",))).namespace
+    found = [clusters.of_tenant(name).namespace.names.client_id_prefix for name in ("acme", "globex")]
+
+    assert found == [b"__vt_acme_", b"g1-"]
+    assert below.names.client_id_prefix == b"g1-eu."
+
+
+def test_client_ids_that_are_to_be_unchanged_have_none() -> None:
+    clusters = built(configured(globex={"client_ids": "unchanged"}))
+    below = clusters.of(Account("reader", "globex", namespace=("eu",))).namespace
+
+    assert clusters.of_tenant("globex").namespace.names.client_id_prefix is None
+    assert below.names.client_id_prefix is None
+
+
+def test_a_tenant_whose_client_ids_change_begins_anew_and_no_other() -> None:
+    config = configured()
+    clusters = Clusters(Cluster(one, (), config.proxy.limits, int) for one in config.clusters)
+    before = virtual_clusters(config, clusters, int)
+
+    after = virtual_clusters(configured(globex={"client_ids": "unchanged"}), clusters, int, before)
+
+    assert after.of_tenant("acme") is before.of_tenant("acme")
+    assert after.of_tenant("globex") is not before.of_tenant("globex")
+
+
 @pytest.mark.parametrize(
     ("literal", "acme", "globex"),
     [

@@ -30,6 +30,8 @@ from support.playbook import (
 from support.sample import sample
 from support.stage import PHYSICAL_CLUSTER_ID, Stage
 
+MEMBER = "app-3f0c91d2-6c1a-{}b7e-9d53-0a8e5f3b2c11"
+"""What a coordinator makes of the client ID `app`, with the version of its UUID left out."""
 HOST, CLIENT_HOST, LOG_DIR = "kafka-1.internal", "/10.11.12.13", "/var/lib/kafka/data-0"
 OWN_ID, FOREIGN_ID = b"an own topic ID.", b"a foreign one's."
 SECRETS = [b"__vt_", HOST.encode(), PHYSICAL_CLUSTER_ID.encode(), b"10.11.12.13", LOG_DIR.encode()]
@@ -63,6 +65,12 @@ _VIRTUAL: dict[Entity, Callable[[str], Any]] = {
     Entity.SUBSCRIPTION: lambda prefix: payload("Subscription", f"{prefix}orders"),
     Entity.ASSIGNMENT: lambda prefix: payload("Assignment", f"{prefix}orders"),
 }
+_OF_MEMBERS: dict[Entity, tuple[str, str]] = {
+    Entity.MEMBER_ID: (MEMBER.format(8), "__vt_acme_" + MEMBER.format(4)),
+    Entity.CLIENT_ID: ("app", "__vt_acme_app"),
+}
+"""What the client has and what the broker has; whoever's the names are, for a broker tells of the group that was asked
+for, and no other's is."""
 _PHYSICAL = {
     Entity.BROKER_HOST: HOST,
     Entity.CLIENT_HOST: CLIENT_HOST,
@@ -78,6 +86,8 @@ def value(entity: Entity, field: Field, *, prefix: str, own_id: bytes) -> Any:
         return neutral(field)
     if entity is Entity.TOPIC_ID:
         return own_id
+    if entity in _OF_MEMBERS:
+        return _OF_MEMBERS[entity][bool(prefix)]
     if entity in _PHYSICAL:
         return _PHYSICAL[entity]
     assert entity in _VIRTUAL, f"say here what a field that means {entity.name} holds"

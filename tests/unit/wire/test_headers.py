@@ -63,6 +63,39 @@ def test_a_header_with_tagged_fields_is_replaced_by_one_without(kind: type) -> N
     assert other == head + b"\x00"
 
 
+@pytest.mark.parametrize("kind", [bytes, memoryview])
+@pytest.mark.parametrize(
+    ("client_id", "length", "expected"),
+    [
+        (b"\xff\xff", -1, b"\x00\x03t1-"),  # Null is empty to a broker.
+        (b"\x00\x00", 0, b"\x00\x03t1-"),
+        (b"\x00\x02me", 2, b"\x00\x05t1-me"),
+    ],
+)
+def test_a_client_id_gets_its_prefix(kind: type, client_id: bytes, length: int, expected: bytes) -> None:
+    frame = kind(FIXED + client_id + b"\x00body")
+
+    end = 10 + max(0, length)
+    assert request_body_offset(frame, length, False, b"t1-") == (end, FIXED + expected)
+    assert request_body_offset(frame, length, True, b"t1-") == (end + 1, FIXED + expected + b"\x00")
+
+
+def test_tagged_fields_go_with_a_prefix_as_well() -> None:
+    offset, head = request_body_offset(FIXED + b"\x00\x02me" + TAGS + b"body", 2, True, b"t1-")
+
+    assert (offset, head) == (12 + len(TAGS), FIXED + b"\x00\x05t1-me\x00")
+
+
+def test_a_client_id_without_room_for_its_prefix_is_malformed() -> None:
+    def headed(length: int) -> bytes | None:
+        frame = FIXED + length.to_bytes(2, "big") + b"x" * length
+        return request_body_offset(frame, length, False, b"t1-")[1]
+
+    assert headed(32_764) == FIXED + b"\x7f\xfft1-" + b"x" * 32_764
+    with pytest.raises(MalformedFrame, match="no room for the tenant's prefix"):
+        headed(32_765)
+
+
 def test_so_is_that_of_a_response() -> None:
     offset, other = response_body_offset(b"\x00\x00\x00\x07" + TAGS + b"body", is_flexible=True)
 
