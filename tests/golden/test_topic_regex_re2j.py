@@ -3,7 +3,9 @@
 BIFROST_REGEX_EXAMPLES is the number of regexes of each kind; a run is the same every time unless it is set.
 """
 
+import hashlib
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -52,6 +54,7 @@ OURS_ALONE = ("too large", "longer than", "more than 50 groups", "not ASCII unde
 """Why we refuse what RE2/J takes."""
 
 prefixes = st.sampled_from(["__vt_acme_", "t1-", "t.1."])
+legal_names = st.text("aAbBkKsS01_.-", min_size=1, max_size=6)
 names = st.lists(regexes.names, min_size=5, max_size=8).map(regexes.short_names.__add__)
 
 
@@ -115,6 +118,51 @@ def test_what_only_looks_like_a_regex_is_refused_as_re2j_does_or_confined(re2j: 
 
     assert counts["refused"]
     assert counts["checks"]
+
+
+@pytest.mark.parametrize("kind", ["grammatical", "positional"])
+def test_with_a_list_of_topics_it_matches_those_that_the_tenants_regex_does(re2j: Re2j, kind: str) -> None:
+    counts: Counter[str] = Counter()
+
+    @search
+    @given(getattr(regexes, kind), st.lists(legal_names, min_size=3, max_size=8), prefixes)
+    def run(regex: str, some: list[str], prefix: str) -> None:
+        topics = sorted({*some, *regexes.short_names[::3]})
+        others = [name for name in regexes.short_names if name not in topics]
+        try:
+            confined = confine(regex, prefix, topics)
+        except InvalidRegex as error:
+            # With a list no more is refused, as the patterns here are small.
+            with pytest.raises(InvalidRegex, match=re.escape(error.reason)):
+                confine(regex, prefix)
+            return
+
+        virtual, physical = re2j.ask(
+            [(regex, topics), (confined, [prefix + name for name in topics + others] + FOREIGN)]
+        )
+
+        assert virtual.matches is not None
+        assert physical.matches is not None
+        wanted = {prefix + name for name, matches in zip(topics, virtual.matches, strict=True) if matches}
+        texts = [prefix + name for name in topics + others] + FOREIGN
+        assert {text for text, matches in zip(texts, physical.matches, strict=True) if matches} == wanted
+        assert original(confined, prefix) == regex
+        counts["checks"] += len(texts)
+        counts["matches"] += len(wanted)
+
+    run()
+
+    assert counts["checks"], counts
+    assert counts["matches"] > counts["checks"] / 100, counts
+
+
+def test_the_longest_list_neither_fails_nor_takes_long(re2j: Re2j) -> None:
+    names = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(250)]
+    confined = confine(".*", "__vt_acme_", names)
+
+    (found,) = re2j.ask([(confined, ["__vt_acme_" + name for name in names] + ["__vt_acme_" + "a" * 239])])
+
+    assert found.matches == [True] * len(names) + [False]
 
 
 @pytest.mark.parametrize(

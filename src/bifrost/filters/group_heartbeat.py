@@ -80,8 +80,10 @@ class StreamsTopologyFilter(RequestFilter):
 
 def _refusal(exchange: Exchange, regexes: list[str | None]) -> str | None:
     for regex in in_steps(regexes):
+        if not regex:
+            continue  # "No pattern", or "as before".
         try:
-            exchange.scope.namespace.names.confined_regex(regex or "")
+            exchange.scope.namespace.confined_regex(regex)
         except InvalidRegex as invalid:
-            return f"The pattern `{(regex or '')[:MAX_QUOTED]}` is not a valid regular expression: {invalid}."
+            return f"The pattern `{regex[:MAX_QUOTED]}` is not a valid regular expression: {invalid}."
     return None

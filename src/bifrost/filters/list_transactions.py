@@ -25,7 +25,9 @@ class ListTransactionsFilter(RequestFilter):
             return None  # Null and empty both mean "no pattern".
         names = exchange.scope.namespace.names
         try:
-            request.transactional_id_pattern = names.confined_regex(request.transactional_id_pattern)
+            request.transactional_id_pattern = names.confined_regex(
+                request.transactional_id_pattern, Entity.TRANSACTIONAL_ID
+            )
         except InvalidRegex:
             return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
         return None

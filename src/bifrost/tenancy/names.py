@@ -220,13 +220,18 @@ class TenantNames:
         """Return what the tenant calls a client of its own groups; one from before there was a prefix has none."""
         return client_id.removeprefix(self.client_id_prefix or b"")
 
-    def confined_regex(self, regex: str) -> str:
+    def confined_regex(self, regex: str, entity: Entity = Entity.TOPIC_NAME) -> str:
         """Return the pattern with which the broker finds what the tenant's pattern finds, within the namespace only.
+
+        Of topics that is what exists for the tenant: with a list, the topics of the list that the pattern matches.
 
         Raises:
             InvalidRegex: the pattern does not parse, or cannot be confined.
         """
-        return confine(regex, self.prefix.decode())
+        prefix = self._prefix_of[entity].decode()
+        if entity != Entity.TOPIC_NAME or self._allowed is None:
+            return confine(regex, prefix)
+        return confine(regex, prefix, [name.decode() for name in self._allowed - self._reserved])
 
     def original_regex(self, physical_regex: str) -> str | None:
         """Return the pattern as the tenant wrote it, None when it is not the tenant's."""

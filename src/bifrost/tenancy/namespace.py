@@ -42,6 +42,9 @@ MAX_STRING_BYTES = 0x7FFF
 MAX_REGEXES = 256
 """Patterns remembered for a tenant: they may be long, and clients with one send it with every heartbeat (KIP-848)."""
 
+MAX_REMEMBERED_REGEX_BYTES = 4096
+"""Longer translations of patterns are made anew each time; so those of a tenant take 1 MiB at most."""
+
 MAX_MEMBERS_OF_OTHER_PROTOCOLS = 1000
 """Members remembered of a tenant's groups that are not consumer groups (Kafka Connect's workers, say): a few for each
 cluster of them. One that is forgotten has to join again, if its client is older than Kafka 2.5."""
@@ -86,7 +89,7 @@ class Namespace:
         """Topic IDs met in the message at hand of which the broker must be asked; see `take_unresolved`."""
         # Random, so that nobody can have made a topic that begins so.
         self._absent_mark = new_id()[-8:].hex() + "."
-        self.to_physical = Names(self._missing_physical)
+        self.to_physical = Names(self._asked_by_the_engine)
         self.to_virtual = Names(self._missing_virtual)
         self.members_of_other_protocols: BoundedMap[bytes, bool] = BoundedMap(MAX_MEMBERS_OF_OTHER_PROTOCOLS)
         """Who joined a group whose protocol type is not `consumer`; see filters/consumer_protocol.py."""
@@ -189,6 +192,25 @@ class Namespace:
         """Whether a physical topic is one of this tenant's."""
         return self.names.virtual_topic(PhysicalTopic(physical_topic)) is not None
 
+    def confined_regex(self, regex: str) -> str:
+        """Return the physical form of a pattern for topics that is not empty, and remember it.
+
+        Raises:
+            InvalidRegex: it cannot be confined.
+        """
+        table = self.to_physical.tables[Entity.TOPIC_REGEX]
+        assert table is not None
+        known = table.get(regex.encode())
+        if known is not None:
+            return known.decode()
+        confined = self.names.confined_regex(regex)
+        self._remember(self.to_physical, Entity.TOPIC_REGEX, regex.encode(), confined.encode())
+        return confined
+
+    def _asked_by_the_engine(self, slot: int, value: bytes) -> bytes | None:
+        """None has the message decoded. A new pattern takes long, and only work on decoded messages is paused."""
+        return None if slot == Entity.TOPIC_REGEX and value else self._missing_physical(slot, value)
+
     def _missing_physical(self, slot: int, value: bytes) -> bytes | None:
         match slot:
             case Entity.TOPIC_NAME:
@@ -251,7 +273,7 @@ class Namespace:
     def _confined(self, regex: bytes) -> bytes | None:
         """None when the pattern cannot be confined; the filters then say so. The empty one means "no pattern"."""
         try:
-            return regex and self.names.confined_regex(regex.decode()).encode()
+            return regex and self.confined_regex(regex.decode()).encode()
         except (InvalidRegex, UnicodeDecodeError):
             return None
 
@@ -294,10 +316,11 @@ class Namespace:
             raise MalformedFrame(f"a name of {len(value)} bytes has no room for the tenant's prefix", 0)
         # What was masked because it is absent today may exist tomorrow: only what is certain is kept.
         certain = slot != Entity.TOPIC_ID or found == value
-        if certain and len(found) <= MAX_REMEMBERED_BYTES:
+        is_regex = slot == Entity.TOPIC_REGEX
+        if certain and len(found) <= (MAX_REMEMBERED_REGEX_BYTES if is_regex else MAX_REMEMBERED_BYTES):
             table = direction.tables[slot]
             assert table is not None
-            if len(table) >= (MAX_REGEXES if slot == Entity.TOPIC_REGEX else self._max_names):
+            if len(table) >= (MAX_REGEXES if is_regex else self._max_names):
                 table.clear()
             table[value] = found
         return found

@@ -12,8 +12,12 @@ The form at the start always takes a character: the name is never empty. Capture
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+
+from bifrost.tenancy.regex_matcher import Either, Node, Then, Times
+from bifrost.wire.engine import in_steps
 
 MAX_CONFINED_LENGTH = 16_384
 """Longest translation, in characters: with the group's name and the prefix it stays under the 32,767 of a string."""
@@ -21,6 +25,10 @@ MAX_CONFINED_LENGTH = 16_384
 MAX_PROGRAM = 2000
 """RE2/J instructions, counted from above: a topic costs the broker instructions times characters, at worst 25 ms for
 one topic, and with 18,000 its matcher overflows the stack [measured, Java 17]. A hundred names of 20 characters fit."""
+
+
+MAX_LISTED_DEPTH = 20
+"""Groups in groups in a list of names: RE2/J's compiler recurses."""
 
 
 class InvalidRegex(ValueError):
@@ -51,6 +59,8 @@ class Piece:
     """RE2/J instructions, or more."""
     fold: bool = False
     """Whether the text is meant under `(?i)`; the flag is written late, so seldom."""
+    node: Node = field(default=None, compare=False, repr=False)
+    """The same for the matcher, of ASCII texts in one line."""
 
     def __post_init__(self) -> None:
         if self.cost > MAX_PROGRAM or len(self.text) > MAX_CONFINED_LENGTH:
@@ -72,7 +82,7 @@ class Piece:
 
 
 EMPTY = Piece("")
-NEVER = Piece(r"[^\x{0}-\x{10ffff}]")
+NEVER = Piece(r"[^\x{0}-\x{10ffff}]", node=0)
 
 
 def character(code: int, plain: str = "-_") -> str:
@@ -85,7 +95,7 @@ def character(code: int, plain: str = "-_") -> str:
 
 def unfolded(piece: Piece) -> Piece:
     """Return the piece with its `(?i)` written out."""
-    return Piece(f"(?i:{piece.text})", ATOM, piece.cost) if piece.fold else piece
+    return Piece(f"(?i:{piece.text})", ATOM, piece.cost, node=piece.node) if piece.fold else piece
 
 
 def _alike(one: Piece, other: Piece) -> tuple[Piece, Piece]:
@@ -101,7 +111,8 @@ def either(one: Piece, other: Piece) -> Piece:
     if one.is_empty or other.is_empty:
         return times(other if one.is_empty else one, 0, 1)
     one, other = _alike(one, other)
-    return Piece(f"{one.text}|{other.text}", ALTERNATION, one.cost + other.cost + 1, one.fold)
+    node = Either(one.node, other.node)
+    return Piece(f"{one.text}|{other.text}", ALTERNATION, one.cost + other.cost + 1, one.fold, node)
 
 
 def both(one: Piece, other: Piece) -> Piece:
@@ -112,7 +123,7 @@ def both(one: Piece, other: Piece) -> Piece:
         return other if one.is_empty else one
     one, other = _alike(one, other)
     text = one.wrapped(SEQUENCE) + other.wrapped(SEQUENCE)
-    return Piece(text, SEQUENCE, one.cost + other.cost, one.fold)
+    return Piece(text, SEQUENCE, one.cost + other.cost, one.fold, Then(one.node, other.node))
 
 
 def times(piece: Piece, low: int, high: int | None) -> Piece:
@@ -128,7 +139,49 @@ def times(piece: Piece, low: int, high: int | None) -> Piece:
     else:
         operator = "?" if (low, high) == (0, 1) else f"{{{low}}}" if low == high else f"{{{low},{high}}}"
         cost = low * piece.cost + (high - low) * (piece.cost + 1)
-    return Piece(piece.wrapped(ATOM) + operator, REPEATED, cost, piece.fold)
+    return Piece(piece.wrapped(ATOM) + operator, REPEATED, cost, piece.fold, Times(piece.node, low, high))
+
+
+def listed(names: Sequence[str]) -> Piece:
+    """Return the piece for exactly these names, sorted, different and legal; what begins alike is written once."""
+    if not names:
+        return NEVER
+    return Piece(_listed(list(names), 0), ALTERNATION)
+
+
+def _listed(names: list[str], depth: int) -> str:
+    """Return the text for sorted names; the empty one stands first."""
+    if len(names) == 1:
+        return _quoted(names[0])
+    branches: list[str] = []
+    for begin, end in in_steps(_runs(names)):
+        run = names[begin:end]
+        shared = _shared_length(run[0], run[-1])
+        if len(run) == 1 or not shared or depth == MAX_LISTED_DEPTH:
+            branches += map(_quoted, run)
+        else:
+            rest = _listed([name[shared:] for name in run], depth + 1)
+            branches.append(f"{_quoted(run[0][:shared])}(?:{rest})")
+    return "|".join(branches)
+
+
+def _runs(names: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of the names that begin with the same character."""
+    begin = 0
+    for end in range(1, len(names) + 1):
+        if end == len(names) or names[end][:1] != names[begin][:1]:
+            yield begin, end
+            begin = end
+
+
+def _shared_length(one: str, other: str) -> int:
+    """Return how many characters of two names are the same, from the first on."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return sum(1 for _ in same)
+
+
+def _quoted(name: str) -> str:
+    return "".join(character(ord(char)) for char in name)
 
 
 # Whether a part matches the empty string at the start of a name depends on nothing but the first character.
@@ -175,27 +228,30 @@ class Start:
         # At the start of the name a boundary is where a word character follows. What the broker looks at there is
         # the prefix's last character: if that is one of a word too, it sees a boundary exactly where there is none.
         # (RE2/J's word characters are ASCII.)
-        after_word = re.search(r"[0-9A-Za-z_]\Z", prefix) is not None
-        word, other = (r"\B", r"\b") if after_word else (r"\b", r"\B")
+        word, other = Piece(r"\b", node="b"), Piece(r"\B", node="B")
+        if re.search(r"[0-9A-Za-z_]\Z", prefix) is not None:
+            word, other = other, word
+        end = Piece("(?m:$)", node="$")
+        word_or_end = Piece(f"(?:{word.text}|{end.text})", cost=3, node=Either(word.node, end.node))
         self._gates = {
             0: NEVER,
             ALWAYS: EMPTY,
-            WORD: Piece(word),
-            OTHER | NEWLINE: Piece(other),
-            NEWLINE: Piece("(?m:$)"),
-            WORD | NEWLINE: Piece(f"(?:{word}|(?m:$))", cost=3),
+            WORD: word,
+            OTHER | NEWLINE: other,
+            NEWLINE: end,
+            WORD | NEWLINE: word_or_end,
         }
 
     def sequence(self, items: Sequence[Part]) -> Part:
         """Return the part for `items` one after the other."""
         runs: list[Part] = []
-        for item in items:
+        for item in in_steps(items):
             if runs and _is_run(runs[-1]) and _is_run(item) and runs[-1].some.fold == item.some.fold:
                 runs[-1] = atom(both(runs[-1].some, item.some))  # so that `(?i)` is written once
             else:
                 runs.append(item)
         whole = NOTHING
-        for run in reversed(runs):
+        for run in in_steps(reversed(runs)):
             whole = self._joined(run, whole)
         return whole
 

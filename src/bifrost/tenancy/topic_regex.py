@@ -16,6 +16,11 @@ the start of the name and for behind it (`regex_parts`): `^` is nothing at the s
 looks at the character before, which at the start is the prefix's last, so there it becomes `\B` where that is a word
 character. What may be empty gives both: `.*\borders` becomes `.+\borders|\Borders`.
 
+With a list of topics there may be others under the prefix, which are hidden from the tenant. RE2 has no intersection,
+so R is matched here with the names of the list (`regex_matcher`), and P lists those that were found:
+
+    __vt_acme_(?P<bifrost_5e6f72646572732d5b302d395d2b24>orders-(?:1|22))
+
 RE2/J has no limits of its own: `((a{1000}){1000}){1000}` takes the broker's heap, and `(?i)` before a U+1C80 never
 returns (RE2/J 1.8, Java 17), in the thread that serves all groups. Hence limits here, and only ASCII under `(?i)`.
 
@@ -30,8 +35,13 @@ Kafka answers an invalid regex with INVALID_REGULAR_EXPRESSION and the parser's 
 """
 
 import re
+from collections.abc import Iterable
 from functools import reduce
+from itertools import repeat
+from operator import or_
 
+from bifrost.tenancy.regex_characters import ASCII, folded, named, negated, span
+from bifrost.tenancy.regex_matcher import Assertion, Node, TooManySteps, matching
 from bifrost.tenancy.regex_parts import (
     ALWAYS,
     ATOM,
@@ -46,8 +56,10 @@ from bifrost.tenancy.regex_parts import (
     alternative,
     atom,
     character,
+    listed,
     unfolded,
 )
+from bifrost.wire.engine import in_steps
 
 __all__ = ["InvalidRegex", "confine", "original"]
 
@@ -71,6 +83,12 @@ _ESCAPE = re.compile(
     re.DOTALL,
 )
 _CONTROLS = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
+_ASSERTIONS: dict[str, tuple[int, Assertion]] = {
+    "z": (0, "$"),
+    "b": (WORD, "b"),
+    "B": (OTHER | NEWLINE, "B"),
+}
+"""What matches between two characters: before which the start of a name is such a place, and the matcher's node."""
 _PERL_CLASS = re.compile(r"\\[dDsSwW]")
 _POSIX_CLASS = re.compile(
     r"\[:\^?(?:alnum|alpha|ascii|blank|cntrl|digit|graph|lower|print|punct|space|upper|word|xdigit):\]"
@@ -82,16 +100,18 @@ _UNICODE_CLASS = re.compile(
 )
 
 
-def confine(regex: str, prefix: str) -> str:
+def confine(regex: str, prefix: str, names: Iterable[str] | None = None) -> str:
     """Return the regex that matches `prefix + name` for the non-empty names that `regex` matches, and nothing else.
 
     Args:
         regex: what the tenant sent, in RE2/J's syntax. If it matches no name, neither does the result.
         prefix: what every physical name of the tenant begins with, not empty.
+        names: the only names there are, legal ones of topics; None when any name may be. RE2 has no intersection, so
+            they are matched here, and the result lists those that were found.
     Returns:
         Printable ASCII, under 32,767 characters (a Kafka string) with any prefix of a topic.
     Raises:
-        InvalidRegex: RE2/J would refuse `regex`, or it is beyond a limit.
+        InvalidRegex: RE2/J would refuse `regex`, or it is beyond a limit, with `names` of steps as well.
     """
     assert prefix, "an empty prefix confines nothing"
     try:
@@ -100,8 +120,22 @@ def confine(regex: str, prefix: str) -> str:
         raise InvalidRegex("a lone surrogate is no character", error.start) from error
     if len(encoded) > MAX_REGEX_BYTES:
         raise InvalidRegex(f"longer than {MAX_REGEX_BYTES} bytes")
-    part = _Parser(regex, Start(prefix)).parse()
-    return f"{_head(prefix)}{encoded.hex()}>{unfolded(part.some).text})"
+    some = _Parser(regex, Start(prefix)).parse().some
+    text = unfolded(some).text if names is None else _alternatives(some, sorted(names), prefix)
+    return f"{_head(prefix)}{encoded.hex()}>{text})"
+
+
+def _alternatives(some: Piece, names: list[str], prefix: str) -> str:
+    """Return a regex for those of the names that `some` matches."""
+    try:
+        found = matching(some.node, names, prefix[-1])
+    except TooManySteps as error:
+        raise InvalidRegex("too much to match with the list of topics: use a simpler pattern") from error
+    try:
+        return listed(found).text
+    except InvalidRegex as error:
+        reason = f"matches {len(found)} topics, more than can be listed: use a narrower pattern"
+        raise InvalidRegex(reason) from error
 
 
 def original(physical_regex: str, prefix: str) -> str | None:
@@ -142,7 +176,9 @@ class _Parser:
         branches: list[Part] = []
         items: list[Part] = []
         is_repeated = False
-        while self._at < len(self._text) and self._text[self._at] != ")":
+        for _ in in_steps(repeat(None)):
+            if self._at == len(self._text) or self._text[self._at] == ")":
+                break
             start = self._at
             if self._text[start] == "|":
                 self._at += 1
@@ -174,23 +210,26 @@ class _Parser:
         self._at += 1
         match char:
             case "^":
-                later = self._piece("(?m:^)") if "m" in self._flags else NEVER
+                later = self._piece("(?m:^)", 0) if "m" in self._flags else NEVER
                 return [Part(ALWAYS, NEVER, later)]
             case "$" if "m" in self._flags:
-                return [Part(NEWLINE, NEVER, self._piece("(?m:$)"))]
+                return [Part(NEWLINE, NEVER, self._piece("(?m:$)", "$"))]
             case "$":
-                return [Part(0, NEVER, self._piece("$"))]
+                return [Part(0, NEVER, self._piece("$", "$"))]
             case ".":
-                return [atom(self._piece("(?s:.)" if "s" in self._flags else "."))]
+                return [atom(self._piece("(?s:.)" if "s" in self._flags else ".", ASCII))]
             case _:
                 return [self._literal(ord(char), start)]
 
-    def _piece(self, text: str, cost: int = 1) -> Piece:
-        return Piece(text, ATOM, cost, fold="i" in self._flags)
+    def _piece(self, text: str, node: Node, cost: int = 1) -> Piece:
+        return Piece(text, ATOM, cost, "i" in self._flags, node)
+
+    def _span(self, low: int, high: int) -> int:
+        return folded(span(low, high)) if "i" in self._flags else span(low, high)
 
     def _literal(self, code: int, start: int) -> Part:
         self._require_foldable(code, code, start)
-        return atom(self._piece(character(code)))
+        return atom(self._piece(character(code), self._span(code, code)))
 
     def _require_foldable(self, low: int, high: int, start: int) -> None:
         # RE2/J walks the case variants of each, in a circle that for some of them is not one.
@@ -230,7 +269,7 @@ class _Parser:
     def _escape(self) -> list[Part]:
         start = self._at
         if text := self._class_escape():
-            return [atom(self._piece(text, 1 + _cost(text)))]
+            return [atom(self._piece(text, named(text, "i" in self._flags), 1 + _cost(text)))]
         code = self._text[start + 1 : start + 2]
         if code not in ("A", "z", "b", "B", "Q"):
             return [self._literal(self._escaped_character(), start)]
@@ -243,8 +282,8 @@ class _Parser:
         if code == "A":
             return [Part(ALWAYS, NEVER, NEVER)]
         # At the start nothing stands before: a boundary is where a word character follows. \z can't be there.
-        zero = {"z": 0, "b": WORD, "B": OTHER | NEWLINE}[code]
-        return [Part(zero, NEVER, self._piece(f"\\{code}"))]
+        zero, node = _ASSERTIONS[code]
+        return [Part(zero, NEVER, self._piece(f"\\{code}", node))]
 
     def _class_escape(self) -> str | None:
         """Read a `\\d` or `\\pN` if one stands here, as well inside as outside of brackets."""
@@ -284,15 +323,22 @@ class _Parser:
         if self._text.startswith("^", self._at):
             self._at += 1
             opening = "[^"
-        items: dict[str, None] = {}  # a set that keeps the order; twice the same only costs the broker time
-        while not items or not self._text.startswith("]", self._at):
+        items: dict[str, int] = {}  # a set that keeps the order; twice the same only costs the broker time
+        for _ in in_steps(repeat(None)):
+            if items and self._text.startswith("]", self._at):
+                break
             if self._at >= len(self._text):
                 raise InvalidRegex("unclosed [", start)
-            items[self._class_item(start)] = None
+            text, found = self._class_item(start)
+            items[text] = found
         self._at += 1
-        return self._piece(f"{opening}{''.join(items)}]", 1 + sum(map(_cost, items)))
+        characters = reduce(or_, items.values())
+        if opening == "[^":
+            characters = negated(characters)
+        return self._piece(f"{opening}{''.join(items)}]", characters, 1 + sum(map(_cost, items)))
 
-    def _class_item(self, start: int) -> str:
+    def _class_item(self, start: int) -> tuple[str, int]:
+        """Return one item as it is printed, and its characters."""
         at = self._at
         # As in RE2/J, what looks like a POSIX class must be one, however far away its end is.
         if self._text.startswith("[:", at) and self._text.find(":]", at) >= 0:
@@ -300,9 +346,9 @@ class _Parser:
             if posix is None:
                 raise InvalidRegex("not a POSIX class", at)
             self._at = posix.end()
-            return posix[0]
+            return posix[0], named(posix[0], "i" in self._flags)
         if text := self._class_escape():
-            return text
+            return text, named(text, "i" in self._flags)
         low = high = self._class_character(start)
         if self._text.startswith("-", self._at) and not self._text.startswith("-]", self._at):
             self._at += 1
@@ -311,7 +357,7 @@ class _Parser:
             raise InvalidRegex("a range from high to low", at)
         self._require_foldable(low, high, at)
         ends = (low,) if low == high else (low, high)
-        return "-".join(character(code, plain="_") for code in ends)
+        return "-".join(character(code, plain="_") for code in ends), self._span(low, high)
 
     def _class_character(self, start: int) -> int:
         if self._at >= len(self._text):

@@ -5,6 +5,7 @@ Whoever has the name outside: another tenant, or a topic of the operator's that 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ from bifrost.wire.messages import (
     AddPartitionsToTxnRequest,
     AlterConfigsRequest,
     AlterShareGroupOffsetsRequest,
+    ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     CreatePartitionsRequest,
     DeleteRecordsRequest,
@@ -370,6 +372,38 @@ def _heartbeat(kind: str, group_id: str, topic: str, epoch: int = 0) -> tuple[Me
         {"topology": topology, "active_tasks": [], "standby_tasks": [], "warmup_tasks": []} if first else {}
     )
     return StreamsGroupHeartbeatRequest(**member, **joining, rebalance_timeout_ms=10_000, process_id="p"), 0
+
+
+@pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1)
+@pytest.mark.parametrize("regex", [".*", "orders|audit.*", r"\w+(\.dog)?"])
+def test_pattern_does_not_find_a_hidden_topic(
+    regex: str, connect: Connect, direct: RawClient, unique: UniqueName
+) -> None:
+    """Its partitions would be assigned to members that never see them, and so be counted."""
+    acme, group = connect("acme"), unique("group")
+    member = {"group_id": group, "member_id": "aGlkZGVuLW5hbWVzLW1lbQ", "rebalance_timeout_ms": 10_000}
+    first = {"subscribed_topic_regex": regex, "subscribed_topic_names": [], "topic_partitions": []}
+    answer = acme.request(ConsumerGroupHeartbeatRequest(**member, **first), 1)
+    deadline = time.monotonic() + 15
+    while not (topics := _assigned(direct, f"__vt_acme_{group}")):
+        assert time.monotonic() < deadline, "nothing was assigned"
+        time.sleep(0.1)
+        heartbeat = ConsumerGroupHeartbeatRequest(
+            **member, member_epoch=answer.member_epoch, topic_partitions=[]
+        )
+        answer = acme.request(heartbeat, 1)
+        assert answer.error_code == ErrorCode.NONE, answer
+
+    (described,) = acme.request(ConsumerGroupDescribeRequest(group_ids=[group]), 1).groups
+    assert f"__vt_acme_{HIDDEN}" not in topics
+    assert "__vt_acme_orders" in topics
+    assert described.members[0].subscribed_topic_regex == regex
+
+
+def _assigned(direct: RawClient, group: str) -> set[str]:
+    """Return the topics of which the broker assigns partitions in a group."""
+    (described,) = direct.request(ConsumerGroupDescribeRequest(group_ids=[group]), 1).groups
+    return {topic.topic_name for one in described.members for topic in one.target_assignment.topic_partitions}
 
 
 NOT_ECHOED = frozenset(

@@ -5,7 +5,7 @@ from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import build
 from support.playbook import broker_answers, client_sends, to_broker, to_client
-from support.stage import Stage
+from support.stage import TENANTS, Stage
 
 NO_GROUP = {"error_code": ErrorCode.INVALID_GROUP_ID}
 NO_GROUP_ID = {"error_code": ErrorCode.INVALID_REQUEST, "error_message": "GroupId can't be empty."}
@@ -45,12 +45,19 @@ def subscribe(group_id: str, regex: str | None, *topics: str):
 
 
 @pytest.mark.parametrize("regex", ["^orders-[0-9]+$", r"(orders-\d+|other)", ".*", "users"])
-def test_a_pattern_is_confined_to_the_namespace(stage: Stage, regex: str) -> None:
-    confined = confine(regex, "__vt_acme_")
+@pytest.mark.parametrize("tenant", ["acme", "initech"])
+def test_a_pattern_is_confined_to_the_namespace(stage: Stage, regex: str, tenant: str) -> None:
+    allowed = TENANTS[tenant].allowed_topics
+    confined = confine(regex, f"__vt_{tenant}_", allowed)
 
-    book = stage.play() >> client_sends(subscribe("g", regex))
+    book = (
+        stage.play(tenant)
+        >> client_sends(subscribe("g", regex))
+        << to_broker(subscribe(f"__vt_{tenant}_g", confined))
+    )
 
-    assert book << to_broker(subscribe("__vt_acme_g", confined))
+    # And once more, when it is known.
+    assert book >> client_sends(subscribe("g", regex)) << to_broker(subscribe(f"__vt_{tenant}_g", confined))
 
 
 @pytest.mark.parametrize("regex", [None, ""])

@@ -60,7 +60,7 @@ _VIRTUAL: dict[Entity, Callable[[str], Any]] = {
     Entity.COORDINATOR_KEY: lambda prefix: f"{prefix}a-group",
     Entity.TRANSACTIONAL_ID: lambda prefix: f"{prefix}a-transaction",
     Entity.ERROR_TEXT: lambda prefix: f"No topic '{prefix}orders', nor {prefix}a-group",
-    Entity.TOPIC_REGEX: lambda prefix: confine("orders.*", prefix) if prefix else "orders.*",
+    Entity.TOPIC_REGEX: lambda prefix: confine("orders.*", prefix, ["orders"]) if prefix else "orders.*",
     Entity.TRANSACTIONAL_ID_REGEX: lambda prefix: confine("a-.*", prefix) if prefix else "a-.*",
     Entity.SUBSCRIPTION: lambda prefix: payload("Subscription", f"{prefix}orders"),
     Entity.ASSIGNMENT: lambda prefix: payload("Assignment", f"{prefix}orders"),

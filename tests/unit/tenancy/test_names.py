@@ -10,6 +10,7 @@ from bifrost.tenancy.names import (
     VirtualTopic,
     VirtualTransactionalId,
 )
+from bifrost.wire.entity import Entity
 
 ACME = TenantNames("acme", ["orders", "audit.log"])
 DYNAMIC = TenantNames("acme")
@@ -193,3 +194,45 @@ def test_what_is_kafka_s_or_the_gateway_s_own_is_no_tenant_s(
     assert names.virtual_topic(PhysicalTopic(prefix.encode() + topic)) is None
     assert names.physical_topic(VirtualTopic(topic)) == prefix.encode() + b"/" + topic
     assert names.is_allowed(VirtualTopic(b"mine"))
+
+
+# -- patterns
+
+
+def test_a_pattern_is_confined_to_the_list() -> None:
+    names = TenantNames("acme", ["orders", "audit.log"])
+
+    confined = names.confined_regex("o.*|a.*|users")
+
+    assert confined.endswith(r">audit\.log|orders)")
+    assert names.original_regex(confined) == "o.*|a.*|users"
+
+
+def test_a_pattern_finds_what_is_added_to_the_list() -> None:
+    names = TenantNames("acme", ["orders"])
+    names.allow(["orders", "orders-2"], foreign_marks=[])
+
+    assert names.confined_regex("orders.*").endswith(">orders(?:|-2))")
+
+
+def test_a_pattern_of_a_dynamic_namespace_is_not_listed() -> None:
+    assert DYNAMIC.confined_regex("o.*").endswith(">o.*)")
+
+
+def test_a_pattern_below_a_tier_lists_the_topics_there() -> None:
+    root = TenantNames("acme", ["eu.orders", "us.orders"], tiers=["eu"])
+
+    assert root.confined_regex(".*").endswith(">orders)")
+
+
+def test_a_reserved_topic_in_the_list_is_not_found() -> None:
+    names = TenantNames("sly", ["consumer_offsets", "a"], prefixes=NamePrefixes("__", "g-", "t-"))
+
+    assert names.confined_regex(".*").endswith(">a)")
+
+
+def test_a_pattern_for_transactional_ids_has_their_prefix_and_no_list() -> None:
+    names = TenantNames("t1", ["orders"], prefixes=NamePrefixes("t1-", "g1-", "x1-"))
+
+    assert names.confined_regex("o.*", Entity.TRANSACTIONAL_ID).startswith("x1-(?P<bifrost_")
+    assert names.confined_regex("o.*", Entity.TRANSACTIONAL_ID).endswith(">o.*)")

@@ -3,7 +3,12 @@ import re
 import pytest
 
 from bifrost.tenancy.names import TenantNames
-from bifrost.tenancy.namespace import MAX_REGEXES, MAX_REMEMBERED_BYTES, Namespace
+from bifrost.tenancy.namespace import (
+    MAX_REGEXES,
+    MAX_REMEMBERED_BYTES,
+    MAX_REMEMBERED_REGEX_BYTES,
+    Namespace,
+)
 from bifrost.tenancy.topic_ids import ABSENT_FOR_MS, TopicIds
 from bifrost.wire.entities import SLOT_CLUSTER_ID
 from bifrost.wire.entity import Entity
@@ -268,6 +273,36 @@ def test_the_memory_of_patterns_is_bounded(ids: TopicIds, clock: Clock) -> None:
         acme.physical(Entity.TOPIC_REGEX, b"orders-%d" % number)
 
     assert 0 < len(acme.to_physical.tables[Entity.TOPIC_REGEX]) <= MAX_REGEXES
+
+
+def test_a_pattern_is_remembered_once_it_was_confined(acme: Namespace) -> None:
+    confined = acme.confined_regex("o.*")
+
+    assert acme.to_physical.tables[Entity.TOPIC_REGEX] == {b"o.*": confined.encode()}
+    assert acme.confined_regex("o.*") == confined
+    assert acme.physical(Entity.TOPIC_REGEX, b"o.*") == confined.encode()
+
+
+def test_a_long_translation_is_made_anew(ids: TopicIds, clock: Clock) -> None:
+    initech = namespace_of("initech", ids, clock)
+    within = "x" * ((MAX_REMEMBERED_REGEX_BYTES - 50) // 3)
+
+    assert len(initech.confined_regex(within)) <= MAX_REMEMBERED_REGEX_BYTES
+    assert len(initech.confined_regex(within + "y" * 20)) > MAX_REMEMBERED_REGEX_BYTES
+    assert list(initech.to_physical.tables[Entity.TOPIC_REGEX]) == [within.encode()]
+
+
+def test_the_engine_has_a_message_with_a_new_pattern_decoded(acme: Namespace) -> None:
+    assert acme.to_physical.missing(Entity.TOPIC_REGEX, b"o.*") is None
+    assert acme.to_physical.missing(Entity.TOPIC_REGEX, b"") == b""
+    assert acme.to_physical.missing(Entity.TOPIC_NAME, b"orders") == b"__vt_acme_orders"
+
+
+def test_patterns_are_forgotten_when_the_list_of_topics_changes(acme: Namespace) -> None:
+    before = acme.confined_regex("o.*")
+    acme.change(["orders", "other"], [], allow_topic_deletion=False, max_names=100)
+
+    assert acme.confined_regex("o.*") != before
 
 
 def test_texts_are_translated_but_not_remembered(acme: Namespace) -> None:

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from bifrost.tenancy import regex_parts
@@ -5,6 +7,7 @@ from bifrost.tenancy.regex_parts import (
     ALTERNATION,
     ALWAYS,
     EMPTY,
+    MAX_LISTED_DEPTH,
     MAX_PROGRAM,
     NEVER,
     NOTHING,
@@ -16,6 +19,7 @@ from bifrost.tenancy.regex_parts import (
     atom,
     both,
     either,
+    listed,
     times,
 )
 
@@ -95,3 +99,27 @@ def test_behind_what_may_be_empty_it_may_be() -> None:
 def test_no_parts_are_the_empty_regex() -> None:
     assert START.sequence([]) == NOTHING
     assert START.repeated(BOUNDARY, 0, 0) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ([], NEVER.text),
+        (["orders"], "orders"),
+        (["a", "b"], "a|b"),
+        (["a", "ab"], "a(?:|b)"),
+        (["a.b", "a.c", "d"], r"a\.(?:b|c)|d"),
+        (["ab", "abc", "abd", "x"], "ab(?:|c|d)|x"),
+    ],
+)
+def test_names_are_listed_and_what_begins_alike_is_written_once(names: list[str], text: str) -> None:
+    assert listed(names).text == text
+
+
+def test_a_list_has_few_groups_in_groups() -> None:
+    names = ["a" * length for length in range(1, 60)]
+
+    text = listed(names).text
+
+    assert text.count("(?:") == MAX_LISTED_DEPTH
+    assert [name for name in names if re.fullmatch(text, name)] == names

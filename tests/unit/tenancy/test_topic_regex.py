@@ -1,3 +1,6 @@
+import hashlib
+from collections.abc import Iterable
+
 import pytest
 
 from bifrost.tenancy.regex_parts import MAX_CONFINED_LENGTH
@@ -242,3 +245,66 @@ def test_another_tenants_regex_has_no_original() -> None:
     assert original(confine("a", "__vt_globex_"), PREFIX) is None
     assert original(confine("a", "t-1-"), "t.1-") is None
     assert original(confine("", PREFIX), PREFIX) == ""
+
+
+# -- with a list of topics
+
+
+TOPICS = ["orders", "orders-1", "orders-22", "billing", "audit.log"]
+
+
+def listed(regex: str, names: Iterable[str] = TOPICS, prefix: str = PREFIX) -> str:
+    confined = confine(regex, prefix, names)
+    assert original(confined, prefix) == regex
+    return confined.partition(">")[2].removesuffix(")")
+
+
+@pytest.mark.parametrize(
+    ("regex", "physical"),
+    [
+        (".*", r"audit\.log|billing|orders(?:|-(?:1|22))"),
+        ("^orders-[0-9]+$", "orders-(?:1|22)"),
+        ("orders", "orders"),
+        ("order", NEVER),
+        ("", NEVER),
+        ("secret|.*secret.*", NEVER),
+        (r"\w+\.log|billing", r"audit\.log|billing"),
+        (r".*\b1\b", "orders-1"),
+        ("(?i)ORDERS", "orders"),
+        (r"\p{Lu}.*", NEVER),
+        (r"(?i)\p{Lu}+", "billing|orders"),
+        ("[[:alpha:]]+", "billing|orders"),
+        ("[^o].*", r"audit\.log|billing"),
+        (r"\Bbilling|\borders", "orders"),
+    ],
+)
+def test_a_pattern_lists_the_topics_that_it_matches(regex: str, physical: str) -> None:
+    assert listed(regex) == physical
+
+
+def test_the_order_of_the_list_makes_no_difference() -> None:
+    assert listed(".*", reversed(TOPICS)) == listed(".*", TOPICS)
+
+
+def test_an_empty_list_has_nothing_to_match() -> None:
+    assert listed(".*", []) == NEVER
+
+
+def test_an_invalid_pattern_is_refused_with_a_list_too() -> None:
+    for regex in ("(", "a{1001}", r"\C", "x" * (MAX_REGEX_BYTES + 1)):
+        with pytest.raises(InvalidRegex):
+            confine(regex, PREFIX, TOPICS)
+
+
+def test_a_list_too_long_for_a_pattern_is_refused() -> None:
+    names = [f"{hashlib.sha256(b'%d' % number).hexdigest()}" for number in range(270)]
+
+    assert len(listed(".*", names[:250])) <= MAX_CONFINED_LENGTH
+    with pytest.raises(InvalidRegex, match="matches 270 topics, more than can be listed"):
+        listed(".*", names)
+    assert listed(f"{names[7]}|no", names) == names[7]
+
+
+def test_a_pattern_that_takes_too_long_is_refused() -> None:
+    with pytest.raises(InvalidRegex, match="too much to match with the list of topics"):
+        listed("(?:[a-z]?){600}", ["a" * 200, "a" * 199])
