@@ -45,7 +45,7 @@ def broker(kafka: EmbeddedKafka) -> Endpoint:
 def gateway(
     kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[GatewayProcess]:
-    """A gateway with the tenants acme (a list of topics), globex (dynamic) and initech (dynamic, may delete)."""
+    """A gateway with the tenants acme (a list of topics), globex (dynamic), initech (dynamic, may delete and place)."""
     with RawClient(broker) as client:
         warm_up(client)
     with GatewayProcess(tmp_path_factory.mktemp("gateway"), kafka.bootstrap) as process:

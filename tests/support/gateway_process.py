@@ -48,6 +48,7 @@ class TenantSpec:
     """Whom others vouch for, beside its user."""
 
     limits: Mapping[str, int] | None = None
+    policy: Mapping[str, Any] | None = None
 
     @property
     def password(self) -> str:
@@ -65,6 +66,8 @@ class TenantSpec:
             section["allowed_topics"] = list(self.allowed_topics)
         if self.limits is not None:
             section["limits"] = dict(self.limits)
+        if self.policy is not None:
+            section["policy"] = dict(self.policy)
         if self.allow_topic_deletion:
             section["allow_topic_deletion"] = True
         return section
@@ -72,7 +75,15 @@ class TenantSpec:
 
 ACME = TenantSpec("acme", allowed_topics=("orders", "billing", "events", "audit.log"))
 GLOBEX = TenantSpec("globex")
-INITECH = TenantSpec("initech", allow_topic_deletion=True)
+ASSIGNS_AT_ONCE = [
+    {"name": f"{kind}.assignment.interval.ms", "allowed": True} for kind in ("consumer", "share", "streams")
+]
+"""Otherwise groups of the new kinds make tests wait for a second."""
+INITECH = TenantSpec(
+    "initech",
+    allow_topic_deletion=True,
+    policy={"allow_replica_assignments": True, "group_configs": ASSIGNS_AT_ONCE},
+)
 
 
 class GatewayProcess:

@@ -26,6 +26,7 @@ from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.policy import DEFAULT_POLICY, ResourcePolicy
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.message import Message
 from bifrost.wire.schema import all_schemas
@@ -47,6 +48,7 @@ class Tenant:
 
     allowed_topics: tuple[str, ...] | None = None
     allow_topic_deletion: bool = False
+    policy: ResourcePolicy = DEFAULT_POLICY
 
 
 TENANTS: Mapping[str, Tenant] = {
@@ -150,6 +152,8 @@ class Stage:
             max_names=self._max_names,
             now_ms=lambda: self.now_ms,
             new_id=lambda: next(self._masks),
+            policy=tenant.policy,
+            cluster_id=lambda: PHYSICAL_CLUSTER_ID,
         )
 
     def _below(self, account: Account) -> VirtualCluster:

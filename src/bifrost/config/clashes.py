@@ -8,6 +8,7 @@ so.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from bifrost.config.internal_prefixes import prefix_misfits
 from bifrost.config.journal import journal_misfits
 from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH, NameTemplate, fold
 from bifrost.config.sni_tenants import sni_misfits
@@ -52,6 +53,7 @@ def find_clashes(data: object, bad: Collection[Loc] = ()) -> list[Clash]:
         *(Clash(loc, text) for loc, text in sni_misfits(tree)),
         *_upstream_clashes(tree),
         *sorted(_tenant_clashes(tree), key=lambda clash: clash.loc[1]),
+        *(Clash(loc, text) for loc, text in prefix_misfits(tree)),
         *_unreachable_tenants(tree),
         *_topic_clashes(tree),
         *_repeated(tree, list(_username_locs(tree)), why="the name decides the tenant"),
@@ -207,10 +209,8 @@ def _upstream_clashes(tree: _Tree) -> Iterator[Clash]:
         return
     locs: list[Loc] = [("upstreams", index, "name") for index in tree.indexes("upstreams")]
     yield from _repeated(tree, locs)
-    if has_several:
-        known = [tree.text(*loc) or DEFAULT_UPSTREAM for loc in locs]
-    else:
-        known = [tree.text("upstream", "name") or DEFAULT_UPSTREAM]
+    named = locs if has_several else [("upstream", "name")]
+    known = [tree.text(*loc) or DEFAULT_UPSTREAM for loc in named]
     for index in tree.indexes("tenants"):
         at: Loc = ("tenants", index, "upstream")
         name = tree.text(*at)

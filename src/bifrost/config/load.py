@@ -17,6 +17,7 @@ from bifrost.config.clashes import Clash, Loc, find_clashes
 from bifrost.config.errors import ConfigError, Problem
 from bifrost.config.explain import STRAY_HINT, explain, section_at, show_loc
 from bifrost.config.files import UnreadableError, path_hint, read_regular_file
+from bifrost.config.kept_secret import KeptSecret
 from bifrost.config.mechanisms import unusable_mechanisms
 from bifrost.config.model import NO_UPSTREAM, Config
 from bifrost.config.named_files import find_files
@@ -36,6 +37,9 @@ from bifrost.config.verifiers import (
 
 MAX_PASSWORD_BYTES = 4096
 """Largest file of a password or of verifiers, in bytes; a larger one is not a password but a wrong path."""
+
+MIN_PSEUDONYM_KEY_BYTES = 16
+"""128 bits: what nobody guesses, if they are random."""
 
 MAX_NAMED_FILE_BYTES = 1 << 20
 """Largest file of keys or certificates, in bytes."""
@@ -75,7 +79,13 @@ def _check(source: Source) -> tuple[Config | None, list[tuple[Place, str]]]:
 
     for loc in _remove_empty(data, ()):
         report(loc, f"{show_loc(loc)} has no value: write one, or remove the line")
-    for read in (_read_secrets, check_tls_files, _read_upstream_files, _unreadable_files):
+    for read in (
+        _read_pseudonym_key,
+        _read_secrets,
+        check_tls_files,
+        _read_upstream_files,
+        _unreadable_files,
+    ):
         for loc, text in read(data, source.folder):
             report(loc, text)
     config = None
@@ -126,6 +136,29 @@ def _remove_empty(value: object, loc: Loc) -> Iterator[Loc]:
             if content is None:
                 yield (*loc, index)
             yield from _remove_empty(content, (*loc, index))
+
+
+def _read_pseudonym_key(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:
+    """Put the key beside `pseudonym_key_file`, and yield what is wrong with it."""
+    proxy = data.get("proxy")
+    if not isinstance(proxy, dict):
+        return
+    if "pseudonym_key" in proxy:
+        hint = STRAY_HINT.replace("password_file", "pseudonym_key_file").replace("a password", "a secret")
+        yield ("proxy", "pseudonym_key"), f"proxy.pseudonym_key: {hint}"
+        del proxy["pseudonym_key"]
+    name = proxy.get("pseudonym_key_file")
+    if not isinstance(name, str) or not name:
+        return
+    path = folder / name
+    try:
+        key = read_regular_file(path, MAX_PASSWORD_BYTES).strip()
+        if len(key) < MIN_PSEUDONYM_KEY_BYTES:
+            raise UnreadableError(f"less than {MIN_PSEUDONYM_KEY_BYTES} bytes: write random ones into it")
+        proxy["pseudonym_key"] = KeptSecret(key)
+    except UnreadableError as error:
+        loc: Loc = ("proxy", "pseudonym_key_file")
+        yield loc, f"{show_loc(loc)}: file of the key {path}: {error}{path_hint(name, path)}"
 
 
 def _read_secrets(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:

@@ -15,14 +15,16 @@ from pydantic import Field, model_validator
 from bifrost.config.clashes import find_clashes
 from bifrost.config.client_ids import ClientIds
 from bifrost.config.journal import Journal
+from bifrost.config.kept_secret import KeptSecret
 from bifrost.config.kerberos import Kerberos
 from bifrost.config.limits import Limits
 from bifrost.config.listener_sets import ListenerSet
 from bifrost.config.oauth import OAuth
+from bifrost.config.policy import Policy
 from bifrost.config.section import Section
 from bifrost.config.tenants import Credential, Tenant
 from bifrost.config.upstream import Upstream
-from bifrost.config.values import DurationMs, Host, Port, Workers
+from bifrost.config.values import DurationMs, Host, Port, Text, Workers
 
 NO_UPSTREAM = "upstream is missing: add it, e.g. upstream: { bootstrap: [...] }"
 
@@ -69,6 +71,18 @@ class Proxy(Section):
 
     limits: Limits = Limits()
     """Bounds of what clients may ask. Default: those of each limit."""
+
+    policy: Policy = Policy()
+    """What tenants may set of topics and groups. Default: what harms nobody else."""
+
+    pseudonym_key_file: Text | None = Field(default=None, examples=["secrets/pseudonym.key"])
+    """File that holds a secret, 16 bytes to 4 KiB, by which the cluster IDs and the names of log directories are made
+    that tenants see; without, a tenant that knows the physical cluster's ID can check guesses. The same for all
+    gateways of a platform. With another key every tenant sees another cluster ID. A relative path starts at the folder
+    of the configuration file. A change takes a restart. Default: none; the ID of the physical cluster is the key."""
+
+    pseudonym_key: KeptSecret | None = Field(default=None, repr=False)
+    """The secret. Not a key of the file: the loader reads it from `pseudonym_key_file`."""
 
 
 class Config(Section):

@@ -12,6 +12,19 @@ DEFAULT_TEMPLATE = "__vt_{tenant}_{name}"
 DEFAULT_MARK = DEFAULT_TEMPLATE.partition("{tenant}")[0]
 """What every physical name made by the default template begins with."""
 
+INTERNAL_MARK = "__"
+"""What internal topics begin with: Kafka's, and by custom those of what runs beside it (MirrorMaker, Cruise Control,
+operators)."""
+
+INTERNAL_TOPICS = (
+    "__consumer_offsets",
+    "__transaction_state",
+    "__share_group_state",
+    "__cluster_metadata",
+    "__remote_log_metadata",
+)
+"""Kafka's own topics. Source: org.apache.kafka.common.internals.Topic, TopicBasedRemoteLogMetadataManagerConfig."""
+
 MAX_TOPIC_NAME_LENGTH = 249
 """The longest topic name a broker takes, in characters (all ASCII, so bytes as well).
 

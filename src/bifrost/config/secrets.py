@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-READ_FROM_FILES = frozenset({"password", "verifiers", "client_secret", "key_password"})
+READ_FROM_FILES = frozenset({"password", "verifiers", "client_secret", "key_password", "pseudonym_key"})
 """Fields of a section that are no keys of the configuration file: the loader reads them from files beside it."""
 
 

@@ -3,6 +3,7 @@
 from pydantic import Field, model_validator
 
 from bifrost.config.client_ids import ClientIds
+from bifrost.config.policy import Policy
 from bifrost.config.secrets import Secret
 from bifrost.config.section import Section
 from bifrost.config.tenant_limits import TenantLimits
@@ -110,8 +111,9 @@ class Tenant(Section):
     namespace is dynamic, any topic name is the tenant's own."""
 
     allow_topic_deletion: Flag = False
-    """Whether the tenant may delete its topics. Default false, because deletion cannot be undone: the answer
-    is then TOPIC_AUTHORIZATION_FAILED."""
+    """Whether the tenant may delete its topics, and records in them (DeleteRecords; Kafka Streams does so with what it
+    has read of its repartition topics). Default false, because deletion cannot be undone: the answer is then
+    TOPIC_AUTHORIZATION_FAILED."""
 
     upstream_sasl: UpstreamSasl | None = None
     """The tenant's own account at the brokers, so that they see whose a connection is and their ACLs and quotas hold
@@ -129,6 +131,9 @@ class Tenant(Section):
 
     limits: TenantLimits = TenantLimits()
     """Bounds of what the tenant's clients may ask together. Default: none but the gateway's."""
+
+    policy: Policy = Policy()
+    """What the tenant may set of its topics and groups. Default: as `proxy.policy` says."""
 
     auth: Auth = Field(default=NOBODY, examples=["{ credentials: [...] }"])
     """The users that belong to the tenant. Default: none; then a listener set has to be the tenant's own (its key

@@ -53,7 +53,7 @@ PORT_KEYS = {
 LISTENER_KEYS = camel_keys(ListenerSet, without=("name", "port_range", "sni", "tenant"))
 PREFIX_KEYS = {"topicPrefix": "topic", "groupPrefix": "group", "transactionIdPrefix": "transactional_id"}
 TENANT_KEYS = camel_keys(Tenant, without=("name", "upstream", "prefixes", *TENANT_SECTIONS.values()))
-GATEWAY_KEYS = camel_keys(Proxy, without=("listener_sets",))
+GATEWAY_KEYS = camel_keys(Proxy, without=("listener_sets", "pseudonym_key"))
 
 _SASL_FREE = ("PLAINTEXT", "SSL")
 WORDS = {

@@ -1,6 +1,7 @@
 """The operations a tenant may do, where a client asks for them (KIP-430).
 
-The broker answers for the gateway's own principal, which may do anything; what is true for the tenant is less.
+The broker answers for the gateway's own principal, which may do anything; what is true for the tenant is less. What
+stands here must be what happens: tests/kafka/tenancy/test_authorized_operations.py does each of them.
 """
 
 from typing import Any
@@ -16,22 +17,29 @@ NOT_REQUESTED = -(2**31)
 """Kafka's "nobody asked"."""
 
 _TOPIC_OPERATIONS = _READ | _WRITE | _CREATE | _ALTER | _DESCRIBE | _DESCRIBE_CONFIGS | _ALTER_CONFIGS
-_CLUSTER_OPERATIONS = _CREATE | _DESCRIBE | _IDEMPOTENT_WRITE
+_GROUP_OPERATIONS = _READ | _DELETE | _DESCRIBE | _DESCRIBE_CONFIGS | _ALTER_CONFIGS
+_CLUSTER_OPERATIONS = _DESCRIBE | _DESCRIBE_CONFIGS | _IDEMPOTENT_WRITE
 
 
 class AuthorizedOperationsFilter(ResponseFilter):
-    """Metadata v8+, DescribeCluster, DescribeTopicPartitions: keeps the operations that are the tenant's too."""
+    """Metadata v8+, DescribeCluster, DescribeTopicPartitions and what describes groups: keeps the operations that are
+    the tenant's too."""
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
         """Intersect what the broker allows the gateway with what the gateway allows the tenant."""
+        namespace = exchange.scope.namespace
         for topic in in_steps(getattr(response, "topics", ())):
             allowed = _TOPIC_OPERATIONS
-            if exchange.scope.namespace.allow_topic_deletion:
+            if namespace.allow_topic_deletion:
                 allowed |= _DELETE
             topic.topic_authorized_operations = _intersect(topic.topic_authorized_operations, allowed)
+        for group in in_steps(getattr(response, "groups", ())):
+            group.authorized_operations = _intersect(group.authorized_operations, _GROUP_OPERATIONS)
         if hasattr(response, "cluster_authorized_operations"):
+            # To create on the cluster is to create any topic; on a topic, that one.
+            allowed = _CLUSTER_OPERATIONS | (_CREATE if namespace.names.is_dynamic else 0)
             response.cluster_authorized_operations = _intersect(
-                response.cluster_authorized_operations, _CLUSTER_OPERATIONS
+                response.cluster_authorized_operations, allowed
             )
 
 

@@ -22,7 +22,9 @@ from bifrost.filters.group_heartbeat import ConsumerRegexFilter, EmptyGroupFilte
 from bifrost.filters.list_transactions import ListTransactionsFilter
 from bifrost.filters.log_dirs import LogDirsFilter
 from bifrost.filters.metadata import MetadataFilter
+from bifrost.filters.partition_creation import PartitionCreationFilter
 from bifrost.filters.plan import Plans
+from bifrost.filters.record_deletion import RecordDeletionFilter
 from bifrost.filters.refused import REFUSED, RefusedFilter
 from bifrost.filters.topic_creation import TopicCreationFilter
 from bifrost.filters.topic_deletion import TopicDeletionFilter
@@ -35,6 +37,9 @@ _DECODED = frozenset(
     {
         "CreateTopicsRequest",
         "CreateTopicsResponse",
+        "CreatePartitionsRequest",
+        "CreatePartitionsResponse",
+        "DeleteRecordsRequest",
         "DeleteTopicsRequest",
         "DescribeProducersRequest",
         "StreamsGroupHeartbeatRequest",
@@ -74,9 +79,11 @@ def build_plans() -> Plans:
             EmptyGroupFilter(messages.SyncGroupResponse, error_code=no_group),
             SyncGroupFilter(),
         ),
-        ApiKey.DESCRIBE_GROUPS: (DescribeGroupsFilter(),),
+        ApiKey.DESCRIBE_GROUPS: (DescribeGroupsFilter(), authorized_operations),
         ApiKey.CREATE_TOPICS: (TopicCreationFilter(),),
+        ApiKey.CREATE_PARTITIONS: (PartitionCreationFilter(),),
         ApiKey.DELETE_TOPICS: (TopicDeletionFilter(),),
+        ApiKey.DELETE_RECORDS: (RecordDeletionFilter(),),
         ApiKey.DESCRIBE_CONFIGS: (describe_configs_filter(), BrokerConfigsFilter()),
         ApiKey.DESCRIBE_PRODUCERS: (DescribeProducersFilter(),),
         ApiKey.ALTER_CONFIGS: (alter_configs_filter(),),
@@ -99,9 +106,9 @@ def build_plans() -> Plans:
             EmptyGroupFilter(messages.StreamsGroupHeartbeatResponse, **no_group_id),
             StreamsTopologyFilter(),
         ),
-        ApiKey.CONSUMER_GROUP_DESCRIBE: (GroupDescriptionFilter(),),
-        ApiKey.SHARE_GROUP_DESCRIBE: (GroupDescriptionFilter(),),
-        ApiKey.STREAMS_GROUP_DESCRIBE: (GroupDescriptionFilter(),),
+        ApiKey.CONSUMER_GROUP_DESCRIBE: (GroupDescriptionFilter(), authorized_operations),
+        ApiKey.SHARE_GROUP_DESCRIBE: (GroupDescriptionFilter(), authorized_operations),
+        ApiKey.STREAMS_GROUP_DESCRIBE: (GroupDescriptionFilter(), authorized_operations),
         ApiKey.SHARE_FETCH: (broker_address,),
         ApiKey.SHARE_ACKNOWLEDGE: (broker_address,),
     }

@@ -1,16 +1,17 @@
 """DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: a resource name means a topic, a group or a broker, as its
 type says.
 
-A tenant reads and changes the configs of its own topics and groups. Of a broker's it may read some (broker_configs.py);
-the rest is refused as Kafka refuses who has no such right on the cluster.
+A tenant reads the configs of its own topics and groups, and changes those that the policy allows
+(`tenancy/policy.py`): all that a request wants of one resource, or nothing of it. Of a broker's it may read some
+(broker_configs.py); the rest is refused as Kafka refuses who has no such right on the cluster.
 """
 
 from typing import Any, ClassVar
 
 from bifrost.filters.broker_configs import BROKER
 from bifrost.filters.filter import Exchange, ResponseFilter
-from bifrost.filters.topic_creation import EMPTY_TOPIC_NAME
 from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.policy import SET, Refusal, ResourcePolicy
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
@@ -59,7 +60,15 @@ class ConfigResourcesFilter:
                 continue
             entity = _ENTITIES.get(resource.resource_type)
             if entity is None:
-                refused.append(self._refusal(resource))
+                known = resource.resource_type in _CLUSTER_TYPES
+                code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED if known else ErrorCode.INVALID_REQUEST
+                refused.append(self._refusal(resource, code, code.message))
+                continue
+            refusal = _refuse_default(entity, resource) or _violation(
+                exchange.scope.namespace.policy, entity, resource
+            )
+            if refusal is not None:
+                refused.append(self._refusal(resource, refusal.error_code, refusal.message))
                 continue
             resource.resource_name = _physical(exchange.scope.namespace, entity, resource.resource_name)
             accepted.append(resource)
@@ -79,19 +88,33 @@ class ConfigResourcesFilter:
             name = namespace.virtual(_ENTITIES[result.resource_type], result.resource_name.encode())
             assert name is not None, "the broker answers what it was asked"
             result.resource_name = name.decode()
-            if result.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION and not result.resource_name:
-                result.error_message = EMPTY_TOPIC_NAME
         results.extend(exchange.notes["config_resources"])
 
-    def _refusal(self, resource: Any) -> Any:
-        known = resource.resource_type in _CLUSTER_TYPES
-        error_code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED if known else ErrorCode.INVALID_REQUEST
+    def _refusal(self, resource: Any, error_code: ErrorCode, error_message: str) -> Any:
         return self._result(
             error_code=error_code,
-            error_message=error_code.message,
+            error_message=error_message,
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
         )
+
+
+def _refuse_default(entity: Entity, resource: Any) -> Refusal | None:
+    """Refuse to change the empty topic, as ConfigAdminManager does: with a prefix it would be one that is illegal."""
+    if entity is not Entity.TOPIC_NAME or resource.resource_name or not hasattr(resource, "configs"):
+        return None
+    return Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+
+
+def _violation(policy: ResourcePolicy, entity: Entity, resource: Any) -> Refusal | None:
+    """Return why a resource may not be changed so, None when it may, or is only described."""
+    refuse = policy.refuse_topic_config if entity is Entity.TOPIC_NAME else policy.refuse_group_config
+    for config in in_steps(getattr(resource, "configs", ())):
+        # AlterConfigs sets what it names, and takes back all else.
+        refusal = refuse(config.name, config.value, getattr(config, "config_operation", SET))
+        if refusal is not None:
+            return refusal
+    return None
 
 
 def _physical(namespace: Namespace, entity: Entity, name: str) -> str:

@@ -1,10 +1,10 @@
 """DescribeLogDirs: a tenant sees its own replicas, and nothing of the brokers' disks.
 
-The path becomes a name that tells directories of one broker apart, and is the same every time; the size and the free
-space of the disk are the operator's affair and read as unknown (KIP-827).
+The path becomes a name that tells directories of one broker apart, and is the same every time
+(`tenancy/pseudonyms.py`); the size and the free space of the disk are the operator's affair and read as unknown
+(KIP-827).
 """
 
-import hashlib
 from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange, ResponseFilter
@@ -23,7 +23,5 @@ class LogDirsFilter(ResponseFilter):
     def on_response(self, exchange: Exchange, response: Any) -> None:
         """Rename every directory."""
         for result in in_steps(response.results):
-            key = exchange.scope.namespace.tenant.encode()[:64]
-            digest = hashlib.blake2b(result.log_dir.encode(), digest_size=4, key=key)
-            result.log_dir = f"/log-dir-{digest.hexdigest()}"
+            result.log_dir = exchange.scope.namespace.pseudonyms.log_dir(result.log_dir)
             result.total_bytes = result.usable_bytes = UNKNOWN_BYTES

@@ -1,10 +1,11 @@
-"""CreateTopics: what a tenant may not create is answered here, the rest goes to the broker, and one answer comes
-back."""
+"""CreateTopics: what a tenant may not create, or not so, is answered here, the rest goes to the broker, and one answer
+comes back. What may be set is the policy's to say (`tenancy/policy.py`)."""
 
 from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange
-from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.namespace import MAX_TOPIC_NAME_LENGTH, Namespace
+from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
@@ -24,7 +25,9 @@ class TopicCreationFilter:
         """Keep back what is refused; answer at once when nothing is left."""
         refused, accepted = [], []
         for topic in in_steps(request.topics):
-            refusal = _refusal(exchange.scope.namespace, topic.name)
+            refusal = _refusal(exchange.scope.namespace, topic.name) or _violation(
+                exchange.scope.namespace.policy, topic
+            )
             if refusal is None:
                 accepted.append(topic)
             else:
@@ -46,16 +49,30 @@ def _refusal(namespace: Namespace, name: str) -> Any:
         return _result(name, ErrorCode.INVALID_TOPIC_EXCEPTION, EMPTY_TOPIC_NAME)
     if name in (".", ".."):
         # Illegal by itself (Topic.validate), legal behind a prefix.
-        return _result(name, ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name cannot be '{name}'")
+        return _result(
+            name, ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: '{name}' is not allowed"
+        )
     if namespace.hides(name):
         return _result(
             name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED.message
         )
     length, longest = len(name.encode()), namespace.max_topic_name_length
-    if length > longest:
+    if longest < length <= MAX_TOPIC_NAME_LENGTH:
         text = f"Topic name is invalid: it has {length} characters, and here it may have at most {longest}"
         return _result(name, ErrorCode.INVALID_TOPIC_EXCEPTION, text)
     return None
+
+
+def _violation(policy: ResourcePolicy, topic: Any) -> Any:
+    """Return the result for a topic that may not be created so, or None when it may."""
+    refusal = policy.refuse_replicas(
+        topic.replication_factor, [len(one.broker_ids) for one in topic.assignments]
+    )
+    for config in in_steps(topic.configs if refusal is None else ()):
+        refusal = policy.refuse_topic_config(config.name, config.value)
+        if refusal is not None:
+            break
+    return None if refusal is None else _result(topic.name, refusal.error_code, refusal.message)
 
 
 def _result(name: str, error_code: ErrorCode, error_message: str) -> Any:

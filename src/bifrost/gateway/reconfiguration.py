@@ -77,7 +77,7 @@ def check_changes(before: Config, after: Config) -> None:
     Raises:
         StartError: something of that kind is another.
     """
-    for key in ("admin", "journal", "workers"):
+    for key in ("admin", "journal", "workers", "pseudonym_key"):
         if getattr(before.proxy, key) != getattr(after.proxy, key):
             raise StartError(f"proxy.{key} cannot change while the gateway runs: restart it")
 

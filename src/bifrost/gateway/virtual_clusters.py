@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 from bifrost.config.model import Config
 from bifrost.config.name_template import DEFAULT_MARK, NamePrefixes, NameTemplate
@@ -12,6 +13,7 @@ from bifrost.gateway.clusters import Clusters
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.wire.entity import Entity
 
 
@@ -43,10 +45,11 @@ def virtual_clusters(
         namespace = Namespace(
             names,
             cluster.topic_ids,
-            allow_topic_deletion=tenant.allow_topic_deletion,
-            max_names=config.proxy.limits.max_names_per_namespace,
+            **_settings(config, tenant),
             now_ms=now_ms,
             new_id=lambda: os.urandom(16),
+            pseudonym_key=_pseudonym_key(config),
+            cluster_id=lambda: cluster.cluster_id,
         )
         return VirtualCluster(namespace, cluster.name, cluster.fetch_sessions)
 
@@ -55,8 +58,7 @@ def virtual_clusters(
         cluster.namespace.change(
             tenant.allowed_topics,
             marks[tenant.name],
-            allow_topic_deletion=tenant.allow_topic_deletion,
-            max_names=config.proxy.limits.max_names_per_namespace,
+            **_settings(config, tenant),
         )
 
     roots = {}
@@ -72,6 +74,15 @@ def virtual_clusters(
     for below in found.keep(before) if before is not None else ():
         change(below)
     return found
+
+
+def _settings(config: Config, tenant: Tenant) -> dict[str, Any]:
+    """Return what may be another with each configuration."""
+    return {
+        "allow_topic_deletion": tenant.allow_topic_deletion,
+        "max_names": config.proxy.limits.max_names_per_namespace,
+        "policy": ResourcePolicy(config.proxy.policy, tenant.policy),
+    }
 
 
 def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namespaced: bool) -> bool:
@@ -105,6 +116,11 @@ def foreign_marks(config: Config) -> dict[str, frozenset[str]]:
         | {DEFAULT_MARK}
         for tenant in config.tenants
     }
+
+
+def _pseudonym_key(config: Config) -> bytes:
+    key = config.proxy.pseudonym_key
+    return b"" if key is None else key.reveal()
 
 
 def _prefixes(tenant: Tenant) -> NamePrefixes | None:

@@ -3,7 +3,7 @@
     virtual           physical                 when
     orders            __vt_acme_orders         the topic exists for the tenant, or its namespace is dynamic
     users             __vt_acme_/users         it does not: the denied form
-    (empty)           __vt_acme_/              the same
+    (empty)           __vt_acme_/              the same; so do . and .., which only the prefix would make legal
     /x                __vt_acme_//x            the same: no topic can be called that
     a group ID, id    __vt_acme_id             always; so is a transactional ID
     a client ID, id   __vt_acme_id             where client IDs are namespaced; otherwise it stays as it is
@@ -22,7 +22,13 @@ from collections.abc import Iterable, Sequence
 from typing import NewType
 
 from bifrost.config.journal import JOURNAL_TOPIC
-from bifrost.config.name_template import DEFAULT_MARK, NamePrefixes, NameTemplate
+from bifrost.config.name_template import (
+    DEFAULT_MARK,
+    INTERNAL_MARK,
+    INTERNAL_TOPICS,
+    NamePrefixes,
+    NameTemplate,
+)
 from bifrost.tenancy.member_ids import other_side
 from bifrost.tenancy.topic_regex import confine, original
 from bifrost.wire.entity import Entity
@@ -46,16 +52,14 @@ PhysicalTransactionalId = NewType("PhysicalTransactionalId", bytes)
 """A transactional ID as the physical cluster calls it, in UTF-8."""
 
 _DENIED_MARK = b"/"
-_NOBODYS = frozenset(
-    {
-        JOURNAL_TOPIC.encode(),
-        b"__consumer_offsets",
-        b"__transaction_state",
-        b"__share_group_state",
-        b"__cluster_metadata",
-    }
-)
-"""Topics of the gateway and of Kafka itself, which no tenant ever sees. Source: Kafka's Topic class."""
+_NEVER_LEGAL = frozenset({b".", b".."})
+"""Names that Topic.validate refuses, and that are legal behind a prefix."""
+
+_NOT_ALLOWED = {b"": b"the empty string", b".": b"'.'", b"..": b"'..'"}
+_ILLEGAL_CHARACTERS = b"'%b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+"""What Topic.validate says of a denied form; of these names it says that they are not allowed."""
+_NOBODYS = frozenset(topic.encode() for topic in (JOURNAL_TOPIC, *INTERNAL_TOPICS))
+"""Topics of the gateway and of Kafka itself, which no tenant ever sees."""
 
 
 class TenantNames:
@@ -77,6 +81,8 @@ class TenantNames:
         "_below",
         "_denied_prefix",
         "_foreign_marks",
+        "_illegal_texts",
+        "_internal",
         "_own_prefixes",
         "_prefix_of",
         "_reserved",
@@ -116,10 +122,17 @@ class TenantNames:
         }
         self.client_id_prefix = own.group.encode() if namespaces_client_ids else None
         self._denied_prefix = self.prefix + _DENIED_MARK
+        self._illegal_texts = [
+            (_ILLEGAL_CHARACTERS % (self._denied_prefix + name), shown + b" is not allowed")
+            for name, shown in _NOT_ALLOWED.items()
+        ]
         # A literal prefix may be how these begin.
         self._reserved = frozenset(
             topic.removeprefix(self.prefix) for topic in _NOBODYS if topic.startswith(self.prefix)
         )
+        # Only a prefix that goes beyond the mark of internal topics makes what begins with it the tenant's own.
+        mark = INTERNAL_MARK.encode()
+        self._internal = mark.removeprefix(self.prefix) if mark.startswith(self.prefix) else None
         # Longest first: what one begins with must not be taken from another.
         self._own_prefixes = sorted({self._denied_prefix, *self._prefix_of.values()}, key=len, reverse=True)
         self._above = {root.topic, root.group, root.transactional_id} if tiers else set()
@@ -155,7 +168,9 @@ class TenantNames:
 
     def is_allowed(self, topic: VirtualTopic) -> bool:
         """Whether the topic exists for the tenant, or may: nothing is said about the broker having it."""
-        if topic in self._reserved:
+        if topic in self._reserved or topic in _NEVER_LEGAL:
+            return False
+        if self._internal is not None and topic.startswith(self._internal):
             return False
         if self._allowed is not None:
             return topic in self._allowed
@@ -231,7 +246,8 @@ class TenantNames:
         prefix = self._prefix_of[entity].decode()
         if entity != Entity.TOPIC_NAME or self._allowed is None:
             return confine(regex, prefix)
-        return confine(regex, prefix, [name.decode() for name in self._allowed - self._reserved])
+        listed = [name.decode() for name in self._allowed if self.is_allowed(VirtualTopic(name))]
+        return confine(regex, prefix, listed)
 
     def original_regex(self, physical_regex: str) -> str | None:
         """Return the pattern as the tenant wrote it, None when it is not the tenant's."""
@@ -245,6 +261,8 @@ class TenantNames:
         it. A text in which some other's prefix may then still stand is dropped as a whole.
         """
         own = text
+        for illegal, allowed in self._illegal_texts:
+            own = own.replace(illegal, allowed)
         for prefix in self._own_prefixes:
             own = own.replace(prefix, b"")
         # Rather no text than one that may name another's.

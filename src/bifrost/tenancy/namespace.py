@@ -6,9 +6,7 @@ thing; the answer for a foreign thing and for a thing that does not exist are th
 broker says about somebody else's things has no virtual form, and whoever sees None drops it.
 """
 
-import hashlib
 import re
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable
 
 from bifrost.tenancy.bounded_map import BoundedMap
@@ -22,6 +20,8 @@ from bifrost.tenancy.names import (
     VirtualTopic,
     VirtualTransactionalId,
 )
+from bifrost.tenancy.policy import DEFAULT_POLICY, ResourcePolicy
+from bifrost.tenancy.pseudonyms import Pseudonyms
 from bifrost.tenancy.topic_ids import MAX_MASKED_IDS, ZERO_TOPIC_ID, AbsentIds, MaskedIds, TopicIds
 from bifrost.tenancy.topic_pages import TopicPages
 from bifrost.tenancy.topic_regex import InvalidRegex
@@ -65,6 +65,9 @@ class Namespace:
         max_names: int,
         now_ms: Callable[[], int],
         new_id: Callable[[], bytes],
+        policy: ResourcePolicy = DEFAULT_POLICY,
+        pseudonym_key: bytes = b"",
+        cluster_id: Callable[[], str | None] = lambda: None,
     ) -> None:
         """Make the namespace of one tenant.
 
@@ -75,12 +78,16 @@ class Namespace:
             max_names: names remembered per kind and direction; beyond it that memory starts anew.
             now_ms: a monotonic clock, in milliseconds.
             new_id: makes 16 random bytes.
+            policy: what this tenant may set of its topics and groups.
+            pseudonym_key, cluster_id: see `Pseudonyms`.
         """
         self.names = names
         self.tenant = names.tenant
         self.path = names.path
+        self.pseudonyms = Pseudonyms(names.path, pseudonym_key, cluster_id)
         self.topic_ids = topic_ids
         self.allow_topic_deletion = allow_topic_deletion
+        self.policy = policy
         self._max_names = max_names
         self._now_ms = now_ms
         self.masked_ids = MaskedIds(new_id)
@@ -111,6 +118,7 @@ class Namespace:
         *,
         allow_topic_deletion: bool,
         max_names: int,
+        policy: ResourcePolicy = DEFAULT_POLICY,
     ) -> None:
         """Go on with other settings, for the connections that are open as well.
 
@@ -118,6 +126,7 @@ class Namespace:
         """
         self.names.allow(allowed_topics, foreign_marks)
         self.allow_topic_deletion = allow_topic_deletion
+        self.policy = policy
         self._max_names = max_names
         for direction in (self.to_physical, self.to_virtual):
             for table in direction.tables:
@@ -139,17 +148,8 @@ class Namespace:
         return self._missing_virtual(entity, value) if known is None else known
 
     def virtual_cluster_id(self, physical_cluster_id: str) -> str:
-        """Return the cluster ID this tenant sees: its own, stable, and telling nothing of the physical one.
-
-        22 characters of URL-safe base64, the form of Kafka's own (Uuid.toString).
-        """
-        digest = hashlib.blake2b(
-            (physical_cluster_id + self.path.removeprefix(self.tenant)).encode(),
-            digest_size=16,
-            key=self.tenant.encode()[:64],
-            person=b"bifrost-cluster",
-        )
-        return urlsafe_b64encode(digest.digest()).decode().rstrip("=")
+        """Return the cluster ID this tenant sees: its own, stable, and telling nothing of the physical one."""
+        return self.pseudonyms.cluster_id(physical_cluster_id)
 
     def hides(self, topic: str) -> bool:
         """Whether a topic name is a legal one that does not exist for this tenant, whatever the broker has."""

@@ -180,15 +180,15 @@ def test_topics_are_created_described_and_grown(globex: Endpoint, unique: Unique
     run(test)
 
 
-def test_records_are_deleted(acme: Endpoint, fresh_topic: FreshTopic) -> None:
-    fresh_topic("acme", "orders")
+def test_records_are_deleted(initech: Endpoint, fresh_topic: FreshTopic) -> None:
+    fresh_topic("initech", "orders")
     partition = TopicPartition("orders", 0)
 
     async def test() -> None:
-        await produce(acme, "orders", [b"x"] * 6)
-        async with admin_of(acme) as admin:
+        await produce(initech, "orders", [b"x"] * 6)
+        async with admin_of(initech) as admin:
             assert await admin.delete_records({partition: RecordsToDelete(before_offset=4)}) == {partition: 4}
-        async with consumer_of(acme) as consumer:
+        async with consumer_of(initech) as consumer:
             assert await consumer.beginning_offsets([partition]) == {partition: 4}
 
     run(test)

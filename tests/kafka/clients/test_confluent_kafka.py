@@ -182,9 +182,10 @@ def _await(is_so: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_records_are_deleted(acme: Endpoint, admin: AdminClient, fresh_topic: FreshTopic) -> None:
-    fresh_topic("acme", "orders")
-    produce(acme, "orders", [b"x"] * 6)
+def test_records_are_deleted(initech: Endpoint, fresh_topic: FreshTopic) -> None:
+    fresh_topic("initech", "orders")
+    produce(initech, "orders", [b"x"] * 6)
+    admin = AdminClient(initech.for_confluent)
 
     (deleted,) = done(admin.delete_records([TopicPartition("orders", 0, 4)])).values()
     (earliest,) = done(admin.list_offsets({TopicPartition("orders", 0): OffsetSpec.earliest()})).values()

@@ -117,9 +117,9 @@ def test_topics_are_created_described_grown_and_deleted(
     java("close", admin)
 
 
-def test_records_are_deleted(java: JavaClients, acme: Endpoint, fresh_topic: FreshTopic) -> None:
-    fresh_topic("acme", "orders")
-    producer, admin = java.producer(acme), java.admin(acme)
+def test_records_are_deleted(java: JavaClients, initech: Endpoint, fresh_topic: FreshTopic) -> None:
+    fresh_topic("initech", "orders")
+    producer, admin = java.producer(initech), java.admin(initech)
     java("send", producer, "orders", ["x"] * 6)
 
     assert java("delete_records", admin, "orders", 4) == 4

@@ -156,19 +156,19 @@ def _await(is_so: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_records_are_deleted(
-    admin: KafkaAdminClient, producer: KafkaProducer, fresh_topic: FreshTopic
-) -> None:
-    fresh_topic("acme", "orders")
+def test_records_are_deleted(initech: Endpoint, fresh_topic: FreshTopic) -> None:
+    fresh_topic("initech", "orders")
     partition = TopicPartition("orders", 0)
-    for _ in range(6):
-        producer.send("orders", b"x")
-    producer.flush()
+    with closing(KafkaProducer(**initech.for_python)) as producer:
+        for _ in range(6):
+            producer.send("orders", b"x")
+        producer.flush()
 
-    deleted = admin.delete_records({partition: 4})
+    with closing(KafkaAdminClient(**initech.for_python)) as admin:
+        deleted = admin.delete_records({partition: 4})
 
-    assert deleted[partition]["low_watermark"] == 4
-    assert admin.list_partition_offsets({partition: OffsetSpec.EARLIEST})[partition].offset == 4
+        assert deleted[partition]["low_watermark"] == 4
+        assert admin.list_partition_offsets({partition: OffsetSpec.EARLIEST})[partition].offset == 4
 
 
 def test_groups_are_listed_described_changed_and_deleted(

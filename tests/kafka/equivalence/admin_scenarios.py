@@ -78,7 +78,7 @@ def create_topics(world: World, version: int) -> None:
         CreateTopicsRequest.CreatableTopic(name="", num_partitions=1, replication_factor=1),
         CreateTopicsRequest.CreatableTopic(name=".", num_partitions=1, replication_factor=1),
         CreateTopicsRequest.CreatableTopic(name="eq-none", num_partitions=0, replication_factor=1),
-        CreateTopicsRequest.CreatableTopic(name="eq-many", num_partitions=1, replication_factor=5),
+        CreateTopicsRequest.CreatableTopic(name="eq-many", num_partitions=1, replication_factor=3),
         CreateTopicsRequest.CreatableTopic(
             name="eq-config", num_partitions=1, replication_factor=1, configs=[bad_config]
         ),

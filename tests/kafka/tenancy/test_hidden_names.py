@@ -24,7 +24,6 @@ from bifrost.wire.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     CreatePartitionsRequest,
-    DeleteRecordsRequest,
     DeleteShareGroupOffsetsRequest,
     DescribeConfigsRequest,
     DescribeLogDirsRequest,
@@ -110,12 +109,6 @@ def delete_offsets(name: str) -> Message:
     return OffsetDeleteRequest(group_id=GROUP, topics=[named])
 
 
-def delete_records(name: str) -> Message:
-    partition = DeleteRecordsRequest.DeleteRecordsPartition(partition_index=0, offset=0)
-    named = DeleteRecordsRequest.DeleteRecordsTopic(name=name, partitions=[partition])
-    return DeleteRecordsRequest(topics=[named], timeout_ms=5000)
-
-
 def create_partitions(name: str) -> Message:
     topic = CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=5, assignments=None)
     return CreatePartitionsRequest(topics=[topic], timeout_ms=5000)
@@ -188,7 +181,6 @@ VERSIONS_BY_NAME: dict[Build, range] = {
     committed_of_groups: range(8, 10),
     delete_offsets: range(1),
     offset_for_leader_epoch: range(2, 5),
-    delete_records: range(3),
     create_partitions: range(4),
     describe_configs: range(1, 5),
     alter_configs: range(3),
@@ -410,7 +402,7 @@ NOT_ECHOED = frozenset(
     {ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT}
 )
 IN_TRANSACTIONS = frozenset({ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT})
-REFUSED_BY_NAME = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS})
+REFUSED_BY_NAME = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.DELETE_RECORDS})
 """There a name outside the list is refused, not unknown: test_topic_administration.py."""
 
 

@@ -176,3 +176,40 @@ def test_what_is_read_from_files_is_no_key(problems: Problems, key: str) -> None
 
     assert line.startswith(f"{AT}.{key}: a password never stands in this file")
     assert "hunter2" not in line
+
+
+PROXY = "proxy:\n"
+PSEUDONYM_KEY = 'proxy:\n  pseudonym_key_file: "secrets/pseudonym.key"\n'
+
+
+def test_the_key_of_pseudonyms_is_read_and_never_shown(folder: Path) -> None:
+    (folder / "secrets/pseudonym.key").write_text("0123456789abcdef0123456789abcdef\n")
+    (folder / "proxy.yaml").write_text(PROXY_YAML.replace(PROXY, PSEUDONYM_KEY))
+
+    proxy = load("proxy.yaml").proxy
+
+    assert proxy.pseudonym_key is not None
+    assert proxy.pseudonym_key.reveal() == b"0123456789abcdef0123456789abcdef"
+    assert "0123456789" not in repr(proxy)
+
+
+def test_a_key_of_pseudonyms_that_could_be_guessed_is_refused(problems: Problems, folder: Path) -> None:
+    (folder / "secrets/pseudonym.key").write_text("too short\n")
+
+    (problem,) = problems((PROXY, PSEUDONYM_KEY))
+
+    assert problem.startswith("proxy.yaml:2: proxy.pseudonym_key_file: file of the key ")
+    assert problem.endswith("less than 16 bytes: write random ones into it")
+
+
+def test_a_key_of_pseudonyms_that_is_not_there_is_told_with_its_line(problems: Problems) -> None:
+    (problem,) = problems((PROXY, PSEUDONYM_KEY))
+
+    assert problem.startswith("proxy.yaml:2: proxy.pseudonym_key_file: file of the key ")
+
+
+def test_the_key_itself_does_not_stand_in_the_file(problems: Problems) -> None:
+    (problem,) = problems((PROXY, "proxy:\n  pseudonym_key: 0123456789abcdef\n"))
+
+    assert "0123456789abcdef" not in problem
+    assert "name that with pseudonym_key_file" in problem

@@ -43,7 +43,7 @@ def test_what_nobody_asked_for_is_not_told(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("granted", "expected"),
     [
-        (ALL, CREATE | DESCRIBE | IDEMPOTENT_WRITE),
+        (ALL, DESCRIBE | DESCRIBE_CONFIGS | IDEMPOTENT_WRITE),
         (CLUSTER_ACTION | ALTER, 0),
         (NOT_REQUESTED, NOT_REQUESTED),
     ],
@@ -54,6 +54,37 @@ def test_a_tenant_has_no_rights_on_the_cluster(stage: Stage, name: str, granted:
     AuthorizedOperationsFilter().on_response(stage.exchange(8), response)
 
     assert response.cluster_authorized_operations == expected
+
+
+def test_a_tenant_without_a_list_may_create_any_topic(stage: Stage) -> None:
+    response = messages.DescribeClusterResponse(cluster_authorized_operations=ALL)
+
+    AuthorizedOperationsFilter().on_response(stage.exchange(0, "initech"), response)
+
+    assert response.cluster_authorized_operations & CREATE
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "DescribeGroupsResponse",
+        "ConsumerGroupDescribeResponse",
+        "ShareGroupDescribeResponse",
+        "StreamsGroupDescribeResponse",
+    ],
+)
+@pytest.mark.parametrize(
+    ("granted", "expected"),
+    [(ALL, READ | DELETE | DESCRIBE | DESCRIBE_CONFIGS | ALTER_CONFIGS), (NOT_REQUESTED, NOT_REQUESTED)],
+)
+def test_a_tenant_may_do_with_its_groups_what_groups_have(
+    stage: Stage, name: str, granted: int, expected: int
+) -> None:
+    response = messages.build(name, {"groups": [{"authorized_operations": granted}]})
+
+    AuthorizedOperationsFilter().on_response(stage.exchange(0), response)
+
+    assert response.groups[0].authorized_operations == expected
 
 
 def test_a_response_without_operations_of_the_cluster_is_no_problem(stage: Stage) -> None:

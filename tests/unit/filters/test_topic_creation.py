@@ -73,8 +73,8 @@ def test_a_name_that_exists_for_others_is_refused_as_one_that_does_not(stage: St
     ("name", "text"),
     [
         ("", "Topic name is invalid: the empty string is not allowed"),
-        (".", "Topic name cannot be '.'"),
-        ("..", "Topic name cannot be '..'"),
+        (".", "Topic name is invalid: '.' is not allowed"),
+        ("..", "Topic name is invalid: '..' is not allowed"),
         ("x" * (LONGEST + 1), f"it has {LONGEST + 1} characters, and here it may have at most {LONGEST}"),
     ],
 )

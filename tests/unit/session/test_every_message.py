@@ -5,12 +5,15 @@ The messages are filled by what their fields mean, so a new API or version is co
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from bifrost.config.policy import Policy
 from bifrost.session.close_reason import SessionEnded
 from bifrost.session.session_lanes import OWN_APIS
+from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_regex import confine
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED, SERVED, entities_of, served_versions
@@ -28,7 +31,7 @@ from support.playbook import (
     split_frames,
 )
 from support.sample import sample
-from support.stage import PHYSICAL_CLUSTER_ID, Stage
+from support.stage import PHYSICAL_CLUSTER_ID, TENANTS, Stage
 
 MEMBER = "app-3f0c91d2-6c1a-{}b7e-9d53-0a8e5f3b2c11"
 """What a coordinator makes of the client ID `app`, with the version of its UUID left out."""
@@ -37,12 +40,16 @@ OWN_ID, FOREIGN_ID = b"an own topic ID.", b"a foreign one's."
 SECRETS = [b"__vt_", HOST.encode(), PHYSICAL_CLUSTER_ID.encode(), b"10.11.12.13", LOG_DIR.encode()]
 """What no client may ever see."""
 
-ANSWERED_HERE = {
-    # Topics are not deleted unless it is allowed, so no request reaches the broker.
-    ApiKey.DELETE_TOPICS
-}
-FORWARDED = [key for key in SERVED if key not in OWN_APIS and key not in ANSWERED_HERE]
+FORWARDED = [key for key in SERVED if key not in OWN_APIS]
+ASSIGNS = ResourcePolicy(Policy(allow_replica_assignments=True))
 by_api = pytest.mark.parametrize("api_key", FORWARDED, ids=lambda key: key.name)
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """One whose acme may do all that reaches the broker."""
+    acme = replace(TENANTS["acme"], allow_topic_deletion=True, policy=ASSIGNS)
+    return Stage({**TENANTS, "acme": acme})
 
 
 def payload(kind: str, topic: str) -> bytes:
@@ -111,6 +118,9 @@ def request_of(api_key: int, version: int, **options: Any) -> Any:
     request: Any = sample(name, version, lambda entity, field: value(entity, field, **options))
     if name == "DescribeConfigsRequest" or name.endswith("AlterConfigsRequest"):
         assert request.resources[0].resource_type == 2
+    for resource in [*getattr(request, "resources", ()), *getattr(request, "topics", ())]:
+        for config in getattr(resource, "configs", ()):
+            config.name = "retention.ms"  # one that a tenant may set
     return request
 
 

@@ -181,6 +181,10 @@ def test_a_text_about_the_tenant_s_other_things_is_not_for_a_namespace_below() -
         ("__", b"consumer_offsets"),
         ("__transaction_", b"state"),
         ("_", b"_share_group_state"),
+        ("__remote_", b"log_metadata"),
+        # Of what others run beside Kafka.
+        ("_", b"_CruiseControlMetrics"),
+        ("_", b"_vt_globex_orders"),
     ],
 )
 @pytest.mark.parametrize("is_listed", [True, False])
@@ -193,7 +197,16 @@ def test_what_is_kafka_s_or_the_gateway_s_own_is_no_tenant_s(
     assert not names.is_allowed(VirtualTopic(topic))
     assert names.virtual_topic(PhysicalTopic(prefix.encode() + topic)) is None
     assert names.physical_topic(VirtualTopic(topic)) == prefix.encode() + b"/" + topic
-    assert names.is_allowed(VirtualTopic(b"mine"))
+    assert names.is_allowed(VirtualTopic(b"mine")) is (prefix != "__")
+
+
+@pytest.mark.parametrize("name", [b".", b".."])
+def test_a_name_that_only_the_prefix_would_make_legal_is_no_topic(name: bytes) -> None:
+    physical = DYNAMIC.physical_topic(VirtualTopic(name))
+
+    assert physical == b"__vt_acme_/" + name
+    assert DYNAMIC.virtual_topic(physical) == name
+    assert DYNAMIC.virtual_topic(PhysicalTopic(b"__vt_acme_" + name)) is None
 
 
 # -- patterns
@@ -226,7 +239,7 @@ def test_a_pattern_below_a_tier_lists_the_topics_there() -> None:
 
 
 def test_a_reserved_topic_in_the_list_is_not_found() -> None:
-    names = TenantNames("sly", ["consumer_offsets", "a"], prefixes=NamePrefixes("__", "g-", "t-"))
+    names = TenantNames("sly", ["umer_offsets", "a"], prefixes=NamePrefixes("__cons", "g-", "t-"))
 
     assert names.confined_regex(".*").endswith(">a)")
 

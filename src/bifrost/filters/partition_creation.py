@@ -1,0 +1,39 @@
+"""CreatePartitions: where new partitions lie is the brokers' to decide, unless the policy lets the tenant."""
+
+from typing import Any, ClassVar
+
+from bifrost.filters.filter import Exchange
+from bifrost.wire.engine import in_steps
+from bifrost.wire.entity import Entity
+from bifrost.wire.message import Message
+from bifrost.wire.messages import CreatePartitionsResponse
+
+
+class PartitionCreationFilter:
+    """Refuses assignments that the policy does not allow; the rest goes to the broker, and one answer comes back."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
+
+    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+        """Keep back what is refused; answer at once when nothing is left."""
+        refused, accepted = [], []
+        for topic in in_steps(request.topics):
+            assigned = [len(one.broker_ids) for one in topic.assignments or ()]
+            refusal = exchange.scope.namespace.policy.refuse_replicas(-1, assigned)
+            if refusal is None:
+                accepted.append(topic)
+            else:
+                refused.append(
+                    CreatePartitionsResponse.CreatePartitionsTopicResult(
+                        name=topic.name, error_code=refusal.error_code, error_message=refusal.message
+                    )
+                )
+        if refused and not accepted:
+            return CreatePartitionsResponse(results=refused)
+        request.topics = accepted
+        exchange.notes["partition_creation"] = refused
+        return None
+
+    def on_response(self, exchange: Exchange, response: Any) -> None:
+        """Add what was kept back."""
+        response.results.extend(exchange.notes["partition_creation"])

@@ -1,0 +1,44 @@
+"""DeleteRecords empties a topic, so it takes the same permission as to delete one.
+
+Source: KafkaApis.handleDeleteRecordsRequest, which asks for DELETE on the topic.
+"""
+
+from typing import Any
+
+from bifrost.filters.filter import Exchange, RequestFilter
+from bifrost.wire.engine import in_steps
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from bifrost.wire.messages import DeleteRecordsResponse
+
+INVALID_LOW_WATERMARK = -1
+"""DeleteRecordsResponse.INVALID_LOW_WATERMARK."""
+
+
+class RecordDeletionFilter(RequestFilter):
+    """Answers for the broker when the tenant may not delete."""
+
+    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+        """Refuse every partition, or let the request go on."""
+        namespace = exchange.scope.namespace
+        if namespace.allow_topic_deletion:
+            return None
+        response = DeleteRecordsResponse
+        return response(
+            topics=[
+                response.DeleteRecordsTopicResult(
+                    name=topic.name,
+                    partitions=[
+                        response.DeleteRecordsPartitionResult(
+                            partition_index=partition.partition_index,
+                            low_watermark=INVALID_LOW_WATERMARK,
+                            error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                            if namespace.hides(topic.name)
+                            else ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                        )
+                        for partition in in_steps(topic.partitions)
+                    ],
+                )
+                for topic in in_steps(request.topics)
+            ]
+        )
