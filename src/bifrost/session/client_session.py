@@ -17,7 +17,7 @@ from bifrost.filters.fetch import session_not_found
 from bifrost.filters.filter import Exchange
 from bifrost.session import metering
 from bifrost.session.authentication import answer_here, encode_answer
-from bifrost.session.decoded_request import check_decodable, is_decodable
+from bifrost.session.decoded_request import exceeded_limit, is_decodable, refusal, too_large
 from bifrost.session.decoded_response import decoded_response
 from bifrost.session.identified_session import IdentifiedSession
 from bifrost.session.in_flight import Buffer
@@ -205,6 +205,12 @@ class ClientSession(IdentifiedSession):
         offset, head = headers.request_body_offset(
             frame, header.client_id_length, way.is_flexible_header, self._client_id_prefix
         )
+        limit = exceeded_limit(plan, frame, offset)
+        if limit is not None:
+            self._shared.lanes.loads.hits[limit, self._namespace.tenant] += 1
+            answer = encode_answer(header.correlation_id, plan, refusal(plan, frame, offset))
+            self._send_own(lane.traffic, lane, frame, answer)
+            return True
         is_answered, is_for_filters = True, False
         if plan.request_peek is not None:
             fields = plan.request_peek(frame, offset)
@@ -222,7 +228,7 @@ class ClientSession(IdentifiedSession):
             segments = rewrite(way.program, frame, offset, self._to_physical, head, plan.drops_trailing)
         if segments is None:
             unresolved = self._namespace.take_unresolved()
-            if unresolved and not is_decodable(len(frame)):
+            if unresolved and not is_decodable(plan, len(frame)):
                 # A large Produce is not decoded to find all its unknown IDs at once: the first will do, then the next.
                 self.lookup |= unresolved
                 return False
@@ -244,7 +250,8 @@ class ClientSession(IdentifiedSession):
     ) -> list[Buffer] | None:
         """Take a request through the filters; empty when it was answered, None when it is held for a look-up."""
         plan = lane.plan
-        check_decodable(plan, len(frame))
+        if not is_decodable(plan, len(frame)):
+            raise too_large(plan, len(frame))
         request: Any = decode(plan.request.layout, frame, offset, plan.drops_trailing)
         namespace, version = self._namespace, plan.api_version
         if not plan.is_refused and not translation.knows_topic_ids(namespace, request, version):

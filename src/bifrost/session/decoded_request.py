@@ -1,25 +1,124 @@
-"""How large a request may be that is decoded."""
+"""How large a request may be, in bytes and in items, and what is answered to one that is larger.
 
-from bifrost.filters.plan import Plan
+The bytes of a frame are bounded for all (`max_request_bytes`); large ones carry records, which nobody looks into. What
+counts here is what takes work: a request that is decoded takes up to 25 times its size in memory, and every item (a
+topic, a partition, a key, whatever stands in a list) some microseconds here and at the broker.
+"""
+
+from collections.abc import Mapping
+
+from bifrost.filters.error_response import error_response, top_level_error
+from bifrost.filters.plan import Direction, Plan
 from bifrost.session.authentication import api_name
 from bifrost.session.close_reason import CloseReason, SessionEnded
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.engine import count_items, decode, in_steps
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from bifrost.wire.programs import compile_program
 
-MAX_DECODED_REQUEST_BYTES = 8 * 1024 * 1024
-"""Decoded, a request of many tiny structs takes up to 25 times its size in memory. Large requests carry records,
-and those are rewritten in place; admin requests of this size name a hundred thousand topics."""
+MAX_DECODED_REQUEST_BYTES = 1024 * 1024
+"""Largest request of an API whose requests are always decoded: ten thousand topics with a name of 100 bytes."""
+
+MAX_OTHER_DECODED_BYTES = 8 * 1024 * 1024
+"""Largest request that is decoded for an exception: it names topic IDs that nobody has seen, or has unknown fields.
+Most of it is records then, which stay where they are. Also the assignments of a large group, which its leader sends."""
+
+_LARGE_DECODED = frozenset({ApiKey.SYNC_GROUP})
+
+MAX_ITEMS = 100_000
+"""Most items of a request. A full Fetch, commit or list of offsets of a client with that many partitions fits."""
+
+_MAX_ITEMS: Mapping[int, int] = {
+    # For every one the coordinator is hashed, and the answer names a host.
+    ApiKey.FIND_COORDINATOR: 10_000,
+    # Of every one the answer has some 40 configs, with their synonyms on request.
+    ApiKey.DESCRIBE_CONFIGS: 2_000,
+    # Of every one the answer has all members.
+    ApiKey.DESCRIBE_GROUPS: 2_000,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: 2_000,
+    ApiKey.SHARE_GROUP_DESCRIBE: 2_000,
+    ApiKey.STREAMS_GROUP_DESCRIBE: 2_000,
+    # Every one is a record in the metadata log or a group's, and a change for every broker.
+    ApiKey.CREATE_TOPICS: 10_000,
+    ApiKey.CREATE_PARTITIONS: 10_000,
+    ApiKey.DELETE_TOPICS: 10_000,
+    ApiKey.DELETE_GROUPS: 10_000,
+    ApiKey.ALTER_CONFIGS: 10_000,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: 10_000,
+    ApiKey.DESCRIBE_TRANSACTIONS: 10_000,
+}
+
+_SMALL_BYTES = 2_048
+"""A request of so many bytes has fewer items than any limit."""
+
+REQUEST_ITEMS_LIMIT, REQUEST_BYTES_LIMIT = "request_items", "decoded_request_bytes"
+"""What the limits are called in the metrics."""
 
 
-def is_decodable(size: int) -> bool:
+def max_items(api_key: int) -> int:
+    """Return how many items a request of this API may have, in all its lists together."""
+    return _MAX_ITEMS.get(api_key, MAX_ITEMS)
+
+
+def max_decoded_bytes(plan: Plan) -> int:
+    """Return how large a request may be that has to be decoded, in bytes."""
+    if plan.request.program is None and plan.api_key not in _LARGE_DECODED:
+        return MAX_DECODED_REQUEST_BYTES
+    return MAX_OTHER_DECODED_BYTES
+
+
+def is_decodable(plan: Plan, size: int) -> bool:
     """Whether a request of `size` bytes may be decoded."""
-    return size <= MAX_DECODED_REQUEST_BYTES
+    return size <= max_decoded_bytes(plan)
 
 
-def check_decodable(plan: Plan, size: int) -> None:
-    """Let a request of `size` bytes be decoded.
+def exceeded_limit(plan: Plan, frame: bytes | memoryview, offset: int) -> str | None:
+    """Return which limit a request is beyond; None: it may be worked on.
+
+    Args:
+        plan: of its API and version.
+        frame: the request, without its length.
+        offset: where its body begins, in bytes.
+    Raises:
+        WireError: it could not be read.
+    """
+    if len(frame) <= _SMALL_BYTES:
+        return None
+    if plan.request.program is None and not is_decodable(plan, len(frame)):
+        return REQUEST_BYTES_LIMIT
+    most = max_items(plan.api_key)
+    return REQUEST_ITEMS_LIMIT if _count(plan.request, frame, offset, most) > most else None
+
+
+def refusal(plan: Plan, frame: bytes | memoryview, offset: int) -> Message:
+    """Return the answer to a request that is beyond a limit.
 
     Raises:
-        SessionEnded: it is too large for that.
+        SessionEnded: its response has no place for an error that stands for all of it, and the request is too large
+            to answer item by item.
+        WireError: it could not be read.
     """
-    if not is_decodable(size):
-        detail = f"{api_name(plan.api_key)} of {size} bytes; at most {MAX_DECODED_REQUEST_BYTES} are decoded"
-        raise SessionEnded(CloseReason.FRAME_TOO_LARGE, detail)
+    text = f"The request is larger than this gateway takes: at most {max_items(plan.api_key)} items"
+    invalid = ErrorCode.INVALID_REQUEST
+    answer = top_level_error(plan.api_key, plan.api_version, invalid)
+    if answer is None and is_decodable(plan, len(frame)):
+        request = decode(plan.request.layout, frame, offset, plan.drops_trailing)
+        answer = error_response(request, plan.api_version, invalid, message=text, each=in_steps)
+    if answer is None:
+        raise too_large(plan, len(frame))
+    return answer
+
+
+def too_large(plan: Plan, size: int) -> SessionEnded:
+    """Return the end of a session whose request of `size` bytes is not answered."""
+    detail = (
+        f"{api_name(plan.api_key)} of {size} bytes: at most {max_decoded_bytes(plan)} are decoded, "
+        f"and at most {max_items(plan.api_key)} items"
+    )
+    return SessionEnded(CloseReason.FRAME_TOO_LARGE, detail)
+
+
+def _count(request: Direction, frame: bytes | memoryview, offset: int, most: int) -> int:
+    program = compile_program(request.message, request.version, {})
+    return count_items(program, frame, offset, most)

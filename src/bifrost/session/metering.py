@@ -22,7 +22,7 @@ from bifrost.tenancy.names import VirtualGroup, VirtualTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited, Lane, decode
+from bifrost.wire.engine import Awaited, Lane, decode, in_steps
 from bifrost.wire.errors import WireError
 from bifrost.wire.programs import compile_layout
 
@@ -194,7 +194,7 @@ def _tell_operations(
     """Write down what a request changed, thing by thing; `request` is a frame and where its body begins."""
     asked = decode(plan.request.layout, *request)
     answered = decode(plan.response.layout, answer, 8 + plan.response.is_flexible_header)
-    for one in operations(plan.api_key, asked, answered):
+    for one in in_steps(operations(plan.api_key, asked, answered)):
         name, physical = _names(namespace, one)
         meter.change(
             physical,

@@ -121,6 +121,18 @@ class Layout:
         fields: Sequence[tuple[str, int, int, int, object, Layout | None, int]],
     ) -> None: ...
 
+def count_items(program: Program, frame: bytes | memoryview, start: int, most: int) -> int:
+    """Return how many elements the arrays in a body have, all together; lists in tagged fields are not looked at.
+
+    Args:
+        program: of the message, without slots.
+        frame: without its length.
+        start: where the body begins, in bytes.
+        most: when there are more, the count ends with some number above it.
+    Raises:
+        MalformedFrame: the body does not parse.
+    """
+
 def keep(frame: bytes | memoryview) -> bytes | memoryview:
     """Return the frame, or a copy of it if it stands where other frames will be received."""
 

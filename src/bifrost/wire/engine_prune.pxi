@@ -50,6 +50,42 @@ cdef int skip_op(Program program, Reader* r, int i, int depth) except -1:
         return op.a
     return i + 1
 
+def count_items(Program program not None, frame, Py_ssize_t start, int64_t most):
+    """The elements of all arrays in a body; when they are more than `most`, some number above it."""
+    cdef Reader r
+    cdef int64_t items = 0
+    open_frame(frame, start, &r)
+    try:
+        count_ops(program, &r, 0, 0, most, &items)
+        return items
+    finally:
+        close_frame(&r)
+
+cdef int count_ops(Program program, Reader* r, int i, int depth, int64_t most, int64_t* items) except -1:
+    """Read past all up to END, and count; return the op behind it."""
+    cdef Op* op
+    cdef int64_t n
+    if depth == MAX_DEPTH:
+        fail(r, "nested too deeply")
+    while program.ops[i].kind != END:
+        op = &program.ops[i]
+        if op.kind != ARRAY:
+            i = skip_op(program, r, i, depth)
+            continue
+        n = max(0, read_count(r, op.flags, op.b))
+        items[0] += n
+        if op.flags & FIXED:
+            r.pos += n * op.b
+            n = 0
+        while n > 0 and items[0] <= most:
+            n -= 1
+            step(r)
+            count_ops(program, r, i + 1, depth + 1, most, items)
+        if items[0] > most:
+            return 0
+        i = op.a
+    return i + 1
+
 cdef bint has_name(Program program, int i):
     """Whether the elements of the array at op `i` have a string with a slot, not within something else."""
     cdef int j = i + 1

@@ -1,18 +1,142 @@
+"""Requests beyond a limit are answered with an error where the protocol has a place for one."""
+
 import pytest
 
-from bifrost.session.close_reason import CloseReason, SessionEnded
-from bifrost.session.decoded_request import MAX_DECODED_REQUEST_BYTES, check_decodable, is_decodable
-from support.stage import PLANS
+from bifrost.session import decoded_request
+from bifrost.session.close_reason import CloseReason
+from bifrost.session.decoded_request import (
+    MAX_DECODED_REQUEST_BYTES,
+    MAX_OTHER_DECODED_BYTES,
+    REQUEST_BYTES_LIMIT,
+    REQUEST_ITEMS_LIMIT,
+    exceeded_limit,
+    is_decodable,
+    max_items,
+)
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    OffsetCommitRequest,
+)
+from support.messages import metadata, produce
+from support.playbook import broker_answers, client_sends, ends, request_frame, to_broker, to_client
+from support.stage import PLANS, Stage
 
 
-def test_what_is_too_large_to_decode_ends_the_session() -> None:
-    plan = PLANS.plan_for(3, 9)
+@pytest.fixture(autouse=True)
+def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoded_request, "_SMALL_BYTES", 100)
+
+
+def find_coordinators(count: int, length: int = 3) -> FindCoordinatorRequest:
+    return FindCoordinatorRequest(coordinator_keys=[f"{number:0{length}}" for number in range(count)])
+
+
+def test_what_is_always_decoded_has_a_smaller_largest_size() -> None:
+    find_coordinator, fetch = PLANS.plan_for(ApiKey.FIND_COORDINATOR, 6), PLANS.plan_for(ApiKey.FETCH, 12)
+    sync_group = PLANS.plan_for(ApiKey.SYNC_GROUP, 5)
+    assert find_coordinator is not None
+    assert fetch is not None
+    assert sync_group is not None
+
+    assert is_decodable(find_coordinator, MAX_DECODED_REQUEST_BYTES)
+    assert not is_decodable(find_coordinator, MAX_DECODED_REQUEST_BYTES + 1)
+    for plan in (fetch, sync_group):
+        assert is_decodable(plan, MAX_OTHER_DECODED_BYTES)
+        assert not is_decodable(plan, MAX_OTHER_DECODED_BYTES + 1)
+
+
+def test_as_many_items_as_may_be_are_let_through(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoded_request, "_MAX_ITEMS", {ApiKey.FIND_COORDINATOR: 50})
+    physical = FindCoordinatorRequest(coordinator_keys=[f"__vt_acme_{n:03}" for n in range(50)])
+
+    assert stage.play() >> client_sends(find_coordinators(50)) << to_broker(physical)
+
+
+def test_one_more_is_answered_item_by_item(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoded_request, "_MAX_ITEMS", {ApiKey.FIND_COORDINATOR: 50})
+    coordinator = FindCoordinatorResponse.Coordinator
+    text = "The request is larger than this gateway takes: at most 50 items"
+    refused = [
+        coordinator(key=f"{n:03}", node_id=-1, host="", port=-1, error_code=42, error_message=text)
+        for n in range(51)
+    ]
+
+    book = stage.play() >> client_sends(find_coordinators(51))
+
+    assert book << to_client(FindCoordinatorResponse(coordinators=refused))
+    assert stage.shared.lanes.loads.hits == {(REQUEST_ITEMS_LIMIT, "acme"): 1}
+
+
+def test_the_connection_goes_on_after_a_refusal(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoded_request, "MAX_DECODED_REQUEST_BYTES", 500)
+    protocol = JoinGroupRequest.JoinGroupRequestProtocol
+    large = JoinGroupRequest(
+        group_id="g", protocol_type="x", protocols=[protocol(name="x", metadata=bytes(600))]
+    )
+    refused = JoinGroupResponse(error_code=ErrorCode.INVALID_REQUEST, protocol_name=None)
+
+    assert (
+        stage.play()
+        >> client_sends(large, 9)
+        << to_client(refused)
+        >> client_sends(HeartbeatRequest(group_id="g"))
+        << to_broker(HeartbeatRequest(group_id="__vt_acme_g"))
+        >> broker_answers(HeartbeatResponse())
+        << to_client(HeartbeatResponse())
+    )
+    assert stage.shared.lanes.loads.hits == {(REQUEST_BYTES_LIMIT, "acme"): 1}
+
+
+def test_what_cannot_be_answered_ends_the_connection(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FindCoordinator has errors for its keys alone, and they are too many to be read."""
+    monkeypatch.setattr(decoded_request, "MAX_DECODED_REQUEST_BYTES", 500)
+
+    book = stage.play() >> client_sends(find_coordinators(10, length=100), 6)
+
+    assert book << ends(CloseReason.FRAME_TOO_LARGE, "FIND_COORDINATOR of 1")
+
+
+def test_items_of_nested_lists_count(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoded_request, "MAX_ITEMS", 100)
+    plan = PLANS.plan_for(ApiKey.OFFSET_COMMIT, 9)
     assert plan is not None
 
-    check_decodable(plan, MAX_DECODED_REQUEST_BYTES)
-    with pytest.raises(SessionEnded, match="METADATA of 8388609 bytes") as caught:
-        check_decodable(plan, MAX_DECODED_REQUEST_BYTES + 1)
+    def commit(topics: int, partitions: int) -> bytes:
+        topic, partition = (
+            OffsetCommitRequest.OffsetCommitRequestTopic,
+            OffsetCommitRequest.OffsetCommitRequestPartition,
+        )
+        request = OffsetCommitRequest(
+            group_id="g",
+            topics=[
+                topic(name=f"t{n}", partitions=[partition(partition_index=i) for i in range(partitions)])
+                for n in range(topics)
+            ],
+        )
+        return request_frame(request, 9, 1, b"client", b"\0")
 
-    assert caught.value.reason is CloseReason.FRAME_TOO_LARGE
-    assert is_decodable(MAX_DECODED_REQUEST_BYTES)
-    assert not is_decodable(MAX_DECODED_REQUEST_BYTES + 1)
+    offset = 10 + len(b"client") + 1
+    assert exceeded_limit(plan, commit(10, 9), offset) is None
+    assert exceeded_limit(plan, commit(10, 10), offset) == REQUEST_ITEMS_LIMIT
+    assert exceeded_limit(plan, commit(1, 100), offset) == REQUEST_ITEMS_LIMIT
+
+
+def test_records_are_no_items(stage: Stage) -> None:
+    book = stage.play() >> client_sends(produce("orders", records=bytes(2 * 1024 * 1024)), 9)
+
+    assert book << to_broker(produce("__vt_acme_orders", records=bytes(2 * 1024 * 1024)))
+
+
+def test_every_limit_lets_a_small_client_through() -> None:
+    assert min(max_items(api_key) for api_key in ApiKey) >= 2_000
+
+
+def test_a_small_request_is_not_counted(stage: Stage) -> None:
+    assert stage.play() >> client_sends(metadata("a")) << to_broker(metadata("__vt_acme_a"))

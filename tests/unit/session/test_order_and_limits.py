@@ -1,12 +1,8 @@
 """Answers leave in the order of their requests, and requests wait when too many have no answer."""
 
-import pytest
-
-from bifrost.session import decoded_request
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.tries import MAX_TRIES
 from support import messages
-from support.messages import produce
 from support.playbook import (
     broker_answers,
     client_sends,
@@ -125,30 +121,6 @@ def test_a_held_request_that_is_refused_ends_the_connection_when_its_turn_comes(
     book >> broker_answers(messages.HeartbeatResponse())
 
     assert book << to_client(messages.HeartbeatResponse()) << ends(CloseReason.UNSUPPORTED, "API key 999")
-
-
-def test_a_request_that_must_be_decoded_has_a_largest_size(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(decoded_request, "MAX_DECODED_REQUEST_BYTES", 500)
-    asked, physical = (
-        messages.FindCoordinatorRequest(coordinator_keys=[f"{prefix}{'k' * 200}"] * 2)
-        for prefix in ("", "__vt_acme_")
-    )
-    assert stage.play() >> client_sends(asked, 6) << to_broker(physical)
-    asked.coordinator_keys.append("k" * 200)
-
-    book = stage.play() >> client_sends(asked, 6)
-
-    assert book << ends(CloseReason.FRAME_TOO_LARGE, "FIND_COORDINATOR of 6")
-
-
-def test_one_that_is_rewritten_in_place_has_none(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoded_request, "MAX_DECODED_REQUEST_BYTES", 500)
-
-    book = stage.play() >> client_sends(produce("orders", records=bytes(10_000)), 9)
-
-    assert book << to_broker(produce("__vt_acme_orders", records=bytes(10_000)))
 
 
 def test_an_answer_whose_ids_are_forgotten_as_they_are_learnt_ends_the_connection(stage: Stage) -> None:
