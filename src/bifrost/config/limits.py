@@ -64,6 +64,13 @@ class Limits(Section):
     more are not read until there is room: tenants have turns, and of each its connections. Default 100,000, some
     30 MB of what is kept of each. Every consumer's long poll is one of them."""
 
+    gateway_time_percent: Count = Field(default=50, ge=1, le=100)
+    """Share of a process's time that one tenant may use while others want some and there is not enough for all, in
+    percent, over a second; also what its requests stand for at the brokers counts, 1 us for each item. Above it the
+    tenant's connections are not read until it is within its share again, and its answers tell clients to wait
+    (`throttle_time_ms`), like a broker's request quota. Default 50, so that no tenant can use up the gateway, and one
+    that is alone is not slowed down. 100 turns it off."""
+
     drain_timeout_ms: DurationMs = Field(default=30_000, ge=0, le=3_600_000)
     """Time that requests in flight have to be answered once the gateway is told to stop, in milliseconds; then
     what is left is cut. Default 30 s: long polls and all but the longest joins of groups end by themselves. What

@@ -18,6 +18,10 @@ class TenantLimits(Section):
     send more are not read until there is room, each in its turn. A consumer has nearly always one under way with
     each broker (a long poll): allow for them. Default: the key is absent, and only the gateway's limits hold."""
 
+    gateway_time_percent: Count | None = Field(default=None, ge=1, le=100)
+    """The tenant's share of a process's time while others want some and there is not enough for all, in percent; see
+    `proxy.limits.gateway_time_percent`. Default: the key is absent, and that holds."""
+
     max_request_bytes: SizeBytes | None = Field(default=None, ge=1024, le=2**31 - 1)
     """Largest request of the tenant, in bytes; a larger one closes the connection. Holds for connections that are
     made from then on. Default: the key is absent, and only the gateway's limit holds."""

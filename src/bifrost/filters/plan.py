@@ -68,6 +68,8 @@ class Plan:
     """For `prune`: where a response that may list everybody's things says whose each is."""
     owned_entity: Entity = Entity.TOPIC_NAME
     """What stands there."""
+    has_throttle: bool = False
+    """Whether its response can tell a client to wait (`throttle_time_ms`, KIP-219)."""
     passage: Passage = field(init=False)
     """Both directions for the engine's hot path."""
 
@@ -179,6 +181,9 @@ class Plans:
             response_peek=_peek_fields(response, api_version),
             owned=_owned_program(response.name, api_version),
             owned_entity=_OWNED.get(response.name, ("", Entity.TOPIC_NAME))[1],
+            has_throttle=any(
+                one.kafka_name == "ThrottleTimeMs" and api_version in one.versions for one in response.fields
+            ),
             drops_trailing=api_key == ApiKey.METADATA and api_version >= _TRAILING_SINCE,
         )
 

@@ -44,6 +44,7 @@ from bifrost.session.failed_authentications import FailedAuthentications
 from bifrost.session.lanes import NO_TENANT, Lanes
 from bifrost.session.loads import Loads
 from bifrost.session.shared_state import SharedState
+from bifrost.session.time_budgets import TimeBudgets
 from bifrost.session.turns import Turns
 from bifrost.wire.engine import monotonic_ns
 
@@ -101,13 +102,13 @@ class Gateway:
         )
         plans = build_plans()
         secured = self.guard.secure(config)
-        self.turns = Turns(_soon, monotonic_ns)
+        loads = Loads(_soon, whole.new_load, whole.again, whole.counter("waits"))
+        self.turns = Turns(_soon, monotonic_ns, loads.load)
         """Whose large work is done next."""
+        self.budgets = TimeBudgets(loads, _later, monotonic_ns)
         self.shared = SharedState(
             plans=plans,
-            lanes=Lanes(
-                plans, Loads(_soon, whole.new_load, whole.again, whole.counter("waits")), whole.new_traffic
-            ),
+            lanes=Lanes(plans, loads, whole.new_traffic),
             sasl=secured.sasl,
             virtual_clusters=virtual_clusters(config, self.clusters, now_ms),
             max_in_flight_requests=self.limits.max_in_flight_requests,
@@ -119,6 +120,7 @@ class Gateway:
         self.shared.journal = None if self.journaling is None else self.journaling.journal
         self.tenants = OpenTenants(self.shared.lanes.loads, whole.elsewhere)
         self.tenants.limit(self.limits, config.tenants)
+        self.budgets.limit(*time_percents(config))
         self.limits_hit: Counter[tuple[str, str]] = whole.counter("limits_hit")
         """How often a limit was hit that ends connections or lets them wait, by its setting and the tenant."""
         self.failed_authentications = FailedAuthentications(
@@ -146,6 +148,7 @@ class Gateway:
         self.guard.take(secured)
         self.shared.max_in_flight_requests = self.limits.max_in_flight_requests
         self.tenants.limit(self.limits, config.tenants)
+        self.budgets.limit(*time_percents(config))
         self.failed_authentications.max_delay_ms = _max_delay_ms(self.limits)
 
     async def reconfigure(self, config: Config) -> None:
@@ -318,6 +321,16 @@ class Gateway:
 def _max_delay_ms(limits: Limits) -> int:
     """Return the longest delay, which must leave enough of the time that a client has to authenticate."""
     return min(limits.max_authentication_delay_ms, limits.authentication_timeout_ms // 2)
+
+
+def time_percents(config: Config) -> tuple[int, dict[str, int | None]]:
+    """Return a tenant's share of the time, in percent, and the shares of those that have one of their own."""
+    own = {one.name: one.limits.gateway_time_percent for one in config.tenants}
+    return config.proxy.limits.gateway_time_percent, own
+
+
+def _later(delay_s: float, call: Callable[[], None]) -> None:
+    asyncio.get_running_loop().call_later(delay_s, call)
 
 
 def _soon(call: Callable[[], None]) -> None:

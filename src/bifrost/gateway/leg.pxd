@@ -10,6 +10,7 @@ cdef class CompiledLeg:
     cdef bint is_request
     cdef int fd
     cdef int received(self, Py_ssize_t size) except -1
+    cdef int take(self, Py_ssize_t size, Forwarding session) except -1
     cdef int begin_to_pass(self) except -1
     cdef int take_piece(self, list out) except -1
     cdef bint passes(self, frame) except -1

@@ -17,6 +17,7 @@ import asyncio
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from libc.errno cimport EINTR, errno
+from libc.stdint cimport int64_t
 
 from bifrost.wire.engine cimport Forwarding, Framer
 
@@ -80,6 +81,11 @@ cdef class CompiledLeg:
 
     cdef int received(self, Py_ssize_t size) except -1:
         cdef Forwarding session = self.session
+        cdef int64_t began_ns = session.now_ns()
+        self.take(size, session)
+        return session.spend_since(began_ns)
+
+    cdef int take(self, Py_ssize_t size, Forwarding session) except -1:
         cdef list frames = [], out = session.to_broker if self.is_request else session.to_client
         cdef Py_ssize_t i = 0
         cdef bint was_passing = self.framer.rest > 0

@@ -17,7 +17,7 @@ from bifrost.filters.fetch import session_not_found
 from bifrost.filters.filter import Exchange
 from bifrost.session import metering
 from bifrost.session.authentication import answer_here, encode_answer
-from bifrost.session.decoded_request import exceeded_limit, is_decodable, refusal, too_large
+from bifrost.session.decoded_request import ITEM_NS, exceeded_limit, is_decodable, refusal, too_large
 from bifrost.session.decoded_response import decoded_response
 from bifrost.session.identified_session import IdentifiedSession
 from bifrost.session.in_flight import Buffer
@@ -205,11 +205,7 @@ class ClientSession(IdentifiedSession):
         offset, head = headers.request_body_offset(
             frame, header.client_id_length, way.is_flexible_header, self._client_id_prefix
         )
-        limit = exceeded_limit(plan, frame, offset)
-        if limit is not None:
-            self._shared.lanes.loads.hits[limit, self._namespace.tenant] += 1
-            answer = encode_answer(header.correlation_id, plan, refusal(plan, frame, offset))
-            self._send_own(lane.traffic, lane, frame, answer)
+        if self._is_refused_for_its_size(lane, header.correlation_id, frame, offset):
             return True
         is_answered, is_for_filters = True, False
         if plan.request_peek is not None:
@@ -243,6 +239,19 @@ class ClientSession(IdentifiedSession):
         self.to_broker += segments
         if is_answered:
             self._in_flight.await_broker(Awaited(header.correlation_id, lane, exchange, began_ns))
+        return True
+
+    def _is_refused_for_its_size(self, lane: Lane, correlation_id: int, frame: Buffer, offset: int) -> bool:
+        """Charge for the items of a large request; answer it if they are too many."""
+        plan = lane.plan
+        limit, items = exceeded_limit(plan, frame, offset)
+        if items:
+            lane.load.spend(items * ITEM_NS, monotonic_ns())
+        if limit is None:
+            return False
+        self._shared.lanes.loads.hits[limit, self._namespace.tenant] += 1
+        answer = encode_answer(correlation_id, plan, refusal(plan, frame, offset))
+        self._send_own(lane.traffic, lane, frame, answer)
         return True
 
     def _decoded_request(
@@ -325,7 +334,9 @@ class ClientSession(IdentifiedSession):
         offset, head = headers.response_body_offset(frame, plan.response.is_flexible_header)
         if plan.response_peek is not None:
             self._fetches.claim(*plan.response_peek(frame, offset))
-        program = plan.response.program
+        # Who uses more than its share is told to wait, and that stands in the body.
+        is_told_to_wait = plan.has_throttle and awaited.lane.load.is_over_budget
+        program = None if is_told_to_wait else plan.response.program
         segments = None if program is None else rewrite(program, frame, offset, self._to_virtual, head)
         physical = None if segments is None else (frame, offset)
         if segments is None:

@@ -52,6 +52,9 @@ _MAX_ITEMS: Mapping[int, int] = {
 _SMALL_BYTES = 2_048
 """A request of so many bytes has fewer items than any limit."""
 
+ITEM_NS = 1_000
+"""What a broker takes for an item, about: 1 us."""
+
 REQUEST_ITEMS_LIMIT, REQUEST_BYTES_LIMIT = "request_items", "decoded_request_bytes"
 """What the limits are called in the metrics."""
 
@@ -73,8 +76,8 @@ def is_decodable(plan: Plan, size: int) -> bool:
     return size <= max_decoded_bytes(plan)
 
 
-def exceeded_limit(plan: Plan, frame: bytes | memoryview, offset: int) -> str | None:
-    """Return which limit a request is beyond; None: it may be worked on.
+def exceeded_limit(plan: Plan, frame: bytes | memoryview, offset: int) -> tuple[str | None, int]:
+    """Return which limit a request is beyond, or None, and how many items it has, about; few are not counted.
 
     Args:
         plan: of its API and version.
@@ -84,11 +87,12 @@ def exceeded_limit(plan: Plan, frame: bytes | memoryview, offset: int) -> str | 
         WireError: it could not be read.
     """
     if len(frame) <= _SMALL_BYTES:
-        return None
+        return None, 0
     if plan.request.program is None and not is_decodable(plan, len(frame)):
-        return REQUEST_BYTES_LIMIT
+        return REQUEST_BYTES_LIMIT, 0
     most = max_items(plan.api_key)
-    return REQUEST_ITEMS_LIMIT if _count(plan.request, frame, offset, most) > most else None
+    items = _count(plan.request, frame, offset, most)
+    return REQUEST_ITEMS_LIMIT if items > most else None, items
 
 
 def refusal(plan: Plan, frame: bytes | memoryview, offset: int) -> Message:

@@ -1,5 +1,7 @@
 """A broker's response that is decoded, because its bytes alone do not do: through the filters, into virtual names."""
 
+from typing import Any
+
 from bifrost.filters import namespace as translation
 from bifrost.filters.filter import Exchange, Scope
 from bifrost.session.close_reason import CloseReason, SessionEnded
@@ -32,7 +34,7 @@ def decoded_response(
     plan = awaited.lane.plan
     if plan.owned is not None and len(frame) > _PRUNED_FROM_BYTES:
         frame = prune(plan.owned, frame, offset, namespace.names.prefix_of(plan.owned_entity))
-    response = decode(plan.response.layout, frame, offset)
+    response: Any = decode(plan.response.layout, frame, offset)
     try:
         is_complete = translation.to_virtual(namespace, response, plan.api_version)
     except translation.ForeignEntity as error:
@@ -42,4 +44,6 @@ def decoded_response(
     exchange = awaited.exchange or Exchange(plan.api_key, plan.api_version, scope)
     for one in reversed(plan.filters):
         one.on_response(exchange, response)
+    if plan.has_throttle and awaited.lane.load.is_over_budget:
+        response.throttle_time_ms = max(response.throttle_time_ms, awaited.lane.load.throttle_ms)
     return [encode(plan.response.layout, response, head or bytes(frame[:offset]))]

@@ -157,4 +157,5 @@ class IdentifiedSession(Forwarding):
         self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
         self._ways = SessionLanes(self._shared.lanes, self._route, self._namespace.tenant, self._meter)
         self._lanes = self._ways.known
+        self._load = self._shared.lanes.loads.load(self._namespace.tenant)
         self._listing = TopicListing(self._namespace, self._route, self._in_flight, self._shared.lanes.loads)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Protocol
 
-from bifrost.wire.engine import Load
+from bifrost.wire.engine import Load, Spending
 
 UNLIMITED = sys.maxsize
 
@@ -33,6 +33,7 @@ class Again(Protocol):
 
 
 TENANT_LIMIT, WHOLE_LIMIT = "max_in_flight_requests", "max_in_flight_requests_total"
+TIME_LIMIT = "gateway_time_percent"
 """The settings, as they are called in the configuration and in the metrics."""
 
 
@@ -81,6 +82,8 @@ class Loads:
         self._most: Mapping[str, int | None] = {}
         self._turns: deque[_Queue] = deque()
         """Those of tenants with room, in the order of their turns."""
+        self._spending: Spending | None = None
+        self._tenant_of: dict[Load, str] = {}
         self.hits = Counter[tuple[str, str]]() if hits is None else hits
         """How often a connection had to wait, by limit and tenant; and other limits that only slow a request down."""
 
@@ -97,6 +100,20 @@ class Loads:
             queue.load.most = self._most_of(tenant)
             self._have_turns(queue)
 
+    def spend_in(self, spending: Spending) -> None:
+        """Note in `spending` who uses time, from now on."""
+        self._spending = spending
+        for queue in self._queues.values():
+            queue.load.spending = spending
+
+    def tenant_of(self, load: Load) -> str:
+        """Return whose requests are counted there."""
+        return self._tenant_of[load]
+
+    def have_turns(self, load: Load) -> None:
+        """Let those who wait have turns, as its tenant has time again."""
+        self._have_turns(self._queues[self._tenant_of[load]])
+
     def load(self, tenant: str) -> Load:
         """Return what counts a tenant's requests."""
         return self._queue(tenant).load
@@ -111,7 +128,8 @@ class Loads:
         queue = self._queue(tenant)
         if waiter in queue.waiting:
             return
-        self.hits[WHOLE_LIMIT if queue.load.has_room else TENANT_LIMIT, tenant] += 1
+        limit = WHOLE_LIMIT if queue.load.has_room else TENANT_LIMIT
+        self.hits[TIME_LIMIT if queue.load.is_over_budget else limit, tenant] += 1
         queue.waiting[waiter] = None
         queue.load.waiting = len(queue.waiting)
         self._have_turns(queue)
@@ -131,6 +149,8 @@ class Loads:
             queue = self._queues[tenant] = _Queue(self._new_load(tenant, self.whole))
             queue.load.most = self._most_of(tenant)
             queue.load.on_room = partial(self._have_turns, queue)
+            queue.load.spending = self._spending
+            self._tenant_of[queue.load] = tenant
         return queue
 
     def _most_of(self, tenant: str) -> int:

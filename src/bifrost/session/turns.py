@@ -12,6 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol
 
+from bifrost.wire.engine import Load
+
 SLICE_NS = 1_000_000
 """One slice, 1 ms: short beside the latencies of a broker, long beside what it costs to change over."""
 
@@ -26,14 +28,21 @@ class Worker(Protocol):
 class Turns:
     """Slices for the work of all sessions of a process."""
 
-    def __init__(self, schedule: Callable[[Callable[[], None]], object], now_ns: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        schedule: Callable[[Callable[[], None]], object],
+        now_ns: Callable[[], int],
+        load_of: Callable[[str], Load] | None = None,
+    ) -> None:
         """Begin with nobody.
 
         Args:
             schedule: calls what it is given in the next round of the event loop.
             now_ns: a monotonic clock, in nanoseconds.
+            load_of: returns where the time of a tenant's slices is noted; one that is over its budget has no turn
+                while others wait.
         """
-        self._schedule, self._now_ns = schedule, now_ns
+        self._schedule, self._now_ns, self._load_of = schedule, now_ns, load_of
         self._until_ns = 0
         self._is_scheduled = False
         self._waiting: OrderedDict[str, OrderedDict[Worker, None]] = OrderedDict()
@@ -65,6 +74,14 @@ class Turns:
             if not queue:
                 del self._waiting[tenant]
 
+    def _whose_turn(self) -> str:
+        """Return who comes next: of those within their budget, or else of all."""
+        if self._load_of is not None:
+            for tenant in self._waiting:
+                if not self._load_of(tenant).is_over_budget:
+                    return tenant
+        return next(iter(self._waiting))
+
     def _soon(self) -> None:
         if not self._is_scheduled:
             self._is_scheduled = True
@@ -77,9 +94,10 @@ class Turns:
             return
         # Until the next round nobody else begins.
         self._soon()
-        tenant, queue = next(iter(self._waiting.items()))
-        worker = next(iter(queue))
-        self._until_ns = self._now_ns() + SLICE_NS
+        tenant = self._whose_turn()
+        worker = next(iter(self._waiting[tenant]))
+        began_ns = self._now_ns()
+        self._until_ns = began_ns + SLICE_NS
         self.slices += 1
         needs_more = False
         try:
@@ -88,5 +106,8 @@ class Turns:
             self._until_ns = 0
             if not needs_more:
                 self.forget(tenant, worker)
+            if self._load_of is not None:
+                ended_ns = self._now_ns()
+                self._load_of(tenant).spend(ended_ns - began_ns, ended_ns)
         if tenant in self._waiting:
             self._waiting.move_to_end(tenant)

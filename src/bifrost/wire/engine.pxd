@@ -56,6 +56,9 @@ cdef class Forwarding:
     cdef readonly bint is_passing
     cdef Py_ssize_t request_bytes, answer_bytes
     cdef object passing_lane, passing_request, passing_response
+    cdef public object _load
+    cdef int64_t now_ns(self) noexcept
+    cdef int spend_since(self, int64_t began_ns) except -1
     cdef bint is_clear(self) except -1
     cdef bint pass_on(self, frame) except -1
     cdef bint pass_back(self, frame) except -1

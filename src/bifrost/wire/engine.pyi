@@ -242,8 +242,20 @@ class Traffic:
     def send(self, size: int) -> None:
         """Count an answer of the gateway's own."""
 
+class Spending:
+    """Who has spent time of the event loop since the last look.
+
+    Args:
+        on_due: called with the time, in nanoseconds, when somebody spends something at or after `due_ns`.
+    """
+
+    spenders: list[Load]
+    due_ns: int
+
+    def __init__(self, on_due: Callable[[int], object]) -> None: ...
+
 class Load:
-    """How many requests await their answers: those of one tenant, and in `whole` those of all.
+    """How many requests await their answers, and what time they took: those of one tenant, and in `whole` of all.
 
     Args:
         whole: of all tenants.
@@ -260,9 +272,22 @@ class Load:
     """Called after an answer while somebody waits, here or in `whole`; must not raise. Of room that another process
     makes nobody is told: look again from time to time."""
 
+    spending: Spending | None
+    """Where it is noted who spends; None: nothing is."""
+    is_over_budget: bool
+    """Whether the tenant has used up its time: then there is no room for its requests."""
+    throttle_ms: int
+    """How long its clients are told to wait then, in milliseconds."""
+
     def __init__(
         self, whole: Load | None = None, share: tuple[memoryview, int, int, int] | None = None
     ) -> None: ...
+    def spend(self, ns: int, now_ns: int) -> int:
+        """Note time that the tenant's messages took, or stand for, in nanoseconds."""
+
+    def take_spent(self) -> int:
+        """Return what was noted since the last time, in nanoseconds."""
+
     @property
     def waiting(self) -> int:
         """How many connections wait for room: while there are any, nobody else gets any."""
@@ -374,6 +399,8 @@ class Forwarding:
     """What the broker sees before the client ID of each request; None: nothing."""
     to_client: list[bytes | memoryview]
     to_broker: list[bytes | memoryview]
+    _load: Load | None
+    """Whose time it takes; None while that is not known."""
     _max_in_flight: int
     """Requests that may await their answers; from then on the session holds what comes."""
 

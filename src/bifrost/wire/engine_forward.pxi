@@ -146,6 +146,8 @@ cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t began_
     awaited.since_ns = since_ns
     awaited.began_ns = began_ns
     lane.load.begin()
+    if r.hot:
+        lane.load.spent_ns += (HOT_STEPS - r.steps) * ITEM_NS
     queue.append(awaited)
     return passing
 
@@ -218,7 +220,7 @@ cdef int pass_response(object queue, object frame, Reader* r, Names names, list 
     cdef Py_ssize_t start = r.pos
     cdef int64_t came_ns = 0
     cdef list segments
-    if awaited is None:
+    if awaited is None or awaited.lane.load.is_over_budget:  # Its client is told how long to wait.
         return 0
     if awaited.lane.usage is not None:
         came_ns = clock_ns()
@@ -240,7 +242,7 @@ cdef bint put_response(Forwarding session, Reader* r, Output* out, int64_t now_n
     cdef object queue = session._queue
     cdef Awaited awaited = admitted_answer(queue, None, r, None)
     cdef Py_ssize_t start = r.pos, begin = out.size
-    if awaited is None:
+    if awaited is None or awaited.lane.load.is_over_budget:
         return False
     if not put_body(awaited.lane.passage.response, r, out, <Names?>session._to_virtual, None, False):
         return False
@@ -265,6 +267,17 @@ cdef class Forwarding:
         """Whether nothing comes first: nobody authenticates, nothing is held or looked up, not too much is awaited."""
         return (self._authentication is None and not self._held_requests and not self.lookup
                 and len(self._queue) < self._max_in_flight)
+
+    cdef int64_t now_ns(self) noexcept:
+        return clock_ns()
+
+    cdef int spend_since(self, int64_t began_ns) except -1:
+        """Charge the tenant for the time since then, if it is known whose session this is."""
+        cdef int64_t now_ns
+        if self._load is None:
+            return 0
+        now_ns = clock_ns()
+        return (<Load?>self._load).spend(now_ns - began_ns, now_ns)
 
     def forward_request(self, frame):
         """Rewrite a request into `to_broker` and note what is awaited; False: the session has to look at it."""

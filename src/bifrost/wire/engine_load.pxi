@@ -1,4 +1,7 @@
-"""What is counted of a tenant's requests and bytes, and how many requests may await an answer. Part of engine.pyx."""
+"""What is counted of a tenant's requests, bytes and time, and how many requests may await an answer.
+
+Part of engine.pyx.
+"""
 
 cdef enum:
     BOUNDS = 14
@@ -92,6 +95,18 @@ cdef enum:
     SLICE_NS = 4_000_000        # time for which the part of a limit that cannot be divided is one worker's
 
 @cython.final
+cdef class Spending:
+    """Who has spent time of the event loop since the last look, for whoever keeps the budgets."""
+    cdef public list spenders
+    cdef public int64_t due_ns
+    cdef public object on_due
+
+    def __init__(self, on_due):
+        self.spenders = []
+        self.on_due = on_due
+
+
+@cython.final
 cdef class Load:
     """How many requests await their answers: of one tenant, and in `whole` those of all.
 
@@ -103,6 +118,11 @@ cdef class Load:
     cdef Py_ssize_t waits
     cdef public Py_ssize_t most
     cdef public object on_room
+    cdef public Spending spending
+    cdef int64_t spent_ns
+    cdef bint is_spender
+    cdef public int throttle_ms
+    cdef public bint is_over_budget
     cdef Load whole
     cdef Cells cells
     cdef int64_t* row
@@ -141,6 +161,8 @@ cdef class Load:
 
     cdef bint exhausted(self) noexcept:
         """Whether the limit leaves no room here, whoever waits for it in this process."""
+        if self.is_over_budget:
+            return True
         if self.row == NULL or self.most == PY_SSIZE_T_MAX:
             return self.in_flight >= self.most
         cdef Py_ssize_t i, part, in_flight = 0
@@ -157,6 +179,25 @@ cdef class Load:
         if clock_ns() // SLICE_NS % self.processes == self.number:
             part += self.most % self.processes
         return self.in_flight >= part
+
+    cpdef int spend(self, int64_t ns, int64_t now_ns) except -1:
+        """Note time that the tenant's messages took, or stand for."""
+        if self.spending is None:
+            return 0
+        if not self.is_spender:
+            self.is_spender = True
+            self.spending.spenders.append(self)
+        self.spent_ns += ns
+        if now_ns >= self.spending.due_ns:
+            self.spending.on_due(now_ns)
+        return 0
+
+    def take_spent(self):
+        """Return what was noted, in nanoseconds, and begin anew."""
+        cdef int64_t spent_ns = self.spent_ns
+        self.spent_ns = 0
+        self.is_spender = False
+        return spent_ns
 
     cdef bint full(self) noexcept:
         # Whoever comes while others wait would overtake them.

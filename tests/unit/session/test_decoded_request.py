@@ -123,9 +123,9 @@ def test_items_of_nested_lists_count(stage: Stage, monkeypatch: pytest.MonkeyPat
         return request_frame(request, 9, 1, b"client", b"\0")
 
     offset = 10 + len(b"client") + 1
-    assert exceeded_limit(plan, commit(10, 9), offset) is None
-    assert exceeded_limit(plan, commit(10, 10), offset) == REQUEST_ITEMS_LIMIT
-    assert exceeded_limit(plan, commit(1, 100), offset) == REQUEST_ITEMS_LIMIT
+    assert exceeded_limit(plan, commit(10, 9), offset) == (None, 100)
+    assert exceeded_limit(plan, commit(10, 10), offset)[0] == REQUEST_ITEMS_LIMIT
+    assert exceeded_limit(plan, commit(1, 100), offset)[0] == REQUEST_ITEMS_LIMIT
 
 
 def test_records_are_no_items(stage: Stage) -> None:
@@ -139,4 +139,4 @@ def test_every_limit_lets_a_small_client_through() -> None:
 
 
 def test_a_small_request_is_not_counted(stage: Stage) -> None:
-    assert stage.play() >> client_sends(metadata("a")) << to_broker(metadata("__vt_acme_a"))
+    assert stage.play() >> client_sends(metadata("orders")) << to_broker(metadata("__vt_acme_orders"))
