@@ -35,7 +35,7 @@ from bifrost.gateway.pauses import Pauses
 from bifrost.gateway.reconfiguration import prepare
 from bifrost.gateway.reloader import Reloader
 from bifrost.gateway.sni_listener import listener_of
-from bifrost.gateway.spare_memory import release_unused
+from bifrost.gateway.spare_memory import release_unused, settle
 from bifrost.gateway.virtual_clusters import virtual_clusters
 from bifrost.gateway.whole import Whole
 from bifrost.gateway.workers.cpus import worker_count
@@ -273,6 +273,7 @@ class Gateway:
             await listener.open()
         if self.journaling is not None:
             self.journaling.begin()
+        settle()
         self.is_ready = True
         self.whole.tell_ready(sorted(self.clusters.node_ids), len(self.shared.virtual_clusters))
         await keep("refresh", self._follow_clusters)

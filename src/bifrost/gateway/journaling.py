@@ -6,6 +6,7 @@ the event loop goes on.
 
 import asyncio
 import contextlib
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,8 @@ from bifrost.journal.journal import Journal, JournalLimits
 from bifrost.journal.topic_owners import TopicOwners
 from bifrost.journal.topic_sizes import TopicSizes
 from bifrost.session.close_reason import NOT_LET_IN, CloseReason
-from bifrost.session.loads import TENANT_LIMIT, WHOLE_LIMIT
+from bifrost.session.decoded_request import REQUEST_BYTES_LIMIT, REQUEST_ITEMS_LIMIT
+from bifrost.session.loads import TENANT_LIMIT, TIME_LIMIT, WHOLE_LIMIT
 from bifrost.tenancy.topic_pages import LISTED_LIMIT
 from bifrost.wire.entity import Entity
 
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-SLICE_S = 0.002
+SLICE_S = 0.001
 """Time for which rows are made before the event loop goes on."""
 
 LAST_WORDS_S = 5.0
@@ -46,8 +48,12 @@ LAST_WORDS_S = 5.0
 _TOLD_OF = {
     TENANT_LIMIT: "connections waited because of the tenant's limit",
     WHOLE_LIMIT: "connections waited because of the gateway's limit",
+    TIME_LIMIT: "connections waited because the tenant used more than its share of the time",
+    REQUEST_ITEMS_LIMIT: "requests with too many items were refused",
+    REQUEST_BYTES_LIMIT: "requests that were too large to decode were refused",
     LISTED_LIMIT: "the tenant has too many topics to list them alone when a client asks for all",
 }
+_TOLD_OF_OTHERS = "a limit was reached"
 _FAILED_AUTHENTICATIONS = NOT_LET_IN | {
     CloseReason.AUTHENTICATION_TIMEOUT,
     CloseReason.NOT_AUTHENTICATED,
@@ -239,7 +245,12 @@ class Journaling:
             if new:
                 self._told_hits[limit, tenant] = count
                 self.journal.event(
-                    "limit", "hit", tenant or None, rule=limit, detail=_TOLD_OF[limit], count=new
+                    "limit",
+                    "hit",
+                    tenant or None,
+                    rule=limit,
+                    detail=_TOLD_OF.get(limit, _TOLD_OF_OTHERS),
+                    count=new,
                 )
 
     # -- sizes
@@ -305,12 +316,12 @@ class Journaling:
 
 async def _in_slices(work: Iterator[None]) -> None:
     """Do work step by step, and let the event loop go on in between."""
-    loop = asyncio.get_running_loop()
-    began = loop.time()
+    # Not the loop's own time, which stands still within a round of it.
+    began = time.monotonic()
     for _ in work:
-        if loop.time() - began > SLICE_S:
+        if time.monotonic() - began > SLICE_S:
             await asyncio.sleep(0)
-            began = loop.time()
+            began = time.monotonic()
 
 
 async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:

@@ -5,11 +5,22 @@ as all else that is done for a large frame. Nobody should pay for it all day lon
 """
 
 import asyncio
+import gc
 
 from bifrost.wire.engine import release_spares
 
 UNUSED_S = 1.0
 """How long spare memory lies unused before it is given back; it may be twice as long."""
+
+
+def settle() -> None:
+    """Let the garbage collector never again look at what there is now: what a gateway has when it is ready stays.
+
+    A full collection would take 40 ms with it, in which nobody is served. What is no longer referred to is freed all
+    the same; only cycles among these objects would stay.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 async def release_unused() -> None:

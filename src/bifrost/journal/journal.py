@@ -64,6 +64,8 @@ class Journal:
         if counter is not None:
             self.buffer.drops, self.table.folded = counter("journal_dropped"), counter("journal_folded")
         self.known_topics = KnownTopics() if known_topics is None else known_topics
+        self._rest: Iterator[None] | None = None
+        """What is left to do of the client whose records are made."""
         self._max_events = limits.max_events_per_tenant
         self._events: Counter[str | None] = Counter()
 
@@ -104,10 +106,12 @@ class Journal:
         self.buffer.append(RecordKind.SNAPSHOT, tenant, interval, fields)
 
     def end_interval(self) -> Iterator[None]:
-        """Make records of what was counted, a client at a time; stops where no more of them would find room.
+        """Make records of what was counted, step by step; stops where no more of a client's would find room.
 
-        What is left goes on counting, and its records cover more than one interval.
+        What is left goes on counting, and its records cover more than one interval. Whoever stops in the middle has to
+        go on later: what was begun is finished first.
         """
+        yield from self._finish()
         self._events.clear()
         self.buffer.tell_drops()
         for client in self.table:
@@ -115,24 +119,32 @@ class Journal:
             # Into an empty buffer goes even what is more than all of it: else it would never be written.
             if not self.buffer.has_room_for(rows * ROW_BYTES) and self.buffer.size:
                 return
-            self._take(client)
+            self._rest = self._take(client)
+            yield from self._finish()
+
+    def _finish(self) -> Iterator[None]:
+        """Go on with the client at hand; what is taken of it stands nowhere else."""
+        while self._rest is not None:
+            if next(self._rest, self) is self:
+                self._rest = None
             yield
 
-    def _take(self, client: Client) -> None:
+    def _take(self, client: Client) -> Iterator[None]:
         identity, now_ms = client.identity, self.now_ms()
-        rows = []
-        row = connection_row(client)
-        if row is not None:
-            rows.append(row)
-        for api_key, api_version in list(client.usages):
-            found, topics = usage_rows(client, api_key, api_version)
-            rows += found
-            self.table.give_rows(identity.tenant, topics)
         interval = (min(client.since_ms, now_ms), now_ms)
-        for one in rows:
-            self.buffer.append(RecordKind.USAGE, identity.tenant, interval, one)
         client.since_ms = now_ms
-        if not rows and client.is_idle:
+        row = connection_row(client)
+        has_rows = row is not None
+        if row is not None:
+            self.buffer.append(RecordKind.USAGE, identity.tenant, interval, row)
+        for api_key, api_version in list(client.usages):
+            rows, topics = usage_rows(client, api_key, api_version)
+            self.table.give_rows(identity.tenant, topics)
+            for one in rows:
+                has_rows = True
+                self.buffer.append(RecordKind.USAGE, identity.tenant, interval, one)
+                yield
+        if not has_rows and client.is_idle:
             self.table.forget(client)
 
     def _topic_denied(self, identity: Identity, api: tuple[int, int], rule: str, topic: TopicKey) -> None:

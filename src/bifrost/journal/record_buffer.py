@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bifrost.journal.record import Fields, RecordKind, Source, encode_record
+from bifrost.wire.engine import untrack
 
 OVERHEAD_BYTES = 200
 """What a record takes in memory beside its own bytes, roughly."""
@@ -88,6 +89,7 @@ class RecordBuffer:
             self.drop(kind, tenant, DropReason.BUFFER_FULL, size=len(value), sequence=sequence)
             return False
         pending = Pending(kind, tenant, sequence, interval[1], value)
+        untrack(pending)  # There may be a hundred thousand, and none of them is part of a cycle.
         self._pending.append(pending)
         self.size += pending.size
         return True

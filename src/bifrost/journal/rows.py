@@ -1,6 +1,7 @@
 """From counters to the rows of kind `usage`."""
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from bifrost.journal.identity import Identity
@@ -32,11 +33,14 @@ def connection_row(client: Client) -> Row | None:
     }
 
 
-def usage_rows(client: Client, api_key: int, api_version: int) -> tuple[list[Row], int]:
-    """Return what a client's messages of one API and version amount to, and how many topics; begin anew."""
+def usage_rows(client: Client, api_key: int, api_version: int) -> tuple[Iterator[Row], int]:
+    """Return what a client's messages of one API and version amount to, and how many topics; begin anew.
+
+    The rows are made one by one as they are taken: there may be ten thousand.
+    """
     taken = client.usages[api_key, api_version].take()
     if taken is None:
-        return [], 0
+        return iter(()), 0
     (
         requests, responses, errors, bytes_in, bytes_out, throttle_time_ms, broker_time_us, gateway_time_us, times,
         empty_fetches, error_codes, topics,
@@ -63,7 +67,7 @@ def usage_rows(client: Client, api_key: int, api_version: int) -> tuple[list[Row
     }
     # A large request that came in two intervals has its bytes in the second.
     rows = [row] if requests or responses or bytes_in else []
-    return [*rows, *_topic_rows(who, topics)], len(topics)
+    return chain(rows, _topic_rows(who, topics)), len(topics)
 
 
 def api_name(api_key: int) -> str:

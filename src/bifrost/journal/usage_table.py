@@ -15,7 +15,7 @@ from functools import partial
 
 from bifrost.journal.identity import Identity
 from bifrost.journal.topic_names import TopicKey, TopicNames
-from bifrost.wire.engine import TopicUsage, Usage
+from bifrost.wire.engine import TopicUsage, Usage, untrack
 from bifrost.wire.tallies import FETCHES, request_tally, response_tally
 
 Denied = Callable[[Identity, tuple[int, int], str, TopicKey], None]
@@ -105,6 +105,9 @@ class Client:
                 key, on_use = TopicKey(), None
                 found = usage.topics.get(key)
             if found is None:
+                untrack(key)
+                if on_use is not None:
+                    untrack(on_use)
                 found = usage.topics[key] = TopicUsage(key, on_use, is_folded=key == TopicKey())
                 table.take_row(tenant)
         return found

@@ -18,7 +18,7 @@ from bifrost.filters.filter import Exchange
 from bifrost.session import metering
 from bifrost.session.authentication import answer_here, encode_answer
 from bifrost.session.decoded_request import ITEM_NS, exceeded_limit, is_decodable, refusal, too_large
-from bifrost.session.decoded_response import decoded_response
+from bifrost.session.decoded_response import RELEASED_FROM_BYTES, decoded_response
 from bifrost.session.identified_session import IdentifiedSession
 from bifrost.session.in_flight import Buffer
 from bifrost.session.session_lanes import OWN_APIS
@@ -27,7 +27,7 @@ from bifrost.session.tries import bounded
 from bifrost.session.work import Work
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited, Lane, Traffic, decode, encode, keep, monotonic_ns, rewrite
+from bifrost.wire.engine import Awaited, Lane, Traffic, decode, encode, keep, monotonic_ns, release, rewrite
 
 _FOR_EVER_NS = 2**63 - 1
 
@@ -250,8 +250,9 @@ class ClientSession(IdentifiedSession):
         if limit is None:
             return False
         self._shared.lanes.loads.hits[limit, self._namespace.tenant] += 1
-        answer = encode_answer(correlation_id, plan, refusal(plan, frame, offset))
-        self._send_own(lane.traffic, lane, frame, answer)
+        answer = refusal(plan, frame, offset)
+        self._send_own(lane.traffic, lane, frame, encode_answer(correlation_id, plan, answer))
+        release(plan.response.layout, answer, is_deep=True)
         return True
 
     def _decoded_request(
@@ -262,7 +263,16 @@ class ClientSession(IdentifiedSession):
         if not is_decodable(plan, len(frame)):
             raise too_large(plan, len(frame))
         request: Any = decode(plan.request.layout, frame, offset, plan.drops_trailing)
-        namespace, version = self._namespace, plan.api_version
+        segments = self._filtered_request(lane, exchange, request, frame, head or bytes(frame[:offset]))
+        if len(frame) > RELEASED_FROM_BYTES:
+            release(plan.request.layout, request, is_deep=False)  # Filters may have kept some of its structs.
+        return segments
+
+    def _filtered_request(
+        self, lane: Lane, exchange: Exchange, request: Any, frame: Buffer, head: bytes
+    ) -> list[Buffer] | None:
+        plan, namespace = lane.plan, self._namespace
+        version = plan.api_version
         if not plan.is_refused and not translation.knows_topic_ids(namespace, request, version):
             self.lookup |= bounded(self._namespace.take_unresolved())
             return None
@@ -281,7 +291,7 @@ class ClientSession(IdentifiedSession):
                 return []
         translation.to_physical(namespace, request, version)
         self._listing.apply(exchange, request)
-        return [encode(plan.request.layout, request, head or bytes(frame[:offset]))]
+        return [encode(plan.request.layout, request, head)]
 
     def _answer_own(self, header: headers.RequestHeader, lane: Lane | None, frame: Buffer) -> bool:
         """Answer what never goes to the broker once the client is authenticated; False: it is to be given again."""

@@ -12,7 +12,7 @@ from bifrost.filters.plan import Direction, Plan
 from bifrost.session.authentication import api_name
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import count_items, decode, in_steps
+from bifrost.wire.engine import count_items, decode, in_steps, release
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.programs import compile_program
@@ -109,6 +109,7 @@ def refusal(plan: Plan, frame: bytes | memoryview, offset: int) -> Message:
     if answer is None and is_decodable(plan, len(frame)):
         request = decode(plan.request.layout, frame, offset, plan.drops_trailing)
         answer = error_response(request, plan.api_version, invalid, message=text, each=in_steps)
+        release(plan.request.layout, request, is_deep=True)
     if answer is None:
         raise too_large(plan, len(frame))
     return answer

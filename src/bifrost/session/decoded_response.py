@@ -7,7 +7,10 @@ from bifrost.filters.filter import Exchange, Scope
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.in_flight import Buffer
 from bifrost.tenancy.namespace import Namespace
-from bifrost.wire.engine import Awaited, decode, encode, prune
+from bifrost.wire.engine import Awaited, decode, encode, prune, release
+
+RELEASED_FROM_BYTES = 65_536
+"""What was decoded from more is freed in steps; less is freed in less time than a step takes."""
 
 _PRUNED_FROM_BYTES = 4096
 """What is smaller is decoded as fast as it is pruned."""
@@ -46,4 +49,7 @@ def decoded_response(
         one.on_response(exchange, response)
     if plan.has_throttle and awaited.lane.load.is_over_budget:
         response.throttle_time_ms = max(response.throttle_time_ms, awaited.lane.load.throttle_ms)
-    return [encode(plan.response.layout, response, head or bytes(frame[:offset]))]
+    segments: list[Buffer] = [encode(plan.response.layout, response, head or bytes(frame[:offset]))]
+    if len(frame) > RELEASED_FROM_BYTES:
+        release(plan.response.layout, response, is_deep=True)
+    return segments

@@ -121,6 +121,15 @@ class Layout:
         fields: Sequence[tuple[str, int, int, int, object, Layout | None, int]],
     ) -> None: ...
 
+def untrack(thing: object) -> None:
+    """Let the garbage collector not look at a thing; it is freed when nobody refers to it, for it is in no cycle.
+
+    A collection looks at all things that are left, and keeps everybody waiting meanwhile.
+    """
+
+def release(layout: Layout, message: Struct, is_deep: bool) -> None:
+    """Empty the lists of a message, in steps, for nobody needs it any more; with `is_deep` those in its structs too."""
+
 def count_items(program: Program, frame: bytes | memoryview, start: int, most: int) -> int:
     """Return how many elements the arrays in a body have, all together; lists in tagged fields are not looked at.
 

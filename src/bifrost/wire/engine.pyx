@@ -77,6 +77,8 @@ cdef extern from *:
 
 cdef extern from "Python.h":
     object PyType_GenericAlloc(type cls, Py_ssize_t items)
+    void PyObject_GC_UnTrack(void* object)
+    bint PyObject_IS_GC(object thing)
     Py_ssize_t PY_SSIZE_T_MAX
     int _PyBytes_Resize(PyObject** bytes, Py_ssize_t size) except -1
     PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t size) except NULL

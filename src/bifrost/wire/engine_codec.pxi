@@ -61,6 +61,36 @@ cdef object fresh_struct(Layout layout):
     return struct
 
 
+def untrack(thing not None):
+    """Let the garbage collector not look at a thing that is in no cycle."""
+    if PyObject_IS_GC(thing):
+        PyObject_GC_UnTrack(<void*>thing)
+
+
+def release(Layout layout not None, message not None, bint is_deep):
+    """Empty the lists of a message that nobody needs any more, in steps: to free all of it at once takes as long."""
+    cdef Field* field
+    cdef int i
+    for i in range(layout.count):
+        field = &layout.fields[i]
+        if field.flags & LIST:
+            release_list(field, PyObject_GetAttr(message, <object>field.name), is_deep)
+
+cdef int release_list(Field* field, object items, bint is_deep) except -1:
+    cdef object element
+    if not isinstance(items, list):
+        return 0
+    if is_deep and field.kind == STRUCT:
+        for element in <list>items:
+            release(<Layout>field.layout, element, True)
+            python_step()
+    element = None
+    while items:
+        del (<list>items)[-RELEASED:]
+        python_step()
+    return 0
+
+
 # ---- decode ----
 
 def decode(Layout layout not None, frame, Py_ssize_t start, bint allow_trailing=False):
@@ -79,6 +109,7 @@ cdef object decode_struct(Layout layout, Reader* r, object owner):
     cdef object struct = PyType_GenericAlloc(layout.cls, 0)
     cdef Field* field
     cdef int i
+    PyObject_GC_UnTrack(<void*>struct)
     step(r)
     for i in range(layout.count):
         field = &layout.fields[i]
@@ -119,6 +150,7 @@ cdef object decode_field(Field* field, Reader* r, object owner):
     if count < 0:
         return None
     cdef list values = []
+    PyObject_GC_UnTrack(<void*>values)
     for i in range(count):
         step(r)
         values.append(decode_value(field, field.flags & ~NULLABLE, r, owner))

@@ -62,6 +62,7 @@ cdef struct Cell:
     int64_t batches, records, bytes, idempotent, transactional, old
 
 @cython.final
+@cython.no_gc
 cdef class TopicUsage:
     """What one client's messages of one API and version amount to for one topic."""
     cdef readonly object key

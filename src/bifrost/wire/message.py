@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, ClassVar, dataclass_transform
 
+from bifrost.wire.engine import untrack
 from bifrost.wire.schema import Field, FieldType, MessageSchema, message_schema
 
 _MODULE = "bifrost.wire.messages"
@@ -52,6 +53,7 @@ class Struct:
             if name not in self.__slots__:
                 raise TypeError(f"{type(self).__qualname__} has no field {name!r}")
             setattr(self, name, value)
+        untrack(self)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

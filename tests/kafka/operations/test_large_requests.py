@@ -1,0 +1,143 @@
+"""Large requests of one tenant through a real broker: no turn of the event loop is long, and nobody else waits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from bifrost.wire.messages import (
+    CreateTopicsRequest,
+    DescribeConfigsRequest,
+    FindCoordinatorRequest,
+    MetadataRequest,
+    OffsetFetchRequest,
+    ProduceRequest,
+)
+from support.admin_port import value
+from support.gateway_fixtures import StartGateway
+from support.gateway_process import GatewayProcess
+from support.raw_client import RawClient, request_frame
+
+MAX_STALL_S = 0.03
+"""CPU time of the longest turn. The goal is 10 ms; this leaves room for a machine that runs other tests as well."""
+
+
+def keys(count: int) -> list[str]:
+    """Names that nobody has used, short ones."""
+    return [f"{number:x}" for number in range(count)]
+
+
+def find_coordinators(count: int) -> Message:
+    return FindCoordinatorRequest(key_type=0, coordinator_keys=keys(count))
+
+
+def metadata(count: int) -> Message:
+    topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in keys(count)]
+    return MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+
+
+def produce(count: int) -> Message:
+    data = ProduceRequest.TopicProduceData
+    return ProduceRequest(acks=1, timeout_ms=1000, topic_data=[data(name=name) for name in keys(count)])
+
+
+def create(count: int) -> Message:
+    topic = CreateTopicsRequest.CreatableTopic
+    # Too many partitions: the broker refuses every one, at no further cost.
+    topics = [topic(name=name, num_partitions=0, replication_factor=1) for name in keys(count)]
+    return CreateTopicsRequest(topics=topics, timeout_ms=1000)
+
+
+def describe_configs(count: int) -> Message:
+    resource = DescribeConfigsRequest.DescribeConfigsResource
+    return DescribeConfigsRequest(
+        resources=[resource(resource_type=2, resource_name=key) for key in keys(count)]
+    )
+
+
+def offset_fetch(count: int) -> Message:
+    group, topic = OffsetFetchRequest.OffsetFetchRequestGroup, OffsetFetchRequest.OffsetFetchRequestTopics
+    topics = [topic(name=name, partition_indexes=[0]) for name in keys(count)]
+    return OffsetFetchRequest(groups=[group(group_id="g", topics=topics)])
+
+
+@contextmanager
+def pinging(gateway: GatewayProcess, tenant: str) -> Iterator[list[float]]:
+    """Let a tenant ask for its topics again and again; give the seconds that each answer took."""
+    taken: list[float] = []
+    stop = threading.Event()
+
+    def ping() -> None:
+        with RawClient.authenticated(gateway.broker_endpoint(tenant)) as client:
+            request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
+            while not stop.is_set():
+                began = time.monotonic()
+                client.request(request, 9)
+                taken.append(time.monotonic() - began)
+                time.sleep(0.005)
+
+    thread = threading.Thread(target=ping)
+    thread.start()
+    try:
+        yield taken
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("build", "version", "items"),
+    [
+        pytest.param(find_coordinators, 4, 10_000, id="FindCoordinator"),
+        pytest.param(find_coordinators, 4, 150_000, id="FindCoordinator beyond the limit"),
+        pytest.param(metadata, 9, 20_000, id="Metadata"),
+        pytest.param(produce, 9, 100_000, id="Produce"),
+        pytest.param(create, 5, 10_000, id="CreateTopics"),
+        pytest.param(describe_configs, 4, 2_000, id="DescribeConfigs"),
+        pytest.param(offset_fetch, 8, 30_000, id="OffsetFetch"),
+    ],
+)
+def test_a_large_request_keeps_nobody_waiting(
+    start_gateway: StartGateway, build: Callable[[int], Message], version: int, items: int
+) -> None:
+    gateway = start_gateway(has_admin=True, proxy={"journal": {"gateway_id": "large", "interval_ms": 300}})
+
+    def longest_turn_s() -> float:
+        labels = {"worker": "", "clock": "cpu", "since": "scrape"}
+        return value(gateway, "bifrost_event_loop_stall_largest_seconds", **labels)
+
+    with RawClient.authenticated(gateway.broker_endpoint("acme"), timeout_s=60) as attacker:
+        attacker.request(MetadataRequest(topics=[]), 9)
+        frame = request_frame(build(items), version, 77)
+        with pinging(gateway, "globex") as taken:
+            time.sleep(0.3)
+            longest_turn_s()  # What the start took is not meant.
+            attacker.send_bytes(frame)
+            assert attacker.receive_frame()[:4] == (77).to_bytes(4, "big")
+            time.sleep(0.1)
+        longest = longest_turn_s()
+
+    assert longest < MAX_STALL_S
+    assert len(taken) > 10
+
+
+def test_more_names_than_a_request_may_have_are_refused_and_the_connection_goes_on(
+    start_gateway: StartGateway,
+) -> None:
+    gateway = start_gateway(has_admin=True)
+    with RawClient.authenticated(gateway.broker_endpoint("acme"), timeout_s=60) as client:
+        answer = client.request(find_coordinators(10_001), 4)
+        assert {one.error_code for one in answer.coordinators} == {ErrorCode.INVALID_REQUEST}
+        assert len(answer.coordinators) == 10_001
+
+        answer = client.request(find_coordinators(1), 4)
+        assert answer.coordinators[0].error_code != ErrorCode.INVALID_REQUEST
+
+    labels = {"limit": "request_items", "tenant": "acme"}
+    assert value(gateway, "kafka_proxy_limits_hit_total", **labels) == 1
