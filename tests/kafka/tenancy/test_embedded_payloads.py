@@ -11,12 +11,14 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import confluent_kafka
 import pytest
 
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     ConsumerGroupHeartbeatRequest,
+    DescribeGroupsRequest,
     JoinGroupRequest,
     SyncGroupRequest,
 )
@@ -263,3 +265,35 @@ def test_a_subscription_as_kafka_go_writes_it_is_completed(connect: Connect, uni
     answer = join(client, group, b"\0\1" + subscription(OWN, version=0)[2:])
 
     assert answer.error_code == ErrorCode.NONE
+
+
+def test_what_a_sticky_assignor_remembers_is_physical_at_the_broker(
+    globex: Endpoint, direct: RawClient, unique: UniqueName
+) -> None:
+    """librdkafka writes its previous assignment into the user data when it joins again."""
+    group = unique("group")
+    settings = globex.for_confluent | {
+        "group.id": group,
+        "partition.assignment.strategy": "cooperative-sticky",
+    }
+    consumers = [confluent_kafka.Consumer(settings) for _ in range(2)]
+    try:
+        deadline = time.monotonic() + 40
+        for count, consumer in enumerate(consumers, start=1):
+            consumer.subscribe([OWN])
+            while [len(one.assignment()) for one in consumers[:count]] != [OWN_PARTITIONS // count] * count:
+                for one in consumers[:count]:
+                    one.poll(0.1)
+                assert time.monotonic() < deadline
+
+        (described,) = direct.request(DescribeGroupsRequest(groups=[f"__vt_globex_{group}"]), 5).groups
+    finally:
+        for consumer in consumers:
+            consumer.close()
+
+    data = [bytes(member.member_metadata) for member in described.members]
+    own, physical = OWN.encode(), f"__vt_globex_{OWN}".encode()
+    assert len(data) == 2
+    assert all(one.count(own) == one.count(physical) for one in data), data
+    # The topics, the partitions that it owned, and the user data.
+    assert max(one.count(physical) for one in data) == 3, data
