@@ -240,3 +240,36 @@ def _is_check(node: ast.AST, checking: set[str]) -> bool:
     called = node.func
     name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
     return name in checking or name.startswith(("assert", "check", "expect", "raises", "fail"))
+
+
+LOOPS_ELSEWHERE = {"api_versions.py", "build.py", "plan.py", "error_places.py"}
+"""Files of filters that loop over tables, not over messages."""
+
+
+def _loops(tree: ast.AST) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For):
+            yield node.iter
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            yield from (one.iter for one in node.generators)
+
+
+def test_filters_loop_over_messages_in_steps() -> None:
+    """A loop over a list of a request or response has to let others have their turn."""
+    found = []
+    for path in sorted((ROOT / "src/bifrost/filters").glob("*.py")):
+        if path.name in LOOPS_ELSEWHERE:
+            continue
+        for loop in _loops(ast.parse(path.read_text(encoding="utf-8"))):
+            source = loop.values[0] if isinstance(loop, ast.BoolOp) else loop
+            names = {node.id for node in ast.walk(source) if isinstance(node, ast.Name)}
+            if isinstance(source, ast.Attribute) and names & {
+                "request",
+                "response",
+                "topic",
+                "group",
+                "result",
+            }:
+                found.append(f"{path.name}:{loop.lineno}: {ast.unparse(loop)}")
+
+    assert found == []

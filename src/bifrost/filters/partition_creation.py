@@ -18,7 +18,7 @@ class PartitionCreationFilter:
         """Keep back what is refused; answer at once when nothing is left."""
         refused, accepted = [], []
         for topic in in_steps(request.topics):
-            assigned = [len(one.broker_ids) for one in topic.assignments or ()]
+            assigned = [len(one.broker_ids) for one in in_steps(topic.assignments or ())]
             refusal = exchange.scope.namespace.policy.refuse_replicas(-1, assigned)
             if refusal is None:
                 accepted.append(topic)

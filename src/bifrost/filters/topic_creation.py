@@ -66,7 +66,7 @@ def _refusal(namespace: Namespace, name: str) -> Any:
 def _violation(policy: ResourcePolicy, topic: Any) -> Any:
     """Return the result for a topic that may not be created so, or None when it may."""
     refusal = policy.refuse_replicas(
-        topic.replication_factor, [len(one.broker_ids) for one in topic.assignments]
+        topic.replication_factor, [len(one.broker_ids) for one in in_steps(topic.assignments)]
     )
     for config in in_steps(topic.configs if refusal is None else ()):
         refusal = policy.refuse_topic_config(config.name, config.value)
