@@ -46,6 +46,8 @@ class Target:
     """Below 1: smaller requests, for a quick run."""
     broker_port: int = 0
     """Of a broker itself: for what only an operator could set up."""
+    source: str = ""
+    """The attacker's address: another one for each attack, for the gateway remembers what an address has cost."""
     pace_file: str = ""
     """What to send again, for the control."""
 
@@ -124,7 +126,7 @@ class Field:
     ) -> socket.socket:
         """Open a connection to a bootstrap port, and say nothing."""
         port = port or (self.target.tls_port if tls else self.target.plain_port)
-        connection = socket.create_connection((HOST, port), timeout_s)
+        connection = socket.create_connection((HOST, port), timeout_s, self._source)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sent.connections += 1
         self._bucket()[0] += 1
@@ -146,9 +148,7 @@ class Field:
         port += self.target.node_id if is_broker else 0
         if not login or is_open:
             return Line(self.raw(tls=tls, port=port), self.count)
-        client = RawClient(
-            HOST, port, (self.target.user, self.target.password), self.context if tls else None
-        )
+        client = self._log_in(port, self.context if tls else None)
         self.sent.connections += 1
         self._bucket()[0] += 1
         self.count(150 + 600 * tls)
@@ -158,9 +158,15 @@ class Field:
         """Open a connection for single requests."""
         self.sent.connections += 1
         self._bucket()[0] += 1
-        return RawClient(
-            HOST, self.target.plain_port + self.target.node_id, (self.target.user, self.target.password)
-        )
+        return self._log_in(self.target.plain_port + self.target.node_id)
+
+    @property
+    def _source(self) -> tuple[str, int] | None:
+        return (self.target.source, 0) if self.target.source else None
+
+    def _log_in(self, port: int, context: ssl.SSLContext | None = None) -> RawClient:
+        credentials = (self.target.user, self.target.password)
+        return RawClient(HOST, port, credentials, context, source=self.target.source)
 
     # -- sending
 

@@ -63,6 +63,7 @@ class Trial:
 
     def __init__(self, stage: Stage, pace: Pace, cost: RecordsCost) -> None:
         self._stage, self._pace, self.cost = stage, pace, cost
+        self._addresses = 0
 
     def run(self, attack: Attack) -> Outcome:
         """Run an attack and its control.
@@ -74,7 +75,9 @@ class Trial:
         if stage.subject.resident_mib() > FRESH_MIB:
             # Memory that an earlier attack has left behind is not this one's.
             stage.restart_gateway()
-        target = replace(stage.target, seconds=attack.seconds * pace.factor)
+        self._addresses += 1
+        source = f"127.1.{self._addresses // 250}.{1 + self._addresses % 250}"
+        target = replace(stage.target, seconds=attack.seconds * pace.factor, source=source)
         attacker = Attacker(attack.name, target, stage)
         try:
             time.sleep(pace.settle_s)

@@ -4,6 +4,7 @@ A worker's are bound by its supervisor, which hands the connections over: `worke
 """
 
 import asyncio
+import errno
 import socket
 from collections.abc import Callable, Iterable
 from typing import Protocol
@@ -12,12 +13,24 @@ import structlog
 
 from bifrost.gateway.bound_socket import bind
 from bifrost.gateway.listener_watch import Probes, Watched
-from bifrost.gateway.loop_guard import Threshold
+from bifrost.gateway.loop_guard import Threshold, report
 
 log = structlog.get_logger()
 
 BACKLOG = 1024
 """Connections the kernel keeps while we are busy: a whole fleet may reconnect at once."""
+
+ACCEPTED_AT_ONCE = 16
+"""Connections of one port that are accepted before others have their turn: a millisecond's work. An event loop's own
+server accepts all that wait, and with a thousand of them everybody else waits for a tenth of a second."""
+
+NO_DESCRIPTORS_RETRY_S = 1.0
+
+FAILED_RETRY_S = 0.1
+"""Time after which a port accepts again where an error of ours ended a connection."""
+
+NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+"""What accept() says when the process or the system has no room for another connection."""
 
 Accept = Callable[[], asyncio.BaseProtocol]
 """Makes what a new connection's bytes go to."""
@@ -85,25 +98,65 @@ class OwnPort:
         self.stands_for = ""
         self.accepted = 0
         self.probes = Probes()
-        self._server: asyncio.Server | None = None
         self._accept: Accept | None = None
+        self._entering: set[asyncio.Task[None]] = set()
 
     async def serve(self, accept: Accept, stands_for: str) -> None:
         """Listen."""
         self._accept, self.stands_for = accept, stands_for
         self._served.add(self)
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._threshold, sock=self.bound, backlog=BACKLOG)
-        if self._accept is None:  # It was closed meanwhile.
-            self._server.close()
-        else:
-            log_listening(self.name, self.bound, stands_for)
+        self.bound.setblocking(False)
+        self.bound.listen(BACKLOG)
+        self._watch()
+        log_listening(self.name, self.bound, stands_for)
 
-    def _threshold(self) -> Threshold:
-        """Return what a new connection is at first. Whatever else is done here may raise, and must not."""
-        self.accepted += 1
-        assert self._accept is not None
-        return Threshold(self._accept, self.probes.take)
+    def _watch(self) -> None:
+        if self._accept is not None and self.bound.fileno() >= 0:
+            asyncio.get_running_loop().add_reader(self.bound.fileno(), self._take)
+
+    def _pause(self, pause_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self.bound.fileno())
+        loop.call_later(pause_s, self._watch)
+
+    def _take(self) -> None:
+        try:
+            self._take_some()
+        except Exception as error:
+            report("accept", error, listener=self.name)
+            self._pause(FAILED_RETRY_S)  # Or it would be tried again at once, for ever.
+
+    def _take_some(self) -> None:
+        for _ in range(ACCEPTED_AT_ONCE):
+            try:
+                client, _address = self.bound.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in NO_DESCRIPTORS:
+                    raise
+                retry_s = NO_DESCRIPTORS_RETRY_S
+                log.warning("accept_failed", listener=self.name, error=str(error), retry_in_s=retry_s)
+                self._pause(retry_s)
+                return
+            self.accepted += 1
+            assert self._accept is not None
+            task = asyncio.get_running_loop().create_task(self._enter(self._accept, client))
+            self._entering.add(task)
+            task.add_done_callback(self._entering.discard)
+
+    async def _enter(self, accept: Accept, client: socket.socket) -> None:
+        """Give a connection what its bytes go to. Whatever fails ends this connection alone."""
+        try:
+            client.setblocking(False)
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: Threshold(accept, self.probes.take), client
+            )
+        except OSError:
+            client.close()  # The client is gone already.
+        except Exception as error:
+            client.close()
+            report("accept", error, listener=self.name)
 
     async def reopen(self) -> None:
         """Listen on a new socket: the old one is not polled any more, or is closed.
@@ -125,10 +178,8 @@ class OwnPort:
         self._close()
 
     def _close(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            self._server = None
-        else:
+        if self.bound.fileno() >= 0:
+            asyncio.get_running_loop().remove_reader(self.bound.fileno())
             self.bound.close()
 
 
