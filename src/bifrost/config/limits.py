@@ -54,6 +54,27 @@ class Limits(Section):
     connection to a broker behind each it needs 20,000 file descriptors, and at two 64 KiB receive buffers
     1.3 GB when all are busy."""
 
+    max_connections_per_tenant: Count = Field(default=0, ge=0, le=1_000_000)
+    """Most connections at one time of each tenant that has no `max_connections` of its own; a further one is
+    closed once it has authenticated. Default 0: half of `max_connections`, so that no tenant takes all; all of
+    them where there is one tenant, or `max_connections` is below 100."""
+
+    reserved_connections_per_tenant: Count = Field(default=10, ge=0, le=10_000)
+    """Connections that each tenant can have although others take all they may: this many for each tenant, but at
+    most a quarter of `max_connections` in all, are only for tenants that have fewer than this. Default 10: one
+    or two clients with a connection to each of a few brokers. Nothing is held back below 100 connections."""
+
+    max_unauthenticated_connections: Count = Field(default=0, ge=0, le=500_000)
+    """Most connections, among `max_connections`, whose clients have not authenticated yet. They have a part of
+    their own (at most half counts as one), so that tenants with many connections keep nobody from
+    authenticating. Above it the address with most of them loses its oldest to one with fewer, or else the new
+    one is closed. Default 0: a tenth of `max_connections` (all below 100), as to authenticate takes milliseconds."""
+
+    max_unauthenticated_connections_per_address: Count = Field(default=0, ge=0, le=500_000)
+    """Most of them from one address, of IPv6 from one /64; a further one is closed at once. Behind a load balancer
+    it is the client's own with the PROXY protocol, the balancer's without: then allow for all clients that come
+    back at once. Default 0: half of `max_unauthenticated_connections`."""
+
     max_in_flight_requests: Count = Field(default=100, ge=1, le=100_000)
     """Most requests of one connection that wait for their responses; above it the gateway stops reading
     until one is answered. Default 100: a broker answers a connection's requests one after the other, so that

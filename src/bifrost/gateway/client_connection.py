@@ -16,7 +16,7 @@ from bifrost.gateway.broker_connection import BrokerConnection, set_reading, set
 from bifrost.gateway.cluster import Broker
 from bifrost.gateway.coupling import couple, frames_of
 from bifrost.gateway.deadline import MAX_WAIT_MS, Deadline
-from bifrost.gateway.endings import CLOSE_TIMEOUT_S, IN_ORDER, REFUSAL_DELAY_S, end_of, log_end
+from bifrost.gateway.endings import AT_ONCE, CLOSE_TIMEOUT_S, IN_ORDER, REFUSAL_DELAY_S, end_of, log_end
 from bifrost.gateway.farewell import Farewell
 from bifrost.gateway.loop_guard import report
 from bifrost.gateway.pauses import BROKER, CLIENT, Unread
@@ -80,8 +80,9 @@ class ClientConnection(asyncio.BufferedProtocol):
         address = self._arrival.address or self._transport.get_extra_info("peername")
         if address:
             self._address, self._peer = address[0], f"{address[0]}:{address[1]}"
-        if not self._gateway.admit(self):
-            self.end(CloseReason.TOO_MANY_CONNECTIONS, f"{self._gateway.limits.max_connections} are open")
+        refusal = self._gateway.admit(self, self._address, is_newcomer=self._arrival.account is None)
+        if refusal is not None:
+            self.end(*refusal)
             return
         with self._ending():
             self._session.begin(self._peer)
@@ -199,8 +200,6 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Send nothing more until all requests are answered and the login at the broker is renewed (KIP-368)."""
         self._go_on(self._session.hold_back)
 
-    # -- what both have in common
-
     def update_reading(self) -> None:
         """Read from a side only while what it sends has somewhere to go."""
         if self.has_ended:
@@ -278,6 +277,8 @@ class ClientConnection(asyncio.BufferedProtocol):
                 self._gateway.failed_authentications.note(self._address, self._gateway.shared.sasl.now_ms())
                 set_reading(self._transport, False)
                 self._deadline.set(REFUSAL_DELAY_S, self._close)
+            elif reason in AT_ONCE:
+                self._transport.abort()
             elif reason in IN_ORDER:
                 timeout_s = self._gateway.limits.drain_timeout_ms / 1000
                 Farewell(self._transport, self.connection_lost, timeout_s=max(timeout_s, CLOSE_TIMEOUT_S))
@@ -347,7 +348,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         gateway, account = self._gateway, self._session.account
         assert account is not None
         self._deadline.cancel()
-        if not gateway.tenants.admit(account.tenant, self):
+        if not gateway.let_in(account.tenant, self):
             self.end(CloseReason.TENANT_CONNECTIONS, f"{account.tenant} has as many as it may")
             return
         self._framer.max_frame_bytes = gateway.tenants.max_request_bytes(account.tenant)

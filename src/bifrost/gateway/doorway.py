@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from bifrost.config.listener_sets import ProxyProtocol
 from bifrost.config.security_protocol import SecurityProtocol
 from bifrost.gateway.arrival import Arrival
-from bifrost.gateway.endings import CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, log_end
+from bifrost.gateway.endings import AT_ONCE, CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, log_end
 from bifrost.gateway.loop_guard import report
 from bifrost.gateway.server_tls import TlsFailure, feed, shake_hands
 from bifrost.gateway.socket_transport import SocketTransport
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 
 AROUND_TLS_NS = 1_000_000
 """CPU time charged for a connection with TLS besides OpenSSL's own: to accept it, to take it over and to close it."""
+
+
+_CUT = AT_ONCE | {CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN, CloseReason.AUTHENTICATION_TIMEOUT}
+"""Ends that wait for nothing to be read by the client."""
 
 
 class Doorway(asyncio.BufferedProtocol):
@@ -72,8 +76,9 @@ class Doorway(asyncio.BufferedProtocol):
         self._transport = cast(asyncio.Transport, transport)
         self._came_s = time.monotonic()
         self._note_address(self._transport.get_extra_info("peername"))
-        if not self._gateway.admit(self):
-            self.end(CloseReason.TOO_MANY_CONNECTIONS, f"{self._gateway.limits.max_connections} are open")
+        refusal = self._gateway.admit(self, None if self._is_in_header else self._address)
+        if refusal is not None:
+            self.end(*refusal)
             return
         timeout_ms = self._gateway.limits.authentication_timeout_ms
         self._timer = asyncio.get_running_loop().call_later(timeout_ms / 1000, self._time_is_over)
@@ -171,6 +176,10 @@ class Doorway(asyncio.BufferedProtocol):
     def _knock(self) -> None:
         """Go in, later if authentication has failed lately where this client is."""
         assert self._transport is not None
+        refusal = self._gateway.newcomers.locate(self, self._address)
+        if refusal is not None:
+            self.end(*refusal)
+            return
         received = bytes(self._buffer[: self._filled])
         if self._entrance.contexts is not None:
             stranger = recognise_plaintext(received, self._entrance.security_protocol)
@@ -271,7 +280,7 @@ class Doorway(asyncio.BufferedProtocol):
         if transport is None:
             return
         loop = asyncio.get_running_loop()
-        if reason in (CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN, CloseReason.AUTHENTICATION_TIMEOUT):
+        if reason in _CUT:
             transport.abort()
         else:
             loop.call_later(REFUSAL_DELAY_S, transport.close)

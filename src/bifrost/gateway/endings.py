@@ -19,6 +19,15 @@ in one read may see the end alone (kafka-python does)."""
 IN_ORDER = frozenset({CloseReason.IDLE, CloseReason.DRAINED})
 """Ends between two requests, which must cost no answer."""
 
+AT_ONCE = frozenset(
+    {
+        CloseReason.TOO_MANY_CONNECTIONS,
+        CloseReason.UNAUTHENTICATED_CONNECTIONS,
+        CloseReason.ADDRESS_CONNECTIONS,
+    }
+)
+"""Ends of which nothing is told to the client: whoever floods the gateway must not hold a descriptor by not reading."""
+
 _QUIET = frozenset({CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN}) | IN_ORDER
 """Ends that are everyday's, and logged at debug level only."""
 

@@ -21,6 +21,7 @@ from bifrost.gateway.admin_pages import build_admin
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.cluster import Cluster
 from bifrost.gateway.clusters import Clusters
+from bifrost.gateway.connection_shares import shares_of
 from bifrost.gateway.counted import OfProcess
 from bifrost.gateway.doorway import Doorway
 from bifrost.gateway.drain import drain
@@ -30,6 +31,7 @@ from bifrost.gateway.idle_sweep import close_idle
 from bifrost.gateway.journaling import Journaling
 from bifrost.gateway.listener_watch import ListenerWatch
 from bifrost.gateway.loop_guard import InternalErrors, Work, keep
+from bifrost.gateway.newcomers import Newcomers, Refusal
 from bifrost.gateway.open_tenants import OpenTenants, limit_of
 from bifrost.gateway.pauses import Pauses
 from bifrost.gateway.reconfiguration import prepare
@@ -119,8 +121,9 @@ class Gateway:
         )
         self.shared.journal = None if self.journaling is None else self.journaling.journal
         self.tenants = OpenTenants(self.shared.lanes.loads, whole.elsewhere)
-        self.tenants.limit(self.limits, config.tenants)
         self.budgets.limit(*time_percents(config))
+        self.newcomers = Newcomers()
+        self._limit_connections(config)
         self.limits_hit: Counter[tuple[str, str]] = whole.counter("limits_hit")
         """How often a limit was hit that ends connections or lets them wait, by its setting and the tenant."""
         self.failed_authentications = FailedAuthentications(
@@ -147,9 +150,17 @@ class Gateway:
         self.shared.sasl = secured.sasl
         self.guard.take(secured)
         self.shared.max_in_flight_requests = self.limits.max_in_flight_requests
-        self.tenants.limit(self.limits, config.tenants)
         self.budgets.limit(*time_percents(config))
+        self._limit_connections(config)
         self.failed_authentications.max_delay_ms = _max_delay_ms(self.limits)
+
+    def _limit_connections(self, config: Config) -> None:
+        self.tenants.limit(config.proxy.limits, config.tenants)
+        shares = shares_of(config.proxy.limits, len(config.tenants), self.whole.workers)
+        self.newcomers.most, self.newcomers.most_of_address = (
+            shares.unauthenticated,
+            shares.unauthenticated_of_address,
+        )
 
     async def reconfigure(self, config: Config) -> None:
         """Go on with another configuration.
@@ -205,19 +216,38 @@ class Gateway:
             await self._close()
         return 0
 
-    def admit(self, connection: ClientConnection | Doorway) -> bool:
-        """Count a connection in, unless there are too many."""
+    def admit(
+        self, connection: ClientConnection | Doorway, address: str | None, *, is_newcomer: bool = True
+    ) -> Refusal | None:
+        """Count a connection in; return why not, if there are too many.
+
+        Args:
+            connection: a new one.
+            address: where its client is; None: that is not known yet.
+            is_newcomer: whether its client has to authenticate first.
+        """
         if len(self._connections) + len(self._doorways) >= self.limits.max_connections:
-            return False
+            return CloseReason.TOO_MANY_CONNECTIONS, f"{self.limits.max_connections} are open"
+        refusal = self.newcomers.admit(connection, address) if is_newcomer else None
+        if refusal is not None:
+            return refusal
         if isinstance(connection, Doorway):
             self._doorways.add(connection)
         else:
             self._connections.add(connection)
         self.whole.note_open(len(self._connections) + len(self._doorways))
+        return None
+
+    def let_in(self, tenant: str, connection: ClientConnection) -> bool:
+        """Count a connection for its tenant, and no more as one that is just authenticating, unless it has too many."""
+        if not self.tenants.admit(tenant, connection):
+            return False  # It keeps its place among the others until it is gone.
+        self.newcomers.forget(connection)
         return True
 
     def forget(self, connection: ClientConnection | Doorway) -> None:
         """Count a connection out."""
+        self.newcomers.forget(connection)
         if isinstance(connection, Doorway):
             self._doorways.discard(connection)
         else:

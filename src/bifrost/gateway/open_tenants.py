@@ -8,6 +8,7 @@ from typing import Protocol
 from bifrost.config.limits import Limits
 from bifrost.config.tenant_limits import TenantLimits
 from bifrost.config.tenants import Tenant
+from bifrost.gateway.connection_shares import shares_of
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.loads import Loads
 
@@ -18,13 +19,16 @@ class Elsewhere(Protocol):
     """The connections that other processes of the same gateway have."""
 
     def admission(self, tenant: str) -> AbstractContextManager[None]:
-        """Let nobody else admit a connection of this tenant meanwhile."""
+        """Let nobody else admit a tenant's connection meanwhile."""
 
     def count(self, tenant: str) -> int:
         """Return how many the tenant has in the others."""
 
-    def note(self, tenant: str, count: int) -> None:
-        """Tell the others how many it has here."""
+    def count_all(self) -> int:
+        """Return how many all tenants have in the others."""
+
+    def note(self, tenant: str, count: int, count_all: int) -> None:
+        """Tell the others how many it has here, and how many all tenants have."""
 
 
 class Nowhere:
@@ -38,7 +42,11 @@ class Nowhere:
         """None."""
         return 0
 
-    def note(self, tenant: str, count: int) -> None:
+    def count_all(self) -> int:
+        """None."""
+        return 0
+
+    def note(self, tenant: str, count: int, count_all: int) -> None:
         """Tell nobody."""
 
 
@@ -56,29 +64,37 @@ class OpenTenants:
         self._limits: Limits = Limits()
         self._limits_of: Mapping[str, TenantLimits] = {}
         self._open: dict[str, set[Hashable]] = {}
+        self._count = 0
+        self.shares = shares_of(self._limits, 0)
 
     def limit(self, limits: Limits, tenants: Iterable[Tenant]) -> None:
         """Set the limits, or change them: of all together, and of each tenant."""
         self._limits, self._limits_of = limits, {tenant.name: tenant.limits for tenant in tenants}
+        self.shares = shares_of(limits, len(self._limits_of))
         most_of = {tenant: one.max_in_flight_requests for tenant, one in self._limits_of.items()}
         self._loads.limit(limits.max_in_flight_requests_total, most_of)
 
     def admit(self, tenant: str, connection: Hashable) -> bool:
-        """Count a connection in, unless the tenant has too many."""
-        of_tenant = self._open.setdefault(tenant, set())
-        most = self._limits_of.get(tenant, _NO_LIMITS).max_connections
-        with nullcontext() if most is None else self._elsewhere.admission(tenant):
-            if most is not None and len(of_tenant) + self._elsewhere.count(tenant) >= most:
+        """Count a connection in, unless the tenant has too many, or what is left is for tenants that have few."""
+        of_tenant, shares = self._open.setdefault(tenant, set()), self.shares
+        own = self._limits_of.get(tenant, _NO_LIMITS).max_connections
+        most = shares.of_tenant if own is None else own
+        with self._elsewhere.admission(tenant):
+            count = len(of_tenant) + self._elsewhere.count(tenant)
+            of_all = shares.of_all_tenants if count < shares.few else shares.common
+            if count >= most or self._count + self._elsewhere.count_all() >= of_all:
                 return False
             of_tenant.add(connection)
-            self._elsewhere.note(tenant, len(of_tenant))
+            self._count += 1
+            self._elsewhere.note(tenant, len(of_tenant), self._count)
         return True
 
     def forget(self, tenant: str | None, connection: Hashable) -> None:
         """Count a connection out, if it was counted in."""
-        if tenant in self._open:
+        if tenant in self._open and connection in self._open[tenant]:
             self._open[tenant].discard(connection)
-            self._elsewhere.note(tenant, len(self._open[tenant]))
+            self._count -= 1
+            self._elsewhere.note(tenant, len(self._open[tenant]), self._count)
 
     def max_request_bytes(self, tenant: str) -> int:
         """Return the size of a tenant's largest request, in bytes."""
@@ -96,6 +112,10 @@ def limit_of(reason: CloseReason, tenant: str | None) -> str | None:
     match reason:
         case CloseReason.TOO_MANY_CONNECTIONS | CloseReason.TENANT_CONNECTIONS:
             return "max_connections"
+        case CloseReason.UNAUTHENTICATED_CONNECTIONS:
+            return "max_unauthenticated_connections"
+        case CloseReason.ADDRESS_CONNECTIONS:
+            return "max_unauthenticated_connections_per_address"
         case CloseReason.FRAME_TOO_LARGE:
             return "max_unauthenticated_frame_bytes" if tenant is None else "max_request_bytes"
         case CloseReason.UNAUTHENTICATED_REQUESTS:

@@ -92,19 +92,19 @@ class FailedAuthentications:
     def note(self, address: str, now_ms: int) -> None:
         """Count a failure."""
         if self.max_delay_ms:
-            key = _network(address)
+            key = network_of(address)
             self._failures.put(key, (self._recent(key, now_ms) + 1, now_ms))
 
     def charge(self, address: str, cost: Cost, now_ms: int) -> None:
         """Count what a connection from this address has cost before it authenticated."""
         if self.max_delay_ms:
-            self._costs.charge(_network(address), cost, now_ms)
+            self._costs.charge(network_of(address), cost, now_ms)
 
     def delay_ms(self, address: str, now_ms: int) -> int:
         """Return how long a new connection from this address waits before it is read."""
         if not self.max_delay_ms:
             return 0
-        network = _network(address)
+        network = network_of(address)
         failures = self._recent(network, now_ms)
         # A shift by more would only make a large number of what the bound cuts off.
         for_failures_ms = FIRST_DELAY_MS << min(failures - 1, 20) if failures else 0
@@ -118,7 +118,8 @@ class FailedAuthentications:
         return count if now_ms - last_ms < FORGOTTEN_AFTER_MS else 0
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
+    """Return what an address counts as: itself, or of IPv6 its /64, the least that one machine is given."""
     if ":" not in address:
         return address
     try:

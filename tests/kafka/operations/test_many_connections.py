@@ -72,7 +72,12 @@ def gateway(kafka: EmbeddedKafka, tmp_path: Path) -> Iterator[Gateway]:
     if before[1] != resource.RLIM_INFINITY and before[1] < wanted:
         pytest.skip(f"needs {wanted} file descriptors; ulimit -Hn says {before[1]}")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(wanted, before[0]), before[1]))
-    limits = {"authentication_timeout_ms": 120_000, "max_connections": HALF_OPEN + 100}
+    limits = {
+        "authentication_timeout_ms": 120_000,
+        "max_connections": HALF_OPEN + 100,
+        "max_unauthenticated_connections": HALF_OPEN + 100,
+        "max_unauthenticated_connections_per_address": HALF_OPEN + 100,
+    }
     try:
         with GatewayProcess(tmp_path, kafka.bootstrap, tenants=[INITECH], limits=limits) as process:
             yield Gateway(process)

@@ -17,6 +17,7 @@ from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.cluster import Broker
 from bifrost.gateway.clusters import entry_to
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.newcomers import Newcomers
 from bifrost.gateway.open_tenants import OpenTenants
 from bifrost.gateway.pauses import Pauses
 from bifrost.session.close_reason import CloseReason
@@ -68,19 +69,32 @@ class FakeGateway:
         self.connections: set[ClientConnection] = set()
         self.tenants = OpenTenants(stage.shared.lanes.loads)
         self.tenants.limit(self.limits, ())
+        self.newcomers = Newcomers()
+        self.newcomers.most = self.newcomers.most_of_address = self.limits.max_connections
         self.ends: Counter[CloseReason] = Counter()
         self.waiting_for_keys: list[Callable[[], object]] = []
         self.guard = SimpleNamespace(call_when_keys_are_fetched=self.waiting_for_keys.append)
         self.pauses = Pauses()
         self.failed_authentications = FailedAuthentications(self.limits.max_authentication_delay_ms)
 
-    def admit(self, connection: ClientConnection) -> bool:
+    def admit(
+        self, connection: ClientConnection, address: str | None, *, is_newcomer: bool = True
+    ) -> tuple[CloseReason, str] | None:
         if len(self.connections) >= self.limits.max_connections:
-            return False
-        self.connections.add(connection)
-        return True
+            return CloseReason.TOO_MANY_CONNECTIONS, "too many are open"
+        refusal = self.newcomers.admit(connection, address) if is_newcomer else None
+        if refusal is None:
+            self.connections.add(connection)
+        return refusal
+
+    def let_in(self, tenant: str, connection: ClientConnection) -> bool:
+        is_let_in = self.tenants.admit(tenant, connection)
+        if is_let_in:
+            self.newcomers.forget(connection)
+        return is_let_in
 
     def forget(self, connection: ClientConnection) -> None:
+        self.newcomers.forget(connection)
         self.connections.discard(connection)
         self.tenants.forget(connection.tenant, connection)
 

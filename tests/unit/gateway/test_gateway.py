@@ -119,10 +119,11 @@ def test_limits_are_those_of_the_configuration(gateway: Gateway) -> None:
 def test_connections_are_counted_in_and_out(gateway: Gateway) -> None:
     first, second, third = (Connection() for _ in range(3))
 
-    assert [gateway.admit(one) for one in (first, second, third)] == [True, True, False]  # type: ignore[arg-type]
+    refusals = [gateway.admit(one, "192.0.2.1") for one in (first, second, third)]  # type: ignore[arg-type]
+    assert refusals == [None, None, (CloseReason.TOO_MANY_CONNECTIONS, "2 are open")]
     gateway.forget(third)  # type: ignore[arg-type]
     gateway.forget(first)  # type: ignore[arg-type]
-    assert gateway.admit(third)  # type: ignore[arg-type]
+    assert gateway.admit(third, "192.0.2.1") is None  # type: ignore[arg-type]
 
 
 def test_ends_are_counted_by_reason(gateway: Gateway) -> None:
@@ -168,12 +169,30 @@ def test_limits_change_with_the_configuration(gateway: Gateway) -> None:
     assert gateway.tenants.max_request_bytes("acme") == 4000
 
 
+def test_a_client_that_has_authenticated_by_the_way_it_came_is_no_newcomer(gateway: Gateway) -> None:
+    gateway.newcomers.most = 0
+
+    assert gateway.admit(Connection(), None, is_newcomer=False) is None  # type: ignore[arg-type]
+    assert gateway.admit(Connection(), None) is not None  # type: ignore[arg-type]
+
+
+def test_a_connection_that_its_tenant_may_not_have_stays_a_newcomer(gateway: Gateway) -> None:
+    one, other = Connection(), Connection()
+    for each in (one, other):
+        gateway.admit(each, "192.0.2.1")  # type: ignore[arg-type]
+    gateway.tenants.limit(gateway.limits.model_copy(update={"max_connections": 1}), gateway.config.tenants)
+
+    assert [gateway.let_in("acme", each) for each in (one, other)] == [True, False]  # type: ignore[arg-type]
+    assert len(gateway.newcomers) == 1
+
+
 def test_connections_are_counted_by_tenant(gateway: Gateway) -> None:
     first, second = Connection(), Connection()
     for one in (first, second):
-        gateway.admit(one)  # type: ignore[arg-type]
+        gateway.admit(one, "192.0.2.1")  # type: ignore[arg-type]
 
-    gateway.tenants.admit("acme", first)
+    assert gateway.let_in("acme", first)  # type: ignore[arg-type]
+    assert len(gateway.newcomers) == 1
 
     assert gateway.count_connections() == {"acme": 1, "": 1}
     gateway.forget(first)  # type: ignore[arg-type]

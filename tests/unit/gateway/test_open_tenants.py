@@ -70,6 +70,8 @@ def test_the_smaller_size_holds(own: int | None, most: int) -> None:
         (CloseReason.UNAUTHENTICATED_REQUESTS, None, "max_unauthenticated_requests"),
         (CloseReason.UNAUTHENTICATED_BYTES, None, "max_unauthenticated_bytes"),
         (CloseReason.UNAUTHENTICATED_CPU, None, "max_unauthenticated_cpu_ms"),
+        (CloseReason.UNAUTHENTICATED_CONNECTIONS, None, "max_unauthenticated_connections"),
+        (CloseReason.ADDRESS_CONNECTIONS, None, "max_unauthenticated_connections_per_address"),
         (CloseReason.CLIENT_CLOSED, "acme", None),
     ],
 )
@@ -82,7 +84,7 @@ class Others:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self.told: list[tuple[str, int]] = []
+        self.told: list[tuple[str, int, int]] = []
         self.locked: list[str] = []
 
     @contextmanager
@@ -93,8 +95,11 @@ class Others:
     def count(self, tenant: str) -> int:
         return self.counts[tenant]
 
-    def note(self, tenant: str, count: int) -> None:
-        self.told.append((tenant, count))
+    def count_all(self) -> int:
+        return self.counts.total()
+
+    def note(self, tenant: str, count: int, count_all: int) -> None:
+        self.told.append((tenant, count, count_all))
 
 
 def test_those_in_other_processes_count_as_well() -> None:
@@ -107,5 +112,68 @@ def test_those_in_other_processes_count_as_well() -> None:
     assert opened.admit("globex", 3)
     opened.forget("acme", 1)
 
-    assert others.told == [("acme", 1), ("globex", 1), ("acme", 0)]
-    assert others.locked == ["acme", "acme"], "without a limit nobody waits for anybody"
+    assert others.told == [("acme", 1, 1), ("globex", 1, 2), ("acme", 0, 1)]
+    assert others.locked == ["acme", "acme", "globex"]
+
+
+def divided(*names: str, others: Others | None = None, **limits: int) -> OpenTenants:
+    opened = OpenTenants(Loads(print), others)
+    opened.limit(Limits(max_connections=100, **limits), [Tenant(name=name) for name in names])
+    return opened
+
+
+def taken(opened: OpenTenants, tenant: str) -> int:
+    """Take all that a tenant can have; return how many that is."""
+    return sum(opened.admit(tenant, (tenant, number)) for number in range(200))
+
+
+def test_one_tenant_does_not_take_all() -> None:
+    opened = divided("acme", "globex")
+
+    assert (taken(opened, "acme"), taken(opened, "globex")) == (50, 20)
+
+
+def test_the_only_tenant_has_all_but_what_those_need_who_are_just_authenticating() -> None:
+    assert taken(divided("acme"), "acme") == 90
+
+
+def test_who_has_few_gets_some_when_others_have_taken_all_they_may() -> None:
+    opened = divided(
+        "acme", "globex", "initech", max_connections_per_tenant=90, reserved_connections_per_tenant=5
+    )
+
+    assert taken(opened, "acme") == 75
+    assert (taken(opened, "globex"), taken(opened, "initech")) == (5, 5)
+    assert opened.count().total() == 85
+
+
+def test_the_reserve_stays_for_others_however_often_one_comes_back() -> None:
+    opened = divided(
+        "acme", "globex", "initech", max_connections_per_tenant=90, reserved_connections_per_tenant=5
+    )
+    assert taken(opened, "globex") == 75
+    assert taken(opened, "acme") == 5
+    for number in range(200):
+        opened.forget("globex", ("globex", number))
+    assert taken(opened, "acme") == 70
+
+    assert taken(opened, "globex") == 5
+    assert taken(opened, "initech") == 5
+
+
+def test_a_limit_of_its_own_holds_in_place_of_the_share() -> None:
+    opened = divided("acme", "globex")
+    tenants = limited(acme=TenantLimits(max_connections=60), globex=TenantLimits(max_connections=3))
+    opened.limit(Limits(max_connections=100), tenants)
+
+    assert (taken(opened, "acme"), taken(opened, "globex")) == (60, 3)
+
+
+def test_what_others_have_counts_for_the_share_and_for_the_reserve() -> None:
+    others = Others()
+    others.counts["acme"] = 45
+    opened = divided("acme", "globex", "initech", others=others, reserved_connections_per_tenant=5)
+
+    assert taken(opened, "acme") == 5
+    assert taken(opened, "globex") == 75 - 50
+    assert taken(opened, "initech") == 5

@@ -6,7 +6,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from bifrost.config.journal import Journal
@@ -154,9 +154,8 @@ class TenantsElsewhere:
         self._number, self._board, self._places = number, board, places
 
     def admission(self, tenant: str) -> AbstractContextManager[None]:
-        """Hold the others back for as long as it takes to count: microseconds."""
-        place = self._places.by_tenant.get(tenant)
-        return nullcontext() if place is None else self._board.locked(place)
+        """Hold the others back for as long as it takes to count, microseconds: of all tenants, whose sum counts."""
+        return self._board.locked(WHOLE)
 
     def count(self, tenant: str) -> int:
         """Add up what they have."""
@@ -164,8 +163,14 @@ class TenantsElsewhere:
         counts: Iterator[int] = iter(()) if place is None else self._board.connections(place)
         return sum(count for number, count in enumerate(counts) if number != self._number)
 
-    def note(self, tenant: str, count: int) -> None:
+    def count_all(self) -> int:
+        """Add up what all tenants have in the others."""
+        counts = self._board.connections(WHOLE)
+        return sum(count for number, count in enumerate(counts) if number != self._number)
+
+    def note(self, tenant: str, count: int, count_all: int) -> None:
         """Write how many there are here."""
+        self._board.note_connections(self._number, WHOLE, count_all)
         place = self._places.by_tenant.get(tenant)
         if place is not None:
             self._board.note_connections(self._number, place, count)
