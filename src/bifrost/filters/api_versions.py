@@ -49,7 +49,7 @@ class OfferedVersions:
         ]
         return self._response(
             supported_features=features,
-            finalized_features_epoch=broker.finalized_features_epoch,
+            finalized_features_epoch=_features_epoch(broker),
             finalized_features=broker.finalized_features,
         )
 
@@ -67,6 +67,18 @@ class OfferedVersions:
             ],
             **fields,
         )
+
+
+def _features_epoch(broker: Any) -> int:
+    """Return a number that grows when a feature is raised, and at nothing else.
+
+    A broker gives the offset of the last record in the cluster's metadata log (MetadataImage.highestOffsetAndEpoch),
+    which also counts every topic that any tenant makes. Clients only compare it with the last one that they were told
+    (NetworkClient, ApiVersions), so the sum of the levels will do; it is the same at all brokers and gateways.
+    """
+    if broker.finalized_features_epoch < 0:
+        return -1
+    return sum(feature.max_version_level for feature in broker.finalized_features)
 
 
 def is_valid(request: Any) -> bool:

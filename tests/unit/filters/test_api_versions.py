@@ -74,7 +74,28 @@ def test_features_pass(stage: Stage, version: int) -> None:
     assert book << to_client(stage.versions.response(version))
     answer = stage.versions.response(version)
     assert [feature.name for feature in answer.supported_features] == ["transaction.version"]
-    assert (answer.finalized_features_epoch, len(answer.finalized_features)) == (7, 1)
+    assert len(answer.finalized_features) == 1
+
+
+@pytest.mark.parametrize(
+    ("levels", "brokers_epoch", "shown"),
+    [((2,), 7, 2), ((2,), 8, 2), ((3, 5), 8, 8), ((), 0, 0), ((2,), -1, -1)],
+)
+def test_epoch_of_features_counts_nothing_but_features(
+    levels: tuple[int, ...], brokers_epoch: int, shown: int
+) -> None:
+    features = [
+        {"name": f"f{number}", "max_version_level": level, "min_version_level": 1}
+        for number, level in enumerate(levels)
+    ]
+    offered = offered_versions(
+        messages.build(
+            "ApiVersionsResponse",
+            {"finalized_features_epoch": brokers_epoch, "finalized_features": features},
+        )
+    )
+
+    assert offered.response(4).finalized_features_epoch == shown
 
 
 @pytest.mark.parametrize(("version", "names"), [(3, ["b"]), (4, ["a", "b"])])
