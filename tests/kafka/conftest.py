@@ -16,7 +16,7 @@ from bifrost.wire.message import Message
 from support import gateway_fixtures
 from support.clients import Endpoint
 from support.kafka_cluster import KafkaTools
-from support.kafka_versions import cluster_of, skip_unless_offered, version_under_test
+from support.kafka_versions import brokers_under_test, cluster_of, skip_unless_offered, version_under_test
 from support.raw_client import RawClient
 
 
@@ -35,8 +35,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[EmbeddedKafka]:
-    """One broker of the version under test for the whole session: tests keep apart by their names."""
-    with cluster_of(version_under_test()) as cluster:
+    """One broker of the version under test for the whole session: tests keep apart by their names.
+
+    Tests that can do with several have as many as BIFROST_TEST_BROKERS says (`make three-brokers`).
+    """
+    with cluster_of(version_under_test(), brokers=brokers_under_test()) as cluster:
         yield cluster
 
 

@@ -15,8 +15,10 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from support.clients import Endpoint
 from support.gateway_process import HOST, GatewayProcess
 from support.java_clients import JavaClients, lacks_sasl
+from support.kafka_versions import brokers_under_test
 from support.raw_client import RawClient
 from support.raw_operations import recreate_topic, warm_up
+from support.routed_client import RoutedClient
 
 StartGateway = Callable[..., GatewayProcess]
 FreshTopic = Callable[..., bytes]
@@ -46,9 +48,10 @@ def gateway(
     kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[GatewayProcess]:
     """A gateway with the tenants acme (a list of topics), globex (dynamic), initech (dynamic, may delete and place)."""
-    with RawClient(broker) as client:
+    with RoutedClient(broker) as client:
         warm_up(client)
-    with GatewayProcess(tmp_path_factory.mktemp("gateway"), kafka.bootstrap) as process:
+    directory, brokers = tmp_path_factory.mktemp("gateway"), brokers_under_test()
+    with GatewayProcess(directory, kafka.bootstrap, brokers=brokers) as process:
         yield process
 
 
@@ -126,7 +129,7 @@ def fresh_topic(broker: Endpoint) -> FreshTopic:
 
     def make(tenant: str, topic: str, partitions: int = 1) -> bytes:
         physical = f"__vt_{tenant}_{topic}"
-        with RawClient(broker) as client:
+        with RoutedClient(broker) as client:
             return recreate_topic(client, physical, partitions)
 
     return make

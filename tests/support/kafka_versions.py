@@ -21,6 +21,7 @@ from support.raw_client import RawClient
 VERSIONS = ("2.8.2", "3.3.2", "3.9.1", "4.1.1", "4.3.1")
 """From the oldest that today's clients speak to, with ZooKeeper, to the newest."""
 VERSION_VARIABLE = "BIFROST_TEST_KAFKA"
+BROKERS_VARIABLE = "BIFROST_TEST_BROKERS"
 FIRST_KRAFT = (3, 3)
 CONSUMER_PROTOCOL = {"group.coordinator.rebalance.protocols": "classic,consumer"}
 """KIP-848 is there in Kafka 3.9, and off."""
@@ -34,6 +35,11 @@ ZOOKEEPER_S = 30.0
 def version_under_test() -> str:
     """Return the version of the brokers of this run: that of the environment variable, or the newest."""
     return os.environ.get(VERSION_VARIABLE, DEFAULT_VERSION)
+
+
+def brokers_under_test() -> int:
+    """Return how many brokers this run's cluster has: the environment variable's number, or one."""
+    return int(os.environ.get(BROKERS_VARIABLE, "1"))
 
 
 def cluster_of(version: str, *, brokers: int = 1) -> EmbeddedKafka:

@@ -13,7 +13,9 @@ from bifrost.wire.messages import MetadataRequest
 from bifrost.wire.programs import compile_layout
 from bifrost.wire.schema import response_schema
 from support.clients import Endpoint
+from support.kafka_versions import brokers_under_test
 from support.raw_client import RawClient, decode_response, request_frame
+from support.routed_client import RoutedClient
 
 _PROBE_VERSION = 1
 Swaps = Iterable[tuple[bytes, bytes]]
@@ -42,29 +44,36 @@ class Prober:
         """Connect when first needed; `never_receives` must stand in no answer."""
         self._endpoint = endpoint
         self._never_receives = tuple(never_receives)
-        self._client: RawClient | None = None
+        self._connections: RoutedClient | None = None
 
     def close(self) -> None:
-        """Close the connection."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        """Close the connections."""
+        if self._connections is not None:
+            self._connections.close()
+            self._connections = None
+
+    @property
+    def connections(self) -> RoutedClient:
+        """One connection to each broker."""
+        if self._connections is None:
+            self._connections = RoutedClient(self._endpoint, never_receives=self._never_receives)
+        return self._connections
 
     def client(self) -> RawClient:
-        """Return the connection."""
-        if self._client is None:
-            self._client = RawClient.authenticated(self._endpoint, never_receives=self._never_receives)
-        return self._client
+        """Return the connection to the broker of the endpoint."""
+        return self.connections.at(self.connections.first)
 
     def ask(self, message: Message, version: int) -> Outcome:
-        """Send a request, and behind it one that is always answered."""
-        client = self.client()
+        """Send a request to the broker that has to answer it, and behind it one that is always answered."""
+        node_id = self.connections.node_for(message)
+        client = self.connections.at(node_id)
         correlation_id = client.next_correlation_id()
-        return self.ask_bytes(request_frame(message, version, correlation_id, client.client_id))
+        return self.ask_bytes(request_frame(message, version, correlation_id, client.client_id), node_id)
 
-    def ask_bytes(self, frame: bytes) -> Outcome:
+    def ask_bytes(self, frame: bytes, node_id: int | None = None) -> Outcome:
         """Send a request as it is, with its length, and behind it one that the broker always answers."""
-        client = self.client()
+        node_id = self.connections.first if node_id is None else node_id
+        client = self.connections.at(node_id)
         probe_id = client.next_correlation_id()
         answer = None
         try:
@@ -75,7 +84,7 @@ class Prober:
                 answer = received[4:]
                 received = client.receive_frame()
         except (EOFError, BrokenPipeError, ConnectionResetError):
-            self.close()
+            self.connections.drop(node_id)
             return Outcome(answer, is_alive=False)
         return Outcome(answer, is_alive=True)
 
@@ -90,13 +99,17 @@ MADE_UP: Mapping[str, frozenset[str]] = {
     "FetchResponse": frozenset({"session_id"}),
 }
 """Fields in which Kafka gives another value each time, whatever was asked."""
+PLACED: Mapping[str, frozenset[str]] = {"FindCoordinatorResponse": frozenset({"node_id", "host", "port"})}
+"""Fields that, with several brokers, depend on the name that was asked for."""
 
 
 def without_made_up(api_key: int, version: int, outcome: Outcome) -> Outcome:
     """Return an outcome in which what Kafka makes up is nothing: what is left must be equal in bytes."""
     schema = response_schema(api_key)
-    names = MADE_UP.get(schema.name)
-    if names is None or outcome.answer is None:
+    names = MADE_UP.get(schema.name, frozenset())
+    if brokers_under_test() > 1:
+        names |= PLACED.get(schema.name, frozenset())
+    if not names or outcome.answer is None:
         return outcome
     frame = bytes(4) + outcome.answer
     response = decode_response(api_key, version, frame)

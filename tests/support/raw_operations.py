@@ -25,6 +25,9 @@ from bifrost.wire.messages import (
 from support.clients import Endpoint
 from support.raw_client import RawClient
 from support.record_batches import build_batch
+from support.routed_client import RoutedClient
+
+AnyClient = RawClient | RoutedClient
 
 WAIT_S = 20.0
 PRODUCE_BY_NAME, FETCH_BY_NAME = 12, 12
@@ -34,7 +37,7 @@ EARLIEST = -2
 """ListOffsetsRequest.EARLIEST_TIMESTAMP."""
 
 
-def metadata_of(client: RawClient, *names: str) -> list[Any]:
+def metadata_of(client: AnyClient, *names: str) -> list[Any]:
     """Return what Metadata says of topics, creating none."""
     topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
     request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
@@ -42,14 +45,14 @@ def metadata_of(client: RawClient, *names: str) -> list[Any]:
     return list(response.topics)
 
 
-def topic_id_of(client: RawClient, name: str) -> bytes:
+def topic_id_of(client: AnyClient, name: str) -> bytes:
     """Return the ID of a topic that exists."""
     (topic,) = metadata_of(client, name)
     assert topic.error_code == ErrorCode.NONE, topic
     return bytes(topic.topic_id)
 
 
-def recreate_topic(client: RawClient, name: str, partitions: int = 1) -> bytes:
+def recreate_topic(client: AnyClient, name: str, partitions: int = 1) -> bytes:
     """Delete a topic if it is there, create it anew, and return its ID.
 
     A client that was just closed may have asked for the topic's metadata a moment ago, and the broker then
@@ -66,7 +69,7 @@ def recreate_topic(client: RawClient, name: str, partitions: int = 1) -> bytes:
 
 
 def create_topic(
-    client: RawClient, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+    client: AnyClient, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
 ) -> bytes:
     """Create a topic, wait until its partitions have leaders, and return its ID."""
     error_code = _try_to_create(client, name, partitions, configs or {})
@@ -74,7 +77,7 @@ def create_topic(
     return await_topic(client, name, partitions)
 
 
-def _try_to_create(client: RawClient, name: str, partitions: int, configs: Mapping[str, str]) -> int:
+def _try_to_create(client: AnyClient, name: str, partitions: int, configs: Mapping[str, str]) -> int:
     topic = CreateTopicsRequest.CreatableTopic(
         name=name,
         num_partitions=partitions,
@@ -87,7 +90,7 @@ def _try_to_create(client: RawClient, name: str, partitions: int, configs: Mappi
     return int(response.topics[0].error_code)
 
 
-def await_topic(client: RawClient, name: str, partitions: int = 1) -> bytes:
+def await_topic(client: AnyClient, name: str, partitions: int = 1) -> bytes:
     """Wait until a topic has so many partitions, each with a leader that serves it, and return its ID."""
     deadline = time.monotonic() + WAIT_S
     while True:
@@ -99,7 +102,7 @@ def await_topic(client: RawClient, name: str, partitions: int = 1) -> bytes:
         time.sleep(0.02)
 
 
-def await_offset(client: RawClient, topic: str, offset: int, *, isolation_level: int = 0) -> None:
+def await_offset(client: AnyClient, topic: str, offset: int, *, isolation_level: int = 0) -> None:
     """Wait until the first partition of a topic ends at `offset`, for readers of an isolation level."""
     wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=-1)
     named = ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[wanted])
@@ -111,7 +114,7 @@ def await_offset(client: RawClient, topic: str, offset: int, *, isolation_level:
         time.sleep(0.01)
 
 
-def await_config(client: RawClient, kind: int, name: str, config: str, expected: str) -> None:
+def await_config(client: AnyClient, kind: int, name: str, config: str, expected: str) -> None:
     """Wait until a changed config is in force: the broker applies it after it has answered."""
     resource = DescribeConfigsRequest.DescribeConfigsResource(
         resource_type=kind, resource_name=name, configuration_keys=[config]
@@ -125,7 +128,7 @@ def await_config(client: RawClient, kind: int, name: str, config: str, expected:
         time.sleep(0.01)
 
 
-def _is_served(client: RawClient, name: str, partitions: int) -> bool:
+def _is_served(client: AnyClient, name: str, partitions: int) -> bool:
     """Whether the leader has the partitions' logs: it is named before it does."""
     wanted = [
         ListOffsetsRequest.ListOffsetsPartition(partition_index=partition, timestamp=-1)
@@ -137,7 +140,7 @@ def _is_served(client: RawClient, name: str, partitions: int) -> bool:
     return all(one.error_code == ErrorCode.NONE for one in response.topics[0].partitions)
 
 
-def delete_topic(client: RawClient, name: str) -> None:
+def delete_topic(client: AnyClient, name: str) -> None:
     """Delete a topic if it is there, until it is gone."""
     state = DeleteTopicsRequest.DeleteTopicState(name=name)
     request = DeleteTopicsRequest(topics=[state], timeout_ms=10_000)
@@ -151,7 +154,7 @@ def delete_topic(client: RawClient, name: str) -> None:
         assert time.monotonic() < deadline
 
 
-def await_no_topic(client: RawClient, name: str) -> None:
+def await_no_topic(client: AnyClient, name: str) -> None:
     """Wait until a topic that was deleted is gone."""
     deadline = time.monotonic() + WAIT_S
     while (topic := metadata_of(client, name)[0]).error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -168,7 +171,7 @@ def produce_request(
     return ProduceRequest(acks=acks, timeout_ms=10_000, topic_data=[named])
 
 
-def produce(client: RawClient, topic: str, values: Sequence[bytes], partition: int = 0) -> int:
+def produce(client: AnyClient, topic: str, values: Sequence[bytes], partition: int = 0) -> int:
     """Produce one batch and return its base offset."""
     request = produce_request(topic, build_batch(values), partition=partition)
     response = client.request(request, client.at_most(ApiKey.PRODUCE, PRODUCE_BY_NAME))
@@ -202,7 +205,7 @@ def fetch_request(
     )
 
 
-def log_start(client: RawClient, topic: str, partition: int = 0) -> int:
+def log_start(client: AnyClient, topic: str, partition: int = 0) -> int:
     """Return the first offset that a partition has: after DeleteRecords not 0."""
     wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=partition, timestamp=EARLIEST)
     named = ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[wanted])
@@ -210,7 +213,7 @@ def log_start(client: RawClient, topic: str, partition: int = 0) -> int:
     return int(response.topics[0].partitions[0].offset)
 
 
-def records_of(client: RawClient, topic: str, partition: int = 0, offset: int = 0) -> bytes:
+def records_of(client: AnyClient, topic: str, partition: int = 0, offset: int = 0) -> bytes:
     """Return the bytes of the record batches of a partition, from an offset on."""
     version = client.at_most(ApiKey.FETCH, FETCH_BY_NAME)
     response = client.request(fetch_request(topic, partition=partition, offset=offset), version)
@@ -219,7 +222,7 @@ def records_of(client: RawClient, topic: str, partition: int = 0, offset: int = 
     return bytes(answered.records or b"")
 
 
-def warm_up(client: RawClient) -> None:
+def warm_up(client: AnyClient) -> None:
     """Wait until a new cluster has what the first groups and transactions create, so that no test does.
 
     Consecutive keys fall into consecutive partitions of the internal topics (by Java's hash code), of which
@@ -233,7 +236,7 @@ def warm_up(client: RawClient) -> None:
         _await(client, InitProducerIdRequest(transactional_id=key, transaction_timeout_ms=1000), 4)
 
 
-def _await(client: RawClient, message: Message, version: int) -> None:
+def _await(client: AnyClient, message: Message, version: int) -> None:
     """Send a request until its answer has no error."""
     deadline = time.monotonic() + WAIT_S
     while (response := client.request(message, version)).error_code != ErrorCode.NONE:

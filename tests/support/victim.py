@@ -38,6 +38,7 @@ from support.clients import Endpoint
 from support.raw_client import RawClient
 from support.raw_operations import await_offset, create_topic, fetch_request, produce, produce_request
 from support.record_batches import build_batch
+from support.routed_client import RoutedClient
 
 BEAT_S = 0.3
 SESSION_TIMEOUT_MS = 300_000
@@ -66,7 +67,7 @@ def assignment(*topics: str) -> bytes:
     return consumer_payload(ConsumerProtocolAssignment(assigned_partitions=partitions))
 
 
-def join_classic(client: RawClient, group_id: str, topic: str, instance_id: str | None) -> Any:
+def join_classic(client: RawClient | RoutedClient, group_id: str, topic: str, instance_id: str | None) -> Any:
     """Become the only member of a classic group, and give oneself the topic."""
     protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=subscription(topic))
     request = JoinGroupRequest(
@@ -113,13 +114,13 @@ class Group:
 class Victim:
     """One tenant's client, with everything it has."""
 
-    def __init__(self, endpoint: Endpoint, physical_prefix: str) -> None:
-        """Connect, make all of it, and keep none of it going yet."""
+    def __init__(self, endpoint: Endpoint, physical_prefix: str, *, partitions: int = 1) -> None:
+        """Connect, make all of it, and keep none of it going yet; only the topic's first partition is used."""
         self.prefix = physical_prefix
-        self.client = RawClient.authenticated(endpoint, client_id="victim")
+        self.client = RoutedClient(endpoint, client_id="victim")
         tag = os.urandom(6).hex()
         self.topic = f"zebra-{tag}"
-        self.topic_id = create_topic(self.client, self.topic)
+        self.topic_id = create_topic(self.client, self.topic, partitions)
         self.classic = f"zebra-classic-{tag}"
         self.instance_id = f"zebra-instance-{tag}"
         self.consumer = Group(f"zebra-consumer-{tag}")

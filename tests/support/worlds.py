@@ -17,9 +17,9 @@ from bifrost.wire.message import Message, Struct
 from bifrost.wire.messages import DescribeConfigsRequest
 from bifrost.wire.schema import FieldType
 from support.clients import Endpoint
-from support.raw_client import RawClient
 from support.raw_operations import create_topic, metadata_of, produce, topic_id_of
 from support.record_batches import Batch, is_old_format, read_batches
+from support.routed_client import RoutedClient
 
 PREFIX = "eq-"
 """Every name in a scenario begins so."""
@@ -41,16 +41,16 @@ class World:
         """Connect.
 
         Args:
-            endpoint: where its only broker is reached.
-            advertised_port: at which its answers should say that the broker is.
+            endpoint: where its only broker is reached, or the first of several.
+            advertised_port: at which its answers should say that this broker is.
             cluster_id: the one its answers should give.
         """
         self.endpoint = endpoint
         self.is_tenant = endpoint.username is not None
         self._advertised_port = advertised_port
         self._cluster_id = cluster_id
-        self.admin = RawClient.authenticated(endpoint)
-        self._client: RawClient | None = None
+        self.admin = RoutedClient(endpoint)
+        self._client: RoutedClient | None = None
         self._ids: dict[bytes, str] = {}
         self._numbers: dict[tuple[str, int], str] = {}
         self._names: dict[str, str] = {}
@@ -100,9 +100,9 @@ class World:
         """Send a request that has no answer."""
         self._connected().send(message, version)
 
-    def _connected(self) -> RawClient:
+    def _connected(self) -> RoutedClient:
         if self._client is None:
-            self._client = RawClient.authenticated(self.endpoint)
+            self._client = RoutedClient(self.endpoint)
         return self._client
 
     def offers(self, api_key: ApiKey, version: int) -> bool:

@@ -16,6 +16,7 @@ from support.gateway_process import GatewayProcess
 from support.probe import Prober
 from support.raw_client import RawClient
 from support.raw_operations import create_topic, metadata_of, produce, topic_id_of
+from support.routed_client import RoutedClient
 from support.victim import BusyVictim, Victim, join_classic
 
 Attack = Callable[[str], Prober]
@@ -42,7 +43,7 @@ def loot(victim: BusyVictim, kafka: EmbeddedKafka, broker: Endpoint) -> Loot:
     return Loot(victim.victim, cluster_id=kafka.cluster_id, internal_topic_id=internal)
 
 
-def make_own(client: RawClient, name: str) -> Own:
+def make_own(client: RoutedClient, name: str) -> Own:
     """Give a sender what its requests name beside the forged: its topics `orders` and `billing` are there or made."""
     for topic in ("orders", "billing"):
         if metadata_of(client, topic)[0].error_code != ErrorCode.NONE:
@@ -61,7 +62,7 @@ def own(gateway: GatewayProcess, fresh_topic: FreshTopic) -> dict[str, Own]:
     for tenant in ATTACKERS:
         for topic in ("orders", "billing"):
             fresh_topic(tenant, topic)
-        with RawClient.authenticated(gateway.broker_endpoint(tenant)) as client:
+        with RoutedClient(gateway.broker_endpoint(tenant)) as client:
             made[tenant] = make_own(client, tenant)
     return made
 

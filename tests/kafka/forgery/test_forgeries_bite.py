@@ -19,6 +19,7 @@ from support.gateway_process import GatewayProcess
 from support.probe import Prober, without_made_up
 from support.raw_client import RawClient
 from support.raw_operations import topic_id_of, warm_up
+from support.routed_client import RoutedClient
 from support.victim import Victim
 
 TELLS_NOTHING = {
@@ -59,7 +60,7 @@ def make_loot(
 @pytest.fixture(scope="module")
 def own(broker: Endpoint) -> Own:
     """What the sender has itself."""
-    with RawClient(broker) as client:
+    with RoutedClient(broker) as client:
         return make_own(client, "bite")
 
 

@@ -19,8 +19,8 @@ from bifrost.wire.schema import Field, FieldType, request_schema
 from support.clients import Endpoint
 from support.forged_requests import Loot, Own, forgeries
 from support.probe import Prober
-from support.raw_client import RawClient
 from support.raw_operations import create_topic, produce
+from support.routed_client import RoutedClient
 from support.sample import sample
 from support.victim import Victim, join_classic
 
@@ -44,7 +44,7 @@ class Sent:
 
 def make_own(side: Side, endpoint: Endpoint) -> Own:
     """Make what the forged requests name beside the forged: the sender's own."""
-    with RawClient.authenticated(endpoint, client_id=side.named("own")) as client:
+    with RoutedClient(endpoint, client_id=side.named("own")) as client:
         ids = {topic: create_topic(client, topic) for topic in ("orders", "billing")}
         for topic in ids:
             produce(client, topic, [b"the sender's own"])
