@@ -16,11 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
 import pytest
 from taint_admins import confluent_admin, make_topics, python_admin
 from taint_attacker import ATTACKER, Sent, attack, attacked_ids, attacked_names, make_loot, make_own
 from taint_clients import STREAMS
+from taint_numbers import COUNTS, EPOCHS, grow, numbers_told, raise_epoch
 from taint_search import Exposure, Secret, address_secrets, exposures, exposures_of, id_secrets
 from taint_side import Side
 
@@ -32,8 +34,10 @@ from bifrost.wire.messages import DescribeClusterRequest, MetadataRequest
 from support.clients import Endpoint
 from support.forged_requests import Loot
 from support.gateway_process import HOST, GatewayProcess, TenantSpec, free_ports
+from support.kafka_versions import brokers_under_test
 from support.raw_client import RawClient
 from support.raw_operations import metadata_of, produce, records_of, topic_id_of, warm_up
+from support.routed_client import RoutedClient
 from support.tap import HEADER, Connection, Tap, api_keys_of
 from support.victim import BusyVictim, Victim
 
@@ -55,6 +59,10 @@ class Party:
 
     side: Side
     victim: Victim
+    counts: tuple[int, ...]
+    """Partitions that its topic has, one number after the other."""
+    epoch: int
+    """Of its group, or one that it had."""
     loot: Loot | None = None
     sent: Sent = field(default_factory=Sent)
     records: dict[str, int] = field(default_factory=dict)
@@ -103,16 +111,18 @@ def upstream_secrets(kafka: EmbeddedKafka) -> list[Secret]:
     """What nobody may be told of the upstream."""
     fixed = [Secret("a physical prefix", b"__vt_"), Secret("the cluster ID", kafka.cluster_id.encode())]
     fixed += [Secret("where the gateway listens", BEHIND.encode())]
-    return fixed + address_secrets(HOST, kafka.broker_port(1))
+    addresses = [address_secrets(HOST, kafka.broker_port(node_id)) for node_id in kafka.node_ids]
+    return [*fixed, *chain.from_iterable(addresses)]
 
 
-def make_party(gateway: GatewayProcess, side: Side) -> Party:
+def make_party(gateway: GatewayProcess, side: Side, counts: tuple[int, ...], epoch: int) -> Party:
     """Make a tenant's topics, and a victim for the other's attacker, with a record that is a secret too."""
     side.endpoint = gateway.endpoint(side.name)
     make_topics(side)
-    victim = Victim(gateway.broker_endpoint(side.name), f"__vt_{side.name}_")
+    victim = Victim(gateway.broker_endpoint(side.name), f"__vt_{side.name}_", partitions=counts[0])
     produce(victim.client, victim.topic, [side.named("record").encode()])
-    return Party(side, victim)
+    raise_epoch(gateway.broker_endpoint(side.name), victim, epoch)
+    return Party(side, victim, counts, epoch)
 
 
 def jobs_of(party: Party, gateway: GatewayProcess) -> dict[str, Callable[[threading.Event], int]]:
@@ -121,7 +131,8 @@ def jobs_of(party: Party, gateway: GatewayProcess) -> dict[str, Callable[[thread
     endpoint = gateway.broker_endpoint(party.side.name)
     own = make_own(party.side, endpoint)
     jobs = {work.__name__: partial(work, party.side) for work in (*STREAMS, confluent_admin, python_admin)}
-    return {**jobs, "attack": partial(attack, endpoint, own, party.loot, party.sent)}
+    growing = partial(grow, endpoint, party.victim.topic, party.counts[1:])
+    return {**jobs, "grow": growing, "attack": partial(attack, endpoint, own, party.loot, party.sent)}
 
 
 def work(gateway: GatewayProcess, parties: tuple[Party, Party]) -> None:
@@ -160,17 +171,21 @@ def ask_as_nobody(endpoint: Endpoint) -> None:
 @pytest.fixture(scope="module")
 def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """The work, done before a gateway of its own and recorded; what was recorded is only looked at."""
-    with RawClient(broker) as client:
+    brokers = brokers_under_test()
+    with RoutedClient(broker) as client:
         warm_up(client)
         internal_topic_id = topic_id_of(client, "__consumer_offsets")
     sides = Side(), Side()
     tenants = [TenantSpec(side.name, allow_topic_deletion=True) for side in sides]
     directory = tmp_path_factory.mktemp("tapped")
-    with GatewayProcess(directory, kafka.bootstrap, tenants=tenants, bind_host=BEHIND) as gateway:
-        ports = (gateway.bootstrap_port, gateway.broker_port(1))
+    with GatewayProcess(
+        directory, kafka.bootstrap, tenants=tenants, bind_host=BEHIND, brokers=brokers
+    ) as gateway:
+        ports = [gateway.bootstrap_port + number for number in range(brokers + 1)]
         users = [side.name for side in sides]
         with Tap(ports, host=HOST, behind=BEHIND, users=users, keeps=ATTACKER) as tap:
-            parties = make_party(gateway, sides[0]), make_party(gateway, sides[1])
+            first, second = (make_party(gateway, *one) for one in zip(sides, COUNTS, EPOCHS, strict=True))
+            parties = first, second
             for party, other in (parties, parties[::-1]):
                 party.loot = make_loot(
                     other.victim, other.side, cluster_id=kafka.cluster_id, internal_topic_id=internal_topic_id
@@ -227,12 +242,32 @@ def test_no_tenant_was_told_anything_of_the_other_or_of_the_upstream(place: int,
     assert [(one.secret.what, one.around) for one in found[:MAX_SHOWN]] == []
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_no_tenant_was_told_how_large_the_others_topic_is_or_how_old_its_group(
+    place: int, recorded: Recorded
+) -> None:
+    party, other = recorded.parties[place], recorded.parties[1 - place]
+    secrets = frozenset({*other.counts, other.epoch})
+
+    found = [line for one in party.connections for line in numbers_told(one, secrets)]
+
+    assert found[:MAX_SHOWN] == []
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_search_finds_the_numbers_that_a_tenant_is_told_of_its_own(place: int, recorded: Recorded) -> None:
+    party = recorded.parties[place]
+
+    for number in (*party.counts[:2], party.epoch):
+        assert any(next(numbers_told(one, frozenset({number})), None) for one in party.connections), number
+
+
 def test_nobody_was_told_anything_before_authenticating(recorded: Recorded) -> None:
     secrets = [*recorded.upstream, *(secret for party in recorded.parties for secret in party.secrets())]
 
     found = [one for connection in recorded.nobody for one in exposures(connection.received, secrets)]
 
-    assert sum(bool(connection.received) for connection in recorded.nobody) == 2
+    assert sum(bool(connection.received) for connection in recorded.nobody) == 1 + brokers_under_test()
     assert found == []
 
 
