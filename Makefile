@@ -9,13 +9,14 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test gssapi proof soak rolling-restart connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers gssapi proof soak rolling-restart connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo [FOR=15s]  two tenants on one real Kafka, live"
 	@echo "make test            lint, types, contracts, tests against real brokers"
 	@echo "make gssapi          what the tests of Kerberos need; without it they are skipped"
+	@echo "make three-brokers   the tests of isolation with three brokers"
 	@echo "make test-matrix     the tests with real clients against each version of Kafka from 2.8 on"
 	@echo "make proof           Kafka's tools, Streams and Connect as tenants; three brokers, one killed"
 	@echo "make soak            random client operations, compared with a direct connection (HOURS=)"
@@ -86,6 +87,11 @@ gssapi: $(VENV)/.dev
 # Kafka's tools, Kafka Streams and Kafka Connect as tenants; three brokers, one of which is killed.
 proof: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/applications
+
+# Isolation where leaders and coordinators are spread over three brokers: forgeries, bytes and numbers that are told, a
+# neighbour that must not be noticed.
+three-brokers: $(VENV)/.dev
+	BIFROST_TEST_BROKERS=3 $(BIN)/python -m pytest $(addprefix tests/kafka/,forgery/test_forged_requests.py forgery/test_forged_payloads.py forgery/test_forged_frames.py taint equivalence/test_neighbours.py)
 
 # Random client operations against a broker and through the gateway; HOURS= of them.
 soak: $(VENV)/.dev
