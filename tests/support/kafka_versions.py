@@ -25,6 +25,9 @@ BROKERS_VARIABLE = "BIFROST_TEST_BROKERS"
 FIRST_KRAFT = (3, 3)
 CONSUMER_PROTOCOL = {"group.coordinator.rebalance.protocols": "classic,consumer"}
 """KIP-848 is there in Kafka 3.9, and off."""
+FIRST_WITH_INTERVALS = (4, 3)
+AT_ONCE = {"group.consumer.assignment.interval.ms": "0"}
+"""From Kafka 4.3 on, assignments are made a second later: whether one was made would depend on how fast a test is."""
 SHARE_HEARTBEAT = ShareGroupHeartbeatRequest(
     group_id="x", member_id="", member_epoch=0, subscribed_topic_names=["x"]
 )
@@ -49,7 +52,8 @@ def cluster_of(version: str, *, brokers: int = 1) -> EmbeddedKafka:
         return ZooKeeperKafka(version, brokers=brokers)
     if numbers[:2] == (3, 9):
         return EmbeddedKafka(version, brokers=brokers, properties=CONSUMER_PROTOCOL)
-    return (PreviewKafka if numbers[:2] == (4, 1) else EmbeddedKafka)(version, brokers=brokers)
+    kind = PreviewKafka if numbers[:2] == (4, 1) else EmbeddedKafka
+    return kind(version, brokers=brokers, properties=AT_ONCE if numbers >= FIRST_WITH_INTERVALS else {})
 
 
 def skip_unless_offered(api_key: int, version: int, offered: Mapping[int, tuple[int, int]]) -> None:
