@@ -245,7 +245,9 @@ def test_a_foreign_name_in_an_answer_is_left_out(stage: Stage, decoded: list[str
     assert decoded == ["ListGroupsResponse"]
 
 
-def test_only_own_groups_are_told_in_the_same_order_as_beside_others(stage: Stage, decoded: list[str]) -> None:
+def test_only_own_groups_are_told_in_the_same_order_as_beside_others(
+    stage: Stage, decoded: list[str]
+) -> None:
     groups = [{"group_id": "__vt_acme_g"}, {"group_id": "__vt_acme_"}]
     book = (
         stage.play() >> client_sends(messages.ListGroupsRequest()) << to_broker(messages.ListGroupsRequest())
