@@ -19,7 +19,7 @@ from bifrost.filters.filter import Filter
 from bifrost.filters.find_coordinator import FindCoordinatorFilter
 from bifrost.filters.group_description import GroupDescriptionFilter
 from bifrost.filters.group_heartbeat import ConsumerRegexFilter, EmptyGroupFilter, StreamsTopologyFilter
-from bifrost.filters.list_order import ListOrderFilter
+from bifrost.filters.list_order import DIRECTORIES_IN_ORDER, GROUPS_IN_ORDER, TRANSACTIONS_IN_ORDER
 from bifrost.filters.list_transactions import ListTransactionsFilter
 from bifrost.filters.log_dirs import LogDirsFilter
 from bifrost.filters.metadata import MetadataFilter
@@ -92,13 +92,10 @@ def build_plans() -> Plans:
         ApiKey.ALTER_CONFIGS: (alter_configs_filter(),),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: (incremental_alter_configs_filter(),),
         ApiKey.LIST_CONFIG_RESOURCES: (ListConfigResourcesFilter(),),
-        ApiKey.DESCRIBE_LOG_DIRS: (LogDirsFilter(), ListOrderFilter("topics", "name", within="results")),
+        ApiKey.DESCRIBE_LOG_DIRS: (LogDirsFilter(), DIRECTORIES_IN_ORDER),
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: (TopicPartitionsFilter(), authorized_operations),
-        ApiKey.LIST_GROUPS: (ListOrderFilter("groups", "group_id"),),
-        ApiKey.LIST_TRANSACTIONS: (
-            ListTransactionsFilter(),
-            ListOrderFilter("transaction_states", "transactional_id"),
-        ),
+        ApiKey.LIST_GROUPS: (GROUPS_IN_ORDER,),
+        ApiKey.LIST_TRANSACTIONS: (ListTransactionsFilter(), TRANSACTIONS_IN_ORDER),
         ApiKey.HEARTBEAT: (EmptyGroupFilter(messages.HeartbeatResponse, error_code=no_group),),
         ApiKey.OFFSET_DELETE: (EmptyGroupFilter(messages.OffsetDeleteResponse, error_code=no_group),),
         ApiKey.LEAVE_GROUP: (EmptyGroupFilter(messages.LeaveGroupResponse, error_code=no_group),),

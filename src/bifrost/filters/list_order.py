@@ -23,3 +23,9 @@ class ListOrderFilter(ResponseFilter):
         """Sort."""
         for struct in [response] if self._within is None else getattr(response, self._within):
             getattr(struct, self._attribute).sort(key=self._key)
+
+
+GROUPS_IN_ORDER = ListOrderFilter("groups", "group_id")
+TRANSACTIONS_IN_ORDER = ListOrderFilter("transaction_states", "transactional_id")
+DIRECTORIES_IN_ORDER = ListOrderFilter("topics", "name", within="results")
+"""The topics within each directory."""
