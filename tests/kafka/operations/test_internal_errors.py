@@ -18,7 +18,7 @@ import uvloop
 
 from bifrost.config.load import load
 from bifrost.embedded.kafka import EmbeddedKafka
-from bifrost.gateway import idle_sweep, listener_watch, ports, spare_memory
+from bifrost.gateway import idle_sweep, listener_watch, spare_memory
 from bifrost.gateway.broker_connection import BrokerConnection
 from bifrost.gateway.client_connection import ClientConnection
 from bifrost.gateway.cluster import Cluster
@@ -229,11 +229,8 @@ def test_a_listener_that_the_loop_polls_no_more_is_noticed_and_opened_again(
         await reopen(self)
 
     monkeypatch.setattr(OwnPort, "reopen", noted)
-    with monkeypatch.context() as patch:
-        # What uvloop does not survive: see test_loop_guard.py.
-        patch.setattr(ports, "Threshold", raise_bug)
-        with socket.create_connection((HOST, running.port)):
-            time.sleep(0.1)
+    [port] = [one for one in running.gateway.whole.ports.served() if one.where[1] == running.port]
+    running.loop.call_soon_threadsafe(running.loop.remove_reader, port.bound.fileno())
 
     await_true(lambda: bool(seen), "nobody noticed")
     await_true(lambda: not watch.not_accepting(), "it was not opened again")
@@ -246,7 +243,7 @@ def test_a_listener_that_the_loop_polls_no_more_is_noticed_and_opened_again(
 def test_a_listener_that_is_closed_is_noticed_and_opened_again(running: InProcess) -> None:
     [port] = [one for one in running.gateway.whole.ports.served() if one.where[1] == running.port]
 
-    running.loop.call_soon_threadsafe(port._server.close)  # type: ignore[attr-defined]
+    running.loop.call_soon_threadsafe(port._close)  # type: ignore[attr-defined]
     await_true(lambda: port.bound.fileno() < 0, "it was not closed")
 
     await_true(
