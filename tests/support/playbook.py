@@ -78,11 +78,10 @@ Step = Callable[["Playbook"], str]
 class Playbook:
     """One client's session and the broker behind it, both played by the test."""
 
-    def __init__(self, session: ClientSession, topic_ids: TopicIds | None = None, now_ms: int = 0) -> None:
-        """Play with `session`; `topic_ids` is the index that `learns` fills, at `now_ms`."""
+    def __init__(self, session: ClientSession, topic_ids: TopicIds | None = None) -> None:
+        """Play with `session`; `topic_ids` is the index that `learns` fills."""
         self.session = session
         self.topic_ids = topic_ids
-        self.now_ms = now_ms
         self.said = Transcript()
         self.asked_by_client: dict[int, Asked] = {}
         self.asked_of_broker: deque[Asked] = deque()
@@ -220,9 +219,7 @@ def learns(topics: Mapping[bytes, str | None]) -> Step:
     def step(book: Playbook) -> str:
         assert book.topic_ids is not None, "this Playbook has no index of topic IDs"
         for topic_id, name in topics.items():
-            if name is None:
-                book.topic_ids.learn_absent(topic_id, book.now_ms)
-            else:
+            if name is not None:
                 book.topic_ids.learn(topic_id, name.encode())
         book.play(book.session.resume, CloseReason.MALFORMED)
         return f"the cluster says {dict(topics)}"

@@ -162,7 +162,7 @@ class Stage:
 
     def play(self, tenant: str | None = "acme", node_id: int = 1) -> Playbook:
         """Open a connection and authenticate it; not, if there is no tenant."""
-        book = Playbook(self.session(node_id), self.topic_ids, self.now_ms)
+        book = Playbook(self.session(node_id), self.topic_ids)
         return book if tenant is None else authenticated(book, tenant)
 
     def exchange(self, api_version: int, tenant: str = "acme", api_key: int = 0) -> Exchange:

@@ -23,6 +23,7 @@ from bifrost.filters.list_order import DIRECTORIES_IN_ORDER, GROUPS_IN_ORDER, TR
 from bifrost.filters.list_transactions import ListTransactionsFilter
 from bifrost.filters.log_dirs import LogDirsFilter
 from bifrost.filters.metadata import MetadataFilter
+from bifrost.filters.metadata_ids import MetadataIdsFilter
 from bifrost.filters.partition_creation import PartitionCreationFilter
 from bifrost.filters.plan import Plans
 from bifrost.filters.record_deletion import RecordDeletionFilter
@@ -54,18 +55,20 @@ _DECODED = frozenset(
 
 _OPERATIONS = "ClusterAuthorizedOperations"
 _UNLESS_USUAL = {
-    "MetadataRequest": ("Topics",),
+    "DeleteTopicsResponse": ("Responses.ErrorCode",),
+    "MetadataRequest": ("Topics", "Topics.Name", "Topics.TopicId"),
     "MetadataResponse": ("Topics.ErrorCode", "Topics.TopicAuthorizedOperations", _OPERATIONS),
     "DescribeClusterResponse": (_OPERATIONS,),
 }
-"""Fields for whose sake a filter must see a message: all topics, what may be done, what is wrong with a name."""
+"""Fields for whose sake a filter must see a message: all topics, topics by ID, what may be done, what is wrong with a
+name."""
 
 
 def build_plans() -> Plans:
     """Return the plans of a gateway that isolates namespaces."""
     broker_address = BrokerAddressFilter()
     cluster_id = ResponseClusterIdFilter()
-    authorized_operations = AuthorizedOperationsFilter()
+    operations = AuthorizedOperationsFilter()
     no_group = ErrorCode.INVALID_GROUP_ID
     no_group_id: dict[str, Any] = {
         "error_code": ErrorCode.INVALID_REQUEST,
@@ -74,15 +77,15 @@ def build_plans() -> Plans:
     filters: dict[int, tuple[Filter, ...]] = {
         ApiKey.PRODUCE: (broker_address,),
         ApiKey.FETCH: (FetchFilter(), RequestClusterIdFilter(), broker_address),
-        ApiKey.METADATA: (MetadataFilter(), cluster_id, authorized_operations, broker_address),
-        ApiKey.DESCRIBE_CLUSTER: (cluster_id, authorized_operations, broker_address),
+        ApiKey.METADATA: (MetadataIdsFilter(), MetadataFilter(), cluster_id, operations, broker_address),
+        ApiKey.DESCRIBE_CLUSTER: (cluster_id, operations, broker_address),
         ApiKey.FIND_COORDINATOR: (FindCoordinatorFilter(), broker_address),
         ApiKey.JOIN_GROUP: (JoinGroupFilter(),),
         ApiKey.SYNC_GROUP: (
             EmptyGroupFilter(messages.SyncGroupResponse, error_code=no_group),
             SyncGroupFilter(),
         ),
-        ApiKey.DESCRIBE_GROUPS: (DescribeGroupsFilter(), authorized_operations),
+        ApiKey.DESCRIBE_GROUPS: (DescribeGroupsFilter(), operations),
         ApiKey.CREATE_TOPICS: (TopicCreationFilter(),),
         ApiKey.CREATE_PARTITIONS: (PartitionCreationFilter(),),
         ApiKey.DELETE_TOPICS: (TopicDeletionFilter(),),
@@ -93,7 +96,7 @@ def build_plans() -> Plans:
         ApiKey.INCREMENTAL_ALTER_CONFIGS: (incremental_alter_configs_filter(),),
         ApiKey.LIST_CONFIG_RESOURCES: (ListConfigResourcesFilter(),),
         ApiKey.DESCRIBE_LOG_DIRS: (LogDirsFilter(), DIRECTORIES_IN_ORDER),
-        ApiKey.DESCRIBE_TOPIC_PARTITIONS: (TopicPartitionsFilter(), authorized_operations),
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS: (TopicPartitionsFilter(), operations),
         ApiKey.LIST_GROUPS: (GROUPS_IN_ORDER,),
         ApiKey.LIST_TRANSACTIONS: (ListTransactionsFilter(), TRANSACTIONS_IN_ORDER),
         ApiKey.HEARTBEAT: (EmptyGroupFilter(messages.HeartbeatResponse, error_code=no_group),),
@@ -110,9 +113,9 @@ def build_plans() -> Plans:
             EmptyGroupFilter(messages.StreamsGroupHeartbeatResponse, **no_group_id),
             StreamsTopologyFilter(),
         ),
-        ApiKey.CONSUMER_GROUP_DESCRIBE: (GroupDescriptionFilter(), authorized_operations),
-        ApiKey.SHARE_GROUP_DESCRIBE: (GroupDescriptionFilter(), authorized_operations),
-        ApiKey.STREAMS_GROUP_DESCRIBE: (GroupDescriptionFilter(), authorized_operations),
+        ApiKey.CONSUMER_GROUP_DESCRIBE: (GroupDescriptionFilter(), operations),
+        ApiKey.SHARE_GROUP_DESCRIBE: (GroupDescriptionFilter(), operations),
+        ApiKey.STREAMS_GROUP_DESCRIBE: (GroupDescriptionFilter(), operations),
         ApiKey.SHARE_FETCH: (broker_address,),
         ApiKey.SHARE_ACKNOWLEDGE: (broker_address,),
     }

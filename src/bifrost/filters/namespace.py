@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.topic_ids import FEW_IDS
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entities import entities_of
 from bifrost.wire.entity import Entity
@@ -57,7 +58,7 @@ def _steps_of(message: str, version: int) -> tuple[_Step, ...]:
 def knows_topic_ids(namespace: Namespace, request: Message, version: int) -> bool:
     """Whether the owner of every topic ID in a request is known; if not, `namespace.unresolved` has the others."""
     _visit_topic_ids(namespace, request, _steps_of(request.SCHEMA.name, version))
-    return not namespace.unresolved
+    return not namespace.must_look_up()
 
 
 def _visit_topic_ids(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]) -> None:
@@ -70,6 +71,8 @@ def _visit_topic_ids(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]
                 _visit_topic_ids(namespace, item, step.inner)
             elif step.entity == Entity.TOPIC_ID:
                 namespace.physical(Entity.TOPIC_ID, item)
+            if len(namespace.unresolved) > FEW_IDS:
+                return  # More make no difference.
 
 
 def to_physical(namespace: Namespace, request: Message, version: int) -> None:
@@ -97,7 +100,7 @@ def _physical_value(namespace: Namespace, step: _Step, value: Any) -> Any:
     assert step.entity is not None
     found = namespace.physical(step.entity, value.encode() if step.is_text else value)
     if found is None and step.entity == Entity.TOPIC_ID:
-        # That it is absent was still known to `knows_topic_ids`, and was forgotten since: time goes on.
+        # `knows_topic_ids` took it as absent: it was one of many, or that it is absent was forgotten since then.
         namespace.take_unresolved()
         return namespace.masked_ids.mask(value)
     assert found is not None, "every name has a physical form"
@@ -115,7 +118,7 @@ def to_virtual(namespace: Namespace, response: Message, version: int) -> bool:
         ForeignEntity: a foreign name stands outside every array, where it cannot be left out.
     """
     is_own = _response_struct(namespace, response, _steps_of(response.SCHEMA.name, version))
-    if namespace.unresolved:
+    if namespace.must_look_up():
         return False
     if not is_own:
         raise ForeignEntity(f"{response.SCHEMA.name} v{version} is not about {namespace.tenant}'s")
@@ -141,7 +144,8 @@ def _response_struct(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]
             translated = (_virtual_value(namespace, step, one) for one in in_steps(value))
             setattr(struct, step.attribute, [one for one in translated if one is not None])
         else:
-            if step.entity == Entity.TOPIC_ID and topic:
+            # An error may carry a name and an ID that a client sent and that do not belong together.
+            if step.entity == Entity.TOPIC_ID and topic and not getattr(struct, "error_code", 0):
                 namespace.topic_ids.learn(value, topic)
             translated_value = _virtual_value(namespace, step, value)
             if translated_value is None:

@@ -27,7 +27,7 @@ from bifrost.wire.engine import (
 )
 from bifrost.wire.entities import REFUSED, engine_slots, entities_of, served_versions
 from bifrost.wire.entity import Entity
-from bifrost.wire.programs import compile_layout, compile_peek, compile_program
+from bifrost.wire.programs import IF_USUAL, compile_layout, compile_peek, compile_program
 from bifrost.wire.schema import MessageSchema, request_schema, response_schema
 
 
@@ -146,7 +146,7 @@ class Plans:
             filters: by API key, in the order in which a request meets them.
             decoded: messages that a filter always wants to see decoded.
             unless_usual: by message, fields for whose sake a filter wants to see it decoded: numbers that are not
-                their default, arrays that are null.
+                their default, arrays and names that are null, topic IDs that are not zero.
         """
         self._filters = filters
         self._decoded = decoded
@@ -194,8 +194,10 @@ class Plans:
             and schema.name not in self._decoded
             and not _needs_decoding(schema, version)
         ):
-            looked_at = dict.fromkeys(self._unless_usual.get(schema.name, ()), SLOT_USUAL)
-            program = compile_program(schema.name, version, engine_slots(schema.name, version) | looked_at)
+            slots = engine_slots(schema.name, version)
+            for path in self._unless_usual.get(schema.name, ()):
+                slots[path] = slots[path] | IF_USUAL if path in slots else SLOT_USUAL
+            program = compile_program(schema.name, version, slots)
         return Direction(schema.name, version, is_flexible_header, program)
 
 

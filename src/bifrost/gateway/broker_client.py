@@ -5,8 +5,8 @@ One request at a time over one connection, with a time limit on each. Clients' r
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from bifrost.gateway.broker_login import connect_failure
 from bifrost.gateway.broker_security import BrokerSecurity
@@ -17,6 +17,8 @@ from bifrost.wire.message import Message
 
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 """More than the metadata of a million partitions; a length above it means that this is no Kafka."""
+
+T = TypeVar("T")
 
 _TLS_ALERT = 0x1503
 """How a TLS alert begins: its type and the major version (RFC 8446, section 5.1)."""
@@ -49,6 +51,13 @@ class BrokerClient:
     async def request(self, message: Message, version: int) -> Any:
         """Send a request and return its response.
 
+        Raises: as `read`.
+        """
+        return await self.read(message, version, decode_response)
+
+    async def read(self, message: Message, version: int, read: Callable[[int, int, int, bytes], T]) -> T:
+        """Send a request and return what `read` makes of its response (see `decode_response`).
+
         Raises:
             LoginError: the broker did not let the gateway in.
             BrokerError: no connection, no answer within the time limit, or an answer that does not parse. The
@@ -62,7 +71,7 @@ class BrokerClient:
                 await self._log_in(now + self._timeout_ms / 1000)
             with self._worded():
                 async with asyncio.timeout(self._timeout_ms / 1000):
-                    return await self._exchange(message, version)
+                    return await self._exchange(message, version, read)
         except BaseException:
             await self.close()
             raise
@@ -101,12 +110,12 @@ class BrokerClient:
         if renew_after_ms is not None:
             self._renew_at = asyncio.get_running_loop().time() + renew_after_ms / 1000
 
-    async def _exchange(self, message: Message, version: int) -> Any:
+    async def _exchange(self, message: Message, version: int, read: Callable[[int, int, int, bytes], T]) -> T:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         number = self._correlation_id
         frame = await self._send(encode_request(message, version, number))
         assert message.SCHEMA.api_key is not None
-        return decode_response(message.SCHEMA.api_key, version, number, frame)
+        return read(message.SCHEMA.api_key, version, number, frame)
 
     async def _send(self, request: bytes) -> bytes:
         """Send a request; return the frame of its response."""

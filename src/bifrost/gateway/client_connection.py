@@ -327,7 +327,7 @@ class ClientConnection(asyncio.BufferedProtocol):
                     self._transport = couple(self, self._transport, self._framer, self._broker_side, session)
                     session.let_go()
                 while session.lookup:
-                    await self._way.cluster.learn_topic_ids(session.lookup)
+                    await self._way.look_up(session.lookup)
                     session.resume()
         finally:
             self._task = None

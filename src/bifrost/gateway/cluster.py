@@ -6,9 +6,8 @@ keeps what was known of it: its clients find out for themselves. So does one tha
 """
 
 import asyncio
-import os
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,8 +21,10 @@ from bifrost.gateway.broker_client import BrokerClient
 from bifrost.gateway.broker_security import BrokerSecurity
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop_guard import report
+from bifrost.gateway.topic_look_ups import TopicLookUps
 from bifrost.gateway.whole import Whole
 from bifrost.session.fetch_sessions import FetchSessions
+from bifrost.session.own_topics import NO_AUTO_CREATION
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
@@ -38,9 +39,6 @@ FIRST_RETRY_MS, LAST_RETRY_MS = 250, 10_000
 
 INSPECT_EVERY_MS = 60_000
 """How long a broker is believed to offer what it did: what it offers changes when it is upgraded."""
-
-_NO_AUTO_CREATION, _METADATA_BY_ID = 4, 12
-"""Metadata versions that can forbid to create what is asked for (KIP-204), and be asked by topic ID (KIP-516)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +93,8 @@ class Cluster:
         """The physical cluster's own ID, once it has been asked."""
         self._metadata_version = 0
         self._lock = asyncio.Lock()
+        self.look_ups = TopicLookUps(self._open, self.topic_ids, now_ms, self._workers)
+        """Of topic IDs that clients name."""
 
     @property
     def node_ids(self) -> frozenset[int]:
@@ -182,31 +182,12 @@ class Cluster:
             upstream, tenants, timeout_ms=self._timeout_ms, now_ms=self._now_ms, workers=self._workers
         )
 
-    async def learn_topic_ids(self, topic_ids: Iterable[bytes]) -> None:
-        """Ask the cluster whose these topic IDs are; those it does not know are noted as absent.
-
-        IDs that are known already are foreign to whom this is for: in their place it is asked for IDs that nobody
-        has, so that the answer takes as long as one about those.
-
-        Raises:
-            BrokerError: no broker answers.
-        """
-        wanted = tuple(topic_ids)
-        asked = [os.urandom(16) if self.topic_ids.name_of(one) is not None else one for one in wanted]
-        async with self._lock:
-            response = await self._ask(lambda version: _metadata_by_id(asked, version))
-        for topic in response.topics:
-            if topic.error_code == ErrorCode.NONE and topic.name:
-                self.topic_ids.learn(topic.topic_id, topic.name.encode())
-        for topic_id in wanted:
-            if self.topic_ids.name_of(topic_id) is None:
-                self.topic_ids.learn_absent(topic_id, self._now_ms())
-
     async def close(self) -> None:
-        """Close the gateway's own connection."""
+        """Close the gateway's own connections."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()
+        await self.look_ups.close()
 
     async def _ask(self, build_request: Callable[[int], Message]) -> Any:
         """Send a Metadata request of the newest version both sides know, over the connection there is or a new one."""
@@ -221,18 +202,24 @@ class Cluster:
         return await self._client.request(build_request(self._metadata_version), self._metadata_version)
 
     async def _connect(self) -> BrokerClient:
-        """Return a connection to the first broker that answers, of the bootstrap list or of those known."""
+        client, _, self._metadata_version = await self._open()
+        return client
+
+    async def _open(self) -> tuple[BrokerClient, OfferedVersions, int]:
+        """Return a connection to the first broker that answers, of the bootstrap list or of those known.
+
+        And what that broker offers, and the version of Metadata to use.
+        """
         failures = []
         known = [(broker.host, broker.port) for broker in self._brokers.values()]
         for host, port in [*self._bootstrap, *known]:
             client = self._client_of(host, port)
             try:
-                self._metadata_version = _newest(ApiKey.METADATA, await _ask_versions(client))
+                versions = await _ask_versions(client)
+                return client, offered_versions(versions), _newest(ApiKey.METADATA, versions)
             except BrokerError as error:
                 await client.close()
                 failures.append(str(error))
-                continue
-            return client
         raise BrokerError("; ".join(failures))
 
     def _client_of(self, host: str, port: int) -> BrokerClient:
@@ -258,15 +245,7 @@ class Cluster:
 
 def _metadata_of_brokers(version: int) -> Message:
     # From v1 on, which every broker since 0.10 has, an empty list names no topic.
-    return MetadataRequest(topics=[], allow_auto_topic_creation=version < _NO_AUTO_CREATION)
-
-
-def _metadata_by_id(topic_ids: Iterable[bytes], version: int) -> Message:
-    topics = None  # A broker too old to be asked by ID is asked for all it has.
-    if version >= _METADATA_BY_ID:
-        topics = [MetadataRequest.MetadataRequestTopic(topic_id=one, name=None) for one in topic_ids]
-    # Before v4 the field is absent, and null topics create nothing.
-    return MetadataRequest(topics=topics, allow_auto_topic_creation=version < _NO_AUTO_CREATION)
+    return MetadataRequest(topics=[], allow_auto_topic_creation=version < NO_AUTO_CREATION)
 
 
 async def _ask_versions(client: BrokerClient) -> Any:

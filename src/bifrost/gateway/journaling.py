@@ -31,6 +31,7 @@ from bifrost.journal.topic_sizes import TopicSizes
 from bifrost.session.close_reason import NOT_LET_IN, CloseReason
 from bifrost.session.decoded_request import REQUEST_BYTES_LIMIT, REQUEST_ITEMS_LIMIT
 from bifrost.session.loads import TENANT_LIMIT, TIME_LIMIT, WHOLE_LIMIT
+from bifrost.session.look_up_turns import LOOK_UPS_LIMIT
 from bifrost.tenancy.topic_pages import LISTED_LIMIT
 from bifrost.wire.entity import Entity
 
@@ -51,6 +52,7 @@ _TOLD_OF = {
     TIME_LIMIT: "connections waited because the tenant used more than its share of the time",
     REQUEST_ITEMS_LIMIT: "requests with too many items were refused",
     REQUEST_BYTES_LIMIT: "requests that were too large to decode were refused",
+    LOOK_UPS_LIMIT: "connections waited because the tenant named too many unknown topic IDs",
     LISTED_LIMIT: "the tenant has too many topics to list them alone when a client asks for all",
 }
 _TOLD_OF_OTHERS = "a limit was reached"

@@ -33,10 +33,19 @@ def decode_response(api_key: int, version: int, correlation_id: int, frame: byte
     Raises:
         WireError: it is none, or one to another request.
     """
-    if int.from_bytes(frame[:4], "big") != correlation_id:
-        raise WireError("an answer to another request", 0)
+    check_correlation(correlation_id, frame)
     schema = response_schema(api_key)
     if api_key == ApiKey.API_VERSIONS and frame[4:6] == _UNSUPPORTED_VERSION:
         version = 0  # KIP-511: whatever was asked
     offset, _ = response_body_offset(frame, schema.response_header_version(version) >= 1)
     return decode(compile_layout(schema.name, version), frame, offset)
+
+
+def check_correlation(correlation_id: int, frame: bytes) -> None:
+    """Let a frame be the answer to a request.
+
+    Raises:
+        WireError: it answers another one.
+    """
+    if int.from_bytes(frame[:4], "big") != correlation_id:
+        raise WireError("an answer to another request", 0)

@@ -49,6 +49,15 @@ class WayToBroker:
             raise LoginError(text)
         await renew_login(broker_side, self._broker, login, timeout_ms)
 
+    async def look_up(self, topic_ids: frozenset[bytes]) -> None:
+        """Learn which of these topic IDs are the tenant's.
+
+        Raises:
+            BrokerError: that could not be found out.
+        """
+        namespace, hits = self._session.virtual_cluster.namespace, self._gateway.shared.lanes.loads.hits
+        await self.cluster.look_ups.look_up(namespace, topic_ids, hits)
+
     @property
     def _login(self) -> Login | None:
         """The account at the broker that stands for this client."""

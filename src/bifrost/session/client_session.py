@@ -23,7 +23,6 @@ from bifrost.session.identified_session import IdentifiedSession
 from bifrost.session.in_flight import Buffer
 from bifrost.session.session_lanes import OWN_APIS
 from bifrost.session.topic_listing import TopicListing
-from bifrost.session.tries import bounded
 from bifrost.session.work import Work
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
@@ -274,7 +273,7 @@ class ClientSession(IdentifiedSession):
         plan, namespace = lane.plan, self._namespace
         version = plan.api_version
         if not plan.is_refused and not translation.knows_topic_ids(namespace, request, version):
-            self.lookup |= bounded(self._namespace.take_unresolved())
+            self.lookup |= self._namespace.take_unresolved()
             return None
         assert self._listing is not None
         pages = self._listing.begin(lane, request, frame)
@@ -353,7 +352,7 @@ class ClientSession(IdentifiedSession):
             self._namespace.take_unresolved()
             segments = decoded_response(self._namespace, self._scope, awaited, frame, offset, head)
             if segments is None:
-                self.lookup |= bounded(self._namespace.take_unresolved())
+                self.lookup |= self._namespace.take_unresolved()
                 return False
         metering.count_answer(self._meter, self._namespace, awaited, physical, segments)
         awaited.finish(sum(map(len, segments)), came_ns)

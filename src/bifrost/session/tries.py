@@ -1,11 +1,10 @@
 """How often one message may need another look-up of topic IDs."""
 
 from bifrost.session.close_reason import CloseReason, SessionEnded
-from bifrost.tenancy.topic_ids import MAX_LOOK_UP
 
 MAX_TRIES = 3
-"""Times a message is tried again after a look-up. One is enough, unless so many IDs are asked for at once by
-everybody that those of this message are forgotten in between."""
+"""Times a message is tried again after a look-up. Usually once; twice if it names many unknown IDs of which few are not
+the tenant's; more often only if the IDs are forgotten in between, because the tenant asks for very many at once."""
 
 
 class Tries:
@@ -25,15 +24,3 @@ class Tries:
         if self._count > 1 + MAX_TRIES:  # the first one comes before any look-up
             detail = f"one message still names unknown topic IDs after {MAX_TRIES} look-ups"
             raise SessionEnded(CloseReason.TOO_MANY_TOPIC_IDS, detail)
-
-
-def bounded(topic_ids: frozenset[bytes]) -> frozenset[bytes]:
-    """Return the unknown topic IDs of one message, which are to be looked up.
-
-    Raises:
-        SessionEnded: there are too many.
-    """
-    if len(topic_ids) > MAX_LOOK_UP:
-        detail = f"one message names {len(topic_ids)} unknown topic IDs, more than {MAX_LOOK_UP}"
-        raise SessionEnded(CloseReason.TOO_MANY_TOPIC_IDS, detail)
-    return topic_ids

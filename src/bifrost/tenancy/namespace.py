@@ -22,7 +22,15 @@ from bifrost.tenancy.names import (
 )
 from bifrost.tenancy.policy import DEFAULT_POLICY, ResourcePolicy
 from bifrost.tenancy.pseudonyms import Pseudonyms
-from bifrost.tenancy.topic_ids import MAX_MASKED_IDS, ZERO_TOPIC_ID, AbsentIds, MaskedIds, TopicIds
+from bifrost.tenancy.topic_ids import (
+    FEW_IDS,
+    LISTED_FOR_MS,
+    MAX_MASKED_IDS,
+    ZERO_TOPIC_ID,
+    AbsentIds,
+    MaskedIds,
+    TopicIds,
+)
 from bifrost.tenancy.topic_pages import TopicPages
 from bifrost.tenancy.topic_regex import InvalidRegex
 from bifrost.wire import entities
@@ -91,9 +99,10 @@ class Namespace:
         self._max_names = max_names
         self._now_ms = now_ms
         self.masked_ids = MaskedIds(new_id)
-        self._foreign_ids = AbsentIds(MAX_MASKED_IDS)
+        self._absent_ids = AbsentIds(MAX_MASKED_IDS)
+        self._listed_until_ms = 0
         self.unresolved: set[bytes] = set()
-        """Topic IDs met in the message at hand of which the broker must be asked; see `take_unresolved`."""
+        """Unknown topic IDs in the message at hand, FEW_IDS + 1 at most; see `take_unresolved`."""
         # Random, so that nobody can have made a topic that begins so.
         self._absent_mark = new_id()[-8:].hex() + "."
         self.to_physical = Names(self._asked_by_the_engine)
@@ -180,13 +189,35 @@ class Namespace:
         taken, self.unresolved = frozenset(self.unresolved), set()
         return taken
 
+    def must_look_up(self) -> bool:
+        """Whether unknown topic IDs of the message at hand (`unresolved`) must be looked up.
+
+        If not, those that are still unknown are no topics of this tenant.
+        """
+        if len(self.unresolved) > FEW_IDS and self.was_just_listed:
+            self.unresolved.clear()
+        return bool(self.unresolved)
+
+    @property
+    def was_just_listed(self) -> bool:
+        """Whether the index had all topics of this tenant a moment ago."""
+        return self._now_ms() < self._listed_until_ms
+
+    def topics_were_listed(self) -> None:
+        """Note that the index has all topics of this tenant."""
+        self._listed_until_ms = self._now_ms() + LISTED_FOR_MS
+
     def looked_up(self, topic_ids: Iterable[bytes]) -> None:
-        """Note that the broker was asked whose these IDs are, for this tenant: foreign ones count as absent."""
+        """Note that these IDs were looked up for this tenant: foreign ones count as absent."""
         now_ms = self._now_ms()
         for topic_id in topic_ids:
-            topic = self.topic_ids.name_of(topic_id)
-            if topic is not None and not self.owns(topic):
-                self._foreign_ids.learn_absent(topic_id, now_ms)
+            if not self.owns_id(topic_id):
+                self._absent_ids.learn_absent(topic_id, now_ms)
+
+    def owns_id(self, topic_id: bytes) -> bool:
+        """Whether the topic with this ID is known to be one of this tenant's."""
+        topic = self.topic_ids.name_of(topic_id)
+        return topic is not None and self.owns(topic)
 
     def owns(self, physical_topic: bytes) -> bool:
         """Whether a physical topic is one of this tenant's."""
@@ -210,6 +241,17 @@ class Namespace:
     def _asked_by_the_engine(self, slot: int, value: bytes) -> bytes | None:
         """None has the message decoded. A new pattern takes long, and only work on decoded messages is paused."""
         return None if slot == Entity.TOPIC_REGEX and value else self._missing_physical(slot, value)
+
+    def _is_absent(self, topic_id: bytes) -> bool:
+        """Whether an ID that is not known to be the tenant's is none of its; if not so, it must be looked up.
+
+        Whether some other tenant has it makes no difference here: the time of an answer would tell.
+        """
+        if self._absent_ids.is_absent(topic_id, self._now_ms()):
+            return True
+        if len(self.unresolved) <= FEW_IDS:  # More make no difference: see `must_look_up`.
+            self.unresolved.add(topic_id)
+        return False
 
     def _missing_physical(self, slot: int, value: bytes) -> bytes | None:
         match slot:
@@ -285,28 +327,17 @@ class Namespace:
             return None
 
     def _own_or_masked(self, topic_id: bytes) -> bytes | None:
-        if topic_id == ZERO_TOPIC_ID:
+        if topic_id == ZERO_TOPIC_ID or self.owns_id(topic_id):
             return topic_id
-        topic = self.topic_ids.name_of(topic_id)
-        if topic is not None and self.owns(topic):
-            return topic_id
-        # A foreign ID waits for the same look-up as one that nobody has, known or not: time would tell them apart.
-        absent = self._foreign_ids if topic is not None else self.topic_ids
-        if absent.is_absent(topic_id, self._now_ms()):
-            return self.masked_ids.mask(topic_id)
-        self.unresolved.add(topic_id)
-        return None
+        return self.masked_ids.mask(topic_id) if self._is_absent(topic_id) else None
 
     def _own_or_unmasked(self, topic_id: bytes) -> bytes | None:
         """An ID in an answer is the tenant's own, or one it sent that went out masked; any other is dropped."""
-        if topic_id == ZERO_TOPIC_ID:
+        if topic_id == ZERO_TOPIC_ID or self.owns_id(topic_id):
             return topic_id
-        topic = self.topic_ids.name_of(topic_id)
-        if topic is not None:
-            return topic_id if self.owns(topic) else None
         original = self.masked_ids.original(topic_id)
-        if original is None and not self.topic_ids.is_absent(topic_id, self._now_ms()):
-            self.unresolved.add(topic_id)
+        if original is None and self.topic_ids.name_of(topic_id) is None:
+            self._is_absent(topic_id)
         return original
 
     def _remember(self, direction: Names, slot: int, value: bytes, found: bytes | None) -> bytes | None:

@@ -9,6 +9,7 @@ A `Program` (for `rewrite`) is flat, so that walking it takes no recursion. An o
 
     SKIP a                 a bytes: neighbouring fields of fixed size are one op
     STRING, BYTES, UUID    slot: 0 neutral, 1..9 looked up in Names.tables[slot], or SLOT_DECODE
+                           (a of a STRING is 1: a null one has to be decoded)
     ADDRESS                host and port of the broker whose node ID are the 4 bytes before: looked up by those bytes in
                            slot SLOT_ADDRESS, where the host's bytes stand with the 4 of the port behind them
     INT16, INT32 a         slot SLOT_USUAL: the number has to be a, or the frame has to be decoded
@@ -310,6 +311,8 @@ cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
                 r.pos += n
                 if op.slot and (n or op.slot != DECODE) and not substitute(op, r, out, names, at, n):
                     return 0
+            elif op.a:
+                return 0
         elif kind == BYTES:
             n = read_length(r, op.flags, 4)
             if n > 0:

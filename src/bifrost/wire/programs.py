@@ -37,6 +37,8 @@ _FIXED_SIZES = {
 }
 _LOOK_UPS = range(1, 10)
 """The engine's slots with a table of names; only strings and UUIDs can have one."""
+IF_USUAL = 0x100
+"""Added to a look-up slot: a string that is null, or a UUID that is not zero, has to be decoded."""
 _USUAL = frozenset({FieldType.INT16, FieldType.INT32})
 """Numbers that can be compared with their default."""
 
@@ -52,7 +54,8 @@ def compile_program(name: str, version: int, slots: Mapping[str, int]) -> Progra
         slots: dotted path of Kafka's field names (`Topics.Topic`) to the engine's slot: 1 to 9 for strings
             and UUIDs and arrays of them, SLOT_DECODE also for bytes, records, arrays, nullable structs and
             whatever is tagged, SLOT_USUAL for int16, int32 and arrays, SLOT_ADDRESS for a host between its
-            broker's ID and port. A field that is not named is neutral; one that this version lacks is skipped.
+            broker's ID and port; IF_USUAL may be added to those with a table. A field that is not named is
+            neutral; one that this version lacks is skipped.
     Raises:
         ValueError: the message has no such version, a path is no field of it, or a field cannot have its
             slot.
@@ -207,8 +210,9 @@ class ProgramWriter:
         """Write a value that is no struct, or one element of an array."""
         is_name = field.type in (FieldType.STRING, FieldType.UUID)
         slot = self._slot(path, look_up=is_name, usual=field.type in _USUAL)
+        is_looked_at = slot != self._slots.get(path, 0)
         if field.type is FieldType.UUID and slot:
-            self.emit(Kind.UUID, slot=slot)
+            self.emit(Kind.UUID, slot=SLOT_DECODE if is_looked_at else slot)
         elif slot == SLOT_USUAL:
             self.emit(_kind(field), slot=slot, a=cast(int, field.default))
         elif field.type in _FIXED_SIZES:
@@ -217,7 +221,8 @@ class ProgramWriter:
             self.emit(Kind.SKIP, a=_FIXED_SIZES[field.type])
         else:
             kind = Kind.STRING if field.type is FieldType.STRING else Kind.BYTES
-            self.emit(kind, _length_flags(field, self._version, self._flexible, nullable), slot)
+            flags = _length_flags(field, self._version, self._flexible, nullable)
+            self.emit(kind, flags, slot, a=int(is_looked_at))
 
     def _single_struct(self, field: Field, path: str) -> None:
         slot = self._slot(path)
@@ -252,6 +257,8 @@ class ProgramWriter:
 
     def _slot(self, path: str, *, look_up: bool = False, usual: bool = False) -> int:
         slot = self._slots.get(path, 0)
+        if look_up and slot - IF_USUAL in _LOOK_UPS:
+            slot -= IF_USUAL
         may_have = (
             slot in (0, SLOT_DECODE) or (look_up and slot in _LOOK_UPS) or (usual and slot == SLOT_USUAL)
         )

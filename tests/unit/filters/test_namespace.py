@@ -78,7 +78,7 @@ def test_ids_of_a_request_must_be_known(acme) -> None:
 
 
 def test_an_id_whose_absence_is_forgotten_in_the_meantime_is_masked(stage: Stage, acme) -> None:
-    stage.topic_ids.learn_absent(UNKNOWN, stage.now_ms)
+    acme.looked_up([UNKNOWN])
     request = messages.DeleteTopicsRequest(topics=[{"name": None, "topic_id": UNKNOWN}])
     assert translation.knows_topic_ids(acme, request, 6)
     stage.now_ms += ABSENT_FOR_MS

@@ -106,3 +106,44 @@ def test_what_one_tenant_may_another_may_not(allowed: Stage) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_no_topics_are_answered_with_none(stage: Stage, version: int) -> None:
     assert stage.play() >> client_sends(delete(version=version), version) << to_client(results())
+
+
+def test_one_item_stands_in_for_all_that_the_broker_refuses_alike(allowed: Stage) -> None:
+    own, zero = allowed.topic("__vt_acme_orders"), bytes(16)
+    ids = [number.to_bytes(16, "big") for number in range(1, 10)]
+    allowed.namespaces["acme"].looked_up(ids)
+    invalid = ErrorCode.INVALID_REQUEST
+    items = [
+        *((None, one) for one in [*ids[:6], own, *ids[4:6], *ids[4:6]]),
+        *[(None, zero)] * 3,
+        *(("billing", one) for one in [ids[6], own]),
+    ]
+    masks = {one: allowed.masked(one) for one in ids}
+    sent = [(None, masks[ids[0]]), (None, masks[ids[4]]), (None, own), (None, masks[ids[4]]), (None, zero)]
+    sent.append(("__vt_acme_billing", masks[ids[6]]))
+    states = [{"name": name, "topic_id": one} for name, one in items]
+    forwarded = [{"name": name, "topic_id": one} for name, one in sent]
+    assert (
+        allowed.play()
+        >> client_sends(messages.DeleteTopicsRequest(topics=states))
+        << to_broker(messages.DeleteTopicsRequest(topics=forwarded))
+        >> broker_answers(
+            results(
+                result("__vt_acme_orders", ErrorCode.NONE, own),
+                result(None, invalid, zero),
+                result("__vt_acme_billing", invalid, masks[ids[6]]),
+                result(None, invalid, masks[ids[4]]),
+                result(None, UNKNOWN_ID, masks[ids[0]]),
+            )
+        )
+        << to_client(
+            results(
+                result("orders", ErrorCode.NONE, own),
+                *[result(None, invalid, zero)] * 3,
+                result("billing", invalid, ids[6]),
+                result("billing", invalid, own),
+                *[result(None, invalid, one) for one in ids[4:6]],
+                *[result(None, UNKNOWN_ID, one) for one in ids[:4]],
+            )
+        )
+    )

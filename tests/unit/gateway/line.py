@@ -22,6 +22,7 @@ from bifrost.gateway.open_tenants import OpenTenants
 from bifrost.gateway.pauses import Pauses
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.failed_authentications import FailedAuthentications
+from bifrost.tenancy.namespace import Namespace
 from support import messages
 from support.fake_transport import FakeTransport, framed, receive
 from support.playbook import request_frame, response_frame
@@ -46,7 +47,11 @@ class FakeCluster:
     def broker(self, node_id: int) -> Broker:
         return Broker(node_id, f"kafka-{node_id}.internal", 9092, self.stage.versions)
 
-    async def learn_topic_ids(self, topic_ids: Iterable[bytes]) -> None:
+    @property
+    def look_ups(self) -> "FakeCluster":
+        return self
+
+    async def look_up(self, namespace: Namespace, topic_ids: Iterable[bytes], hits: object) -> None:
         self.asked.append(frozenset(topic_ids))
         await self.may_answer.wait()
         if self.is_down:
@@ -54,8 +59,6 @@ class FakeCluster:
         for topic_id in topic_ids:
             if topic_id in self.topics:
                 self.stage.topic_ids.learn(topic_id, self.topics[topic_id].encode())
-            else:
-                self.stage.topic_ids.learn_absent(topic_id, self.stage.now_ms)
 
 
 class FakeGateway:

@@ -1,6 +1,7 @@
 """What the gateway knows of the physical cluster, asked of brokers that are played by the test."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -15,10 +16,11 @@ from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
-from support.stage import broker_versions
+from support.playbook import response_frame
+from support.stage import Stage, broker_versions
 
 UNSUPPORTED = messages.ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-ONE, OTHER = b"one topic ID....", b"other topic ID.."
+ONE = b"one topic ID...."
 
 
 class Brokers:
@@ -66,6 +68,11 @@ class FakeClient:
             return self.brokers.versions if version <= self.brokers.newest_api_versions else UNSUPPORTED
         return self.brokers.metadata(message)
 
+    async def read(self, message: Any, version: int, read: Callable[[int, int, int, bytes], Any]) -> Any:
+        response = await self.request(message, version)
+        frame = response_frame(response, version, 1)
+        return read(message.SCHEMA.api_key, version, 1, frame)
+
     async def close(self) -> None:
         self.brokers.open.remove(self.address)
 
@@ -111,7 +118,6 @@ def test_one_connection_is_kept_and_closed_at_the_end(brokers: Brokers) -> None:
     async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
         await cluster.refresh()
         await cluster.refresh()
-        await cluster.learn_topic_ids([ONE])
 
         assert brokers.open == ["kafka-1:9092"]
 
@@ -326,57 +332,12 @@ def test_discovery_tries_again_until_a_broker_is_there(
     played(scenario)
 
 
-def test_topic_ids_are_learnt_or_learnt_to_be_absent(brokers: Brokers) -> None:
-    brokers.topics[ONE] = "__vt_acme_orders"
-
-    async def scenario(cluster: Cluster, ids: TopicIds) -> None:
-        await cluster.learn_topic_ids([ONE, OTHER])
-
-        assert ids.name_of(ONE) == b"__vt_acme_orders"
-        assert (ids.is_absent(ONE, 0), ids.is_absent(OTHER, 0)) == (False, True)
-
-    played(scenario)
-    assert [one.topic_id for one in brokers.asked[-1][2].topics] == [ONE, OTHER]
-
-
-def test_an_id_that_is_known_is_asked_for_as_one_that_nobody_has(brokers: Brokers) -> None:
-    brokers.topics[ONE] = "__vt_acme_orders"
-
-    async def scenario(cluster: Cluster, ids: TopicIds) -> None:
-        ids.learn(ONE, b"__vt_acme_orders")
-        await cluster.learn_topic_ids([ONE])
-
-        assert (ids.name_of(ONE), ids.is_absent(ONE, 0)) == (b"__vt_acme_orders", False)
-
-    played(scenario)
-    (asked,) = brokers.asked[-1][2].topics
-    assert asked.topic_id != ONE
-    assert len(asked.topic_id) == 16
-
-
-def test_an_old_broker_is_asked_for_all_its_topics(brokers: Brokers) -> None:
-    brokers.versions = broker_versions(Metadata=(0, 11))
-    brokers.topics = {ONE: "__vt_acme_orders", OTHER: "another"}
-
-    async def scenario(cluster: Cluster, ids: TopicIds) -> None:
-        await cluster.learn_topic_ids([ONE, b"absent topic ID."])
-
-        assert (ids.name_of(ONE), ids.name_of(OTHER)) == (b"__vt_acme_orders", b"another")
-        assert ids.is_absent(b"absent topic ID.", 0)
-
-    played(scenario)
-    assert brokers.asked[-1][1:] == (
-        11,
-        messages.MetadataRequest(topics=None, allow_auto_topic_creation=False),
-    )
-
-
 @pytest.mark.parametrize(("newest", "asked"), [(4, [4]), (3, [4, 3]), (2, [4, 3, 0]), (0, [4, 3, 0])])
 def test_versions_are_asked_for_as_clients_do(brokers: Brokers, newest: int, asked: list[int]) -> None:
     brokers.newest_api_versions = newest
 
     async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
-        await cluster.learn_topic_ids([])
+        await cluster.look_ups.look_up(Stage().namespaces["initech"], frozenset({ONE}), Counter())
 
     played(scenario)
     versions = [version for _, version, one in brokers.asked if one.SCHEMA.name == "ApiVersionsRequest"]
@@ -394,13 +355,14 @@ def test_a_broker_of_before_kafka_0_10_is_refused(brokers: Brokers) -> None:
 
 
 def test_a_connection_that_was_idle_for_too_long_is_made_anew(brokers: Brokers) -> None:
-    async def scenario(cluster: Cluster, ids: TopicIds) -> None:
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
         await cluster.refresh()
         brokers.up.discard("kafka-1:9092")
 
-        await cluster.learn_topic_ids([ONE])
+        await cluster.refresh()
 
-        assert ids.is_absent(ONE, 0)
-        assert brokers.asked[-1][0] == "kafka-2:9092"
+        assert ("kafka-2:9092", "MetadataRequest") in [
+            (address, one.SCHEMA.name) for address, _, one in brokers.asked
+        ]
 
     played(scenario)

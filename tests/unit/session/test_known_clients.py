@@ -23,13 +23,13 @@ def test_the_first_request_goes_to_the_broker() -> None:
 
     assert session.is_authenticated
     assert session.account == Account("ANONYMOUS", "acme")
-    book = Playbook(session, stage.topic_ids, stage.now_ms)
+    book = Playbook(session, stage.topic_ids)
     assert book >> client_sends(metadata("orders")) << to_broker(metadata("__vt_acme_orders"))
 
 
 def test_sasl_is_out_of_order() -> None:
     stage = Stage(max_reauth_ms=1000)
-    book = Playbook(known(stage), stage.topic_ids, stage.now_ms)
+    book = Playbook(known(stage), stage.topic_ids)
     text = "SaslAuthenticate request received after successful authentication"
     error = ErrorCode.ILLEGAL_SASL_STATE
 

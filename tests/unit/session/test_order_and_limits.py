@@ -2,6 +2,7 @@
 
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.tries import MAX_TRIES
+from bifrost.tenancy.topic_ids import AbsentIds
 from support import messages
 from support.playbook import (
     broker_answers,
@@ -123,25 +124,23 @@ def test_a_held_request_that_is_refused_ends_the_connection_when_its_turn_comes(
     assert book << to_client(messages.HeartbeatResponse()) << ends(CloseReason.UNSUPPORTED, "API key 999")
 
 
-def test_an_answer_whose_ids_are_forgotten_as_they_are_learnt_ends_the_connection(stage: Stage) -> None:
+def test_an_answer_whose_ids_are_forgotten_as_they_are_looked_up_ends_the_connection(stage: Stage) -> None:
     asked, physical = (
         messages.OffsetFetchRequest(groups=[{"group_id": name, "topics": None}])
         for name in ("g", "__vt_acme_g")
     )
-    unknown = b"unknown topic ID"
-    topics = [{"topic_id": unknown, "partitions": []}]
+    ids = [number.to_bytes(16, "big") for number in (1, 2)]
+    topics = [{"topic_id": one, "partitions": []} for one in ids]
     book = stage.play() >> client_sends(asked, 10) << to_broker(physical)
     book >> broker_answers(
         messages.OffsetFetchResponse(groups=[{"group_id": "__vt_acme_g", "topics": topics}])
     )
+    book << looks_up(set(ids))
 
-    for _ in range(MAX_TRIES):
-        book << looks_up({unknown}) >> learns({})
+    for _ in range(MAX_TRIES + 1):
+        book.said.lookup = frozenset()
+        stage.namespaces["acme"]._absent_ids = AbsentIds(1)
+        book >> learns({})
 
-    assert (
-        book
-        << looks_up({unknown})
-        >> learns({})
-        << looks_up({unknown})
-        << ends(CloseReason.TOO_MANY_TOPIC_IDS, f"after {MAX_TRIES} look-ups")
-    )
+    book.said.lookup = frozenset()
+    assert book << ends(CloseReason.TOO_MANY_TOPIC_IDS, f"after {MAX_TRIES} look-ups")

@@ -2,10 +2,9 @@
 
 import pytest
 
-from bifrost.session import tries
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.tries import MAX_TRIES
-from bifrost.tenancy.topic_ids import ABSENT_FOR_MS
+from bifrost.tenancy.topic_ids import ABSENT_FOR_MS, FEW_IDS, AbsentIds
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import fetch, fetched, metadata, metadata_of, produce_by_id, produced, topic_id
@@ -250,34 +249,67 @@ def test_what_stands_for_a_foreign_id_means_nothing_to_another_tenant(stage: Sta
 
     # A mask that leaks is an unknown ID like any other, to its own tenant too.
     assert book >> learns({masked: None}) << to_broker(fetch(stage.masked(masked, "initech")))
-    assert stage.play("acme") >> client_sends(fetch(masked)) << to_broker(fetch(stage.masked(masked, "acme")))
+    book = stage.play("acme") >> client_sends(fetch(masked)) << looks_up({masked})
+    assert book >> learns({masked: None}) << to_broker(fetch(stage.masked(masked, "acme")))
 
 
-def test_a_message_that_names_too_many_unknown_ids_ends_the_connection(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tries, "MAX_LOOK_UP", 10)
-    ids = [number.to_bytes(16, "big") for number in range(1, 12)]
-    assert stage.play() >> client_sends(fetch(*ids[:10])) << looks_up(set(ids[:10]))
+def test_many_unknown_ids_are_looked_up_as_one_more_than_a_few(stage: Stage) -> None:
+    ids = [number.to_bytes(16, "big") for number in range(1, 1001)]
 
-    book = stage.play() >> client_sends(fetch(*ids))
+    book = stage.play() >> client_sends(fetch(*ids)) << looks_up(set(ids[: FEW_IDS + 1]))
 
-    assert book << ends(CloseReason.TOO_MANY_TOPIC_IDS, "11 unknown topic IDs")
+    assert book << holds(requests=True)
 
 
-def test_a_message_whose_ids_are_forgotten_as_they_are_learnt_ends_the_connection(stage: Stage) -> None:
-    book = stage.play() >> client_sends(fetch(OWN, ABSENT)) << looks_up({OWN, ABSENT})
-    for _ in range(MAX_TRIES - 1):
-        book >> learns({OWN: "__vt_acme_orders"}) << looks_up({ABSENT})
+def test_many_unknown_ids_are_absent_at_once_when_the_topics_were_just_listed(stage: Stage) -> None:
+    own = stage.topic("__vt_acme_orders")
+    ids = [number.to_bytes(16, "big") for number in range(1, 101)]
+    book = stage.play() >> client_sends(fetch(own, *ids)) << looks_up(set(ids[: FEW_IDS + 1]))
+    stage.namespaces["acme"].topics_were_listed()
+    masks = [stage.masked(one) for one in ids]
 
-    book >> learns({}) << looks_up({ABSENT})
+    book >> learns({}) << to_broker(fetch(own, *masks)) << holds()
 
-    assert (
-        book
-        >> learns({})
-        << looks_up({ABSENT})
-        << ends(CloseReason.TOO_MANY_TOPIC_IDS, f"after {MAX_TRIES} look-ups")
-    )
+    others = [number.to_bytes(16, "big") for number in range(201, 301)]
+    masks = [stage.masked(one) for one in others]
+    assert book >> client_sends(fetch(*others)) << to_broker(fetch(*masks))
+
+
+def test_a_few_ids_are_looked_up_even_when_the_topics_were_just_listed(stage: Stage) -> None:
+    # Another gateway may have created the topic a moment ago.
+    stage.namespaces["acme"].topics_were_listed()
+
+    assert stage.play() >> client_sends(fetch(OWN)) << looks_up({OWN})
+
+
+def test_many_unknown_ids_in_an_answer_are_left_out_once_the_topics_were_listed(stage: Stage) -> None:
+    ids = [number.to_bytes(16, "big") for number in range(1, 101)]
+    book = stage.play() >> client_sends(offsets_of_all_topics("g"), 10)
+    book << to_broker(offsets_of_all_topics("__vt_acme_g"))
+    book >> broker_answers(offsets("__vt_acme_g", *ids, OWN)) << looks_up(set(ids[: FEW_IDS + 1]))
+    stage.namespaces["acme"].topics_were_listed()
+
+    book >> learns({OWN: "__vt_acme_orders"})
+
+    assert book << to_client(offsets("g", OWN))
+
+
+def test_a_message_whose_ids_are_forgotten_as_they_are_looked_up_ends_the_connection(stage: Stage) -> None:
+    namespace = stage.namespaces["acme"]
+    ids = {number.to_bytes(16, "big") for number in range(1, MAX_TRIES + 3)}
+    book = stage.play() >> client_sends(fetch(*sorted(ids))) << looks_up(ids)
+    for _ in range(MAX_TRIES):
+        namespace._absent_ids = AbsentIds(1)
+        book >> learns({})
+        assert len(book.said.lookup) == len(ids) - 1
+        book.said.lookup = frozenset()
+
+    namespace._absent_ids = AbsentIds(1)
+    book >> learns({})
+
+    assert book.said.lookup
+    book.said.lookup = frozenset()
+    assert book << ends(CloseReason.TOO_MANY_TOPIC_IDS, f"after {MAX_TRIES} look-ups")
 
 
 def test_an_answer_with_ids_nobody_has_seen_waits_and_so_do_those_behind_it(stage: Stage) -> None:

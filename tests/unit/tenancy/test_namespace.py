@@ -9,7 +9,7 @@ from bifrost.tenancy.namespace import (
     MAX_REMEMBERED_REGEX_BYTES,
     Namespace,
 )
-from bifrost.tenancy.topic_ids import ABSENT_FOR_MS, TopicIds
+from bifrost.tenancy.topic_ids import ABSENT_FOR_MS, FEW_IDS, LISTED_FOR_MS, TopicIds
 from bifrost.wire.entities import SLOT_CLUSTER_ID
 from bifrost.wire.entity import Entity
 from bifrost.wire.errors import MalformedFrame
@@ -141,6 +141,24 @@ def test_what_was_forgotten_is_named_the_same(ids: TopicIds, clock: Clock) -> No
 # -- topic IDs
 
 
+def test_many_unknown_ids_are_absent_right_after_a_listing(acme: Namespace, clock: Clock) -> None:
+    def name_unknown(count: int) -> bool:
+        for number in range(count):
+            acme.physical(Entity.TOPIC_ID, (number + 1).to_bytes(16, "big"))
+        return acme.must_look_up()
+
+    assert name_unknown(1000)
+    assert len(acme.take_unresolved()) == FEW_IDS + 1
+    acme.topics_were_listed()
+
+    assert not name_unknown(1000)
+    assert acme.unresolved == set()
+    assert name_unknown(FEW_IDS)
+    assert len(acme.take_unresolved()) == FEW_IDS
+    clock.now_ms += LISTED_FOR_MS
+    assert name_unknown(1000)
+
+
 def test_an_own_id_is_the_same_on_both_sides(acme: Namespace) -> None:
     assert acme.physical(Entity.TOPIC_ID, OWN) == OWN
     assert acme.virtual(Entity.TOPIC_ID, OWN) == OWN
@@ -162,14 +180,12 @@ def test_any_other_known_id_goes_out_masked_and_never_comes_back(acme: Namespace
 
 @pytest.mark.parametrize("topic_id", [FOREIGN, HIDDEN, UNKNOWN])
 def test_a_foreign_id_is_looked_up_as_often_as_one_that_nobody_has(
-    acme: Namespace, ids: TopicIds, clock: Clock, topic_id: bytes
+    acme: Namespace, clock: Clock, topic_id: bytes
 ) -> None:
     for _ in range(2):
         assert acme.physical(Entity.TOPIC_ID, topic_id) is None
         assert acme.take_unresolved() == {topic_id}
 
-        if ids.name_of(topic_id) is None:
-            ids.learn_absent(topic_id, clock())
         acme.looked_up([topic_id])
 
         assert acme.physical(Entity.TOPIC_ID, topic_id) not in (None, topic_id)
@@ -200,10 +216,8 @@ def test_an_unknown_id_must_be_looked_up_whoever_names_it(acme: Namespace) -> No
     assert acme.take_unresolved() == frozenset()
 
 
-def test_an_absent_id_is_masked_for_as_long_as_it_is_known_to_be(
-    acme: Namespace, ids: TopicIds, clock: Clock
-) -> None:
-    ids.learn_absent(UNKNOWN, clock())
+def test_an_absent_id_is_masked_for_as_long_as_it_is_known_to_be(acme: Namespace, clock: Clock) -> None:
+    acme.looked_up([UNKNOWN])
 
     mask = acme.physical(Entity.TOPIC_ID, UNKNOWN)
 
@@ -215,9 +229,9 @@ def test_an_absent_id_is_masked_for_as_long_as_it_is_known_to_be(
 
 
 def test_an_id_that_was_masked_is_used_as_soon_as_it_is_known_to_be_own(
-    acme: Namespace, ids: TopicIds, clock: Clock
+    acme: Namespace, ids: TopicIds
 ) -> None:
-    ids.learn_absent(UNKNOWN, clock())
+    acme.looked_up([UNKNOWN])
     acme.physical(Entity.TOPIC_ID, UNKNOWN)
 
     ids.learn(UNKNOWN, b"__vt_acme_orders")
@@ -225,10 +239,8 @@ def test_an_id_that_was_masked_is_used_as_soon_as_it_is_known_to_be_own(
     assert acme.physical(Entity.TOPIC_ID, UNKNOWN) == UNKNOWN
 
 
-def test_an_absent_id_in_an_answer_that_nobody_sent_is_dropped(
-    acme: Namespace, ids: TopicIds, clock: Clock
-) -> None:
-    ids.learn_absent(UNKNOWN, clock())
+def test_an_absent_id_in_an_answer_that_nobody_sent_is_dropped(acme: Namespace) -> None:
+    acme.looked_up([UNKNOWN])
 
     assert acme.virtual(Entity.TOPIC_ID, UNKNOWN) is None
     assert acme.unresolved == set()

@@ -1,7 +1,7 @@
 import pytest
 
 from bifrost.tenancy import topic_ids as module
-from bifrost.tenancy.topic_ids import ABSENT_FOR_MS, ZERO_TOPIC_ID, MaskedIds, TopicIds
+from bifrost.tenancy.topic_ids import ABSENT_FOR_MS, ZERO_TOPIC_ID, AbsentIds, MaskedIds, TopicIds
 
 
 def numbered(number: int) -> bytes:
@@ -42,22 +42,12 @@ def test_the_zero_id_is_nobodys() -> None:
     ("later_ms", "absent"), [(0, True), (ABSENT_FOR_MS - 1, True), (ABSENT_FOR_MS, False)]
 )
 def test_absence_is_believed_for_a_while(later_ms: int, absent: bool) -> None:
-    ids = TopicIds()
+    ids = AbsentIds(10)
 
     ids.learn_absent(numbered(1), now_ms=50)
 
     assert ids.is_absent(numbered(1), 50 + later_ms) == absent
     assert not ids.is_absent(numbered(2), 50)
-
-
-def test_what_is_learnt_is_no_longer_absent() -> None:
-    ids = TopicIds()
-    ids.learn_absent(numbered(1), now_ms=0)
-
-    ids.learn(numbered(1), b"orders")
-
-    assert not ids.is_absent(numbered(1), 0)
-    assert ids.name_of(numbered(1)) == b"orders"
 
 
 @pytest.mark.usefixtures("small")
@@ -81,9 +71,8 @@ def test_what_is_learnt_again_stays() -> None:
     assert [ids.name_of(numbered(number)) is not None for number in (1, 2, 3, 4)] == [True, False, True, True]
 
 
-@pytest.mark.usefixtures("small")
 def test_the_memory_of_absence_is_bounded() -> None:
-    ids = TopicIds()
+    ids = AbsentIds(3)
 
     for number in range(1, 6):
         ids.learn_absent(numbered(number), now_ms=0)

@@ -1,0 +1,67 @@
+"""Names and IDs of the topics in a broker's answer, read from its bytes.
+
+To decode thousands of partitions for the sake of their topics' names would hold up the event loop for tens of
+milliseconds; the engine skips them.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.engine import Names, decode, rewrite
+from bifrost.wire.headers import response_body_offset
+from bifrost.wire.programs import compile_layout, compile_program
+from bifrost.wire.schema import response_schema
+
+_NAME, _ID, _CURSOR = 1, 2, 3
+_SLOTS = {"Topics.Name": _NAME, "Topics.TopicId": _ID}
+_PAGE_SLOTS = _SLOTS | {"NextCursor.TopicName": _CURSOR}
+
+
+@dataclass(slots=True)
+class NamedTopics:
+    """What an answer to Metadata or DescribeTopicPartitions says."""
+
+    topics: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """ID and physical name of each topic that has both."""
+    last_name: bytes | None = None
+    """The name of the last topic that has one."""
+    cursor: bytes | None = None
+    """The name of the topic that the next page begins with; None: there is no next page."""
+    _name: bytes | None = None
+
+    def see(self, slot: int, value: bytes) -> bytes:
+        """Take the next name or ID. An ID that is zero, and a name that is null, are not shown."""
+        if slot == _NAME:
+            self._name = self.last_name = value
+        elif slot == _CURSOR:
+            self.cursor = value
+        elif self._name is not None:
+            self.topics.append((value, self._name))
+            self._name = None
+        return value
+
+
+def named_topics(api_key: int, version: int, frame: bytes) -> NamedTopics:
+    """Read the frame of an answer, given without its length.
+
+    Raises:
+        WireError: it is no such answer.
+    """
+    schema = response_schema(api_key)
+    slots = _PAGE_SLOTS if api_key == ApiKey.DESCRIBE_TOPIC_PARTITIONS else _SLOTS
+    offset, _ = response_body_offset(frame, schema.response_header_version(version) >= 1)
+    found = NamedTopics()
+    if rewrite(compile_program(schema.name, version, slots), frame, offset, Names(found.see)) is not None:
+        return found
+    # It has a tagged field of a newer Kafka; decoding leaves it out.
+    response: Any = decode(compile_layout(schema.name, version), frame, offset)
+    found = NamedTopics()
+    for topic in response.topics:
+        if topic.name is not None:
+            found.see(_NAME, topic.name.encode())
+        if any(topic.topic_id):
+            found.see(_ID, topic.topic_id)
+    cursor = getattr(response, "next_cursor", None)
+    found.cursor = None if cursor is None else cursor.topic_name.encode()
+    return found
