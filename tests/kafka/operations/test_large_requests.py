@@ -106,7 +106,7 @@ def pinging(gateway: GatewayProcess, tenant: str) -> Iterator[list[float]]:
 def test_a_large_request_keeps_nobody_waiting(
     start_gateway: StartGateway, build: Callable[[int], Message], version: int, items: int
 ) -> None:
-    gateway = start_gateway(has_admin=True, proxy={"journal": {"gateway_id": "large", "interval_ms": 300}})
+    gateway = start_gateway(has_admin=True, proxy={"journal": {"gateway_id": "crowd", "interval_ms": 300}})
 
     def longest_turn_s() -> float:
         labels = {"worker": "", "clock": "cpu", "since": "scrape"}
