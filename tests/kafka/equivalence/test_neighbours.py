@@ -19,7 +19,7 @@ What is made comparable, and why it tells nothing of others:
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -29,7 +29,7 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.messages import MetadataRequest
 from support.clients import Endpoint
 from support.forged_requests import Loot
-from support.gateway_process import HOST, GatewayProcess, TenantSpec
+from support.gateway_process import HOST, INITECH, GatewayProcess
 from support.kafka_versions import brokers_under_test, cluster_of, version_under_test
 from support.neighbour import Neighbour
 from support.raw_operations import topic_id_of, warm_up
@@ -37,7 +37,8 @@ from support.routed_client import RoutedClient
 from support.worlds import differences
 
 OBSERVER, NEIGHBOUR = "observer", "neighbour"
-TENANTS = [TenantSpec(name, allow_topic_deletion=True) for name in (OBSERVER, NEIGHBOUR)]
+TENANTS = [replace(INITECH, name=name) for name in (OBSERVER, NEIGHBOUR)]
+"""Allowed what the scenarios do."""
 MAX_SHOWN = 20
 LEAST_ANSWERS = 500
 
