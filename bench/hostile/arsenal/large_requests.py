@@ -15,9 +15,11 @@ MIB = 1 << 20
 
 
 def _flood(field: Field, key: ApiKey, version: int, size: int, shape: Shape = Shape.LISTS) -> Iterator[None]:
-    frame = build(request_schema(key), version, shape, field.size(size))
+    """Send a request of a size, and smaller ones that are a little below the gateway's limits, by turns."""
+    schema, sizes = request_schema(key), (size - 8192, 96 * 1024, 20 * 1024)
+    frames = [build(schema, version, shape, field.size(one)) for one in sizes if one <= size]
     yield
-    field.flood([frame], connections=2)
+    field.flood(frames, connections=2)
 
 
 @attack("FindCoordinator with 1 MiB of keys")
