@@ -23,7 +23,7 @@ def bombs(size: int) -> dict[str, str]:
         "empty alternation": "|" * size,
         "huge class": "[" + "".join(chr(0x4E00 + number * 2) for number in range(size // 4)) + "]",
         "many classes": r"[\pL\pN\pS]" * (size // 11),
-        "nested classes": "[^" * half + "]" * half,
+        "nested classes": "[^" * (size // 3) + "]" * (size // 3),
         "case folding": "(?i)" + "\u017f\u017f\u212a\u212a" * (size // 12),
         "dots": ".*" * half + "x",
         "optional letters": "a?" * (half // 2) + "a" * (half // 2),
