@@ -129,15 +129,20 @@ def await_config(client: AnyClient, kind: int, name: str, config: str, expected:
 
 
 def _is_served(client: AnyClient, name: str, partitions: int) -> bool:
-    """Whether the leader has the partitions' logs: it is named before it does."""
-    wanted = [
-        ListOffsetsRequest.ListOffsetsPartition(partition_index=partition, timestamp=-1)
-        for partition in range(partitions)
-    ]
-    named = ListOffsetsRequest.ListOffsetsTopic(name=name, partitions=wanted)
+    """Whether the leaders have the partitions' logs: they are named before they do."""
     version = client.at_most(ApiKey.LIST_OFFSETS, LIST_OFFSETS)
-    response = client.request(ListOffsetsRequest(replica_id=-1, topics=[named]), version)
-    return all(one.error_code == ErrorCode.NONE for one in response.topics[0].partitions)
+    numbers = list(range(partitions))
+    # Several brokers are asked one partition at a time, each of them its own.
+    is_routed = isinstance(client, RoutedClient) and len(client.nodes) > 1
+    for asked in [[number] for number in numbers] if is_routed else [numbers]:
+        wanted = [
+            ListOffsetsRequest.ListOffsetsPartition(partition_index=number, timestamp=-1) for number in asked
+        ]
+        named = ListOffsetsRequest.ListOffsetsTopic(name=name, partitions=wanted)
+        response = client.request(ListOffsetsRequest(replica_id=-1, topics=[named]), version)
+        if any(one.error_code != ErrorCode.NONE for one in response.topics[0].partitions):
+            return False
+    return True
 
 
 def delete_topic(client: AnyClient, name: str) -> None:
