@@ -92,6 +92,26 @@ class Limits(Section):
     (`throttle_time_ms`), like a broker's request quota. Default 50, so that no tenant can use up the gateway, and one
     that is alone is not slowed down. 100 turns it off."""
 
+    max_buffered_bytes_total: SizeBytes = Field(default=117_440_512, ge=1_048_576, le=2**40)
+    """Most bytes of frames that one process (each worker) holds, in bytes: requests and responses that are too
+    large to go on before they are whole, counted by their announced size, and unfinished small ones by the memory that
+    they take. A connection that finds no room is not read until there is some; tenants have turns. A sixteenth is left
+    to frames of up to 1 MiB. Default 112 MiB: one request of 100 MiB at a time, and the process stays below 200 MiB."""
+
+    max_buffered_bytes: SizeBytes = Field(default=109_051_904, ge=65_536, le=2**40)
+    """Most of these bytes that one tenant holds, in bytes, unless its own `limits` say otherwise; above it the tenant's
+    connections wait. No request is larger than this. Default 104 MiB: one request of 100 MiB."""
+
+    max_buffered_bytes_unauthenticated: SizeBytes = Field(default=16_777_216, ge=65_536, le=2**40)
+    """Most of these bytes that all connections together hold which have not authenticated, in bytes; above it they
+    wait. Default 16 MiB: some thousand unfinished frames of 16 KiB."""
+
+    frame_timeout_ms: DurationMs = Field(default=30_000, ge=100, le=3_600_000)
+    """Time that a request may take to come to its end, in milliseconds, save for what it waits for room; then the
+    connection is closed, for it may keep room from others. Requests that go on while they come are not held to it.
+    It is also the time after which a connection is closed whose client (or broker) reads nothing, if others wait for
+    room. Default 30 s: after that producers have given up by themselves (`request.timeout.ms`)."""
+
     drain_timeout_ms: DurationMs = Field(default=30_000, ge=0, le=3_600_000)
     """Time that requests in flight have to be answered once the gateway is told to stop, in milliseconds; then
     what is left is cut. Default 30 s: long polls and all but the longest joins of groups end by themselves. What

@@ -22,6 +22,11 @@ class TenantLimits(Section):
     """The tenant's share of a process's time while others want some and there is not enough for all, in percent; see
     `proxy.limits.gateway_time_percent`. Default: the key is absent, and that holds."""
 
+    max_buffered_bytes: SizeBytes | None = Field(default=None, ge=65_536, le=2**40)
+    """Most bytes of the tenant's frames that one process (each worker) holds, in bytes; above it its connections are
+    not read until there is room, each in its turn. No request of the tenant is larger. Default: the key is absent,
+    and the gateway's `max_buffered_bytes` holds."""
+
     max_request_bytes: SizeBytes | None = Field(default=None, ge=1024, le=2**31 - 1)
     """Largest request of the tenant, in bytes; a larger one closes the connection. Holds for connections that are
     made from then on. Default: the key is absent, and only the gateway's limit holds."""

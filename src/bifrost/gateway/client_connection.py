@@ -18,6 +18,7 @@ from bifrost.gateway.coupling import couple, frames_of
 from bifrost.gateway.deadline import MAX_WAIT_MS, Deadline
 from bifrost.gateway.endings import AT_ONCE, CLOSE_TIMEOUT_S, IN_ORDER, REFUSAL_DELAY_S, end_of, log_end
 from bifrost.gateway.farewell import Farewell
+from bifrost.gateway.holding import Holding
 from bifrost.gateway.loop_guard import report
 from bifrost.gateway.pauses import BROKER, CLIENT, Unread
 from bifrost.gateway.probation import Probation
@@ -40,9 +41,8 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_address", "_arrival", "_authentications", "_broker_side", "_deadline", "_expiry", "_framer",
-        "_gateway", "_idle_since_ms", "_is_write_paused", "_peer", "_probation", "_reads_broker", "_reads_client",
-        "_seen_bytes", "_session", "_task", "_transport", "_unread", "_way", "addresses", "get_buffer",
-        "has_ended", "is_reading",
+        "_gateway", "_holding", "_is_write_paused", "_peer", "_probation", "_reads_broker", "_reads_client", "_session",
+        "_task", "_transport", "_unread", "_way", "addresses", "get_buffer", "has_ended", "is_reading",
     )  # fmt: skip
 
     def __init__(
@@ -59,6 +59,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._way = WayToBroker(gateway, brokers, self._session)
         self._framer = Framer(gateway.limits.max_unauthenticated_frame_bytes)
         self._probation = Probation(gateway, self._framer, self._session)
+        self._holding = Holding(gateway.tenants.rooms, self._framer, self)
         self.get_buffer = self._framer.get_buffer  # type: ignore[method-assign]  # no Python frame per read
         self._transport: asyncio.Transport | None = None
         self._broker_side: BrokerConnection | None = None
@@ -93,18 +94,11 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._gateway.shared.sasl.outcomes[self.tenant or "", proved_by, "success"] += 1
             self._let_in()
             return
-        left_ms = self._gateway.limits.authentication_timeout_ms - (self._arrival.waited_ms or 0)
-        self._deadline.set(left_ms / 1000, self._authentication_timed_out)
+        timeout_ms = self._gateway.limits.authentication_timeout_ms
+        late = CloseReason.AUTHENTICATION_TIMEOUT, f"not authenticated within {timeout_ms} ms"
+        self._deadline.set((timeout_ms - (self._arrival.waited_ms or 0)) / 1000, lambda: self.end(*late))
         if self._arrival.waited_ms is None:
-            self._delay_after_failures()
-
-    def _delay_after_failures(self) -> None:
-        """Hear a client later from whose address authentication has just failed."""
-        delay_ms = self._probation.delay_ms(self._address)
-        if delay_ms:
-            self._session.hold_back()
-            # At most one read has come by then: after that the client was no longer read.
-            asyncio.get_running_loop().call_later(delay_ms / 1000, self._go_on, self._session.let_go)
+            self._probation.begin(self._address, self._go_on)
 
     def take_turn(self) -> None:
         """Send a request on that waited for room."""
@@ -135,6 +129,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Feed what came to the session."""
         with self._ending():
             self._probation.hear(nbytes, self._address, self.client_frames)
+        if not self._framer.see():
+            self.update_reading()
 
     def client_frames(self, frames: list[bytes | memoryview]) -> None:
         """Feed the client's frames to the session."""
@@ -180,6 +176,8 @@ class ClientConnection(asyncio.BufferedProtocol):
     def broker_bytes_received(self, framer: Framer, nbytes: int) -> None:
         """Feed what the broker sent to the session."""
         self.broker_frames(frames_of(framer, nbytes), framer)
+        if not framer.see():
+            self.update_reading()
 
     def broker_frames(self, frames: list[bytes | memoryview], framer: Framer) -> None:
         """Feed the broker's frames to the session."""
@@ -204,25 +202,24 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Read from a side only while what it sends has somewhere to go."""
         if self.has_ended:
             return
-        session, broker = self._session, self._broker_side
+        session, broker, tenant = self._session, self._broker_side, self.tenant
         if session.has_finished and self._task is None:
             self.end(CloseReason.DRAINED, "the gateway stops")
             return
-        if session.waits_for_room:
-            assert self.tenant is not None
-            self._gateway.shared.lanes.loads.wait(self.tenant, self)
-        if session.waits_for_turn:
-            assert self.tenant is not None
-            self._gateway.turns.wait(self.tenant, self)
+        if session.waits_for_room and tenant is not None:
+            self._gateway.shared.lanes.loads.wait(tenant, self)
+        if session.waits_for_turn and tenant is not None:
+            self._gateway.turns.wait(tenant, self)
         # A client that does not read its answers is not read either, as by a broker.
         is_blocked = self._is_write_paused or self._task is not None or session.is_holding
+        is_blocked |= self._holding.blocks_client
         wanted = not is_blocked and (broker is None or not broker.is_write_paused)
         # What is wanted rarely changes, and to ask a transport costs more than to remember.
         if wanted is not self._reads_client and self._transport is not None:
             self._reads_client = wanted
             self._unread.note(CLIENT, has_ended=wanted)
             set_reading(self._transport, wanted)
-        wanted = not self._is_write_paused and not session.is_holding_responses
+        wanted = not (self._is_write_paused or session.is_holding_responses or self._holding.blocks_broker)
         if wanted is not self._reads_broker and broker is not None and broker.transport is not None:
             self._reads_broker = wanted
             self._unread.note(BROKER, has_ended=wanted)
@@ -235,6 +232,10 @@ class ClientConnection(asyncio.BufferedProtocol):
         is_waiting = self._session.waits_for_turn or self._task is not None
         is_busy = self._session.awaits_broker or is_waiting or self._is_write_paused
         return self._framer.received if self._session.is_authenticated and not is_busy else None
+
+    def look_at_frames(self, now_ms: int, timeout_ms: int) -> None:
+        """End if a frame takes longer than `timeout_ms` to come, or keeps room from others."""
+        self._holding.look(now_ms, timeout_ms)
 
     def drain(self) -> None:
         """Read no more from the client, and end once what was sent on is answered."""
@@ -263,6 +264,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._task.cancel()
         try:
             self._wait_no_more()
+            self._holding.leave()
             self._session.close()
             log_end(reason, self._peer, self.tenant, detail)
             self._gateway.count_end(reason, self.tenant, self._peer, detail, self._session.tried_mechanism)
@@ -319,6 +321,7 @@ class ClientConnection(asyncio.BufferedProtocol):
                 if self._broker_side is None:
                     self._broker_side = await self._way.connect(self)
                     self._transport = couple(self, self._transport, self._framer, self._broker_side, session)
+                    self._holding.add_broker(self._broker_side, self._transport)
                     if self.has_ended and self._broker_side.transport is not None:
                         self._broker_side.transport.close()
                 elif self._broker_side.is_login_due and not session.in_flight:
@@ -352,6 +355,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self.end(CloseReason.TENANT_CONNECTIONS, f"{account.tenant} has as many as it may")
             return
         self._framer.max_frame_bytes = gateway.tenants.max_request_bytes(account.tenant)
+        self._holding.let_in(account.tenant)
         log.debug(
             "authenticated", peer=self._peer, tenant=account.tenant, principal=f"User:{account.username}"
         )
@@ -364,10 +368,6 @@ class ClientConnection(asyncio.BufferedProtocol):
         elif left_ms is not None:
             # A token may be good for years, which is more than a loop's timer takes.
             self._expiry.set(min(left_ms, MAX_WAIT_MS) / 1000, self._follow_lifetime)
-
-    def _authentication_timed_out(self) -> None:
-        timeout_ms = self._gateway.limits.authentication_timeout_ms
-        self.end(CloseReason.AUTHENTICATION_TIMEOUT, f"not authenticated within {timeout_ms} ms")
 
     @contextmanager
     def _ending(self) -> Iterator[None]:

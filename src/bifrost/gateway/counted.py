@@ -122,6 +122,9 @@ class Counted(Protocol):
     def upstreams(self) -> Iterable[tuple[str, int, bool]]:
         """Return physical clusters, how many brokers of each are known, and whether it answers."""
 
+    def buffered_bytes(self) -> int:
+        """Return how many bytes of frames are held, as `max_buffered_bytes_total` counts them."""
+
     def spare_bytes(self) -> int:
         """Return how much memory is kept for frames to come."""
 
@@ -205,6 +208,10 @@ class OfProcess:
         clusters = self._gateway.clusters
         for cluster in clusters:
             yield cluster.name, len(cluster.node_ids), clusters.is_up(cluster.name)
+
+    def buffered_bytes(self) -> int:
+        """Return how many bytes of frames are held."""
+        return self._gateway.tenants.rooms.whole.used
 
     def spare_bytes(self) -> int:
         """Ask the engine."""

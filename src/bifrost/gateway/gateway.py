@@ -36,6 +36,7 @@ from bifrost.gateway.open_tenants import OpenTenants, limit_of
 from bifrost.gateway.pauses import Pauses
 from bifrost.gateway.reconfiguration import prepare
 from bifrost.gateway.reloader import Reloader
+from bifrost.gateway.slow_sweep import end_slow
 from bifrost.gateway.sni_listener import listener_of
 from bifrost.gateway.spare_memory import release_unused, settle
 from bifrost.gateway.virtual_clusters import virtual_clusters
@@ -120,12 +121,12 @@ class Gateway:
             None if config.proxy.journal is None else Journaling(self, config.proxy.journal, config)
         )
         self.shared.journal = None if self.journaling is None else self.journaling.journal
-        self.tenants = OpenTenants(self.shared.lanes.loads, whole.elsewhere)
+        self.limits_hit: Counter[tuple[str, str]] = whole.counter("limits_hit")
+        """How often a limit was hit that ends connections or lets them wait, by its setting and the tenant."""
+        self.tenants = OpenTenants(self.shared.lanes.loads, whole.elsewhere, self.limits_hit)
         self.budgets.limit(*time_percents(config))
         self.newcomers = Newcomers()
         self._limit_connections(config)
-        self.limits_hit: Counter[tuple[str, str]] = whole.counter("limits_hit")
-        """How often a limit was hit that ends connections or lets them wait, by its setting and the tenant."""
         self.failed_authentications = FailedAuthentications(
             _max_delay_ms(self.limits), whole.failures, self.limits_hit
         )
@@ -195,8 +196,10 @@ class Gateway:
         serving = loop.create_task(self._serve())
         stopping = loop.create_task(stop.wait())
         sweep = partial(close_idle, self._connections, lambda: self.limits.max_idle_ms)
+        slow = partial(end_slow, self._connections, lambda: self.limits.frame_timeout_ms)
         works: dict[str, Work] = {
             "idle_sweep": sweep,
+            "slow_sweep": slow,
             "spare_memory": release_unused,
             "listener_watch": self.listener_watch.run,
         }

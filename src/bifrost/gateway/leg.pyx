@@ -107,6 +107,8 @@ cdef class CompiledLeg:
                 out.clear()
             if not session.is_clear() or not self.owner.is_reading:
                 self.owner.flush()
+        if self.framer.frame is not None and not self.framer.settle(False) and self.owner is not None:
+            self.owner.update_reading()
         return 0
 
     cdef int begin_to_pass(self) except -1:

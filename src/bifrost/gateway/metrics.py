@@ -106,6 +106,11 @@ class Metrics(Collector):
             accepting.add_metric([name, str(port)], int(accepts))
         yield accepting
         yield GaugeMetricFamily(
+            "kafka_proxy_buffered_bytes",
+            "Bytes of frames that are held, as max_buffered_bytes_total counts them.",
+            value=counted.buffered_bytes(),
+        )
+        yield GaugeMetricFamily(
             "kafka_proxy_spare_memory_bytes", "Memory kept for the next frames.", value=counted.spare_bytes()
         )
         yield from _worker_metrics(tuple(counted.workers()))

@@ -1,5 +1,6 @@
 """What the clients of each tenant have open, and the limits of that."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -11,6 +12,7 @@ from bifrost.config.tenants import Tenant
 from bifrost.gateway.connection_shares import shares_of
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.loads import Loads
+from bifrost.session.rooms import Rooms
 
 _NO_LIMITS = TenantLimits()
 
@@ -53,13 +55,18 @@ class Nowhere:
 class OpenTenants:
     """The connections of tenants: those that have authenticated."""
 
-    def __init__(self, loads: Loads, elsewhere: Elsewhere | None = None) -> None:
+    def __init__(
+        self, loads: Loads, elsewhere: Elsewhere | None = None, hits: Counter[tuple[str, str]] | None = None
+    ) -> None:
         """Begin with none, and without limits.
 
         Args:
             loads: counts what is in flight.
             elsewhere: other processes that have connections of the same tenants.
+            hits: where to count how often a connection had to wait for room.
         """
+        self.rooms = Rooms(lambda call: asyncio.get_running_loop().call_soon(call), hits)
+        """How many bytes of frames each may hold in this process."""
         self._loads, self._elsewhere = loads, elsewhere or Nowhere()
         self._limits: Limits = Limits()
         self._limits_of: Mapping[str, TenantLimits] = {}
@@ -73,6 +80,12 @@ class OpenTenants:
         self.shares = shares_of(limits, len(self._limits_of))
         most_of = {tenant: one.max_in_flight_requests for tenant, one in self._limits_of.items()}
         self._loads.limit(limits.max_in_flight_requests_total, most_of)
+        self.rooms.limit(
+            limits.max_buffered_bytes_total,
+            limits.max_buffered_bytes,
+            limits.max_buffered_bytes_unauthenticated,
+            {tenant: one.max_buffered_bytes for tenant, one in self._limits_of.items()},
+        )
 
     def admit(self, tenant: str, connection: Hashable) -> bool:
         """Count a connection in, unless the tenant has too many, or what is left is for tenants that have few."""
@@ -98,9 +111,10 @@ class OpenTenants:
 
     def max_request_bytes(self, tenant: str) -> int:
         """Return the size of a tenant's largest request, in bytes."""
-        own = self._limits_of.get(tenant, _NO_LIMITS).max_request_bytes
-        whole = self._limits.max_request_bytes
-        return whole if own is None else min(own, whole)
+        own, all_of = self._limits_of.get(tenant, _NO_LIMITS), self._limits
+        room = min(own.max_buffered_bytes or all_of.max_buffered_bytes, all_of.max_buffered_bytes_total)
+        # What is larger than the room would never be read to its end.
+        return min(own.max_request_bytes or all_of.max_request_bytes, all_of.max_request_bytes, room)
 
     def count(self) -> Counter[str]:
         """Return how many connections each tenant has."""
@@ -118,6 +132,8 @@ def limit_of(reason: CloseReason, tenant: str | None) -> str | None:
             return "max_unauthenticated_connections_per_address"
         case CloseReason.FRAME_TOO_LARGE:
             return "max_unauthenticated_frame_bytes" if tenant is None else "max_request_bytes"
+        case CloseReason.FRAME_TIMEOUT | CloseReason.STALLED:
+            return "frame_timeout_ms"
         case CloseReason.UNAUTHENTICATED_REQUESTS:
             return "max_unauthenticated_requests"
         case CloseReason.UNAUTHENTICATED_BYTES:

@@ -4,6 +4,7 @@ Each connection has a budget; what it costs is also charged to its address, whos
 too much (session/failed_authentications.py).
 """
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -30,10 +31,19 @@ class Probation:
         self._budget = UnauthenticatedBudget(gateway.limits)
         framer.max_frame_bytes = min(gateway.limits.max_unauthenticated_frame_bytes, OTHER_BYTES)
 
-    def delay_ms(self, address: str) -> int:
-        """Return how long a client at this address waits before it is heard."""
-        gateway = self._gateway
-        return gateway.failed_authentications.delay_ms(address, gateway.shared.sasl.now_ms())
+    def begin(self, address: str, go_on: Callable[[Callable[[], None]], None]) -> None:
+        """Hear a client later at whose address authentication has just failed, or cost too much.
+
+        Args:
+            address: the client's.
+            go_on: calls the session's `let_go` then, and looks what has come of it.
+        """
+        gateway, session = self._gateway, self._session
+        delay_ms = gateway.failed_authentications.delay_ms(address, gateway.shared.sasl.now_ms())
+        if delay_ms:
+            session.hold_back()
+            # At most one read has come by then: after that the client was no longer read.
+            asyncio.get_running_loop().call_later(delay_ms / 1000, go_on, session.let_go)
 
     def hear(self, nbytes: int, address: str, take: Callable[[list[bytes | memoryview]], None]) -> None:
         """Give the frames that are whole to `take`; once the client is authenticated, without counting.

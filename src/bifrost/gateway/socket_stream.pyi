@@ -4,6 +4,8 @@ import asyncio
 import socket as sockets
 import ssl
 
+from bifrost.wire.engine import Room
+
 SHUTDOWN_TIMEOUT_S: float
 """Time the other side has to confirm the end of TLS; nothing is lost without."""
 
@@ -23,6 +25,12 @@ class SocketStream(asyncio.Transport):
             loop: what calls.
             socket: connected and not blocking; this closes it.
             protocol: what is read into, and told of the end.
+        """
+
+    def count_in(self, backlogs: Room) -> None:
+        """Count what waits to be written in `backlogs`, of many transports together.
+
+        When that is full the protocol is told to pause as soon as anything has to wait.
         """
 
     @property

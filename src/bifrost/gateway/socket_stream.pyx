@@ -14,6 +14,7 @@ from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport uint8_t
 
 from bifrost.gateway.leg cimport CompiledLeg
+from bifrost.wire.engine cimport Room
 
 cdef extern from *:
     """
@@ -42,8 +43,9 @@ cdef class SocketStream:
     cdef readonly object loop, socket
     cdef object protocol, get_buffer, buffer_updated, receive, send, timer
     cdef list backlog
-    cdef CompiledLeg leg
-    cdef Py_ssize_t unwritten, high, low
+    cdef CompiledLeg leg, encrypted_leg
+    cdef Py_ssize_t unwritten, counted, high, low
+    cdef Room backlogs
     cdef int fd, turns
     cdef readonly bint is_encrypted
     cdef bint reads, may_have_more, is_write_paused, awaits_room, closing, says_goodbye, lost, peer_has_closed
@@ -61,7 +63,8 @@ cdef class SocketStream:
 
     def set_protocol(self, protocol):
         self.protocol = protocol
-        self.leg = protocol if isinstance(protocol, CompiledLeg) and not self.is_encrypted else None
+        leg = protocol if isinstance(protocol, CompiledLeg) else None
+        self.leg, self.encrypted_leg = (None, leg) if self.is_encrypted else (leg, None)
         if self.leg is None:
             self.get_buffer, self.buffer_updated = protocol.get_buffer, protocol.buffer_updated
         else:
@@ -106,8 +109,12 @@ cdef class SocketStream:
         """Receive once, to where its framer has room; return whether there is more."""
         cdef CompiledLeg leg = self.leg
         cdef Py_ssize_t room, size
-        cdef uint8_t* place = leg.framer.place(&room)
+        cdef uint8_t* place
         self.turns -= 1
+        if leg.framer.must_wait():
+            leg.owner.update_reading()
+            return True
+        place = leg.framer.place(&room)
         size = recv(self.fd, place, room, MSG_DONTWAIT)
         if size > 0:
             leg.received(size)
@@ -122,6 +129,9 @@ cdef class SocketStream:
         """Fill the protocol's memory once, by as many records as it takes; return whether there is more."""
         cdef Py_ssize_t size, room, filled = 0
         cdef bint has_more = True, has_ended = False
+        if self.encrypted_leg is not None and self.encrypted_leg.framer.must_wait():
+            self.encrypted_leg.owner.update_reading()
+            return True
         buffer, failure = self.get_buffer(-1), None
         room = len(buffer)
         while has_more and self.turns > 0 and filled < room:
@@ -158,6 +168,19 @@ cdef class SocketStream:
 
     # -- writing
 
+    def count_in(self, Room backlogs):
+        """Count what waits to be written, of many transports together; when that is too much nothing more is to wait."""
+        self.backlogs = backlogs
+        self.count_backlog()
+
+    cdef int count_backlog(self) except -1:
+        # What is above the limit is a large frame's, which is counted where it was received.
+        cdef Py_ssize_t size = min(self.unwritten, self.high)
+        if self.backlogs is not None and size != self.counted:
+            self.backlogs.count(size - self.counted)
+            self.counted = size
+        return 0
+
     def set_write_buffer_limits(self, high=None, low=None):
         self.high = 64 * 1024 if high is None else high
         self.low = self.high // 4 if low is None else low
@@ -169,7 +192,7 @@ cdef class SocketStream:
         self.writelines([data])
 
     cpdef writelines(self, list segments):
-        cdef bint is_first = not self.backlog
+        cdef bint is_first = not self.backlog, is_too_much
         if self.closing:
             return
         for segment in gathered(segments):
@@ -177,7 +200,10 @@ cdef class SocketStream:
             self.backlog.append(segment)
         if is_first:
             self.push()
-        if self.unwritten > self.high and not self.is_write_paused:
+        else:
+            self.count_backlog()
+        is_too_much = self.unwritten > self.high or self.unwritten and self.backlogs is not None and self.backlogs.full()
+        if is_too_much and not self.is_write_paused:
             self.is_write_paused = True
             self.protocol.pause_writing()
 
@@ -200,6 +226,7 @@ cdef class SocketStream:
         except OSError as error:
             failure = error
         del self.backlog[:done]
+        self.count_backlog()
         if failure is not None:
             self.lose(failure)
         elif self.awaits_room and not self.backlog:
@@ -280,6 +307,7 @@ cdef class SocketStream:
         if self.timer is not None:
             self.timer.cancel()
         self.backlog, self.unwritten = [], 0
+        self.count_backlog()
         self.socket.close()
         self.loop.call_soon(self.tell, error)
         return 0

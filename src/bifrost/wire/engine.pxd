@@ -6,8 +6,25 @@ from libc.stdint cimport int64_t, uint8_t
 
 @cython.final
 @cython.no_gc
+cdef class Room:
+    cdef readonly Py_ssize_t used, blocks, answers
+    cdef public Py_ssize_t most, for_small, waiting
+    cdef public object on_room
+    cdef readonly Room whole
+    cdef bint full(self) noexcept
+    cdef bint fits(self, Py_ssize_t size, bint is_answer) noexcept
+    cdef bint reserve(self, Py_ssize_t size, bint is_answer, bint has_turn) noexcept
+    cdef void add(self, Py_ssize_t size, bint is_answer) noexcept
+    cdef void give_back(self, Py_ssize_t size, bint is_answer) noexcept
+    cdef void count(self, Py_ssize_t more) noexcept
+    cdef void tell(self) noexcept
+
+
+@cython.final
+@cython.no_gc
 cdef class Chunk:
     cdef uint8_t* data
+    cdef Py_ssize_t capacity
 
 
 @cython.final
@@ -15,6 +32,8 @@ cdef class Chunk:
 cdef class Block:
     cdef uint8_t* data
     cdef Py_ssize_t size, capacity
+    cdef Room room
+    cdef bint is_answer
 
 
 cdef class Forwarding
@@ -32,6 +51,13 @@ cdef class Framer:
     cdef Py_ssize_t rest, tail
     cdef bint is_tried
     cdef object piece
+    cdef readonly Room held_in
+    cdef Py_ssize_t chunk_bytes, direct, charged
+    cdef readonly bint is_blocked
+    cdef bint is_answer
+    cdef bint settle(self, bint has_turn) noexcept
+    cdef bint must_wait(self) noexcept
+    cdef void charge(self, Py_ssize_t size) noexcept
     cdef uint8_t* place(self, Py_ssize_t* room) except NULL
     cdef list take(self, Py_ssize_t size, Forwarding session, bint is_request)
     cdef Py_ssize_t small(self, const uint8_t** data) noexcept

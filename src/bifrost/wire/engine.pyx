@@ -45,6 +45,7 @@ Source: the Kafka protocol guide; KIP-482 (flexible versions); Kafka's MessageDa
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.exc cimport PyErr_Fetch, PyErr_Restore
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.list cimport PyList_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
@@ -115,6 +116,8 @@ cdef enum:
     OWN = 8192             # bytes: a frame from here on leaves the chunk as its own bytes
     CHUNK = 65536          # bytes read at once while no large frame is under way
     DIRECT = 32768         # bytes: an unfinished frame above this is received straight into its own memory
+    SMALL_CHUNK = 4096     # the same two of those who have not authenticated
+    SMALL_DIRECT = 2048
     STREAM = 262144        # bytes: a frame from here on goes on before it is whole, if it can
     HEAD = 4096            # bytes of it that have to be there first, or are tried once
     OPEN = 2               # of `walk`: what is left of the frame needs no change
@@ -529,5 +532,6 @@ include "engine_usage.pxi"
 include "engine_forward.pxi"
 include "engine_prune.pxi"
 include "engine_codec.pxi"
+include "engine_room.pxi"
 include "engine_framer.pxi"
 include "engine_batch.pxi"

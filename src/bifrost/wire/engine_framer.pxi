@@ -28,20 +28,21 @@ cdef int unused_chunks = 0    # the fewest spares there were since the last rele
 cdef class Chunk:
     """CHUNK bytes that go back to the spares when nobody looks at them any more."""
 
-    def __cinit__(self):
+    def __cinit__(self, Py_ssize_t capacity):
         global spare_count, unused_chunks
-        if spare_count:
+        self.capacity = capacity
+        if capacity == CHUNK and spare_count:
             spare_count -= 1
             unused_chunks = min(unused_chunks, spare_count)
             self.data = spare_chunks[spare_count]
         else:
-            self.data = <uint8_t*>PyMem_RawMalloc(CHUNK)
+            self.data = <uint8_t*>PyMem_RawMalloc(capacity)
             if self.data == NULL:
                 raise MemoryError()
 
     def __dealloc__(self):
         global spare_count
-        if spare_count < SPARES and self.data != NULL:
+        if self.capacity == CHUNK and spare_count < SPARES and self.data != NULL:
             spare_chunks[spare_count] = self.data
             spare_count += 1
         else:
@@ -105,6 +106,12 @@ cdef class Block:
     def __cinit__(self, Py_ssize_t size):
         cdef int i
         self.size = size
+        if size <= DIRECT:
+            self.capacity = size
+            self.data = <uint8_t*>PyMem_RawMalloc(size)
+            if self.data == NULL:
+                raise MemoryError()
+            return
         for i in range(spare_block_count - 1, -1, -1):
             if size <= spare_blocks[i].capacity <= 2 * size:
                 self.capacity = spare_blocks[i].capacity
@@ -119,7 +126,12 @@ cdef class Block:
     def __dealloc__(self):
         global spare_block_count, spare_block_bytes
         cdef Py_ssize_t oldest
+        if self.room is not None:
+            self.room.give_back(self.size, self.is_answer)
         if self.data == NULL:
+            return
+        if self.capacity <= DIRECT:
+            PyMem_RawFree(self.data)
             return
         if self.capacity > SPARE_BLOCK_BYTES:
             munmap(self.data, self.capacity)
@@ -140,6 +152,69 @@ cdef class Framer:
     def __cinit__(self, Py_ssize_t max_frame_bytes):
         self.max_frame_bytes = max_frame_bytes
         self.first_bytes = b""
+        self.chunk_bytes, self.direct = CHUNK, DIRECT
+
+    def enter(self, Room room, *, bint is_answer=False, bint is_frugal=False):
+        """Count what is held in `room` from now on."""
+        cdef Py_ssize_t charged = self.charged
+        self.charge(0)
+        self.held_in, self.is_answer = room, is_answer
+        self.charge(charged)
+        self.chunk_bytes, self.direct = (SMALL_CHUNK, SMALL_DIRECT) if is_frugal else (CHUNK, DIRECT)
+
+    def leave(self):
+        """Count nothing any longer: the connection is over."""
+        self.charge(0)
+        self.held_in, self.is_blocked = None, False
+
+    cdef void charge(self, Py_ssize_t size) noexcept:
+        """Count so many bytes of a chunk, in place of those that were counted."""
+        if self.held_in is not None and size != self.charged:
+            self.held_in.count(size - self.charged)
+            self.charged = size
+
+    def see(self):
+        """Whether the frame under way has room; else `is_blocked`, and nothing more may be received."""
+        return self.settle(False)
+
+    def retry(self):
+        """Whether there is room now; called in its turn."""
+        if self.frame is None and self.held_in is not None:
+            self.is_blocked = self.held_in.full()
+            return not self.is_blocked
+        return self.settle(True)
+
+    @property
+    def wanted(self):
+        """Bytes of room that it waits for."""
+        return CHUNK if self.frame is None else self.frame.size
+
+    @property
+    def unfinished(self):
+        """Which frame is unfinished: where in the stream it began; None: there is none, or it may not be received."""
+        if self.is_blocked or self.rest or self.frame is None and (self.chunk is None or self.lo == self.hi):
+            return None
+        return self.passed
+
+    cdef bint settle(self, bint has_turn) noexcept:
+        cdef Block frame = self.frame
+        self.is_blocked = False
+        if frame is None or frame.room is not None or self.held_in is None:
+            return True
+        if frame.size >= STREAM and self.at < HEAD:
+            return True  # First it shows whether it goes on as it comes: then it takes no room.
+        if self.held_in.reserve(frame.size, self.is_answer, has_turn):
+            frame.room, frame.is_answer = self.held_in, self.is_answer
+            return True
+        self.is_blocked = True
+        return False
+
+    cdef bint must_wait(self) noexcept:
+        """Whether nothing may be received though no frame is under way."""
+        if self.held_in is None or self.is_answer or self.chunk is not None or self.frame is not None or self.rest:
+            return False
+        self.is_blocked = self.held_in.full()
+        return self.is_blocked
 
     def __dealloc__(self):
         global idle
@@ -172,9 +247,9 @@ cdef class Framer:
             self.take_chunk()
         elif self.rest and _Py_REFCNT(<PyObject*>self.chunk) == 1:
             self.lo = self.hi = 0
-        elif self.hi > CHUNK - CHUNK // 4:
+        elif self.hi > self.chunk.capacity - self.chunk.capacity // 4:
             # The unfinished frame moves; frames given out keep the old chunk as it is.
-            fuller, self.chunk = self.chunk, Chunk()
+            fuller, self.chunk = self.chunk, Chunk(self.chunk.capacity)
             memcpy(self.chunk.data, fuller.data + self.lo, self.hi - self.lo)
             self.hi -= self.lo
             self.lo = 0
@@ -212,6 +287,8 @@ cdef class Framer:
         if self.lo == self.hi:
             self.chunk = None
             self.lo = self.hi = 0
+        if self.held_in is not None:
+            self.charge(0 if self.chunk is None else self.chunk.capacity)
         if self.failed is not None and not frames:
             raise self.failed
         return frames
@@ -227,20 +304,24 @@ cdef class Framer:
         cdef Framer other
         if idle != NULL:
             other = <Framer>idle
-            if other.chunk is not None and _Py_REFCNT(<PyObject*>other.chunk) == 1:
+            if (other.chunk is not None and _Py_REFCNT(<PyObject*>other.chunk) == 1
+                    and other.chunk.capacity == self.chunk_bytes):
                 self.chunk, other.chunk = other.chunk, None
         if self.chunk is None:
-            self.chunk = Chunk()
+            self.chunk = Chunk(self.chunk_bytes)
         self.lo = self.hi = 0
         idle = <PyObject*>self
         return 0
 
     cdef Py_ssize_t room(self):
+        cdef Py_ssize_t left
         if self.frame is not None:
-            return self.frame.size - self.at
+            left = self.frame.size - self.at
+            return left if self.held_in is None or self.frame.room is not None else min(left, self.chunk_bytes)
         if self.chunk is None:
             return 0
-        return min(CHUNK - self.hi, self.rest) if self.rest else CHUNK - self.hi
+        left = self.chunk.capacity - self.hi
+        return min(left, self.rest) if self.rest else left
 
     cdef list take_frame(self, Py_ssize_t size):
         cdef Block frame = self.frame
@@ -249,6 +330,7 @@ cdef class Framer:
             return []
         self.passed += 4 + self.at
         self.frame = None
+        self.is_blocked = False
         return [window(frame, frame.data, frame.size, True)]
 
     cdef Py_ssize_t small(self, const uint8_t** data) noexcept:
@@ -281,7 +363,7 @@ cdef class Framer:
                 break
             here = self.hi - self.lo - 4
             if here < size:
-                if size > DIRECT:
+                if size > self.direct:
                     self.frame = Block(size)
                     memcpy(self.frame.data, data + 4, here)
                     self.at = here
@@ -306,7 +388,7 @@ cdef class Framer:
 
     cdef int let_pass(self, Py_ssize_t tail) except -1:
         """Hand out the rest of the frame, which ends in so many zeros, as `piece` after each `take`."""
-        self.rest, self.tail = self.frame.size - self.at, tail
+        self.rest, self.tail, self.is_blocked = self.frame.size - self.at, tail, False
         self.passed += 4 + self.at
         self.frame = None
         return 0

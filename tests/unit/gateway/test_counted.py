@@ -32,3 +32,4 @@ def test_it_is_what_the_gateway_has() -> None:
     assert list(counted.workers()) == []
     assert counted.spare_bytes() >= 0
     assert (counted.internal_errors(), counted.listener_watch) == ({}, gateway.listener_watch)
+    assert counted.buffered_bytes() == 0

@@ -31,9 +31,10 @@ PULSE_CELLS, FAILURE_CELLS, TENANT_CELLS = 64, FAILURE_PLACES * 3, 4
 ROW_CELLS = PULSE_CELLS + FAILURE_CELLS + MAX_TENANTS * TENANT_CELLS
 IN_FLIGHT, WAITING, CONNECTIONS = range(3)
 
-BEAT_MS, TAKEN, GONE, IS_READY, SPARE_BYTES = range(5)
+BEAT_MS, TAKEN, GONE, IS_READY, SPARE_BYTES, BUFFERED_BYTES = range(6)
 """A pulse: when the worker's loop last turned (monotonic clock), how many connections it took over, and how many of
-them are gone, whether it can serve clients, and how much memory it keeps for frames to come."""
+them are gone, whether it can serve clients, how much memory it keeps for frames to come, and how many bytes of frames
+it holds."""
 
 STALL_MARKS = 8
 """From this cell of a pulse on stands how long the worker's loop stood still: see `loop_stalls.py`."""

@@ -13,7 +13,17 @@ from bifrost.config.journal import Journal
 from bifrost.gateway.journal_source import source_of_worker
 from bifrost.gateway.loop_stalls import STALL_CELLS, LoopStalls
 from bifrost.gateway.whole import Whole
-from bifrost.gateway.workers.board import BEAT_MS, GONE, IS_READY, SPARE_BYTES, TAKEN, WHOLE, Board, Places
+from bifrost.gateway.workers.board import (
+    BEAT_MS,
+    BUFFERED_BYTES,
+    GONE,
+    IS_READY,
+    SPARE_BYTES,
+    TAKEN,
+    WHOLE,
+    Board,
+    Places,
+)
 from bifrost.gateway.workers.channel import Channel
 from bifrost.gateway.workers.given_ports import GivenPorts
 from bifrost.gateway.workers.ledger import Ledger, LedgerCounter
@@ -130,6 +140,7 @@ class Member(Whole):
             self._pulse[BEAT_MS] = time.monotonic_ns() // 1_000_000
             self._pulse[IS_READY] = int(gateway.is_ready)
             self._pulse[SPARE_BYTES] = spare_bytes()
+            self._pulse[BUFFERED_BYTES] = gateway.tenants.rooms.whole.used
             self._note_upstreams(gateway)
             if gateway.journaling is not None:
                 for name, number in gateway.journaling.state().items():

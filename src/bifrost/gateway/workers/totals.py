@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from bifrost.gateway.counted import JournalCounts, StallCounts, TrafficCounts, WorkerCounts
 from bifrost.gateway.listener_watch import ListenerWatch
 from bifrost.gateway.loop_stalls import take_recent
-from bifrost.gateway.workers.board import IN_FLIGHT, SPARE_BYTES
+from bifrost.gateway.workers.board import BUFFERED_BYTES, IN_FLIGHT, SPARE_BYTES
 from bifrost.gateway.workers.ledger import Key, LedgerReader
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.lanes import NO_TENANT
@@ -195,6 +195,11 @@ class OfAll:
             if kind == "brokers" and max(counts) >= 0:
                 answering = self._sums.gauges.get(("answering", name), [0])
                 yield str(name), max(counts), bool(max(answering))
+
+    def buffered_bytes(self) -> int:
+        """Add up what the living hold."""
+        board = self._supervisor.board
+        return sum(board.pulse(worker)[BUFFERED_BYTES] for worker in range(board.workers))
 
     def spare_bytes(self) -> int:
         """Add up those of the living."""

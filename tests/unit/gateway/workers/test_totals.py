@@ -13,7 +13,7 @@ from bifrost.gateway.listener_watch import ListenerWatch
 from bifrost.gateway.loop_guard import InternalErrors
 from bifrost.gateway.loop_stalls import EVER, RECENT, STALL_CELLS, LoopStalls
 from bifrost.gateway.metrics import Metrics
-from bifrost.gateway.workers.board import SPARE_BYTES, Board, Places
+from bifrost.gateway.workers.board import BUFFERED_BYTES, SPARE_BYTES, Board, Places
 from bifrost.gateway.workers.ledger import Ledger, LedgerCounter, LedgerReader, new_ledger
 from bifrost.gateway.workers.totals import OfAll, Processes, Sums
 from bifrost.journal.record import RecordKind
@@ -128,6 +128,7 @@ def test_what_is_open_stands_on_the_board() -> None:
     board.note_connections(1, 2, 1)
     for number in range(2):
         board.pulse(number)[SPARE_BYTES] = 100
+        board.pulse(number)[BUFFERED_BYTES] = 1_000
     worker.traffic.receive(1)
     sums.refresh()
 
@@ -137,6 +138,7 @@ def test_what_is_open_stands_on_the_board() -> None:
     assert counted.connections() == {"acme": 0, "": 5}
     assert list(counted.in_flight()) == [("acme", 0)]
     assert counted.spare_bytes() == 200
+    assert counted.buffered_bytes() == 2_000
     assert (counted.is_ready, counted.max_connections, counted.reloader) == (True, 2, None)
 
 

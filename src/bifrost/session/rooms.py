@@ -1,0 +1,169 @@
+"""Who may hold bytes of frames when there is no room for all: a tenant, those not authenticated, the process.
+
+A connection whose frame finds no room is not read and waits in a queue of its tenant. Whenever room is given back
+tenants have turns one after the other, and of each tenant its connections in the order in which they came. A tenant
+that has filled its own room waits in nobody's way. Frames of up to 1 MiB do not wait behind larger ones, and those
+leave a part of the process's room to them.
+
+Counting is the engine's (`Room`), which calls here only while somebody waits.
+"""
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from bifrost.wire.engine import Framer, Room
+
+TENANT_ROOM, WHOLE_ROOM = "max_buffered_bytes", "max_buffered_bytes_total"
+STRANGERS_ROOM = "max_buffered_bytes_unauthenticated"
+"""The settings, as they are called in the configuration and in the metrics."""
+
+FOR_SMALL = 16
+"""One part of so many of the process's room is left to frames of up to 1 MiB."""
+
+FOR_BACKLOGS = 4
+"""Beside the process's room, one part of so many may wait to be written: up to 1 MiB of a connection, less than 64 KiB
+when it is full."""
+
+LARGE_BYTES = 1024 * 1024
+"""Frames above this are large; the engine's `SMALL`."""
+
+
+class Waiter(Protocol):
+    """Who waits for room: a ClientConnection."""
+
+    def update_reading(self) -> None:
+        """Read again what has room now."""
+
+
+class _Queue:
+    """Frames of one tenant that wait."""
+
+    __slots__ = ("room", "waiting")
+
+    def __init__(self, room: Room) -> None:
+        self.room = room
+        self.waiting: OrderedDict[Framer, Waiter] = OrderedDict()
+
+
+class Rooms:
+    """The rooms of one process."""
+
+    def __init__(
+        self,
+        schedule: Callable[[Callable[[], None]], object],
+        hits: Counter[tuple[str, str]] | None = None,
+    ) -> None:
+        """Begin without limits.
+
+        Args:
+            schedule: calls what it is given, a little later and not from within the call.
+            hits: where to count how often a connection had to wait, by limit and tenant.
+        """
+        self._schedule = schedule
+        self._hits = Counter() if hits is None else hits
+        self._is_scheduled = False
+        self.whole = Room()
+        self.backlogs = Room()
+        """What waits to be written to all clients and brokers; nobody waits for room in it."""
+        self._queues: dict[str | None, _Queue] = {}
+        self._turns: deque[str | None] = deque()
+        """Tenants with somebody who waits, in the order of their turns."""
+        self._most: Mapping[str, int | None] = {}
+        self._most_of_each: int | None = None
+        self._most_of_strangers: int | None = None
+
+    def limit(self, total: int, each: int, strangers: int, most_of: Mapping[str, int | None]) -> None:
+        """Set the limits, or change them, in bytes.
+
+        Args:
+            total: of the process.
+            each: of a tenant that has none of its own.
+            strangers: of all who have not authenticated.
+            most_of: those of tenants, by name; None for none of its own.
+        """
+        self.whole.most, self.whole.for_small = total, total // FOR_SMALL
+        self.backlogs.most = total // FOR_BACKLOGS
+        self._most, self._most_of_each, self._most_of_strangers = most_of, each, strangers
+        for tenant, queue in self._queues.items():
+            self._set_most(tenant, queue.room)
+        self._have_turns()
+
+    def room(self, tenant: str | None) -> Room:
+        """Return the room of a tenant, or (None) of those who have not authenticated."""
+        queue = self._queues.get(tenant)
+        if queue is None:
+            queue = self._queues[tenant] = _Queue(Room(self.whole))
+            queue.room.on_room = self._have_turns
+            self._set_most(tenant, queue.room)
+        return queue.room
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether anybody waits for room."""
+        return self.whole.waiting > 0
+
+    def wait(self, tenant: str | None, framer: Framer, waiter: Waiter) -> None:
+        """Let a frame wait for room, if it does not yet."""
+        room = self.room(tenant)
+        waiting = self._queues[tenant].waiting
+        if framer in waiting:
+            return
+        self._hits[self._limit_hit(tenant, room, framer), tenant or ""] += 1
+        if not waiting:
+            self._turns.append(tenant)
+        waiting[framer] = waiter
+        self._count(tenant)
+        # What it waits for may have been given back by now.
+        self._have_turns()
+
+    def forget(self, tenant: str | None, framer: Framer) -> None:
+        """Let a frame wait no more."""
+        queue = self._queues.get(tenant)
+        if queue is not None and queue.waiting.pop(framer, None) is not None:
+            self._count(tenant)
+            self._have_turns()
+
+    def _set_most(self, tenant: str | None, room: Room) -> None:
+        most = self._most_of_strangers if tenant is None else self._most.get(tenant) or self._most_of_each
+        if most is not None:
+            room.most = most
+
+    def _limit_hit(self, tenant: str | None, room: Room, framer: Framer) -> str:
+        if room.used + framer.wanted <= room.most:
+            return WHOLE_ROOM
+        return STRANGERS_ROOM if tenant is None else TENANT_ROOM
+
+    def _count(self, tenant: str | None) -> None:
+        queue = self._queues[tenant]
+        self.whole.waiting += len(queue.waiting) - queue.room.waiting
+        queue.room.waiting = len(queue.waiting)
+
+    def _have_turns(self) -> None:
+        if self._turns and not self._is_scheduled:
+            self._is_scheduled = True
+            self._schedule(self._give_turns)
+
+    def _give_turns(self) -> None:
+        """Give each tenant one turn after the other, as long as somebody gets room."""
+        self._is_scheduled = False
+        refused, large_have_to_wait = 0, False
+        while refused < len(self._turns):
+            tenant = self._turns.popleft()
+            queue = self._queues[tenant]
+            if not queue.waiting:
+                continue
+            framer, waiter = next(iter(queue.waiting.items()))
+            is_large = framer.wanted > LARGE_BYTES
+            if not (is_large and large_have_to_wait) and framer.retry():
+                del queue.waiting[framer]
+                self._count(tenant)
+                refused = 0
+                if queue.waiting:
+                    self._turns.append(tenant)
+                waiter.update_reading()
+                continue
+            # No other large frame overtakes one that fits its tenant's room and only waits for the process's.
+            large_have_to_wait |= is_large and queue.room.used + framer.wanted <= queue.room.most
+            refused += 1
+            self._turns.append(tenant)

@@ -1,0 +1,177 @@
+"""What a connection holds, through a real client's connection with played sockets."""
+
+from typing import Any
+
+import pytest
+
+from bifrost.gateway.holding import Holding
+from bifrost.session.close_reason import CloseReason
+from bifrost.session.rooms import Rooms
+from bifrost.wire.engine import Framer
+from support.fake_transport import FakeTransport, framed, receive
+
+from .line import FakeGateway, Line, connected, played, settled
+
+pytestmark = pytest.mark.usefixtures("connects")
+MIB = 1 << 20
+
+
+def limit(gateway: FakeGateway, total: int = 8 * MIB, each: int = 4 * MIB) -> Rooms:
+    rooms: Rooms = gateway.tenants.rooms
+    rooms.limit(total, each, MIB, {})
+    return rooms
+
+
+def beginning(size: int) -> bytes:
+    return size.to_bytes(4, "big") + bytes(5000)
+
+
+def test_a_client_without_room_is_not_read_until_there_is_some() -> None:
+    async def scenario(gateway: FakeGateway) -> None:
+        rooms = limit(gateway)
+        one, two = await connected(gateway), await connected(gateway)
+        receive(one.connection, beginning(3 * MIB))
+
+        receive(two.connection, beginning(3 * MIB))
+
+        assert one.client.is_reading()
+        assert not two.client.is_reading()
+        assert rooms.is_awaited
+        limit(gateway, total=16 * MIB, each=8 * MIB)
+        await settled()
+        assert two.client.is_reading()
+
+    played(scenario)
+
+
+def test_a_broker_is_not_read_for_a_tenant_without_room_but_for_one_answer() -> None:
+    async def scenario(gateway: FakeGateway) -> None:
+        limit(gateway)
+        one, two = await connected(gateway), await connected(gateway)
+
+        receive(one.broker_side, beginning(3 * MIB))
+        receive(two.broker_side, beginning(3 * MIB))
+
+        assert one.broker_side.transport.is_reading()
+        assert not two.broker_side.transport.is_reading()
+        assert two.client.is_reading()
+
+    played(scenario)
+
+
+def test_an_end_gives_back_what_was_counted_of_chunks() -> None:
+    async def scenario(gateway: FakeGateway) -> None:
+        rooms = limit(gateway)
+        stranger, one = Line(gateway), await connected(gateway)
+        receive(stranger.connection, (100).to_bytes(4, "big") + b"x")
+        receive(one.connection, (100).to_bytes(4, "big") + b"x")
+        assert rooms.whole.used == 4096 + 65536
+
+        stranger.connection.end(CloseReason.SHUTDOWN, "")
+        one.connection.end(CloseReason.SHUTDOWN, "")
+
+        assert rooms.whole.used == 0
+
+    played(scenario)
+
+
+class Ends:
+    """As much of a connection as is ended."""
+
+    def __init__(self) -> None:
+        self.has_ended = False
+        self.ends: list[CloseReason] = []
+
+    def end(self, reason: CloseReason, detail: str) -> None:
+        self.has_ended = True
+        self.ends.append(reason)
+
+    def update_reading(self) -> None:
+        pass
+
+
+def holding() -> tuple[Any, Any, Ends, Rooms]:
+    rooms, connection, framer = Rooms(lambda call: None), Ends(), Framer(1 << 30)
+    rooms.limit(8 * MIB, 4 * MIB, MIB, {})
+    made = Holding(rooms, framer, connection)  # type: ignore[arg-type]
+    made.let_in("acme")
+    return made, framer, connection, rooms
+
+
+def fill(framer: Any, data: bytes) -> list[Any]:
+    buffer = framer.get_buffer()
+    buffer[: len(data)] = data
+    frames: list[Any] = framer.buffer_updated(len(data))
+    return frames
+
+
+@pytest.mark.parametrize("size", [100, 3 * MIB])
+def test_a_frame_that_is_unfinished_for_too_long_ends_its_connection(size: int) -> None:
+    one, framer, connection, _ = holding()
+    fill(framer, size.to_bytes(4, "big") + b"x")
+    framer.see()
+    one.look(1_000, 500)
+    fill(framer, b"y")
+
+    one.look(1_499, 500)
+    assert not connection.ends
+    one.look(1_500, 500)
+
+    assert connection.ends == [CloseReason.FRAME_TIMEOUT]
+
+
+def test_frames_that_come_one_after_the_other_end_nothing() -> None:
+    one, framer, connection, _ = holding()
+    for number in range(10):
+        fill(framer, framed(bytes(100))[:50])
+        one.look(number * 400, 500)
+        assert len(fill(framer, framed(bytes(100))[50:])) == 1
+
+    one.look(10_000, 500)
+    one.look(20_000, 500)
+
+    assert not connection.ends
+
+
+def test_a_frame_that_waits_for_room_has_time() -> None:
+    one, framer, connection, rooms = holding()
+    _, other, _, _ = holding()
+    other.enter(rooms.room("acme"))
+    fill(other, beginning(3 * MIB))
+    assert other.see()
+    fill(framer, beginning(3 * MIB))
+    assert not framer.see()
+
+    for now_ms in (1_000, 2_000, 3_000):
+        one.look(now_ms, 500)
+
+    assert not connection.ends
+
+
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_who_reads_nothing_ends_only_while_others_wait_for_room(is_awaited: bool) -> None:
+    one, _framer, connection, rooms = holding()
+    transport = FakeTransport()
+    one._transports = [transport]
+    transport.unwritten_bytes = 5_000
+    rooms.whole.waiting = int(is_awaited)
+
+    one.look(1_000, 500)
+    one.look(1_499, 500)
+    assert not connection.ends
+    one.look(1_500, 500)
+
+    assert connection.ends == ([CloseReason.STALLED] if is_awaited else [])
+
+
+def test_who_reads_slowly_goes_on() -> None:
+    one, _framer, connection, rooms = holding()
+    transport = FakeTransport()
+    one._transports = [transport]
+    rooms.whole.waiting = 1
+
+    for number in range(10):
+        transport.unwritten_bytes = 5_000 - number
+        one.look(number * 400, 500)
+
+    assert not connection.ends
