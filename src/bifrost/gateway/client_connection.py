@@ -235,7 +235,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def look_at_frames(self, now_ms: int, timeout_ms: int) -> None:
         """End if a frame takes longer than `timeout_ms` to come, or keeps room from others."""
-        self._holding.look(now_ms, timeout_ms)
+        self._holding.look(now_ms, timeout_ms, is_read=self._reads_client or self._is_write_paused)
 
     def drain(self) -> None:
         """Read no more from the client, and end once what was sent on is answered."""

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from bifrost.gateway.client_connection import ClientConnection
 
 
+WORTH_BYTES = 64 * 1024
+"""From so much on that nobody reads a connection is worth to be ended for those who wait."""
+
+
 class Holding:
     """What one connection holds."""
 
@@ -73,16 +77,17 @@ class Holding:
             framer.leave()
             self._rooms.forget(self._tenant, framer)
 
-    def look(self, now_ms: int, timeout_ms: int) -> None:
+    def look(self, now_ms: int, timeout_ms: int, *, is_read: bool) -> None:
         """End the connection if one frame takes too long to come, or if it keeps room from those who wait.
 
         Args:
             now_ms: a monotonic time.
             timeout_ms: how long a frame may take, and how long nothing may be taken by those it is for.
+            is_read: whether the client is read; if not, it is not to blame for what has not come.
         """
         if self._connection.has_ended:
             return
-        frame = self._framer.unfinished
+        frame = self._framer.unfinished if is_read else None
         if frame is None or frame != self._seen_frame:
             self._seen_frame, self._since_ms = frame, now_ms
         elif now_ms - self._since_ms >= timeout_ms:
@@ -90,8 +95,9 @@ class Holding:
             self._connection.end(CloseReason.FRAME_TIMEOUT, detail)
             return
         unwritten = [one.get_write_buffer_size() for one in self._transports if not one.is_closing()]
-        if not any(unwritten) or unwritten != self._seen_unwritten:
+        # Of less than that nothing is counted as held: it is what waits to be written (`Rooms.backlogs`).
+        if sum(unwritten) < WORTH_BYTES or unwritten != self._seen_unwritten:
             self._seen_unwritten, self._unwritten_since_ms = unwritten, now_ms
-        elif now_ms - self._unwritten_since_ms >= timeout_ms and self._rooms.is_awaited:
+        elif now_ms - self._unwritten_since_ms >= timeout_ms and self._rooms.is_short_for(self._tenant):
             detail = f"{sum(unwritten)} bytes were not read for {timeout_ms} ms while others waited for room"
             self._connection.end(CloseReason.STALLED, detail)

@@ -98,10 +98,16 @@ class Rooms:
             self._set_most(tenant, queue.room)
         return queue.room
 
-    @property
-    def is_awaited(self) -> bool:
-        """Whether anybody waits for room."""
-        return self.whole.waiting > 0
+    def is_short_for(self, tenant: str | None) -> bool:
+        """Whether what the tenant holds keeps its own connections waiting, or anybody for the process's room."""
+        own = self._queues.get(tenant)
+        if own is not None and own.waiting:
+            return True
+        return any(queue.waiting and self._waits_for_whole(queue) for queue in self._queues.values())
+
+    def _waits_for_whole(self, queue: _Queue) -> bool:
+        framer = next(iter(queue.waiting))
+        return queue.room.used + framer.wanted <= queue.room.most
 
     def wait(self, tenant: str | None, framer: Framer, waiter: Waiter) -> None:
         """Let a frame wait for room, if it does not yet."""
@@ -164,6 +170,6 @@ class Rooms:
                 waiter.update_reading()
                 continue
             # No other large frame overtakes one that fits its tenant's room and only waits for the process's.
-            large_have_to_wait |= is_large and queue.room.used + framer.wanted <= queue.room.most
+            large_have_to_wait |= is_large and self._waits_for_whole(queue)
             refused += 1
             self._turns.append(tenant)

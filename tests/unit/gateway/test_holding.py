@@ -36,7 +36,7 @@ def test_a_client_without_room_is_not_read_until_there_is_some() -> None:
 
         assert one.client.is_reading()
         assert not two.client.is_reading()
-        assert rooms.is_awaited
+        assert rooms.is_short_for("acme")
         limit(gateway, total=16 * MIB, each=8 * MIB)
         await settled()
         assert two.client.is_reading()
@@ -110,12 +110,12 @@ def test_a_frame_that_is_unfinished_for_too_long_ends_its_connection(size: int) 
     one, framer, connection, _ = holding()
     fill(framer, size.to_bytes(4, "big") + b"x")
     framer.see()
-    one.look(1_000, 500)
+    one.look(1_000, 500, is_read=True)
     fill(framer, b"y")
 
-    one.look(1_499, 500)
+    one.look(1_499, 500, is_read=True)
     assert not connection.ends
-    one.look(1_500, 500)
+    one.look(1_500, 500, is_read=True)
 
     assert connection.ends == [CloseReason.FRAME_TIMEOUT]
 
@@ -124,11 +124,11 @@ def test_frames_that_come_one_after_the_other_end_nothing() -> None:
     one, framer, connection, _ = holding()
     for number in range(10):
         fill(framer, framed(bytes(100))[:50])
-        one.look(number * 400, 500)
+        one.look(number * 400, 500, is_read=True)
         assert len(fill(framer, framed(bytes(100))[50:])) == 1
 
-    one.look(10_000, 500)
-    one.look(20_000, 500)
+    one.look(10_000, 500, is_read=True)
+    one.look(20_000, 500, is_read=True)
 
     assert not connection.ends
 
@@ -143,35 +143,83 @@ def test_a_frame_that_waits_for_room_has_time() -> None:
     assert not framer.see()
 
     for now_ms in (1_000, 2_000, 3_000):
-        one.look(now_ms, 500)
+        one.look(now_ms, 500, is_read=True)
 
     assert not connection.ends
 
 
-@pytest.mark.parametrize("is_awaited", [False, True])
-def test_who_reads_nothing_ends_only_while_others_wait_for_room(is_awaited: bool) -> None:
-    one, _framer, connection, rooms = holding()
-    transport = FakeTransport()
-    one._transports = [transport]
-    transport.unwritten_bytes = 5_000
-    rooms.whole.waiting = int(is_awaited)
+def test_a_frame_that_the_gateway_does_not_read_has_time() -> None:
+    one, framer, connection, _ = holding()
+    fill(framer, (100).to_bytes(4, "big") + b"x")
 
-    one.look(1_000, 500)
-    one.look(1_499, 500)
+    for now_ms in (1_000, 2_000, 3_000):
+        one.look(now_ms, 500, is_read=False)
+    one.look(4_000, 500, is_read=True)
     assert not connection.ends
-    one.look(1_500, 500)
+    one.look(4_500, 500, is_read=True)
 
-    assert connection.ends == ([CloseReason.STALLED] if is_awaited else [])
+    assert connection.ends == [CloseReason.FRAME_TIMEOUT]
 
 
-def test_who_reads_slowly_goes_on() -> None:
+def let_others_wait(rooms: Rooms, tenant: str, held: int) -> tuple[Any, Any]:
+    """Let one of a tenant's connections hold so much, and another one wait for 3 MiB."""
+    framers = Framer(1 << 30), Framer(1 << 30)
+    for framer, size in zip(framers, (held, 3 * MIB), strict=True):
+        framer.enter(rooms.room(tenant))
+        fill(framer, beginning(size))
+        if not framer.see():
+            rooms.wait(tenant, framer, Ends())
+    return framers
+
+
+@pytest.mark.parametrize(
+    ("tenant", "held", "is_ended"),
+    [("acme", 2 * MIB, True), ("other", 2 * MIB, False), (None, 0, False)],
+)
+def test_who_reads_nothing_ends_only_while_it_keeps_others_waiting(
+    tenant: str | None, held: int, is_ended: bool
+) -> None:
     one, _framer, connection, rooms = holding()
     transport = FakeTransport()
     one._transports = [transport]
-    rooms.whole.waiting = 1
+    transport.unwritten_bytes = 70_000
+    held_by = None if tenant is None else let_others_wait(rooms, tenant, held)
+
+    one.look(1_000, 500, is_read=True)
+    one.look(1_499, 500, is_read=True)
+    assert not connection.ends
+    one.look(1_500, 500, is_read=True)
+
+    assert connection.ends == ([CloseReason.STALLED] if is_ended else [])
+    del held_by
+
+
+def test_who_reads_nothing_ends_when_the_process_has_no_room_for_another_tenant() -> None:
+    one, _framer, connection, rooms = holding()
+    rooms.limit(4 * MIB, 4 * MIB, MIB, {})
+    transport = FakeTransport()
+    one._transports = [transport]
+    transport.unwritten_bytes = 70_000
+    full = let_others_wait(rooms, "big", 3 * MIB)
+    short = let_others_wait(rooms, "short", 1)
+
+    one.look(1_000, 500, is_read=True)
+    one.look(1_500, 500, is_read=True)
+
+    assert connection.ends == [CloseReason.STALLED]
+    del full, short
+
+
+@pytest.mark.parametrize("least", [0, 64 * 1024])
+def test_who_reads_slowly_or_has_little_to_read_goes_on(least: int) -> None:
+    one, _framer, connection, rooms = holding()
+    transport = FakeTransport()
+    one._transports = [transport]
+    held_by = let_others_wait(rooms, "acme", 2 * MIB)
 
     for number in range(10):
-        transport.unwritten_bytes = 5_000 - number
-        one.look(number * 400, 500)
+        transport.unwritten_bytes = least + (100 - number if least else 5_000)
+        one.look(number * 400, 500, is_read=True)
 
     assert not connection.ends
+    del held_by

@@ -128,7 +128,7 @@ def test_a_frame_without_room_waits_until_there_is_some() -> None:
 
     assert (two.told, two.framer.is_blocked) == (1, False)
     assert len(two.finish()) == 1
-    assert (world.rooms.whole.used, world.rooms.is_awaited) == (0, False)
+    assert (world.rooms.whole.used, world.rooms.whole.waiting) == (0, 0)
 
 
 @pytest.mark.parametrize(("size", "fits"), [(12 * MIB, True), (12 * MIB + 1, False)])
