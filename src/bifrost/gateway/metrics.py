@@ -105,14 +105,7 @@ class Metrics(Collector):
         for name, port, accepts in counted.listener_watch.listeners():
             accepting.add_metric([name, str(port)], int(accepts))
         yield accepting
-        yield GaugeMetricFamily(
-            "kafka_proxy_buffered_bytes",
-            "Bytes of frames that are held, as max_buffered_bytes_total counts them.",
-            value=counted.buffered_bytes(),
-        )
-        yield GaugeMetricFamily(
-            "kafka_proxy_spare_memory_bytes", "Memory kept for the next frames.", value=counted.spare_bytes()
-        )
+        yield from _memory_metrics(counted)
         yield from _worker_metrics(tuple(counted.workers()))
         yield from _stall_metrics(counted.loop_stalls())
 
@@ -166,6 +159,17 @@ class Metrics(Collector):
         for (limit, tenant), count in self._counted.limits_hit():
             hit.add_metric([limit, tenant], count)
         yield hit
+
+
+def _memory_metrics(counted: Counted) -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "kafka_proxy_buffered_bytes",
+        "Bytes of frames that are held, as max_buffered_bytes_total counts them.",
+        value=counted.buffered_bytes(),
+    )
+    yield GaugeMetricFamily(
+        "kafka_proxy_spare_memory_bytes", "Memory kept for the next frames.", value=counted.spare_bytes()
+    )
 
 
 def _worker_metrics(workers: tuple[WorkerCounts, ...]) -> Iterator[Metric]:
