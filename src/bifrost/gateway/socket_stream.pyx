@@ -33,7 +33,7 @@ NOT_YET = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError)
 
 cdef enum:
     MAX_RECORD_BYTES = 16384    # of plaintext, RFC 8446, section 5.1
-    READS_IN_TURN = 16          # of one connection before it is others' turn: 256 KiB of records, as the event loop's own
+    READS_IN_TURN = 16          # of one connection before it is others' turn, of 16 KiB each: as the event loop's own
 
 SHUTDOWN_TIMEOUT_S = 5.0
 _SCRATCH = bytearray(MAX_RECORD_BYTES)  # what nobody reads is received here, whoever sent it
@@ -110,12 +110,15 @@ cdef class SocketStream:
         cdef CompiledLeg leg = self.leg
         cdef Py_ssize_t room, size
         cdef uint8_t* place
-        self.turns -= 1
         if leg.framer.must_wait():
+            self.turns -= 1
             leg.owner.update_reading()
             return True
         place = leg.framer.place(&room)
+        # The socket may hold megabytes of a large frame; to copy those takes milliseconds.
+        room = min(room, self.turns * MAX_RECORD_BYTES)
         size = recv(self.fd, place, room, MSG_DONTWAIT)
+        self.turns -= 1 + size // MAX_RECORD_BYTES
         if size > 0:
             leg.received(size)
             return size == room

@@ -68,7 +68,9 @@ cdef class Room:
 
     cdef void tell(self) noexcept:
         """Tell those who wait that there is room."""
-        cdef PyObject *kind, *value, *trace
+        cdef PyObject* kind
+        cdef PyObject* value
+        cdef PyObject* trace
         cdef bint is_awaited = self.waiting > 0 or self.whole is not None and self.whole.waiting > 0
         if is_awaited and self.on_room is not None:
             PyErr_Fetch(&kind, &value, &trace)  # A frame's memory may go while an exception is on its way.
