@@ -66,6 +66,7 @@ WITHOUT_TWIN = {
     "pipeline/tables.py": "files through Spark: tests/spark/test_tables.py",
     "session/identified_session.py": "the beginning of a session: tests/unit/session/test_authentication*.py",
     "session/shared_state.py": "two dataclasses without behaviour",
+    "tenancy/invalid_regex.py": "one exception without behaviour",
     "wire/api_keys.py": "generated; tests/test_schemas_fresh.py compares it with Kafka's jars",
     "wire/classification.py": "a table; tests/unit/wire/test_entities.py holds it against the schemas",
     "wire/entity.py": "an enum; tests/unit/wire/test_entities.py",

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.tenancy.regex_parts import MAX_PROGRAM
-from bifrost.tenancy.topic_regex import InvalidRegex, confine, original
+from bifrost.tenancy.topic_regex import confine, original
 from golden.re2j import Re2j
 from support import regexes
 

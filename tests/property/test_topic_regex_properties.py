@@ -8,7 +8,8 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bifrost.tenancy.topic_regex import InvalidRegex, confine, original
+from bifrost.tenancy.invalid_regex import InvalidRegex
+from bifrost.tenancy.topic_regex import confine, original
 from support import regexes
 
 prefixes = st.text("ab._-1", min_size=1, max_size=6).map("__vt_{}_".format) | st.sampled_from(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bifrost.filters.filter import Exchange, RequestFilter
-from bifrost.tenancy.topic_regex import InvalidRegex
+from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.wire import messages
 from bifrost.wire.engine import in_steps
 from bifrost.wire.error_codes import ErrorCode

@@ -7,7 +7,7 @@ compile.
 from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange, RequestFilter
-from bifrost.tenancy.topic_regex import InvalidRegex
+from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message

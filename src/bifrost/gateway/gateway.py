@@ -204,6 +204,7 @@ class Gateway:
             "listener_watch": self.listener_watch.run,
         }
         background |= {loop.create_task(keep(place, work)) for place, work in works.items()}
+        settle()
         self.stalls.start()
         try:
             await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -306,7 +307,6 @@ class Gateway:
             await listener.open()
         if self.journaling is not None:
             self.journaling.begin()
-        settle()
         self.is_ready = True
         self.whole.tell_ready(sorted(self.clusters.node_ids), len(self.shared.virtual_clusters))
         await keep("refresh", self._follow_clusters)

@@ -14,7 +14,7 @@ UNUSED_S = 1.0
 
 
 def settle() -> None:
-    """Let the garbage collector never again look at what there is now: what a gateway has when it is ready stays.
+    """Let the garbage collector never again look at what there is now: what a gateway begins with stays.
 
     A full collection would take 40 ms with it, in which nobody is served. What is no longer referred to is freed all
     the same; only cycles among these objects would stay.

@@ -30,7 +30,6 @@ from bifrost.config.name_template import (
     NameTemplate,
 )
 from bifrost.tenancy.member_ids import other_side
-from bifrost.tenancy.topic_regex import confine, original
 from bifrost.wire.entity import Entity
 
 VirtualTopic = NewType("VirtualTopic", bytes)
@@ -243,6 +242,8 @@ class TenantNames:
         Raises:
             InvalidRegex: the pattern does not parse, or cannot be confined.
         """
+        from bifrost.tenancy.topic_regex import confine  # 1 MiB, for those who subscribe by patterns
+
         prefix = self._prefix_of[entity].decode()
         if entity != Entity.TOPIC_NAME or self._allowed is None:
             return confine(regex, prefix)
@@ -251,6 +252,8 @@ class TenantNames:
 
     def original_regex(self, physical_regex: str) -> str | None:
         """Return the pattern as the tenant wrote it, None when it is not the tenant's."""
+        from bifrost.tenancy.topic_regex import original  # as above
+
         return original(physical_regex, self.prefix.decode())
 
     def virtual_text(self, text: bytes) -> bytes:

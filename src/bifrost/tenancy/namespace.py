@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 from bifrost.tenancy.bounded_map import BoundedMap
 from bifrost.tenancy.brokers import BrokerAddresses
+from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.tenancy.names import (
     PhysicalGroup,
     PhysicalTopic,
@@ -32,7 +33,6 @@ from bifrost.tenancy.topic_ids import (
     TopicIds,
 )
 from bifrost.tenancy.topic_pages import TopicPages
-from bifrost.tenancy.topic_regex import InvalidRegex
 from bifrost.wire import entities
 from bifrost.wire.engine import Names
 from bifrost.wire.entity import Entity

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
+from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.tenancy.regex_matcher import Either, Node, Then, Times
 from bifrost.wire.engine import in_steps
 
@@ -29,16 +30,6 @@ one topic, and with 18,000 its matcher overflows the stack [measured, Java 17]. 
 
 MAX_LISTED_DEPTH = 20
 """Groups in groups in a list of names: RE2/J's compiler recurses."""
-
-
-class InvalidRegex(ValueError):
-    """A regex that is not valid in RE2's syntax, or that Bifrost doesn't take; the message says what and where."""
-
-    def __init__(self, reason: str, offset: int | None = None) -> None:
-        """Make the error for `reason`, at the character `offset` (from 0) or about the whole."""
-        super().__init__(reason if offset is None else f"{reason} at offset {offset}")
-        self.reason = reason
-        self.offset = offset
 
 
 ALTERNATION, SEQUENCE, REPEATED, ATOM = range(4)

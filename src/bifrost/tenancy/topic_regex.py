@@ -40,6 +40,7 @@ from functools import reduce
 from itertools import repeat
 from operator import or_
 
+from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.tenancy.regex_characters import ASCII, folded, named, negated, span
 from bifrost.tenancy.regex_matcher import Assertion, Node, TooManySteps, matching
 from bifrost.tenancy.regex_parts import (
@@ -49,7 +50,6 @@ from bifrost.tenancy.regex_parts import (
     NEWLINE,
     OTHER,
     WORD,
-    InvalidRegex,
     Part,
     Piece,
     Start,

@@ -3,8 +3,9 @@ from collections.abc import Iterable
 
 import pytest
 
+from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.tenancy.regex_parts import MAX_CONFINED_LENGTH
-from bifrost.tenancy.topic_regex import MAX_NESTING, MAX_REGEX_BYTES, InvalidRegex, confine, original
+from bifrost.tenancy.topic_regex import MAX_NESTING, MAX_REGEX_BYTES, confine, original
 
 PREFIX = "__vt_acme_"
 NEVER = r"[^\x{0}-\x{10ffff}]"
