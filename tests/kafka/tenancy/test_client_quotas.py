@@ -163,7 +163,7 @@ def remove(client: RawClient, group: str, member_id: str) -> Any:
     return client.request(request, 4).members[0]
 
 
-@pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0)
+@pytest.mark.needs_api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0)  # With older brokers the group found no member.
 def test_so_do_they_of_the_new_protocol(
     gateway: GatewayProcess, direct: RawClient, unique: UniqueName
 ) -> None:

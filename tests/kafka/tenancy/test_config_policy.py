@@ -176,7 +176,7 @@ def test_an_absent_topic_is_refused_as_one_that_is_there(connect: Connect) -> No
     assert len(answers) == 1
 
 
-@pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0)
+@pytest.mark.needs_api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0)  # Older brokers lack some of these configs.
 def test_configs_of_groups_are_judged(connect: Connect, unique: UniqueName) -> None:
     group, globex = unique("group"), connect("globex")
     name = "consumer.assignment.interval.ms"
