@@ -20,6 +20,7 @@ from typing import Any
 
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import CloseReason, SessionEnded
+from bifrost.tenancy.topic_bounds import TopicBounds
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.engine import decode, encode
 from bifrost.wire.entities import served_versions
@@ -57,6 +58,7 @@ class Transcript:
     to_broker: deque[bytes] = field(default_factory=deque)
     to_client: deque[bytes] = field(default_factory=deque)
     lookup: frozenset[bytes] = frozenset()
+    counts: bool = False
     ended: tuple[CloseReason, str] | None = None
 
     def fail(self, problem: str) -> None:
@@ -129,7 +131,7 @@ class Playbook:
         ):
             frames.extend(split_frames(b"".join(buffers)))
             buffers.clear()
-        self.said.lookup = session.lookup
+        self.said.lookup, self.said.counts = session.lookup, session.awaits_count
 
     def _check_nothing_is_left(self) -> None:
         said = self.said
@@ -139,6 +141,8 @@ class Playbook:
             said.fail(f"went to the client unexpectedly: {said.to_client[0]!r}")
         if said.lookup:
             said.fail(f"is looked up unexpectedly: {sorted(said.lookup)}")
+        if said.counts:
+            said.fail("topics are counted unexpectedly")
         if said.ended is not None:
             said.fail(f"ended unexpectedly: {said.ended}")
 
@@ -221,8 +225,20 @@ def learns(topics: Mapping[bytes, str | None]) -> Step:
         for topic_id, name in topics.items():
             if name is not None:
                 book.topic_ids.learn(topic_id, name.encode())
-        book.play(book.session.resume, CloseReason.MALFORMED)
+        book.play(lambda: book.session.resume(book.session.lookup), CloseReason.MALFORMED)
         return f"the cluster says {dict(topics)}"
+
+    return step
+
+
+def counted(bounds: TopicBounds | None, topics: Mapping[str, int], default_partitions: int = 1) -> Step:
+    """Let the cluster say which topics the tenant has, with their partitions, and the session go on."""
+
+    def step(book: Playbook) -> str:
+        assert bounds is not None, "this tenant is not bounded"
+        bounds.count({name.encode(): count for name, count in topics.items()}, default_partitions)
+        book.play(lambda: book.session.resume(frozenset(), is_counted=True), CloseReason.MALFORMED)
+        return f"the cluster has {dict(topics)}"
 
     return step
 
@@ -301,6 +317,18 @@ def looks_up(topic_ids: set[bytes]) -> Step:
             book.said.fail(f"looked up {sorted(book.said.lookup)} instead of {sorted(topic_ids)}")
         book.said.lookup = frozenset()
         return f"looks up {sorted(topic_ids)}"
+
+    return step
+
+
+def counts() -> Step:
+    """Expect that the session waits for a count of the tenant's topics."""
+
+    def step(book: Playbook) -> str:
+        if not book.said.counts:
+            book.said.fail("the topics are not counted")
+        book.said.counts = False
+        return "counts"
 
     return step
 

@@ -4,6 +4,7 @@ acme and globex have allow-lists and both call a topic `orders`; initech has a d
 until a test moves it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -27,6 +28,7 @@ from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import DEFAULT_POLICY, ResourcePolicy
+from bifrost.tenancy.topic_bounds import TopicBounds
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.message import Message
 from bifrost.wire.schema import all_schemas
@@ -49,6 +51,9 @@ class Tenant:
     allowed_topics: tuple[str, ...] | None = None
     allow_topic_deletion: bool = False
     policy: ResourcePolicy = DEFAULT_POLICY
+    max_topics: int | None = None
+    """None: any number."""
+    max_partitions: int = 100
 
 
 TENANTS: Mapping[str, Tenant] = {
@@ -105,6 +110,8 @@ class Stage:
         self.fetch_sessions = FetchSessions()
         self._masks = (b"mask" + number.to_bytes(12, "big") for number in count(1))
         self._max_names = max_names
+        self.hits: Counter[tuple[str, str]] = Counter()
+        """What was refused for a limit."""
         self.namespaces = {
             name: self._namespace(
                 TenantNames(name, tenant.allowed_topics, namespaces_client_ids=namespaces_client_ids), tenant
@@ -153,8 +160,16 @@ class Stage:
             now_ms=lambda: self.now_ms,
             new_id=lambda: next(self._masks),
             policy=tenant.policy,
+            bounds=self._bounds(names.tenant, tenant),
             cluster_id=lambda: PHYSICAL_CLUSTER_ID,
         )
+
+    def _bounds(self, name: str, tenant: Tenant) -> TopicBounds | None:
+        if tenant.max_topics is None:
+            return None
+        bounds = TopicBounds(lambda: self.now_ms, self.hits, name)
+        bounds.limit(tenant.max_topics, tenant.max_partitions)
+        return bounds
 
     def _below(self, account: Account) -> VirtualCluster:
         names = TenantNames(account.tenant, tiers=account.namespace)

@@ -106,6 +106,16 @@ class Limits(Section):
     """Most of these bytes that all connections together hold which have not authenticated, in bytes; above it they
     wait. Default 16 MiB: some thousand unfinished frames of 16 KiB."""
 
+    max_topics: Count = Field(default=1_000, ge=1, le=10_000_000)
+    """Most topics of one tenant, unless its own `limits` say otherwise; a request that creates another is answered
+    POLICY_VIOLATION. What is there already stays. Each gateway and each worker counts by itself, a moment apart.
+    Default 1,000: as many in each of 200 tenants are what one Kafka cluster can bear."""
+
+    max_partitions: Count = Field(default=10_000, ge=1, le=100_000_000)
+    """Most partitions of all topics of one tenant together, unless its own `limits` say otherwise; a request that
+    creates more is answered POLICY_VIOLATION. Each takes files and memory at every broker that has a replica, used or
+    not. Default 10,000, ten for each topic."""
+
     frame_timeout_ms: DurationMs = Field(default=30_000, ge=100, le=3_600_000)
     """Time that a request may take to come to its end, in milliseconds, save for what it waits for room; then the
     connection is closed, for it may keep room from others. Requests that go on while they come are not held to it.

@@ -27,6 +27,14 @@ class TenantLimits(Section):
     not read until there is room, each in its turn. No request of the tenant is larger. Default: the key is absent,
     and the gateway's `max_buffered_bytes` holds."""
 
+    max_topics: Count | None = Field(default=None, ge=1, le=10_000_000)
+    """Most topics of the tenant, those of its namespaces together; a request that creates another is answered
+    POLICY_VIOLATION. Default: the key is absent, and the gateway's `max_topics` holds."""
+
+    max_partitions: Count | None = Field(default=None, ge=1, le=100_000_000)
+    """Most partitions of all topics of the tenant together; a request that creates more is answered POLICY_VIOLATION.
+    Default: the key is absent, and the gateway's `max_partitions` holds."""
+
     max_request_bytes: SizeBytes | None = Field(default=None, ge=1024, le=2**31 - 1)
     """Largest request of the tenant, in bytes; a larger one closes the connection. Holds for connections that are
     made from then on. Default: the key is absent, and only the gateway's limit holds."""

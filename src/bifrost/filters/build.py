@@ -3,6 +3,7 @@
 from typing import Any
 
 from bifrost.filters.authorized_operations import AuthorizedOperationsFilter
+from bifrost.filters.automatic_creation import AutomaticCreationFilter
 from bifrost.filters.broker_address import BrokerAddressFilter
 from bifrost.filters.broker_configs import BrokerConfigsFilter
 from bifrost.filters.cluster_id import RequestClusterIdFilter, ResponseClusterIdFilter
@@ -43,6 +44,7 @@ _DECODED = frozenset(
         "CreatePartitionsResponse",
         "DeleteRecordsRequest",
         "DeleteTopicsRequest",
+        "DeleteTopicsResponse",
         "DescribeProducersRequest",
         "ListGroupsResponse",
         "ListTransactionsResponse",
@@ -55,13 +57,14 @@ _DECODED = frozenset(
 
 _OPERATIONS = "ClusterAuthorizedOperations"
 _UNLESS_USUAL = {
-    "DeleteTopicsResponse": ("Responses.ErrorCode",),
     "MetadataRequest": ("Topics", "Topics.Name", "Topics.TopicId"),
     "MetadataResponse": ("Topics.ErrorCode", "Topics.TopicAuthorizedOperations", _OPERATIONS),
     "DescribeClusterResponse": (_OPERATIONS,),
 }
 """Fields for whose sake a filter must see a message: all topics, topics by ID, what may be done, what is wrong with a
 name."""
+
+_METADATA = (MetadataIdsFilter(), AutomaticCreationFilter(), MetadataFilter())
 
 
 def build_plans() -> Plans:
@@ -77,7 +80,7 @@ def build_plans() -> Plans:
     filters: dict[int, tuple[Filter, ...]] = {
         ApiKey.PRODUCE: (broker_address,),
         ApiKey.FETCH: (FetchFilter(), RequestClusterIdFilter(), broker_address),
-        ApiKey.METADATA: (MetadataIdsFilter(), MetadataFilter(), cluster_id, operations, broker_address),
+        ApiKey.METADATA: (*_METADATA, cluster_id, operations, broker_address),
         ApiKey.DESCRIBE_CLUSTER: (cluster_id, operations, broker_address),
         ApiKey.FIND_COORDINATOR: (FindCoordinatorFilter(), broker_address),
         ApiKey.JOIN_GROUP: (JoinGroupFilter(),),

@@ -40,6 +40,8 @@ class Exchange:
     scope: Scope
     notes: dict[str, Any] = field(default_factory=dict)
     """Left by a filter for itself, under its own name."""
+    wants_response: bool = False
+    """Whether a filter must see the response, whatever is in it."""
 
 
 class Filter(Protocol):

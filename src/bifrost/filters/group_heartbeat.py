@@ -9,6 +9,10 @@ from typing import Any
 
 from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.tenancy.invalid_regex import InvalidRegex
+from bifrost.tenancy.names import VirtualTopic
+from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.policy import Refusal
+from bifrost.tenancy.topic_bounds import Growth
 from bifrost.wire import messages
 from bifrost.wire.engine import in_steps
 from bifrost.wire.error_codes import ErrorCode
@@ -47,7 +51,8 @@ class StreamsTopologyFilter(RequestFilter):
     some.
 
     A source topic that is hidden from the tenant is missing, as one that does not exist; an internal topic that the
-    tenant may not have is not created, and the group told so as by a broker that may not create it.
+    tenant may not have is not created, and the group told so as by a broker that may not create it. What the policy or
+    the tenant's bounds do not allow makes the topology invalid: that tells a client why, and that it is no use to wait.
     """
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
@@ -65,17 +70,61 @@ class StreamsTopologyFilter(RequestFilter):
         refusal = _refusal(exchange, regexes)
         if refusal is not None:
             return response(error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY, error_message=refusal)
+        growth = None if namespace.bounds is None else namespace.bounds.grow()
         for subtopology in in_steps(subtopologies):
-            internal = [topic.name for topic in in_steps(subtopology.state_changelog_topics)]
-            internal += [topic.name for topic in in_steps(subtopology.repartition_source_topics)]
-            if any(namespace.hides(topic) for topic in [*internal, *subtopology.repartition_sink_topics]):
+            internal = _internal_topics(subtopology)
+            names = [*(topic.name for topic in internal), *subtopology.repartition_sink_topics]
+            if any(namespace.hides(name) for name in names):
                 denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 return response(error_code=denied, error_message=denied.message)
+            violation = _violation(namespace, internal) or _beyond(namespace, growth, subtopology, internal)
+            if violation is not None:
+                text = f"{violation.error_code.name}: {violation.message}"
+                return response(error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY, error_message=text)
             subtopology.source_topics = [
                 namespace.absent_topic(topic) if namespace.hides(topic) else topic
                 for topic in in_steps(subtopology.source_topics)
             ]
+        if growth is not None:
+            growth.commit()
         return None
+
+
+def _internal_topics(subtopology: Any) -> list[Any]:
+    return [*subtopology.state_changelog_topics, *subtopology.repartition_source_topics]
+
+
+def _violation(namespace: Namespace, topics: list[Any]) -> Refusal | None:
+    """Return why the policy does not allow internal topics to be created so, None when it does."""
+    for topic in in_steps(topics):
+        refusal = namespace.policy.refuse_replicas(topic.replication_factor, [])
+        for config in in_steps(topic.topic_configs):
+            refusal = refusal or namespace.policy.refuse_topic_config(config.key, config.value)
+        if refusal is not None:
+            return Refusal(refusal.error_code, f"internal topic {topic.name}: {refusal.message}")
+    return None
+
+
+def _beyond(
+    namespace: Namespace, growth: Growth | None, subtopology: Any, topics: list[Any]
+) -> Refusal | None:
+    """Return why the tenant may not have these internal topics as well, None when it may.
+
+    Where the topology leaves it to the broker how many partitions they have, that is as many as the largest of the
+    source topics has (InternalTopicManager, org.apache.kafka.coordinator.group.streams.topics).
+    """
+    if growth is None:
+        return None
+    most = max((growth.has(_physical(namespace, name)) for name in subtopology.source_topics), default=1)
+    for topic in in_steps(topics):
+        refusal = growth.add(_physical(namespace, topic.name), topic.partitions or max(1, most))
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def _physical(namespace: Namespace, topic: str) -> bytes:
+    return namespace.names.physical_topic(VirtualTopic(topic.encode()))
 
 
 def _refusal(exchange: Exchange, regexes: list[str | None]) -> str | None:

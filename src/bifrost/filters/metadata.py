@@ -12,15 +12,13 @@ says of legal names. Filtering, addresses and the cluster ID are the other filte
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+from bifrost.filters.automatic_creation import CAN_FORBID_CREATION
 from bifrost.filters.filter import Exchange
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import MetadataRequest
-
-CAN_FORBID_CREATION = 4
-"""Metadata version from which a request can say that nothing is to be created (KIP-204)."""
 
 
 def ask_by_name(exchange: Exchange, request: Any, names: Iterable[bytes]) -> None:

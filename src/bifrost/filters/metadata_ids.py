@@ -9,6 +9,7 @@ as much as one about unknown IDs. Verified on Kafka 3.9.1 and 4.3.1.
 
 from typing import Any, ClassVar
 
+from bifrost.filters.error_response import error_response
 from bifrost.filters.filter import Exchange
 from bifrost.filters.stand_ins import StandIns
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
@@ -18,8 +19,8 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import MetadataResponse
 
-_BY_ID, _WITH_ERROR_CODE = 12, 13
-"""Versions from which a request may name IDs, and from which a response has an error of its own."""
+_BY_ID = 12
+"""Version from which a request may name IDs."""
 
 _NOTE = "stand_ins"
 
@@ -38,9 +39,9 @@ class MetadataIdsFilter:
         is_nameless = any(topic.name is None for topic in in_steps(topics))
         if exchange.api_version < _BY_ID:
             is_valid = not (has_ids or is_nameless)
-            return None if is_valid else _failed(exchange, topics, ErrorCode.INVALID_REQUEST)
+            return None if is_valid else _failed(exchange, request, ErrorCode.INVALID_REQUEST)
         if not has_ids:
-            return _failed(exchange, topics, ErrorCode.UNKNOWN_SERVER_ERROR) if is_nameless else None
+            return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR) if is_nameless else None
         stand_ins: StandIns[bytes] = StandIns()
         namespace = exchange.scope.namespace
         by_id = {one.topic_id: one for one in in_steps(topics) if one.topic_id != ZERO_TOPIC_ID}
@@ -72,14 +73,8 @@ def _copy(answer: Any, topic_id: bytes) -> Any:
     )
 
 
-def _failed(exchange: Exchange, topics: list[Any], error_code: ErrorCode) -> Message:
-    """Answer as MetadataRequest.getErrorResponse: the response may not have a null name there."""
-    answers = [
-        MetadataResponse.MetadataResponseTopic(
-            error_code=error_code, name=topic.name or "", topic_id=topic.topic_id, partitions=[]
-        )
-        for topic in in_steps(topics)
-    ]
-    if exchange.api_version >= _WITH_ERROR_CODE:
-        return MetadataResponse(topics=answers, error_code=error_code)
-    return MetadataResponse(topics=answers)
+def _failed(exchange: Exchange, request: Message, error_code: ErrorCode) -> Message:
+    """Answer as MetadataRequest.getErrorResponse."""
+    answer = error_response(request, exchange.api_version, error_code, each=in_steps)
+    assert answer is not None, "a request without topics is not refused"
+    return answer

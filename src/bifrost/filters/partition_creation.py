@@ -1,8 +1,12 @@
-"""CreatePartitions: where new partitions lie is the brokers' to decide, unless the policy lets the tenant."""
+"""CreatePartitions: where new partitions lie is the brokers' to decide, unless the policy lets the tenant.
+
+How many there may be is bounded (tenancy/topic_bounds.py).
+"""
 
 from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange
+from bifrost.tenancy.names import VirtualTopic
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.message import Message
@@ -16,10 +20,15 @@ class PartitionCreationFilter:
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
         """Keep back what is refused; answer at once when nothing is left."""
-        refused, accepted = [], []
+        namespace, refused, accepted = exchange.scope.namespace, [], []
+        growth = None if namespace.bounds is None else namespace.bounds.grow()
         for topic in in_steps(request.topics):
             assigned = [len(one.broker_ids) for one in in_steps(topic.assignments or ())]
-            refusal = exchange.scope.namespace.policy.refuse_replicas(-1, assigned)
+            refusal = namespace.policy.refuse_replicas(-1, assigned)
+            physical = namespace.names.physical_topic(VirtualTopic(topic.name.encode()))
+            # A topic that does not exist is for the broker to refuse.
+            if refusal is None and growth is not None and growth.has(physical):
+                refusal = growth.add(physical, topic.count)
             if refusal is None:
                 accepted.append(topic)
             else:
@@ -30,6 +39,8 @@ class PartitionCreationFilter:
                 )
         if refused and not accepted:
             return CreatePartitionsResponse(results=refused)
+        if growth is not None and not request.validate_only:
+            growth.commit()
         request.topics = accepted
         exchange.notes["partition_creation"] = refused
         return None

@@ -1,11 +1,14 @@
 """CreateTopics: what a tenant may not create, or not so, is answered here, the rest goes to the broker, and one answer
-comes back. What may be set is the policy's to say (`tenancy/policy.py`)."""
+comes back. What may be set says the policy (`tenancy/policy.py`), how many there may be the bounds
+(`tenancy/topic_bounds.py`)."""
 
 from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange
+from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.namespace import MAX_TOPIC_NAME_LENGTH, Namespace
 from bifrost.tenancy.policy import ResourcePolicy
+from bifrost.tenancy.topic_bounds import Growth
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
@@ -23,17 +26,20 @@ class TopicCreationFilter:
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
         """Keep back what is refused; answer at once when nothing is left."""
-        refused, accepted = [], []
+        namespace, refused, accepted = exchange.scope.namespace, [], []
+        growth = None if namespace.bounds is None else namespace.bounds.grow()
         for topic in in_steps(request.topics):
-            refusal = _refusal(exchange.scope.namespace, topic.name) or _violation(
-                exchange.scope.namespace.policy, topic
-            )
+            refusal = _refusal(namespace, topic.name) or _violation(namespace.policy, topic)
+            if refusal is None and growth is not None:
+                refusal = _beyond(growth, namespace, topic)
             if refusal is None:
                 accepted.append(topic)
             else:
                 refused.append(refusal)
         if refused and not accepted:
             return CreateTopicsResponse(topics=refused)
+        if growth is not None and not request.validate_only:
+            growth.commit()
         request.topics = accepted
         exchange.notes["topic_creation"] = refused
         return None
@@ -72,6 +78,13 @@ def _violation(policy: ResourcePolicy, topic: Any) -> Any:
         refusal = policy.refuse_topic_config(config.name, config.value)
         if refusal is not None:
             break
+    return None if refusal is None else _result(topic.name, refusal.error_code, refusal.message)
+
+
+def _beyond(growth: Growth, namespace: Namespace, topic: Any) -> Any:
+    """Return the result for a topic that is more than the tenant may have, or None when it is not."""
+    partitions = len(topic.assignments) or topic.num_partitions
+    refusal = growth.add(namespace.names.physical_topic(VirtualTopic(topic.name.encode())), partitions)
     return None if refusal is None else _result(topic.name, refusal.error_code, refusal.message)
 
 

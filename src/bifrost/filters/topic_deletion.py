@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange
 from bifrost.filters.stand_ins import StandIns
+from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.wire.engine import in_steps
@@ -40,12 +41,21 @@ class TopicDeletionFilter:
         return DeleteTopicsResponse(responses=by_name + by_state)
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Answer for the items that another stood in for."""
+        """Answer for the items that another stood in for, and note what does not exist any more."""
+        _note_deleted(exchange.scope.namespace, response.responses)
         stand_ins = exchange.notes.get(_NOTE)
         if stand_ins is not None:
             response.responses = stand_ins.answer_all(
                 response.responses, lambda one: (one.name, one.topic_id), _copy
             )
+
+
+def _note_deleted(namespace: Namespace, responses: list[Any]) -> None:
+    if namespace.bounds is None:
+        return
+    for one in in_steps(responses):
+        if one.error_code == ErrorCode.NONE and one.name is not None:
+            namespace.bounds.note_deleted(namespace.names.physical_topic(VirtualTopic(one.name.encode())))
 
 
 def _sent(

@@ -305,7 +305,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             broker.transport.writelines(session.to_broker)
             session.to_broker.clear()
         is_login_due = broker is not None and broker.is_login_due and not session.in_flight
-        if self._task is None and (session.to_broker or session.lookup or is_login_due):
+        if self._task is None and (session.to_broker or session.awaits_look_up or is_login_due):
             self._task = asyncio.get_running_loop().create_task(self._catch_up())
         if not self.is_reading or session.is_holding or session.waits_for_turn or self._task is not None:
             if session.awaits_keys:
@@ -329,20 +329,19 @@ class ClientConnection(asyncio.BufferedProtocol):
                     log.debug("logged_in_again", peer=self._peer, tenant=self.tenant)
                     self._transport = couple(self, self._transport, self._framer, self._broker_side, session)
                     session.let_go()
-                while session.lookup:
-                    await self._way.look_up(session.lookup)
-                    session.resume()
+                while session.awaits_look_up:
+                    session.resume(*await self._way.look_up())
         finally:
             self._task = None
         self.flush()
 
     def _let_in(self) -> None:
         """The client has authenticated, for the first time or again."""
-        is_first, self._authentications = not self._authentications, self._session.authentications
-        if is_first:
-            self._let_in_first()
-        else:
+        is_again, self._authentications = bool(self._authentications), self._session.authentications
+        if is_again:
             log.debug("authenticated_again", peer=self._peer, tenant=self.tenant)
+        else:
+            self._let_in_first()
         self._expiry.cancel()
         if not self.has_ended:
             self._follow_lifetime()

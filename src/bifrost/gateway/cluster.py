@@ -17,6 +17,7 @@ from bifrost.config.limits import Limits
 from bifrost.config.tenants import Tenant
 from bifrost.config.upstream import Upstream
 from bifrost.filters.api_versions import OfferedVersions, offered_versions
+from bifrost.filters.automatic_creation import CAN_FORBID_CREATION
 from bifrost.gateway.broker_client import BrokerClient
 from bifrost.gateway.broker_security import BrokerSecurity
 from bifrost.gateway.errors import BrokerError
@@ -24,12 +25,11 @@ from bifrost.gateway.loop_guard import report
 from bifrost.gateway.topic_look_ups import TopicLookUps
 from bifrost.gateway.whole import Whole
 from bifrost.session.fetch_sessions import FetchSessions
-from bifrost.session.own_topics import NO_AUTO_CREATION
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
-from bifrost.wire.messages import ApiVersionsRequest, MetadataRequest
+from bifrost.wire.messages import ApiVersionsRequest, DescribeConfigsRequest, MetadataRequest
 from bifrost.wire.schema import request_schema
 
 log = structlog.get_logger()
@@ -41,6 +41,13 @@ INSPECT_EVERY_MS = 60_000
 """How long a broker is believed to offer what it did: what it offers changes when it is upgraded."""
 
 
+_BROKER_RESOURCE = 4
+"""ConfigResource.Type.BROKER."""
+_CONFIGS_VERSION = 1
+"""Of DescribeConfigs; every broker from 1.1 on has it, also those of Kafka 4."""
+_NUM_PARTITIONS = "num.partitions"
+
+
 @dataclass(frozen=True, slots=True)
 class Broker:
     """One physical broker."""
@@ -49,6 +56,8 @@ class Broker:
     host: str
     port: int
     offered: OfferedVersions
+    default_partitions: int = 1
+    """Its `num.partitions`: of a topic that is created without saying how many."""
     inspected_ms: int = 0
     """When it was last asked what it offers, by the gateway's monotonic clock."""
 
@@ -93,8 +102,10 @@ class Cluster:
         """The physical cluster's own ID, once it has been asked."""
         self._metadata_version = 0
         self._lock = asyncio.Lock()
-        self.look_ups = TopicLookUps(self._open, self.topic_ids, now_ms, self._workers)
-        """Of topic IDs that clients name."""
+        self.look_ups = TopicLookUps(
+            self._open, self.topic_ids, now_ms, self._workers, self.default_partitions
+        )
+        """Of topic IDs that clients name, and of how many topics a tenant has."""
 
     @property
     def node_ids(self) -> frozenset[int]:
@@ -235,17 +246,37 @@ class Cluster:
         client = self._client_of(node.host, node.port)
         try:
             offered = offered_versions(await _ask_versions(client))
+            default_partitions = await _ask_default_partitions(client, node.node_id, offered)
         except BrokerError as error:
             log.warning("broker_unreachable", upstream=self.name, node_id=node.node_id, error=str(error))
             return None if known is None else replace(known, host=node.host, port=node.port)
         finally:
             await client.close()
-        return Broker(node.node_id, node.host, node.port, offered, self._now_ms())
+        return Broker(node.node_id, node.host, node.port, offered, default_partitions, self._now_ms())
+
+    def default_partitions(self) -> int:
+        """Return how many partitions a topic gets by default, the most of any broker."""
+        return max((broker.default_partitions for broker in self._brokers.values()), default=1)
 
 
 def _metadata_of_brokers(version: int) -> Message:
     # From v1 on, which every broker since 0.10 has, an empty list names no topic.
-    return MetadataRequest(topics=[], allow_auto_topic_creation=version < NO_AUTO_CREATION)
+    return MetadataRequest(topics=[], allow_auto_topic_creation=version < CAN_FORBID_CREATION)
+
+
+async def _ask_default_partitions(client: BrokerClient, node_id: int, offered: OfferedVersions) -> int:
+    """Ask a broker for its `num.partitions`; 1, Kafka's default, where the gateway's account may not see it."""
+    if not offered.offers(ApiKey.DESCRIBE_CONFIGS, _CONFIGS_VERSION):
+        return 1
+    resource = DescribeConfigsRequest.DescribeConfigsResource(
+        resource_type=_BROKER_RESOURCE, resource_name=str(node_id), configuration_keys=[_NUM_PARTITIONS]
+    )
+    response = await client.request(DescribeConfigsRequest(resources=[resource]), _CONFIGS_VERSION)
+    for result in response.results:
+        for config in result.configs:
+            if config.name == _NUM_PARTITIONS and (config.value or "").isdecimal():
+                return int(config.value)
+    return 1
 
 
 async def _ask_versions(client: BrokerClient) -> Any:

@@ -113,7 +113,7 @@ class Gateway:
             plans=plans,
             lanes=Lanes(plans, loads, whole.new_traffic),
             sasl=secured.sasl,
-            virtual_clusters=virtual_clusters(config, self.clusters, now_ms),
+            virtual_clusters=virtual_clusters(config, self.clusters, now_ms, hits=loads.hits),
             max_in_flight_requests=self.limits.max_in_flight_requests,
             turns=self.turns,
         )

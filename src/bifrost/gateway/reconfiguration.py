@@ -101,7 +101,11 @@ async def _take_effect(
     before, gone = gateway.clusters, [one for one in gateway.listeners if one not in listeners]
     gateway.clusters = changed.clusters
     gateway.shared.virtual_clusters = virtual_clusters(
-        config, changed.clusters, gateway.now_ms, gateway.shared.virtual_clusters
+        config,
+        changed.clusters,
+        gateway.now_ms,
+        gateway.shared.virtual_clusters,
+        gateway.shared.lanes.loads.hits,
     )
     gateway.take_settings(config, secured)
     gateway.listeners = listeners

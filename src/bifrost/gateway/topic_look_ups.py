@@ -1,10 +1,11 @@
-"""Look-ups of topic IDs: which of the unknown ones that clients named are topics of their tenant?
+"""Look-ups of topics: which of the unknown IDs that clients named are topics of their tenant, and how many has it?
 
 A client can make up any number of IDs, so a broker's work must depend on what the tenant has, not on what was named:
 
     a few IDs     Metadata by ID, of FEW_IDS at most
     more          a list of the tenant's own topics (session/own_topics.py)
     more, and the tenant's topics were listed a moment ago        nothing
+    a request that creates topics          a list with their partitions (session/counted_topics.py)
 
 Connections wait in line, those of a tenant together: one look-up is for all of them. Tenants have turns
 (session/look_up_turns.py), one request each, over one connection to one broker; so a tenant that never stops asking
@@ -17,18 +18,21 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
 import structlog
 
 from bifrost.filters.api_versions import OfferedVersions
+from bifrost.filters.automatic_creation import CAN_FORBID_CREATION
 from bifrost.gateway.broker_client import BrokerClient
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.loop_guard import report
 from bifrost.gateway.own_request import check_correlation
+from bifrost.session.counted_topics import CountedTopics
 from bifrost.session.look_up_turns import LISTING_COST, LOOK_UPS_LIMIT, LookUpTurns
-from bifrost.session.named_topics import NamedTopics, named_topics
+from bifrost.session.named_topics import named_topics
 from bifrost.session.own_topics import (
     BY_ID,
-    NO_AUTO_CREATION,
     AllowedTopics,
     AllTopics,
     OwnTopics,
@@ -41,6 +45,8 @@ from bifrost.wire.message import Message
 from bifrost.wire.messages import MetadataRequest
 
 log = structlog.get_logger()
+
+T = TypeVar("T")
 
 MAX_WAIT_S = 10.0
 """How long a connection waits for its look-up before it is closed: as long as for a broker to accept a connection."""
@@ -59,11 +65,16 @@ class _Waiter:
 
     namespace: Namespace
     topic_ids: frozenset[bytes]
+    counts: bool
+    """Whether it waits for the number of its tenant's topics and partitions, not for IDs."""
     done: asyncio.Future[None]
 
     @property
-    def has_many(self) -> bool:
-        return len(self.topic_ids) > FEW_IDS
+    def is_served(self) -> bool:
+        """Whether a list of a moment ago serves it as well."""
+        if self.counts:
+            return self.namespace.bounds is None or self.namespace.bounds.is_counted
+        return len(self.topic_ids) > FEW_IDS and self.namespace.was_just_listed
 
 
 @dataclass(eq=False, slots=True)
@@ -71,7 +82,7 @@ class _Listing:
     """A list of topics that some connections of a tenant wait for."""
 
     namespace: Namespace
-    topics: OwnTopics
+    topics: OwnTopics | CountedTopics
     waiters: list[_Waiter]
 
 
@@ -93,6 +104,7 @@ class TopicLookUps:
         topic_ids: TopicIds,
         now_ms: Callable[[], int],
         workers: int = 1,
+        default_partitions: Callable[[], int] = lambda: 1,
     ) -> None:
         """Look up nothing yet.
 
@@ -101,7 +113,9 @@ class TopicLookUps:
             topic_ids: the index that learns what is found.
             now_ms: a monotonic clock, in milliseconds.
             workers: processes that look up at this cluster.
+            default_partitions: of a topic that is created without saying how many.
         """
+        self._default_partitions = default_partitions
         self._connect, self._topic_ids, self._now_ms = connect, topic_ids, now_ms
         self._turns = LookUpTurns(workers)
         self._waiting: dict[str, list[_Waiter]] = {}
@@ -125,8 +139,23 @@ class TopicLookUps:
         Raises:
             BrokerError: no broker answered, or the tenant's turn did not come in time.
         """
-        tenant = namespace.tenant
-        waiter = _Waiter(namespace, topic_ids, asyncio.get_running_loop().create_future())
+        await self._wait(_Waiter(namespace, topic_ids, False, _future()), hits)
+
+    async def count(self, namespace: Namespace, hits: Counter[tuple[str, str]]) -> None:
+        """Count the topics and partitions of a tenant, and tell its bounds, unless that was just done.
+
+        Args:
+            namespace: the tenant's own, which has all of them.
+            hits: as for `look_up`.
+        Raises:
+            BrokerError: as `look_up`.
+        """
+        waiter = _Waiter(namespace, frozenset(), True, _future())
+        if not waiter.is_served:
+            await self._wait(waiter, hits)
+
+    async def _wait(self, waiter: _Waiter, hits: Counter[tuple[str, str]]) -> None:
+        tenant = waiter.namespace.tenant
         self._waiting.setdefault(tenant, []).append(waiter)
         if not self._turns.enter(tenant, self._now_ms()):
             hits[LOOK_UPS_LIMIT, tenant] += 1
@@ -137,7 +166,7 @@ class TopicLookUps:
             async with asyncio.timeout(MAX_WAIT_S):
                 await waiter.done
         except TimeoutError:
-            text = f"topic IDs of tenant {tenant} were not looked up within {MAX_WAIT_S:.0f} s"
+            text = f"topics of tenant {tenant} were not looked up within {MAX_WAIT_S:.0f} s"
             raise BrokerError(text) from None
 
     async def close(self) -> None:
@@ -165,7 +194,7 @@ class TopicLookUps:
         except BrokerError as failure:
             error = failure
         except Exception as failure:
-            log.error("internal_error", exc_info=failure)
+            report("look_ups", failure)
         finally:
             self._task = None
             self._fail(error)
@@ -190,12 +219,13 @@ class TopicLookUps:
             wanted = frozenset[bytes]().union(*(one.topic_ids for one in waiters))
             if waiters:
                 broker = await self._connected()
-                if len(wanted) <= FEW_IDS and broker.metadata_version >= BY_ID:
+                counts = waiters[0].counts
+                if not counts and len(wanted) <= FEW_IDS and broker.metadata_version >= BY_ID:
                     self._turns.charge(tenant, 1.0, self._now_ms())
                     await self._ask_by_id(wanted, broker.metadata_version, waiters)
                     self._served = []
                 else:
-                    topics = self._topics_of(waiters[0].namespace, broker)
+                    topics = (self._count_of if counts else self._topics_of)(waiters[0].namespace, broker)
                     listing = self._listings[tenant] = _Listing(waiters[0].namespace, topics, waiters)
         if listing is not None:
             self._turns.charge(tenant, LISTING_COST, self._now_ms())
@@ -206,14 +236,16 @@ class TopicLookUps:
     def _next_of(self, tenant: str) -> list[_Waiter]:
         """Return connections of a tenant that one look-up can serve, and release those that need none."""
         waiting = [one for one in self._waiting.pop(tenant, ()) if not one.done.done()]
-        namespace = waiting[0].namespace if waiting else None
-        left = [one for one in waiting if one.namespace is not namespace]
+        _release(one for one in waiting if one.is_served)
+        waiting = [one for one in waiting if not one.done.done()]
+        first = waiting[0] if waiting else None
+        found: list[_Waiter] = []
+        left: list[_Waiter] = []
+        for one in waiting:
+            is_alike = first is not None and (one.namespace, one.counts) == (first.namespace, first.counts)
+            (found if is_alike else left).append(one)
         if left:
             self._waiting[tenant] = left
-        found = [one for one in waiting if one.namespace is namespace]
-        if namespace is not None and namespace.was_just_listed:
-            _release(one for one in found if one.has_many)
-            found = [one for one in found if not one.has_many]
         return found
 
     async def _ask_by_id(self, wanted: Iterable[bytes], version: int, waiters: list[_Waiter]) -> None:
@@ -227,22 +259,41 @@ class TopicLookUps:
         asked = [os.urandom(16) if self._topic_ids.name_of(one) is not None else one for one in wanted]
         topics = [MetadataRequest.MetadataRequestTopic(topic_id=one, name=None) for one in asked]
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-        self._learn((await self._ask(request, version)).topics)
+        self._learn((await self._ask(request, version, named_topics)).topics)
         loop.call_at(began + EVEN_S, _release, waiters)
 
     def _topics_of(self, namespace: Namespace, broker: _Broker) -> OwnTopics:
-        if not namespace.names.is_dynamic and broker.metadata_version >= NO_AUTO_CREATION:
+        if not namespace.names.is_dynamic and broker.metadata_version >= CAN_FORBID_CREATION:
             return AllowedTopics(namespace, broker.metadata_version)
         if broker.offered.offers(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0):
             return PagesOfTopics(namespace)
         return AllTopics(broker.metadata_version)
 
+    def _count_of(self, namespace: Namespace, broker: _Broker) -> CountedTopics:
+        assert namespace.bounds is not None
+        has_pages = broker.offered.offers(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0)
+        version = broker.metadata_version
+        return CountedTopics(namespace, namespace.bounds, has_pages=has_pages, metadata_version=version)
+
+    async def _count_on(self, tenant: str, listing: _Listing, topics: CountedTopics) -> None:
+        """Ask for the next part of a list with partitions."""
+        is_complete = await self._ask(*topics.request(), topics.receive)
+        self._learn(topics.topic_ids)
+        if is_complete:
+            assert listing.namespace.bounds is not None
+            del self._listings[tenant]
+            listing.namespace.bounds.count(topics.partitions, self._default_partitions())
+            _release(listing.waiters)
+
     async def _go_on(self, tenant: str, listing: _Listing) -> None:
         """Ask for the next part of a list."""
+        if isinstance(listing.topics, CountedTopics):
+            await self._count_on(tenant, listing, listing.topics)
+            return
         namespace, is_of_all = listing.namespace, isinstance(listing.topics, AllTopics)
         is_complete = is_of_all and self._now_ms() < self._all_until_ms
         if not is_complete:
-            found = await self._ask(*listing.topics.request())
+            found = await self._ask(*listing.topics.request(), named_topics)
             if is_of_all and len(found.topics) <= MAX_TOPIC_IDS // 2:
                 self._learn(found.topics)
                 self._all_until_ms = self._now_ms() + ALL_TOPICS_FOR_MS
@@ -258,12 +309,17 @@ class TopicLookUps:
         for topic_id, name in topics:
             self._topic_ids.learn(topic_id, name)
 
-    async def _ask(self, request: Message, version: int) -> NamedTopics:
+    async def _ask(self, request: Message, version: int, read: Callable[[int, int, bytes], T]) -> T:
         """Ask over the connection there is, or over a new one if that is broken: it may only have been idle."""
+
+        def read_answer(api_key: int, version: int, correlation_id: int, frame: bytes) -> T:
+            check_correlation(correlation_id, frame)
+            return read(api_key, version, frame)
+
         for is_last in (False, True):
             broker = await self._connected()
             try:
-                return await broker.client.read(request, version, _read)
+                return await broker.client.read(request, version, read_answer)
             except BrokerError:
                 self._broker = None
                 if is_last:
@@ -276,9 +332,8 @@ class TopicLookUps:
         return self._broker
 
 
-def _read(api_key: int, version: int, correlation_id: int, frame: bytes) -> NamedTopics:
-    check_correlation(correlation_id, frame)
-    return named_topics(api_key, version, frame)
+def _future() -> asyncio.Future[None]:
+    return asyncio.get_running_loop().create_future()
 
 
 def _release(waiters: Iterable[_Waiter]) -> None:

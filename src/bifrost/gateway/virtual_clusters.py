@@ -14,11 +14,16 @@ from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import ResourcePolicy
+from bifrost.tenancy.topic_bounds import TopicBounds
 from bifrost.wire.entity import Entity
 
 
 def virtual_clusters(
-    config: Config, clusters: Clusters, now_ms: Callable[[], int], before: VirtualClusters | None = None
+    config: Config,
+    clusters: Clusters,
+    now_ms: Callable[[], int],
+    before: VirtualClusters | None = None,
+    hits: Counter[tuple[str, str]] | None = None,
 ) -> VirtualClusters:
     """Return the virtual clusters of a configuration.
 
@@ -28,26 +33,22 @@ def virtual_clusters(
         now_ms: a monotonic clock, in milliseconds.
         before: those of the configuration before this one. A tenant whose names mean what they did, and of which none
             is lost, goes on with its own, and so do the connections of its clients.
+        hits: where to count what is refused because of a limit.
     """
     tenants = {tenant.name: tenant for tenant in config.tenants}
     marks, namespaced = foreign_marks(config), config.namespaced_client_ids()
+    bounds: dict[str, TopicBounds] = {}
 
     def build(tenant: Tenant, tiers: tuple[str, ...] = ()) -> VirtualCluster:
         cluster = clusters[config.cluster_of(tenant).name]
-        names = TenantNames(
-            tenant.name,
-            tenant.allowed_topics,
-            prefixes=_prefixes(tenant),
-            tiers=tiers,
-            namespaces_client_ids=tenant.name in namespaced,
-            foreign_marks=marks[tenant.name],
-        )
+        names = _names(tenant, tiers, marks[tenant.name], is_namespaced=tenant.name in namespaced)
         namespace = Namespace(
             names,
             cluster.topic_ids,
             **_settings(config, tenant),
             now_ms=now_ms,
             new_id=lambda: os.urandom(16),
+            bounds=bounds[tenant.name],
             pseudonym_key=_pseudonym_key(config),
             cluster_id=lambda: cluster.cluster_id,
         )
@@ -55,17 +56,18 @@ def virtual_clusters(
 
     def change(cluster: VirtualCluster) -> None:
         tenant = tenants[cluster.namespace.tenant]
-        cluster.namespace.change(
-            tenant.allowed_topics,
-            marks[tenant.name],
-            **_settings(config, tenant),
-        )
+        cluster.namespace.change(tenant.allowed_topics, marks[tenant.name], **_settings(config, tenant))
 
     roots = {}
     for name, tenant in tenants.items():
         old = None if before is None else before.of_tenant(name)
         cluster = clusters[config.cluster_of(tenant).name]
-        if old is not None and _goes_on(old, tenant, cluster, is_namespaced=name in namespaced):
+        if old is not None and not _goes_on(old, tenant, cluster, is_namespaced=name in namespaced):
+            old = None
+        known = None if old is None else old.namespace.bounds
+        bounds[name] = known or TopicBounds(now_ms, Counter() if hits is None else hits, name)
+        _limit(bounds[name], config, tenant)
+        if old is not None:
             change(old)
             roots[name] = old
         else:
@@ -76,6 +78,19 @@ def virtual_clusters(
     return found
 
 
+def _names(
+    tenant: Tenant, tiers: tuple[str, ...], marks: frozenset[str], *, is_namespaced: bool
+) -> TenantNames:
+    return TenantNames(
+        tenant.name,
+        tenant.allowed_topics,
+        prefixes=_prefixes(tenant),
+        tiers=tiers,
+        namespaces_client_ids=is_namespaced,
+        foreign_marks=marks,
+    )
+
+
 def _settings(config: Config, tenant: Tenant) -> dict[str, Any]:
     """Return what may be another with each configuration."""
     return {
@@ -83,6 +98,11 @@ def _settings(config: Config, tenant: Tenant) -> dict[str, Any]:
         "max_names": config.proxy.limits.max_names_per_namespace,
         "policy": ResourcePolicy(config.proxy.policy, tenant.policy),
     }
+
+
+def _limit(bounds: TopicBounds, config: Config, tenant: Tenant) -> None:
+    own, of_all = tenant.limits, config.proxy.limits
+    bounds.limit(own.max_topics or of_all.max_topics, own.max_partitions or of_all.max_partitions)
 
 
 def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namespaced: bool) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from bifrost.gateway.broker_connection import BrokerConnection, connect, renew_login
 from bifrost.gateway.broker_login import Login
 from bifrost.gateway.cluster import Broker, Cluster
-from bifrost.gateway.errors import LoginError
+from bifrost.gateway.errors import BrokerError, LoginError
 from bifrost.session.client_session import ClientSession
 
 if TYPE_CHECKING:
@@ -49,14 +49,26 @@ class WayToBroker:
             raise LoginError(text)
         await renew_login(broker_side, self._broker, login, timeout_ms)
 
-    async def look_up(self, topic_ids: frozenset[bytes]) -> None:
-        """Learn which of these topic IDs are the tenant's.
+    async def look_up(self) -> tuple[frozenset[bytes], bool]:
+        """Look up what the session waits for; return the topic IDs, and whether the tenant's topics were counted.
 
         Raises:
             BrokerError: that could not be found out.
         """
-        namespace, hits = self._session.virtual_cluster.namespace, self._gateway.shared.lanes.loads.hits
-        await self.cluster.look_ups.look_up(namespace, topic_ids, hits)
+        session, hits = self._session, self._gateway.shared.lanes.loads.hits
+        namespace, topic_ids, is_counted = (
+            session.virtual_cluster.namespace,
+            session.lookup,
+            session.awaits_count,
+        )
+        if topic_ids:
+            await self.cluster.look_ups.look_up(namespace, topic_ids, hits)
+        if is_counted:
+            root = self._gateway.shared.virtual_clusters.of_tenant(namespace.tenant)
+            if root is None:
+                raise BrokerError(f"tenant {namespace.tenant} is not in the configuration any more")
+            await self.cluster.look_ups.count(root.namespace, hits)
+        return topic_ids, is_counted
 
     @property
     def _login(self) -> Login | None:

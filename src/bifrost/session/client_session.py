@@ -5,14 +5,16 @@ requests go to the one broker that its connection stands for, rewritten, and tha
 authentication holds for a time only, the same exchange comes again later, after the answers to all requests before it.
 
 The shell (gateway/client_connection.py) feeds frames in, then writes what stands in `to_client` and `to_broker`.
-Nothing here does I/O. When a topic ID must be looked up, `lookup` names it: the shell asks the broker and calls
-`resume`; until then, and while too many requests await their answer, frames are held and nothing more is read.
+Nothing here does I/O. When a topic ID must be looked up, `lookup` names it, and before topics are created those of the
+tenant are counted (`awaits_count`): the shell asks the broker and calls `resume`. Until then, and while too many
+requests await their answer, frames are held and nothing more is read.
 """
 
 from functools import partial
 from typing import Any
 
 from bifrost.filters import namespace as translation
+from bifrost.filters.automatic_creation import ABSENT_TOPICS, makes_partitions
 from bifrost.filters.fetch import session_not_found
 from bifrost.filters.filter import Exchange
 from bifrost.session import metering
@@ -21,8 +23,8 @@ from bifrost.session.decoded_request import ITEM_NS, exceeded_limit, is_decodabl
 from bifrost.session.decoded_response import RELEASED_FROM_BYTES, decoded_response
 from bifrost.session.identified_session import IdentifiedSession
 from bifrost.session.in_flight import Buffer
+from bifrost.session.inquiry import Inquiry
 from bifrost.session.session_lanes import OWN_APIS
-from bifrost.session.topic_listing import TopicListing
 from bifrost.session.work import Work
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
@@ -39,7 +41,12 @@ class ClientSession(IdentifiedSession):
     @property
     def is_holding(self) -> bool:
         """Whether the shell must stop reading from the client: a look-up is under way or too much awaits an answer."""
-        return not self.is_passing and (bool(self.lookup or self._held_requests) or self._is_full)
+        return not self.is_passing and (self.awaits_look_up or bool(self._held_requests) or self._is_full)
+
+    @property
+    def awaits_look_up(self) -> bool:
+        """Whether the shell must look up `lookup`, or count the tenant's topics, and then `resume`."""
+        return self.awaits_count or bool(self.lookup)
 
     @property
     def is_holding_responses(self) -> bool:
@@ -142,17 +149,22 @@ class ClientSession(IdentifiedSession):
         if not self.forward_response(frame):
             self._held_responses.append(keep(frame))
             self._release_responses()
-        if self._held_requests and not self.lookup:
+        if self._held_requests and not self.awaits_look_up:
             self._release_requests()
 
-    def resume(self) -> None:
-        """Go on after the topic IDs in `lookup` were learnt, or learnt to be absent.
+    def resume(self, looked_up: frozenset[bytes], is_counted: bool = False) -> None:
+        """Go on after these topic IDs of `lookup` were learnt, or learnt to be absent, or topics were counted.
 
         Raises:
             SessionEnded, WireError: as when frames are received.
         """
-        self._namespace.looked_up(self.lookup)
-        self.lookup = frozenset()
+        self._namespace.looked_up(looked_up)
+        # An answer that came meanwhile may have named others.
+        self.lookup -= looked_up
+        if is_counted:
+            self.awaits_count, self._is_counted = False, True
+        if self.awaits_look_up:
+            return
         self._answer_needs_ids = False
         self._release_responses()
         self._release_requests()
@@ -160,19 +172,18 @@ class ClientSession(IdentifiedSession):
     # -- client to broker
 
     @property
-    def _is_listing(self) -> bool:
-        return self._listing is not None and self._listing.is_under_way
-
-    @property
     def _is_full(self) -> bool:
-        return self._is_listing or len(self._in_flight.queue) >= self._max_in_flight
+        """Whether nothing may be sent to the broker now: it is asked something first, or owes enough answers."""
+        is_asked = self._listing is not None and self._listing.is_under_way
+        is_asked = is_asked or (self._absent is not None and self._absent.is_under_way)
+        return is_asked or len(self._in_flight.queue) >= self._max_in_flight
 
     def _until_ns(self) -> int:
         return _FOR_EVER_NS if self._shared.turns is None else self._shared.turns.until_ns()
 
     def _release_requests(self) -> None:
         """Work on the requests that are held, one after the other; each stands there until it is done."""
-        while self._held_requests and not (self.lookup or self._is_full or self.waits_for_room):
+        while self._held_requests and not (self.awaits_look_up or self._is_full or self.waits_for_room):
             if self._authentication is not None:
                 self._authenticate(self._authentication, self._held_requests.popleft())
                 continue
@@ -188,6 +199,9 @@ class ClientSession(IdentifiedSession):
                 return
             if is_done:
                 self._held_requests.popleft()
+                self._is_counted = False
+                assert self._absent is not None
+                self._absent.take()
             self._tries.count(needs_another=bool(self.lookup))
 
     def _request(self, frame: Buffer) -> bool:
@@ -276,10 +290,18 @@ class ClientSession(IdentifiedSession):
             self.lookup |= self._namespace.take_unresolved()
             return None
         assert self._listing is not None
-        pages = self._listing.begin(lane, request, frame)
-        if pages:
-            self.to_broker += pages
+        assert self._absent is not None
+        inquiry = self._listing.begin(lane, request, frame)
+        inquiry = inquiry or self._absent.begin(plan, lane, request, frame)
+        if inquiry:
+            self.to_broker += inquiry
             return None
+        bounds = namespace.bounds
+        if bounds is not None and (self._absent.has_some or makes_partitions(plan, request)):
+            self.awaits_count = not (self._is_counted or bounds.is_counted)
+            if self.awaits_count:
+                return None
+        exchange.notes[ABSENT_TOPICS] = self._absent.take()
         if plan.api_key == ApiKey.FETCH:
             exchange.notes["foreign_fetch_session"] = not self._fetches.owns(request.session_id)
         for one in plan.filters:
@@ -336,7 +358,7 @@ class ClientSession(IdentifiedSession):
     def _response(self, frame: Buffer) -> bool:
         """Give a broker's answer to the client; False: it is to be tried again when IDs have been looked up."""
         came_ns, awaited = monotonic_ns(), self._in_flight.answered_by(frame)
-        if isinstance(awaited.exchange, TopicListing):
+        if isinstance(awaited.exchange, Inquiry):
             self.to_broker += awaited.exchange.receive(frame, awaited)
             return True
         plan = awaited.lane.plan
@@ -344,8 +366,9 @@ class ClientSession(IdentifiedSession):
         if plan.response_peek is not None:
             self._fetches.claim(*plan.response_peek(frame, offset))
         # Who uses more than its share is told to wait, and that stands in the body.
-        is_told_to_wait = plan.has_throttle and awaited.lane.load.is_over_budget
-        program = None if is_told_to_wait else plan.response.program
+        is_decoded = plan.has_throttle and awaited.lane.load.is_over_budget
+        is_decoded = is_decoded or (awaited.exchange is not None and awaited.exchange.wants_response)
+        program = None if is_decoded else plan.response.program
         segments = None if program is None else rewrite(program, frame, offset, self._to_virtual, head)
         physical = None if segments is None else (frame, offset)
         if segments is None:

@@ -8,6 +8,7 @@ from collections import deque
 from bifrost.filters.filter import Scope
 from bifrost.journal.meter import Meter
 from bifrost.session import metering
+from bifrost.session.absent_topics import AbsentTopics
 from bifrost.session.accounts import Account
 from bifrost.session.authentication import Authentication, Proven
 from bifrost.session.in_flight import Buffer, InFlight
@@ -55,10 +56,13 @@ class IdentifiedSession(Forwarding):
         """Whether there is something to do and no time for it now; then `go_on`."""
         self._tries = Tries()
         self._listing: TopicListing | None = None
+        self._absent: AbsentTopics | None = None
         self.to_client: list[Buffer] = []
         self.to_broker: list[Buffer] = []
         self.lookup: frozenset[bytes] = frozenset()
         """Topic IDs to ask the broker for; then `resume`."""
+        self.awaits_count = self._is_counted = False
+        """Whether the tenant's topics are to be counted; then `resume`."""
 
     def begin(self, address: str | None = None) -> None:
         """Let the client in at once where it is not asked who it is; it comes from `address`.
@@ -158,4 +162,5 @@ class IdentifiedSession(Forwarding):
         self._ways = SessionLanes(self._shared.lanes, self._route, self._namespace.tenant, self._meter)
         self._lanes = self._ways.known
         self._load = self._shared.lanes.loads.load(self._namespace.tenant)
+        self._absent = AbsentTopics(self._namespace, self._in_flight)
         self._listing = TopicListing(self._namespace, self._route, self._in_flight, self._shared.lanes.loads)

@@ -7,6 +7,7 @@ Its counterpart for clients that ask for all topics is session/topic_listing.py.
 
 from typing import Protocol
 
+from bifrost.filters.automatic_creation import CAN_FORBID_CREATION
 from bifrost.session.named_topics import NamedTopics
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.namespace import Namespace
@@ -22,8 +23,8 @@ MAX_PAGES = 1_000
 NAMES_AT_ONCE = 500
 """Names of an allow-list in one request."""
 
-NO_AUTO_CREATION, BY_ID = 4, 12
-"""Metadata versions that can forbid to create what is asked for (KIP-204), and be asked by topic ID (KIP-516)."""
+BY_ID = 12
+"""Metadata version from which topics can be asked for by their IDs (KIP-516)."""
 
 
 class OwnTopics(Protocol):
@@ -92,7 +93,7 @@ class AllTopics:
     def request(self) -> tuple[Message, int]:
         """Return what to ask the broker, and the version."""
         # Before v4 the field is absent, and null topics create nothing.
-        creates = self._version < NO_AUTO_CREATION
+        creates = self._version < CAN_FORBID_CREATION
         return MetadataRequest(topics=None, allow_auto_topic_creation=creates), self._version
 
     def receive(self, found: NamedTopics) -> bool:

@@ -19,18 +19,20 @@ broker says that it failed). A tenant with an allow-list is asked for that inste
 
 from typing import Any
 
+from bifrost.filters.automatic_creation import CAN_FORBID_CREATION
 from bifrost.filters.filter import Exchange
-from bifrost.filters.metadata import CAN_FORBID_CREATION, ask_by_name
+from bifrost.filters.metadata import ask_by_name
 from bifrost.session.in_flight import Buffer, InFlight
+from bifrost.session.inquiry import Inquiry
 from bifrost.session.loads import Loads
 from bifrost.session.shared_state import Route
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_pages import LISTED_LIMIT, MAX_PAGES, MAX_TOPICS
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited, Lane, Names, encode, rewrite
+from bifrost.wire.engine import Awaited, Lane, Names, rewrite
 from bifrost.wire.messages import DescribeTopicPartitionsRequest
-from bifrost.wire.programs import compile_layout, compile_program
+from bifrost.wire.programs import compile_program
 
 _VERSION = 0
 _NAME, _CURSOR = 1, 2
@@ -39,23 +41,10 @@ _NEXT = b"-"
 """Behind a name it is the name that comes next in the order: no legal character is lower."""
 
 
-class TopicListing:
-    """The list that one session's request for all topics waits for; there is one at a time.
+class TopicListing(Inquiry):
+    """The list that one session's request for all topics waits for."""
 
-    It stands as the exchange of what it asks the broker for itself.
-    """
-
-    __slots__ = (
-        "_head",
-        "_hits",
-        "_in_flight",
-        "_names",
-        "_namespace",
-        "_offers",
-        "_page",
-        "_pages",
-        "is_under_way",
-    )
+    __slots__ = ("_hits", "_is_asked", "_names", "_offers", "_page", "_pages")
 
     def __init__(self, namespace: Namespace, route: Route, in_flight: InFlight, loads: Loads) -> None:
         """Wait for nothing yet.
@@ -66,11 +55,10 @@ class TopicListing:
             in_flight: what the session awaits of it.
             loads: count lists that were too long, with the other limits.
         """
-        self._namespace, self._in_flight, self._hits = namespace, in_flight, loads.hits
+        super().__init__(namespace, in_flight)
+        self._hits = loads.hits
         self._offers = route.offered.offers(ApiKey.DESCRIBE_TOPIC_PARTITIONS, _VERSION)
-        self.is_under_way = False
-        """Whether a page is awaited: then the request is held, and all behind it."""
-        self._head = b""
+        self._is_asked = False
         self._names: list[bytes] | None = None
         self._page, self._pages = 0, namespace.topic_pages
 
@@ -80,21 +68,14 @@ class TopicListing:
         Otherwise the request is to be given again when `is_under_way` has ended.
         """
         plan = lane.plan
-        if plan.api_key != ApiKey.METADATA or request.topics is not None or self._head:
+        if plan.api_key != ApiKey.METADATA or request.topics is not None or self._is_asked:
             return []
         is_possible = self._offers and plan.api_version >= CAN_FORBID_CREATION
         if not is_possible or not self._namespace.names.is_dynamic or not self._pages.is_worth_it():
             return []
-        _, _, correlation_id, length = headers.read_request_header(frame)
-        start = headers.REQUEST_PREFIX.size
-        client_id = bytes(frame[start : start + max(0, length)])
-        if self._namespace.names.client_id_prefix is not None:
-            client_id = self._namespace.names.client_id_prefix + client_id
-            length = len(client_id)
-        asked = (ApiKey.DESCRIBE_TOPIC_PARTITIONS, _VERSION, correlation_id, length)
-        self._head = headers.REQUEST_PREFIX.pack(*asked) + client_id + b"\0"
-        self._names, self._page = [], 0
-        return self._ask(lane, correlation_id, self._namespace.names.prefix)
+        self._begin(lane, frame)
+        self._is_asked, self._names, self._page = True, [], 0
+        return self._ask_from(self._namespace.names.prefix)
 
     def receive(self, frame: Buffer, awaited: Awaited) -> list[Buffer]:
         """Take a page; return what asks for the next.
@@ -103,9 +84,7 @@ class TopicListing:
             WireError: it could not be read.
         """
         assert self._names is not None
-        self._in_flight.complete()
-        awaited.abandon()
-        self.is_under_way = False
+        self._answered(awaited)
         found: list[bytes] = []
         cursor: list[bytes] = []
         is_read = _read(frame, found, cursor)
@@ -119,8 +98,7 @@ class TopicListing:
                 return []
             if self._page < MAX_PAGES:
                 # A topic that the page ends within is not gone on with: its name is known.
-                following = max(cursor[0], found[-1] + _NEXT)
-                return self._ask(awaited.lane, awaited.correlation_id, following)
+                return self._ask_from(max(cursor[0], found[-1] + _NEXT))
         if is_read and found:
             self._hits[LISTED_LIMIT, self._namespace.tenant] += 1
         self._names = None
@@ -129,20 +107,17 @@ class TopicListing:
 
     def apply(self, exchange: Exchange, request: Any) -> None:
         """Let the request that waited, with physical names already, ask for the topics that were found."""
-        if not self._head or exchange.api_key != ApiKey.METADATA:
+        if not self._is_asked or exchange.api_key != ApiKey.METADATA:
             return
-        names, self._names, self._head = self._names, None, b""
+        names, self._names, self._is_asked = self._names, None, False
         if names is not None and request.topics is None:
             ask_by_name(exchange, request, names)
 
-    def _ask(self, lane: Lane, correlation_id: int, first: bytes) -> list[Buffer]:
+    def _ask_from(self, first: bytes) -> list[Buffer]:
         cursor = DescribeTopicPartitionsRequest.Cursor(topic_name=first.decode(), partition_index=0)
-        request = DescribeTopicPartitionsRequest(
-            topics=[], response_partition_limit=self._pages.size(self._page), cursor=cursor
-        )
-        self.is_under_way = True
-        self._in_flight.await_broker(Awaited(correlation_id, lane, self))
-        return [encode(compile_layout("DescribeTopicPartitionsRequest", _VERSION), request, self._head)]
+        size = self._pages.size(self._page)
+        request = DescribeTopicPartitionsRequest(topics=[], response_partition_limit=size, cursor=cursor)
+        return self._ask(request, _VERSION)
 
 
 def _read(frame: Buffer, names: list[bytes], cursor: list[bytes]) -> bool:

@@ -1,6 +1,7 @@
 """A map that forgets what was put in first when it is full: how everything that clients can make grow is bounded."""
 
 from collections import OrderedDict
+from collections.abc import ItemsView
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -27,6 +28,10 @@ class BoundedMap(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """Return the value, None when there is none or it was forgotten."""
         return self._entries.get(key)
+
+    def items(self) -> ItemsView[K, V]:
+        """Return all entries, the oldest first."""
+        return self._entries.items()
 
     def put(self, key: K, value: V) -> tuple[K, V] | None:
         """Set a value, which makes its entry the newest; return the entry that was forgotten for it, if one was."""

@@ -23,6 +23,7 @@ from bifrost.tenancy.names import (
 )
 from bifrost.tenancy.policy import DEFAULT_POLICY, ResourcePolicy
 from bifrost.tenancy.pseudonyms import Pseudonyms
+from bifrost.tenancy.topic_bounds import TopicBounds
 from bifrost.tenancy.topic_ids import (
     FEW_IDS,
     LISTED_FOR_MS,
@@ -44,6 +45,10 @@ MAX_TOPIC_NAME_LENGTH = 249
 MAX_REMEMBERED_BYTES = 512
 """Longer names are translated anew each time: no topic has one, and many of them would take memory without bound."""
 
+EXISTING_FOR_MS = 60_000
+"""How long names of topics that exist are collected before they are forgotten, all at once. Until then a topic that was
+deleted elsewhere may be created again by its name without being counted."""
+
 MAX_STRING_BYTES = 0x7FFF
 """The longest string of the protocol."""
 
@@ -56,6 +61,8 @@ MAX_REMEMBERED_REGEX_BYTES = 4096
 MAX_MEMBERS_OF_OTHER_PROTOCOLS = 1000
 """Members remembered of a tenant's groups that are not consumer groups (Kafka Connect's workers, say): a few for each
 cluster of them. One that is forgotten has to join again, if its client is older than Kafka 2.5."""
+
+_REMEMBERED = (Entity.TOPIC_NAME, Entity.GROUP_ID, Entity.TRANSACTIONAL_ID, Entity.TOPIC_ID, Entity.MEMBER_ID)
 
 _LEGAL_TOPIC = re.compile(rf"(?!\.{{1,2}}$)[a-zA-Z0-9._-]{{1,{MAX_TOPIC_NAME_LENGTH}}}")
 """What Topic.validate accepts."""
@@ -74,6 +81,7 @@ class Namespace:
         now_ms: Callable[[], int],
         new_id: Callable[[], bytes],
         policy: ResourcePolicy = DEFAULT_POLICY,
+        bounds: TopicBounds | None = None,
         pseudonym_key: bytes = b"",
         cluster_id: Callable[[], str | None] = lambda: None,
     ) -> None:
@@ -87,15 +95,15 @@ class Namespace:
             now_ms: a monotonic clock, in milliseconds.
             new_id: makes 16 random bytes.
             policy: what this tenant may set of its topics and groups.
+            bounds: how many topics and partitions it may have, with the namespaces below; None: any number.
             pseudonym_key, cluster_id: see `Pseudonyms`.
         """
         self.names = names
-        self.tenant = names.tenant
-        self.path = names.path
+        self.tenant, self.path = names.tenant, names.path
         self.pseudonyms = Pseudonyms(names.path, pseudonym_key, cluster_id)
         self.topic_ids = topic_ids
         self.allow_topic_deletion = allow_topic_deletion
-        self.policy = policy
+        self.policy, self.bounds = policy, bounds
         self._max_names = max_names
         self._now_ms = now_ms
         self.masked_ids = MaskedIds(new_id)
@@ -114,10 +122,13 @@ class Namespace:
         self.at_listeners: dict[BrokerAddresses, Names] = {}
         """The same with the addresses of brokers, which are a listener's own; kept by `answer_names`."""
         for direction in (self.to_physical, self.to_virtual):
-            for entity in (Entity.TOPIC_NAME, Entity.GROUP_ID, Entity.TRANSACTIONAL_ID, Entity.TOPIC_ID):
+            for entity in _REMEMBERED:
                 direction.tables[entity] = {}
-            direction.tables[Entity.MEMBER_ID] = {}
         self.to_physical.tables[Entity.TOPIC_REGEX] = {}
+        self.to_physical.tables[entities.SLOT_NEW_TOPIC] = {}
+        self._existing_until_ms = 0
+        if bounds is not None:
+            bounds.namespaces.add(self)
         self.to_virtual.tables[entities.SLOT_CLUSTER_ID] = {}
 
     def change(
@@ -223,6 +234,26 @@ class Namespace:
         """Whether a physical topic is one of this tenant's."""
         return self.names.virtual_topic(PhysicalTopic(physical_topic)) is not None
 
+    def is_existing(self, topic: bytes) -> bool:
+        """Whether a topic was seen to exist lately, by its virtual name; then no request can create it."""
+        table = self.to_physical.tables[entities.SLOT_NEW_TOPIC]
+        return table is not None and topic in table
+
+    def topic_exists(self, topic: bytes) -> None:
+        """Remember that a topic exists, by its virtual name, so that the engine lets it pass in Metadata."""
+        now_ms = self._now_ms()
+        if now_ms >= self._existing_until_ms:
+            self.forget_existing_topics()
+            self._existing_until_ms = now_ms + EXISTING_FOR_MS
+        physical = self.names.physical_topic(VirtualTopic(topic))
+        self._remember(self.to_physical, entities.SLOT_NEW_TOPIC, topic, physical)
+
+    def forget_existing_topics(self) -> None:
+        """Forget which topics exist: one of them was deleted."""
+        table = self.to_physical.tables[entities.SLOT_NEW_TOPIC]
+        assert table is not None
+        table.clear()
+
     def confined_regex(self, regex: str) -> str:
         """Return the physical form of a pattern for topics that is not empty, and remember it.
 
@@ -239,7 +270,12 @@ class Namespace:
         return confined
 
     def _asked_by_the_engine(self, slot: int, value: bytes) -> bytes | None:
-        """None has the message decoded. A new pattern takes long, and only work on decoded messages is paused."""
+        """None has the message decoded. A new pattern takes long, and only work on decoded messages is paused.
+
+        So does a topic that the broker may have to create; a filter asks whether the tenant may have another.
+        """
+        if slot == entities.SLOT_NEW_TOPIC:
+            return None if self.bounds is not None else self._missing_physical(Entity.TOPIC_NAME, value)
         return None if slot == Entity.TOPIC_REGEX and value else self._missing_physical(slot, value)
 
     def _is_absent(self, topic_id: bytes) -> bool:

@@ -111,6 +111,11 @@ REFUSED: frozenset[ApiKey] = frozenset(
 SLOT_CLUSTER_ID = 9
 """The engine's slot of a cluster ID that a broker tells."""
 
+SLOT_NEW_TOPIC = 9
+"""The engine's slot of a topic's name in a request by which a broker may create it (in requests; the same number)."""
+
+_REQUEST_SLOTS = {("MetadataRequest", "Topics.Name"): SLOT_NEW_TOPIC}
+
 _RESPONSE_SLOTS = {Entity.BROKER_HOST: SLOT_ADDRESS, Entity.CLUSTER_ID: SLOT_CLUSTER_ID}
 """What the engine replaces in answers alone: a listener's clients have addresses of their own (answer_names.py)."""
 
@@ -150,7 +155,9 @@ def engine_slots(message: str, version: int) -> dict[str, int]:
     """Return the engine slot of every entity field: its own for those replaced in place, else SLOT_DECODE."""
     slots = _RESPONSE_SLOTS if message.endswith("Response") else {}
     return {
-        path: int(entity) if entity.is_in_place else slots.get(entity, SLOT_DECODE)
+        path: _REQUEST_SLOTS.get((message, path), int(entity))
+        if entity.is_in_place
+        else slots.get(entity, SLOT_DECODE)
         for path, entity in entities_of(message, version).items()
     }
 

@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import pytest
 
 from bifrost.tenancy.topic_regex import confine
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import build
-from support.playbook import broker_answers, client_sends, to_broker, to_client
+from support.playbook import broker_answers, client_sends, counted, counts, to_broker, to_client
 from support.stage import TENANTS, Stage
 
 NO_GROUP = {"error_code": ErrorCode.INVALID_GROUP_ID}
@@ -163,3 +165,54 @@ def test_the_broker_creates_no_internal_topic_that_the_tenant_may_not_have(stage
         >> client_sends(topology("app-store-changelog", "g"))
         << to_broker(topology("__vt_initech_app-store-changelog", "__vt_initech_g"))
     )
+
+
+def with_changelog(name: str, group_id: str, *, source: str = "orders", partitions: int = 0, **configs: str):
+    changelog = {"name": name, "partitions": partitions, "replication_factor": 0}
+    changelog["topic_configs"] = [{"key": key, "value": value} for key, value in configs.items()]
+    subtopology = {
+        "subtopology_id": "0",
+        "source_topics": [source],
+        "state_changelog_topics": [changelog],
+    }
+    return messages.StreamsGroupHeartbeatRequest(group_id=group_id, topology={"subtopologies": [subtopology]})
+
+
+def invalid(text: str):
+    return messages.StreamsGroupHeartbeatResponse(
+        error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY, error_message=f"POLICY_VIOLATION: {text}"
+    )
+
+
+def test_an_internal_topic_is_judged_by_the_policy(stage: Stage) -> None:
+    request = with_changelog("app-changelog", "g", **{"flush.messages": "1"})
+
+    book = stage.play("initech") >> client_sends(request)
+
+    text = "Invalid value 1 for configuration flush.messages: this cluster allows 9223372036854775807"
+    assert book << to_client(invalid(f"internal topic app-changelog: {text}"))
+
+
+def test_an_internal_topic_is_one_of_those_that_a_tenant_may_have() -> None:
+    stage = Stage({**TENANTS, "initech": replace(TENANTS["initech"], max_topics=2)})
+    bounds = stage.namespaces["initech"].bounds
+    has = {"__vt_initech_orders": 3}
+    book = stage.play("initech") >> client_sends(with_changelog("one", "g")) << counts()
+    book >> counted(bounds, has)
+    book << to_broker(with_changelog("__vt_initech_one", "__vt_initech_g", source="__vt_initech_orders"))
+
+    other = stage.play("initech") >> client_sends(with_changelog("two", "h"))
+
+    text = "Another topic is not allowed: there are 2, and this cluster allows 2 (max_topics)"
+    assert other << to_client(invalid(text))
+
+
+def test_an_internal_topic_has_as_many_partitions_as_its_source() -> None:
+    limits = {"max_topics": 9, "max_partitions": 5}
+    stage = Stage({**TENANTS, "initech": replace(TENANTS["initech"], **limits)})
+    book = stage.play("initech") >> client_sends(with_changelog("one", "g")) << counts()
+
+    book >> counted(stage.namespaces["initech"].bounds, {"__vt_initech_orders": 3})
+
+    text = "3 more partitions are not allowed: there are 3 over all topics, and this cluster allows 5"
+    assert book << to_client(invalid(f"{text} (max_partitions)"))

@@ -1,9 +1,15 @@
+from dataclasses import replace
+
 import pytest
 
+from bifrost.config.policy import Policy
+from bifrost.session.close_reason import CloseReason
+from bifrost.tenancy.policy import ResourcePolicy
+from bifrost.tenancy.topic_bounds import COUNTED_FOR_MS
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
-from support.playbook import broker_answers, client_sends, to_broker, to_client
-from support.stage import Stage
+from support.playbook import Playbook, broker_answers, client_sends, counted, counts, to_broker, to_client
+from support.stage import TENANTS, Stage
 
 VERSIONS = range(2, 8)
 INVALID, DENIED = ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -140,3 +146,79 @@ def test_the_id_of_a_created_topic_is_known_at_once(stage: Stage) -> None:
 
     assert book << to_client(results({"name": "orders", "topic_id": own}))
     assert stage.topic_ids.name_of(own) == b"__vt_acme_orders"
+
+
+def bounded(max_topics: int, max_partitions: int = 100) -> Stage:
+    limits = {"max_topics": max_topics, "max_partitions": max_partitions}
+    return Stage({**TENANTS, "acme": replace(TENANTS["acme"], **limits)})
+
+
+def violated(name: str, text: str):
+    return refused(name, ErrorCode.POLICY_VIOLATION, text)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_more_topics_than_the_tenant_may_have_are_refused(version: int) -> None:
+    stage = bounded(max_topics=2)
+    book = stage.play() >> client_sends(create("orders", "billing", "events"), version) << counts()
+
+    book >> counted(stage.namespaces["acme"].bounds, {"__vt_acme_billing": 1})
+
+    book << to_broker(create("__vt_acme_orders", "__vt_acme_billing"))
+    book >> broker_answers(results(*created("__vt_acme_orders", "__vt_acme_billing")))
+    text = "Another topic is not allowed: there are 2, and this cluster allows 2 (max_topics)"
+    assert book << to_client(results(*created("orders", "billing"), violated("events", text)))
+
+
+def test_more_partitions_than_the_tenant_may_have_are_refused() -> None:
+    stage = bounded(max_topics=9, max_partitions=5)
+    book = stage.play() >> client_sends(create("orders", "billing")) << counts()
+
+    book >> counted(stage.namespaces["acme"].bounds, {}) << to_broker(create("__vt_acme_orders"))
+
+    book >> broker_answers(results(*created("__vt_acme_orders")))
+    text = "3 more partitions are not allowed: there are 3 over all topics, and this cluster allows 5"
+    assert book << to_client(results(*created("orders"), violated("billing", f"{text} (max_partitions)")))
+
+
+def test_assignments_count_as_many_partitions_as_they_name() -> None:
+    stage = bounded(max_topics=9, max_partitions=1)
+    policy = ResourcePolicy(Policy(allow_replica_assignments=True))
+    stage.namespaces["acme"].policy = policy
+    places = [{"partition_index": number, "broker_ids": [1]} for number in range(2)]
+    topic = {"name": "orders", "num_partitions": -1, "replication_factor": -1, "assignments": places}
+    request = messages.CreateTopicsRequest(topics=[topic], timeout_ms=1000)
+
+    book = stage.play() >> client_sends(request) << counts()
+    book >> counted(stage.namespaces["acme"].bounds, {})
+
+    text = "2 more partitions are not allowed: there are 0 over all topics, and this cluster allows 1"
+    assert book << to_client(results(violated("orders", f"{text} (max_partitions)")))
+
+
+def test_what_is_only_validated_takes_no_room() -> None:
+    stage = bounded(max_topics=1)
+    for name in ("orders", "billing"):
+        book = stage.play() >> client_sends(create(name))
+        if name == "orders":
+            book << counts()
+            book >> counted(stage.namespaces["acme"].bounds, {})
+
+        assert book << to_broker(create(f"__vt_acme_{name}"))
+
+
+def test_a_request_that_waited_too_long_for_its_turn_is_not_counted_for_again() -> None:
+    stage = bounded(max_topics=1)
+    book = stage.play() >> client_sends(create("orders")) << counts()
+    bounds = stage.namespaces["acme"].bounds
+    assert bounds is not None
+
+    def counted_late(book: Playbook) -> str:
+        bounds.count({}, 1)
+        stage.now_ms += COUNTED_FOR_MS
+        book.play(lambda: book.session.resume(frozenset(), is_counted=True), CloseReason.MALFORMED)
+        return "the topics were counted some time ago"
+
+    book >> counted_late
+
+    assert book << to_broker(create("__vt_acme_orders"))

@@ -147,3 +147,19 @@ def test_one_item_stands_in_for_all_that_the_broker_refuses_alike(allowed: Stage
             )
         )
     )
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_is_deleted_makes_room_for_others(version: int) -> None:
+    stage = Stage({"acme": Tenant(("orders", "billing"), allow_topic_deletion=True, max_topics=1)})
+    bounds = stage.namespaces["acme"].bounds
+    assert bounds is not None
+    bounds.count({b"__vt_acme_orders": 1}, 1)
+    book = stage.play() >> client_sends(delete("orders", "billing", version=version), version)
+    book << to_broker(delete("__vt_acme_orders", "__vt_acme_billing", version=version))
+    assert bounds.grow().add(b"__vt_acme_new", 1) is not None
+
+    book >> broker_answers(results(result("__vt_acme_orders"), result("__vt_acme_billing", UNKNOWN)))
+
+    assert book << to_client(results(result("orders"), result("billing", UNKNOWN)))
+    assert bounds.grow().add(b"__vt_acme_new", 1) is None

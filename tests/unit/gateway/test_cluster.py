@@ -35,6 +35,8 @@ class Brokers:
         self.asked: list[tuple[str, int, Any]] = []
         self.open: list[str] = []
         self.cluster_id: str | None = None
+        self.num_partitions: dict[str, str | None] = {}
+        """Of each broker that tells it, by its address."""
 
     def __call__(self, host: str, port: int, *, timeout_ms: int, security: Any) -> "FakeClient":
         return FakeClient(self, f"{host}:{port}")
@@ -53,6 +55,14 @@ class Brokers:
         ]
         return messages.MetadataResponse(brokers=brokers, topics=topics, cluster_id=self.cluster_id)
 
+    def configs(self, address: str, request: Any) -> Any:
+        (resource,) = request.resources
+        assert (self.nodes[int(resource.resource_name)], resource.resource_type) == (address, 4)
+        result: dict[str, Any] = {"error_code": ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+        if address in self.num_partitions:
+            result = {"configs": [{"name": "num.partitions", "value": self.num_partitions[address]}]}
+        return messages.DescribeConfigsResponse(results=[result])
+
 
 class FakeClient:
     def __init__(self, brokers: Brokers, address: str) -> None:
@@ -66,6 +76,8 @@ class FakeClient:
         self.brokers.asked.append((self.address, version, message))
         if message.SCHEMA.name == "ApiVersionsRequest":
             return self.brokers.versions if version <= self.brokers.newest_api_versions else UNSUPPORTED
+        if message.SCHEMA.name == "DescribeConfigsRequest":
+            return self.brokers.configs(self.address, message)
         return self.brokers.metadata(message)
 
     async def read(self, message: Any, version: int, read: Callable[[int, int, int, bytes], Any]) -> Any:
@@ -364,5 +376,31 @@ def test_a_connection_that_was_idle_for_too_long_is_made_anew(brokers: Brokers) 
         assert ("kafka-2:9092", "MetadataRequest") in [
             (address, one.SCHEMA.name) for address, _, one in brokers.asked
         ]
+
+    played(scenario)
+
+
+def test_a_topic_gets_the_most_partitions_that_any_broker_gives_by_default(brokers: Brokers) -> None:
+    brokers.num_partitions = {"kafka-1:9092": "3", "kafka-2:9092": "6"}
+
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        assert cluster.default_partitions() == 1
+        await cluster.refresh()
+
+        assert cluster.default_partitions() == 6
+
+    played(scenario)
+
+
+@pytest.mark.parametrize("told", [None, "", "many"])
+def test_a_broker_that_does_not_tell_its_default_is_taken_to_have_kafkas(
+    brokers: Brokers, told: str | None
+) -> None:
+    brokers.num_partitions = {"kafka-1:9092": told}
+
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        await cluster.refresh()
+
+        assert cluster.default_partitions() == 1
 
     played(scenario)

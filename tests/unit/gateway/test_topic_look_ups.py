@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import topic_id
 from support.playbook import response_frame
-from support.stage import WITHOUT_TOPIC_PAGES, Stage, broker_versions
+from support.stage import TENANTS, WITHOUT_TOPIC_PAGES, Stage, broker_versions
 
 MANY = frozenset(number.to_bytes(16, "big") for number in range(1, FEW_IDS + 2))
 Hits = Counter[tuple[str, str]]
@@ -90,13 +91,25 @@ OURS = ("__vt_initech_a", "__vt_initech_b", "__vt_initech_c", "__vt_acme_orders"
 
 class Scene:
     def __init__(self, *names: str) -> None:
-        self.stage = Stage()
+        self.stage = Stage({name: replace(one, max_topics=1_000) for name, one in TENANTS.items()})
         self.broker = FakeBroker(*(names or OURS))
         self.look_ups = TopicLookUps(self.broker.connect, self.stage.topic_ids, lambda: self.stage.now_ms)
         self.hits: Hits = Counter()
 
     async def look_up(self, tenant: str, *ids: bytes) -> None:
         await self.look_ups.look_up(self.stage.namespaces[tenant], frozenset(ids), self.hits)
+
+    async def count(self, tenant: str) -> None:
+        await self.look_ups.count(self.stage.namespaces[tenant], self.hits)
+
+    def topics(self, tenant: str) -> int:
+        """How many topics the tenant's bounds know of."""
+        bounds = self.stage.namespaces[tenant].bounds
+        assert bounds is not None
+        bounds.limit(0, 0)
+        refusal = bounds.grow().add(b"another", 1)
+        assert refusal is not None
+        return int(refusal.message.partition("there are ")[2].partition(",")[0])
 
     def known(self, *names: str) -> list[bool]:
         return [self.stage.topic_ids.name_of(topic_id(name)) == name.encode() for name in names]
@@ -325,3 +338,47 @@ def test_closing_closes_the_connection() -> None:
         await scene.look_up("initech", b"nobody's topic..")
 
     assert played(scenario).broker.is_closed
+
+
+def test_a_tenant_s_topics_are_counted() -> None:
+    async def scenario(scene: Scene) -> None:
+        await scene.count("initech")
+
+        assert scene.topics("initech") == 3
+        assert scene.known("__vt_initech_a") == [True]
+
+    assert played(scenario).broker.names == ["DescribeTopicPartitionsRequest"]
+
+
+def test_a_count_of_a_moment_ago_serves_all() -> None:
+    async def scenario(scene: Scene) -> None:
+        for _ in range(100):
+            await scene.count("initech")
+
+    assert len(played(scenario).broker.asked) == 1
+
+
+def test_connections_that_wait_for_a_count_share_it_and_those_for_ids_have_their_own() -> None:
+    async def scenario(scene: Scene) -> None:
+        counts = [asyncio.create_task(scene.count("initech")) for _ in range(100)]
+        ids = [asyncio.create_task(scene.look_up("initech", topic_id("__vt_initech_b")))]
+        await asyncio.gather(*counts, *ids)
+
+        assert scene.topics("initech") == 3
+        assert scene.known("__vt_initech_b") == [True]
+
+    names = played(scenario).broker.names
+    assert sorted(names) == ["DescribeTopicPartitionsRequest", "MetadataRequest"]
+
+
+def test_no_count_is_taken_for_known_where_no_broker_answers() -> None:
+    async def scenario(scene: Scene) -> None:
+        scene.broker.failures = 2
+        with pytest.raises(BrokerError, match="connection reset"):
+            await scene.count("initech")
+
+        bounds = scene.stage.namespaces["initech"].bounds
+        assert bounds is not None
+        assert not bounds.is_counted
+
+    played(scenario)

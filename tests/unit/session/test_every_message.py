@@ -121,6 +121,12 @@ def request_of(api_key: int, version: int, **options: Any) -> Any:
     for resource in [*getattr(request, "resources", ()), *getattr(request, "topics", ())]:
         for config in getattr(resource, "configs", ()):
             config.name = "retention.ms"  # one that a tenant may set
+    if name == "StreamsGroupHeartbeatRequest":
+        for subtopology in request.topology.subtopologies:
+            for topic in subtopology.state_changelog_topics + subtopology.repartition_source_topics:
+                topic.replication_factor = 1
+                for config in topic.topic_configs:
+                    config.key = "retention.ms"
     if name == "MetadataRequest":
         for topic in request.topics:  # It names topics by names or by IDs, never by both.
             topic.topic_id = bytes(16)

@@ -56,7 +56,7 @@ def test_decoded_messages_are_counted_once_even_if_they_wait_for_a_look_up(stage
     assert counted(stage, "initech", ApiKey.METADATA) == (0, 0, 0)
 
     stage.topic_ids.learn(topic_id, b"__vt_initech_x")
-    session.resume()
+    session.resume(session.lookup)
 
     assert counted(stage, "initech", ApiKey.METADATA) == (1, 4 + len(request), 0)
 

@@ -376,8 +376,8 @@ def test_the_prefix_takes_its_room_from_a_topics_name(acme: Namespace) -> None:
 
 
 def test_a_slot_that_is_never_looked_up_is_our_mistake(acme: Namespace) -> None:
-    with pytest.raises(AssertionError, match="slot 9"):
-        acme.to_physical.missing(9, b"x")
+    with pytest.raises(AssertionError, match="slot 10"):
+        acme.to_physical.missing(10, b"x")
     with pytest.raises(AssertionError, match="slot 10"):
         acme.to_virtual.missing(10, b"x")
 

@@ -1,0 +1,174 @@
+"""How many topics and partitions a tenant may have: asked before a request that makes more of them. Pure.
+
+Every partition costs the brokers files, memory maps and a place in all metadata, whether it is used or not. What the
+tenant has is counted by a list of its topics (gateway/topic_look_ups.py), which is believed for a moment. A broker's
+list may be older than an answer of the controller, so what this process let through or saw deleted goes beyond it:
+
+    has = the list, changed by what was created and deleted in the last RECENT_MS
+
+Two gateways, or two workers, do not know of each other's last second: together they may let through what each of them
+may. Nothing is kept, so nothing can be wrong for longer.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Protocol
+from weakref import WeakSet
+
+from bifrost.tenancy.bounded_map import BoundedMap
+from bifrost.tenancy.policy import Refusal
+from bifrost.wire.error_codes import ErrorCode
+
+TOPICS_LIMIT, PARTITIONS_LIMIT = "max_topics", "max_partitions"
+"""The settings, as they are called in the configuration and in the metrics."""
+
+COUNTED_FOR_MS = 1_000
+"""How long a count is believed, so that a thousand requests of a second cost one list."""
+
+RECENT_MS = 5_000
+"""How long a creation or deletion goes beyond the list: longer than metadata takes to reach a broker."""
+
+MAX_RECENT = 16_384
+"""Bound of those that are remembered, some 3 MiB at the worst; more than one request may create (10,000)."""
+
+BY_DEFAULT = -1
+"""In place of a number of partitions: as many as the brokers' `num.partitions` (KIP-464)."""
+
+
+class RemembersTopics(Protocol):
+    """A namespace of the tenant, which remembers which topics exist."""
+
+    def forget_existing_topics(self) -> None:
+        """Remember none of them."""
+
+
+class TopicBounds:
+    """The topics that one tenant has on its physical cluster, and how many it may have."""
+
+    def __init__(self, now_ms: Callable[[], int], hits: Counter[tuple[str, str]], tenant: str) -> None:
+        """Know nothing and allow nothing yet.
+
+        Args:
+            now_ms: a monotonic clock, in milliseconds.
+            hits: where to count what is refused, by limit and tenant.
+            tenant: whose topics.
+        """
+        self._now_ms, self._hits, self._tenant = now_ms, hits, tenant
+        self.max_topics = self.max_partitions = 0
+        self._counted: Mapping[bytes, int] = {}
+        self._default_partitions = 1
+        self._until_ms = 0
+        self._recent: BoundedMap[bytes, tuple[int, int]] = BoundedMap(MAX_RECENT)
+        """By physical name: how many partitions there are now, 0 if it was deleted, and until when that counts."""
+        self.namespaces: WeakSet[RemembersTopics] = WeakSet()
+        """Those of the tenant: its own, and those below."""
+
+    def limit(self, max_topics: int, max_partitions: int) -> None:
+        """Set the bounds, or change them. What is there already stays."""
+        self.max_topics, self.max_partitions = max_topics, max_partitions
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the tenant's topics were counted a moment ago."""
+        return self._now_ms() < self._until_ms
+
+    def is_reached_by(self, topics: int, partitions: int) -> bool:
+        """Whether so many leave no room for one more, so that there is no need to count further."""
+        return topics > self.max_topics or partitions > self.max_partitions
+
+    def count(self, partitions: Mapping[bytes, int], default_partitions: int) -> None:
+        """Take what a list says.
+
+        Args:
+            partitions: of each of the tenant's topics, by its physical name.
+            default_partitions: of a topic that is created without saying how many.
+        """
+        self._counted, self._default_partitions = partitions, max(1, default_partitions)
+        self._until_ms = self._now_ms() + COUNTED_FOR_MS
+
+    def grow(self) -> "Growth":
+        """Begin to judge a request that creates topics or partitions."""
+        now_ms = self._now_ms()
+        recent = {name: count for name, (count, until_ms) in self._recent.items() if now_ms < until_ms}
+        if not recent:
+            self._recent = BoundedMap(MAX_RECENT)
+        return Growth(self, self._counted, recent, self._default_partitions)
+
+    def note(self, topics: Mapping[bytes, int]) -> None:
+        """Note how many partitions topics have now, by physical name; 0: they were deleted."""
+        until_ms = self._now_ms() + RECENT_MS
+        for name, count in topics.items():
+            self._recent.put(name, (count, until_ms))
+
+    def note_deleted(self, topic: bytes) -> None:
+        """Note that a topic does not exist any more."""
+        self.note({topic: 0})
+        for namespace in self.namespaces:
+            namespace.forget_existing_topics()
+
+    def refusal(self, limit: str, text: str) -> Refusal:
+        """Return a refusal, which counts as one."""
+        self._hits[limit, self._tenant] += 1
+        return Refusal(ErrorCode.POLICY_VIOLATION, text)
+
+
+class Growth:
+    """What one request adds: each item is judged as if those before it were there already."""
+
+    __slots__ = ("_added", "_bounds", "_counted", "_default_partitions", "_partitions", "_recent", "_topics")
+
+    def __init__(
+        self,
+        bounds: TopicBounds,
+        counted: Mapping[bytes, int],
+        recent: Mapping[bytes, int],
+        default_partitions: int,
+    ) -> None:
+        self._bounds, self._default_partitions = bounds, default_partitions
+        self._counted, self._recent = counted, recent
+        self._added: dict[bytes, int] = {}
+        self._topics, self._partitions = len(counted), sum(counted.values())
+        for name, count in recent.items():
+            before = counted.get(name, 0)
+            self._topics += (count > 0) - (before > 0)
+            self._partitions += count - before
+
+    def has(self, topic: bytes) -> int:
+        """Return how many partitions a topic has, by its physical name; 0: there is no such topic."""
+        for known in (self._added, self._recent, self._counted):
+            if topic in known:
+                return known[topic]
+        return 0
+
+    def add(self, topic: bytes, partitions: int) -> Refusal | None:
+        """Let a topic have so many partitions; return why it may not.
+
+        Args:
+            topic: its physical name. If it does not exist it is to be created.
+            partitions: how many it is to have in all, or BY_DEFAULT.
+        """
+        bounds, before = self._bounds, self.has(topic)
+        wanted = self._default_partitions if partitions == BY_DEFAULT else partitions
+        if before and wanted <= before:
+            return None
+        if not before and self._topics >= bounds.max_topics:
+            return bounds.refusal(
+                TOPICS_LIMIT,
+                f"Another topic is not allowed: there are {self._topics}, "
+                f"and this cluster allows {bounds.max_topics} ({TOPICS_LIMIT})",
+            )
+        more = max(0, wanted) - before
+        if self._partitions + more > bounds.max_partitions:
+            return bounds.refusal(
+                PARTITIONS_LIMIT,
+                f"{more} more partitions are not allowed: there are {self._partitions} over all topics, "
+                f"and this cluster allows {bounds.max_partitions} ({PARTITIONS_LIMIT})",
+            )
+        self._added[topic] = max(1, wanted)
+        self._topics += not before
+        self._partitions += more
+        return None
+
+    def commit(self) -> None:
+        """Count what was let through as there."""
+        self._bounds.note(self._added)

@@ -1,0 +1,75 @@
+"""What a session finds out before a Metadata request that may create topics; the rest is in filters/."""
+
+from dataclasses import replace
+
+import pytest
+
+from bifrost.session.close_reason import CloseReason
+from support.messages import metadata, metadata_of
+from support.playbook import broker_answers, broker_sends_frame, client_sends, ends, holds, to_broker
+from support.stage import TENANTS, Stage
+
+PREFIX = "__vt_acme_"
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage({**TENANTS, "acme": replace(TENANTS["acme"], max_topics=2)})
+
+
+def forbidding(*names: str):
+    return metadata(*(PREFIX + name for name in names), allow_auto_topic_creation=False)
+
+
+def test_a_version_that_cannot_forbid_creation_is_not_asked_by(stage: Stage) -> None:
+    book = stage.play() >> client_sends(metadata("orders"), 1)
+
+    frame = book.said.to_broker[0]
+
+    assert frame[:4] == b"\0\x03\0\x04"
+    assert book << to_broker(forbidding("orders"))
+
+
+def test_hidden_names_are_not_asked_for(stage: Stage) -> None:
+    book = stage.play() >> client_sends(metadata("orders", "users"), 12)
+
+    assert book << to_broker(forbidding("orders"))
+
+
+def test_a_request_of_hidden_names_only_goes_on(stage: Stage) -> None:
+    book = stage.play() >> client_sends(metadata("users"), 12)
+
+    assert book << to_broker(metadata(stage.namespaces["acme"].names.denied(b"users").decode()))
+
+
+def test_names_that_are_known_are_not_asked_for_again(stage: Stage) -> None:
+    stage.namespaces["acme"].topic_exists(b"orders")
+
+    book = stage.play() >> client_sends(metadata("orders", "billing"), 12)
+
+    assert book << to_broker(forbidding("billing"))
+
+
+def test_the_client_is_not_read_meanwhile(stage: Stage) -> None:
+    book = stage.play() >> client_sends(metadata("orders"), 12) << to_broker(forbidding("orders"))
+    assert book << holds(requests=True)
+
+    book >> broker_answers(metadata_of(PREFIX + "orders")) << to_broker(metadata(PREFIX + "orders"))
+
+    assert book << holds()
+
+
+def test_the_next_request_is_looked_at_anew(stage: Stage) -> None:
+    book = stage.play() >> client_sends(metadata("orders"), 12) << to_broker(forbidding("orders"))
+    book >> broker_answers(metadata_of(PREFIX + "orders")) << to_broker(metadata(PREFIX + "orders"))
+
+    assert book >> client_sends(metadata("billing"), 12) << to_broker(forbidding("billing"))
+
+
+def test_an_answer_that_cannot_be_read_ends_the_connection(stage: Stage) -> None:
+    book = stage.play() >> client_sends(metadata("orders"), 12) << to_broker(forbidding("orders"))
+    correlation_id = book.asked_of_broker[0].correlation_id
+
+    book >> broker_sends_frame(correlation_id.to_bytes(4, "big") + b"\0\0")
+
+    assert book << ends(CloseReason.BROKER_MISBEHAVED)
