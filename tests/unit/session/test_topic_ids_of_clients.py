@@ -439,3 +439,19 @@ def test_a_malformed_request_behind_a_look_up_ends_the_connection_in_its_turn(st
     book >> learns({OWN: "__vt_acme_orders"})
 
     assert book << to_broker(fetch(OWN)) << ends(CloseReason.UNSUPPORTED)
+
+
+def test_an_answer_whose_ids_come_while_others_are_looked_up_waits_for_its_own(stage: Stage) -> None:
+    other = topic_id("__vt_acme_billing")
+    book = stage.play() >> client_sends(offsets_of_all_topics("g"), 10)
+    book << to_broker(offsets_of_all_topics("__vt_acme_g")) >> client_sends(fetch(other)) << looks_up({other})
+    book >> broker_answers(offsets("__vt_acme_g", OWN)) << looks_up({other, OWN})
+
+    def first_is_looked_up(book: Playbook) -> str:
+        book.play(lambda: book.session.resume(frozenset({other})), CloseReason.MALFORMED)
+        return "the first look-up ends"
+
+    book >> first_is_looked_up << looks_up({OWN})
+    book >> learns({OWN: "__vt_acme_orders", other: "__vt_acme_billing"})
+
+    assert book << to_client(offsets("g", OWN)) << to_broker(fetch(other))
