@@ -80,7 +80,6 @@ class AbsentTopics(Inquiry):
         Raises:
             WireError: it could not be read.
         """
-        self._answered(awaited)
         version = max(CAN_FORBID_CREATION, awaited.lane.plan.api_version)
         offset, _ = response_body_offset(
             frame, response_schema(ApiKey.METADATA).response_header_version(version) >= 1
@@ -97,6 +96,7 @@ class AbsentTopics(Inquiry):
                 namespace.topic_exists(name)
         release(layout, response, is_deep=True)
         self._found = [name for name in in_steps(self._wanted) if name in absent]
+        self._answered(awaited)
         return []
 
 

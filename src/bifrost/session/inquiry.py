@@ -63,12 +63,14 @@ class Inquiry:
         head += self._client_id or b""
         if request_schema(api_key).request_header_version(version) >= _FLEXIBLE_HEADER:
             head += b"\0"
+        # That may pause, and whoever looks meanwhile must not see an answer awaited to what was not sent.
+        frame = encode(compile_layout(message.SCHEMA.name, version), message, head)
         self.is_under_way = True
         self._in_flight.await_broker(Awaited(self._correlation_id, self._lane, self))
-        return [encode(compile_layout(message.SCHEMA.name, version), message, head)]
+        return [frame]
 
     def _answered(self, awaited: Awaited) -> None:
-        """Await the answer no longer: it has come."""
+        """Await the answer no longer: it was read, which may have paused, and the request is held until now."""
         self._in_flight.complete()
         awaited.abandon()
         self.is_under_way = False

@@ -84,10 +84,10 @@ class TopicListing(Inquiry):
             WireError: it could not be read.
         """
         assert self._names is not None
-        self._answered(awaited)
         found: list[bytes] = []
         cursor: list[bytes] = []
         is_read = _read(frame, found, cursor)
+        self._answered(awaited)
         prefix = self._namespace.names.prefix
         own = [name for name in found if name.startswith(prefix)]
         self._names += own

@@ -5,8 +5,17 @@ from dataclasses import replace
 import pytest
 
 from bifrost.session.close_reason import CloseReason
+from support.hasty_turns import HastyTurns, pausing_everywhere
 from support.messages import metadata, metadata_of
-from support.playbook import broker_answers, broker_sends_frame, client_sends, ends, holds, to_broker
+from support.playbook import (
+    broker_answers,
+    broker_sends_frame,
+    client_sends,
+    ends,
+    holds,
+    to_broker,
+    to_client,
+)
 from support.stage import TENANTS, Stage
 
 PREFIX = "__vt_acme_"
@@ -73,3 +82,20 @@ def test_an_answer_that_cannot_be_read_ends_the_connection(stage: Stage) -> None
     book >> broker_sends_frame(correlation_id.to_bytes(4, "big") + b"\0\0")
 
     assert book << ends(CloseReason.BROKER_MISBEHAVED)
+
+
+@pytest.mark.parametrize("count", [1, 300])
+def test_it_may_pause_wherever_it_can(stage: Stage, count: int) -> None:
+    names = [f"topic-{number}" for number in range(count)]
+    physical = [f"__vt_initech_{name}" for name in names]
+    stage = Stage({**TENANTS, "initech": replace(TENANTS["initech"], max_topics=2)})
+    stage.shared.turns = HastyTurns()
+
+    with pausing_everywhere():
+        book = stage.play("initech") >> client_sends(metadata(*names), 12)
+        book << to_broker(metadata(*physical, allow_auto_topic_creation=False))
+        book >> broker_answers(metadata_of(*physical)) << to_broker(metadata(*physical))
+
+        assert (
+            book >> broker_answers(metadata_of(*physical)) << to_client(metadata_of(*names, tenant="initech"))
+        )

@@ -7,6 +7,7 @@ from bifrost.session.close_reason import CloseReason
 from bifrost.tenancy.topic_pages import FIRST_PAGE, LISTED_LIMIT, PASSES
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
+from support.hasty_turns import HastyTurns, pausing_everywhere
 from support.messages import metadata, metadata_of
 from support.playbook import (
     Playbook,
@@ -226,3 +227,22 @@ def test_what_the_gateway_asks_for_itself_is_not_counted_as_the_clients(stage: S
         3: 1
     }
     assert stage.shared.lanes.loads.load("initech").in_flight == 0
+
+
+@pytest.mark.parametrize("count", [1, 300])
+def test_it_may_pause_wherever_it_can(stage: Stage, count: int) -> None:
+    names = [f"topic-{number}" for number in range(count)]
+    stage.shared.turns = HastyTurns()
+
+    with pausing_everywhere():
+        book = (
+            asks(stage)
+            >> broker_answers(page(*(PREFIX + name for name in names)))
+            << to_broker(named(*names))
+        )
+
+        assert (
+            book
+            >> broker_answers(metadata_of(*(PREFIX + name for name in names)))
+            << to_client(metadata_of(*names, tenant="initech"))
+        )
