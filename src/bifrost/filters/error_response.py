@@ -8,6 +8,7 @@ from typing import Any
 
 from bifrost.filters.error_places import ErrorPlace, error_place
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.engine import untrack
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.schema import response_schema
@@ -102,6 +103,7 @@ class _Answer:
             setattr(struct, key.attribute, "" if value is None and not key.is_nullable else value)
         for one in place.lists:
             items = [self.fill(one.place, item) for item in self._each(getattr(source, one.source) or ())]
+            untrack(items)
             self.has_items |= bool(items) and one.place.error is not None
             setattr(struct, one.attribute, items)
         return struct

@@ -309,6 +309,7 @@ class ClientSession(IdentifiedSession):
             if answer is not None:
                 correlation_id = headers.read_request_header(frame).correlation_id
                 self._send_own(lane.traffic, lane, frame, encode_answer(correlation_id, plan, answer))
+                release(plan.response.layout, answer, is_deep=True)
                 return []
         translation.to_physical(namespace, request, version)
         self._listing.apply(exchange, request)

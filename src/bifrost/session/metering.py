@@ -22,7 +22,7 @@ from bifrost.tenancy.names import VirtualGroup, VirtualTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited, Lane, decode, in_steps
+from bifrost.wire.engine import Awaited, Lane, decode, in_steps, release
 from bifrost.wire.errors import WireError
 from bifrost.wire.programs import compile_layout
 
@@ -208,6 +208,8 @@ def _tell_operations(
             resource_name=name or topic_id_of(one),
             error_code=error_name(one.error_code),
         )
+    release(plan.request.layout, asked, is_deep=True)
+    release(plan.response.layout, answered, is_deep=True)
 
 
 def _names(namespace: Namespace, operation: Operation) -> tuple[str | None, str | None]:

@@ -51,11 +51,16 @@ cdef object fresh_default(Field* field):
     """What a field is that is absent."""
     if not field.fresh:
         return <object>field.default
-    return [] if field.flags & LIST else fresh_struct(<Layout>field.layout)
+    if not field.flags & LIST:
+        return fresh_struct(<Layout>field.layout)
+    cdef list empty = []
+    PyObject_GC_UnTrack(<void*>empty)
+    return empty
 
 cdef object fresh_struct(Layout layout):
     cdef object struct = PyType_GenericAlloc(layout.cls, 0)
     cdef int i
+    PyObject_GC_UnTrack(<void*>struct)
     for i in range(layout.count):
         PyObject_SetAttr(struct, <object>layout.fields[i].name, fresh_default(&layout.fields[i]))
     return struct

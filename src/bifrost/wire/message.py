@@ -48,10 +48,14 @@ class Struct:
             setattr(self, name, default)
         for name, make in self._factories:
             if name not in values:
-                setattr(self, name, make())
+                made = make()
+                untrack(made)
+                setattr(self, name, made)
         for name, value in values.items():
             if name not in self.__slots__:
                 raise TypeError(f"{type(self).__qualname__} has no field {name!r}")
+            if type(value) is list:
+                untrack(value)  # A message is a tree: nothing in it is part of a cycle.
             setattr(self, name, value)
         untrack(self)
 
