@@ -10,7 +10,7 @@ tenant are counted (`awaits_count`): the shell asks the broker and calls `resume
 requests await their answer, frames are held and nothing more is read.
 """
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 from bifrost.filters import namespace as translation
@@ -21,11 +21,11 @@ from bifrost.session import metering
 from bifrost.session.authentication import answer_here, encode_answer
 from bifrost.session.decoded_request import ITEM_NS, exceeded_limit, is_decodable, refusal, too_large
 from bifrost.session.decoded_response import RELEASED_FROM_BYTES, decoded_response
+from bifrost.session.held_frames import HeldFrames
 from bifrost.session.identified_session import IdentifiedSession
 from bifrost.session.in_flight import Buffer
 from bifrost.session.inquiry import Inquiry
 from bifrost.session.session_lanes import OWN_APIS
-from bifrost.session.work import Work
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import Awaited, Lane, Traffic, decode, encode, keep, monotonic_ns, release, rewrite
@@ -76,7 +76,7 @@ class ClientSession(IdentifiedSession):
     def stop(self) -> None:
         """Take nothing more, and drop what came and was not sent on: nobody was told that it would be done."""
         self._max_in_flight = 0
-        self._drop_requests()
+        self._requests.drop()
         self._is_stopped, self.waits_for_room = True, False
 
     def take_turn(self) -> None:
@@ -99,19 +99,10 @@ class ClientSession(IdentifiedSession):
         self._release_responses()
         self._release_requests()
 
-    def _drop_requests(self) -> None:
-        if self._request_work is not None:
-            self._request_work.cancel()
-            self._request_work = None
-        self._held_requests.clear()
-
     def close(self) -> None:
         """Await no answer any longer: the connection is over."""
-        self._drop_requests()
-        if self._response_work is not None:
-            self._response_work.cancel()
-            self._response_work = None
-        self._held_responses.clear()
+        self._requests.drop()
+        self._responses.drop()
         self._in_flight.abandon()
         if self._meter is not None:
             self._meter.close()
@@ -181,24 +172,24 @@ class ClientSession(IdentifiedSession):
     def _until_ns(self) -> int:
         return _FOR_EVER_NS if self._shared.turns is None else self._shared.turns.until_ns()
 
+    def _work_on(self, held: HeldFrames, run: Callable[[Buffer], bool]) -> bool | None:
+        """Work on the first frame that is held; return whether it is done, or None when it waits for a turn."""
+        until_ns = self._until_ns()
+        is_done = None if monotonic_ns() >= until_ns else held.go_on(run, self._namespace, until_ns)
+        if is_done is None:
+            self.waits_for_turn = True
+        return is_done
+
     def _release_requests(self) -> None:
         """Work on the requests that are held, one after the other; each stands there until it is done."""
         while self._held_requests and not (self.awaits_look_up or self._is_full or self.waits_for_room):
             if self._authentication is not None:
                 self._authenticate(self._authentication, self._held_requests.popleft())
                 continue
-            until_ns = self._until_ns()
-            if monotonic_ns() >= until_ns:
-                self.waits_for_turn = True
-                return
-            work = self._request_work or Work(partial(self._request, self._held_requests[0]), self._namespace)
-            self._request_work = None
-            is_done = work.go_on(until_ns)
+            is_done = self._work_on(self._requests, self._request)
             if is_done is None:
-                self._request_work, self.waits_for_turn = work, True
                 return
             if is_done:
-                self._held_requests.popleft()
                 self._is_counted = False
                 assert self._absent is not None
                 self._absent.take()
@@ -339,20 +330,9 @@ class ClientSession(IdentifiedSession):
     def _release_responses(self) -> None:
         """Work on the answers that are held, like on requests."""
         while self._held_responses and not self._answer_needs_ids:
-            until_ns = self._until_ns()
-            if monotonic_ns() >= until_ns:
-                self.waits_for_turn = True
-                return
-            work = self._response_work or Work(
-                partial(self._response, self._held_responses[0]), self._namespace
-            )
-            self._response_work = None
-            is_done = work.go_on(until_ns)
+            is_done = self._work_on(self._responses, self._response)
             if is_done is None:
-                self._response_work, self.waits_for_turn = work, True
                 return
-            if is_done:
-                self._held_responses.popleft()
             self._answer_needs_ids = not is_done
             self._tries.count(needs_another=self._answer_needs_ids)
 

@@ -3,14 +3,13 @@
 It comes before `ClientSession`, which does all that an authenticated client asks for.
 """
 
-from collections import deque
-
 from bifrost.filters.filter import Scope
 from bifrost.journal.meter import Meter
 from bifrost.session import metering
 from bifrost.session.absent_topics import AbsentTopics
 from bifrost.session.accounts import Account
 from bifrost.session.authentication import Authentication, Proven
+from bifrost.session.held_frames import HeldFrames
 from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.session.lanes import NO_TENANT
 from bifrost.session.oauthbearer_server import KeysAreFetched
@@ -19,7 +18,6 @@ from bifrost.session.session_lifetime import SessionLifetime
 from bifrost.session.shared_state import Entry, SharedState
 from bifrost.session.topic_listing import TopicListing
 from bifrost.session.tries import Tries
-from bifrost.session.work import Work
 from bifrost.tenancy.answer_names import answer_names
 from bifrost.wire.engine import Forwarding, Lane
 
@@ -46,11 +44,8 @@ class IdentifiedSession(Forwarding):
         self._meter: Meter | None = None
         self._in_flight = InFlight()
         self._queue = self._in_flight.queue
-        self._held_requests: deque[Buffer] = deque()
-        self._held_responses: deque[Buffer] = deque()
-        self._request_work: Work | None = None
-        self._response_work: Work | None = None
-        """What is done with the first of those that are held, when it has paused."""
+        self._requests, self._responses = HeldFrames(), HeldFrames()
+        self._held_requests, self._held_responses = self._requests.frames, self._responses.frames
         self._answer_needs_ids = False
         self.waits_for_turn = False
         """Whether there is something to do and no time for it now; then `go_on`."""
