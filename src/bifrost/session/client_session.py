@@ -19,7 +19,7 @@ from bifrost.filters.fetch import session_not_found
 from bifrost.filters.filter import Exchange
 from bifrost.session import metering
 from bifrost.session.authentication import answer_here, encode_answer
-from bifrost.session.decoded_request import ITEM_NS, exceeded_limit, is_decodable, refusal, too_large
+from bifrost.session.decoded_request import exceeded_limit, is_decodable, refusal, too_large
 from bifrost.session.decoded_response import RELEASED_FROM_BYTES, decoded_response
 from bifrost.session.held_frames import HeldFrames
 from bifrost.session.identified_session import IdentifiedSession
@@ -28,7 +28,18 @@ from bifrost.session.inquiry import Inquiry
 from bifrost.session.session_lanes import OWN_APIS
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited, Lane, Traffic, decode, encode, keep, monotonic_ns, release, rewrite
+from bifrost.wire.engine import (
+    ITEM_NS,
+    Awaited,
+    Lane,
+    Traffic,
+    decode,
+    encode,
+    keep,
+    monotonic_ns,
+    release,
+    rewrite,
+)
 
 _FOR_EVER_NS = 2**63 - 1
 
@@ -209,14 +220,28 @@ class ClientSession(IdentifiedSession):
         offset, head = headers.request_body_offset(
             frame, header.client_id_length, way.is_flexible_header, self._client_id_prefix
         )
-        if self._is_refused_for_its_size(lane, header.correlation_id, frame, offset):
-            return True
+        limit, items = exceeded_limit(plan, frame, offset)
+        is_done = True
+        if limit is None:
+            is_done = self._answer_or_send(lane, header.correlation_id, frame, offset, head, began_ns)
+        else:
+            self._refuse_for_its_size(lane, limit, header.correlation_id, frame, offset)
+        # Only when it is done: a request that waits for something comes here again.
+        if is_done and items:
+            lane.load.spend(items * ITEM_NS, monotonic_ns())
+        return is_done
+
+    def _answer_or_send(
+        self, lane: Lane, correlation_id: int, frame: Buffer, offset: int, head: bytes | None, began_ns: int
+    ) -> bool:
+        """Do with a request what the plan says; False as above."""
+        plan, way = lane.plan, lane.plan.request
         is_answered, is_for_filters = True, False
         if plan.request_peek is not None:
             fields = plan.request_peek(frame, offset)
             if self._fetches.is_lost(plan, fields):
                 metering.deny_fetch_session(self._meter, plan, fields[1])
-                answer = encode_answer(header.correlation_id, plan, session_not_found())
+                answer = encode_answer(correlation_id, plan, session_not_found())
                 self._send_own(lane.traffic, lane, frame, answer)
                 return True
             is_answered = plan.api_key != ApiKey.PRODUCE or fields[0] != 0
@@ -232,7 +257,7 @@ class ClientSession(IdentifiedSession):
                 # A large Produce is not decoded to find all its unknown IDs at once: the first will do, then the next.
                 self.lookup |= unresolved
                 return False
-            exchange = exchange or Exchange(header.api_key, header.api_version, self._scope)
+            exchange = exchange or Exchange(plan.api_key, plan.api_version, self._scope)
             segments = self._decoded_request(lane, exchange, frame, offset, head)
             if not segments:
                 return segments is not None
@@ -242,22 +267,18 @@ class ClientSession(IdentifiedSession):
         # Not before that, which may pause: what is written has to be awaited as well.
         self.to_broker += segments
         if is_answered:
-            self._in_flight.await_broker(Awaited(header.correlation_id, lane, exchange, began_ns))
+            self._in_flight.await_broker(Awaited(correlation_id, lane, exchange, began_ns))
         return True
 
-    def _is_refused_for_its_size(self, lane: Lane, correlation_id: int, frame: Buffer, offset: int) -> bool:
-        """Charge for the items of a large request; answer it if they are too many."""
+    def _refuse_for_its_size(
+        self, lane: Lane, limit: str, correlation_id: int, frame: Buffer, offset: int
+    ) -> None:
+        """Answer a request that is beyond `limit`."""
         plan = lane.plan
-        limit, items = exceeded_limit(plan, frame, offset)
-        if items:
-            lane.load.spend(items * ITEM_NS, monotonic_ns())
-        if limit is None:
-            return False
         self._shared.lanes.loads.hits[limit, self._namespace.tenant] += 1
         answer = refusal(plan, frame, offset)
         self._send_own(lane.traffic, lane, frame, encode_answer(correlation_id, plan, answer))
         release(plan.response.layout, answer, is_deep=True)
-        return True
 
     def _decoded_request(
         self, lane: Lane, exchange: Exchange, frame: bytes | memoryview, offset: int, head: bytes | None

@@ -52,9 +52,6 @@ _MAX_ITEMS: Mapping[int, int] = {
 _SMALL_BYTES = 2_048
 """A request of so many bytes has fewer items than any limit."""
 
-ITEM_NS = 1_000
-"""What a broker takes for an item, about: 1 us."""
-
 REQUEST_ITEMS_LIMIT, REQUEST_BYTES_LIMIT = "request_items", "decoded_request_bytes"
 """What the limits are called in the metrics."""
 

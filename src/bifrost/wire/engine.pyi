@@ -26,6 +26,9 @@ decoded."""
 SLOT_ADDRESS: int
 """The slot of a broker's address: by its node ID (4 bytes) the host's bytes and 4 of the port behind them."""
 
+ITEM_NS: int
+"""What a broker takes for an item of a request, about, in nanoseconds."""
+
 class Kind(IntEnum):
     """Kinds of an op in a program and of a field in a layout."""
 

@@ -13,9 +13,11 @@ A pause is only safe because the stack comes back unchanged (greenlet): nothing 
 cdef enum:
     HOT_STEPS = 8192     # of one frame: half a millisecond
     PAUSE_STEPS = 64     # between two looks at the clock: some 10 us, of Python code up to 100
-    ITEM_NS = 1000       # what a broker takes for an item of a request, about
     RELEASED = 16        # elements of a list that are freed at once
     MISS_STEPS = 64      # what a name costs that is in no table: Python code decides about it
+
+cpdef enum:
+    ITEM_NS = 1000       # what a broker takes for an item of a request, about
 
 cdef object on_pause = None
 cdef int64_t pause_steps = PAUSE_STEPS

@@ -14,6 +14,7 @@ from bifrost.session.decoded_request import (
     max_items,
 )
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.engine import ITEM_NS, Spending
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     FindCoordinatorRequest,
@@ -24,8 +25,17 @@ from bifrost.wire.messages import (
     JoinGroupResponse,
     OffsetCommitRequest,
 )
-from support.messages import metadata, produce
-from support.playbook import broker_answers, client_sends, ends, request_frame, to_broker, to_client
+from support.messages import fetch, metadata, produce, topic_id
+from support.playbook import (
+    broker_answers,
+    client_sends,
+    ends,
+    learns,
+    looks_up,
+    request_frame,
+    to_broker,
+    to_client,
+)
 from support.stage import PLANS, Stage
 
 
@@ -126,6 +136,22 @@ def test_items_of_nested_lists_count(stage: Stage, monkeypatch: pytest.MonkeyPat
     assert exceeded_limit(plan, commit(10, 9), offset) == (None, 100)
     assert exceeded_limit(plan, commit(10, 10), offset)[0] == REQUEST_ITEMS_LIMIT
     assert exceeded_limit(plan, commit(1, 100), offset)[0] == REQUEST_ITEMS_LIMIT
+
+
+def test_items_are_charged_once_although_the_request_waits_for_a_look_up(stage: Stage) -> None:
+    load = stage.shared.lanes.loads.load("acme")
+    load.spending = Spending(lambda _now_ns: None)
+    load.spending.due_ns = 2**62
+    own, name = [topic_id(f"{number}") for number in range(10)], "__vt_acme_orders"
+    request = fetch(own[0])
+    request.topics = [fetch(one).topics[0] for one in own]
+
+    book = stage.play() >> client_sends(request) << looks_up(set(own))
+    assert load.take_spent() == 0
+    assert book >> learns(dict.fromkeys(own, name)) << to_broker(request)
+
+    items = len(own) + sum(len(topic.partitions) for topic in request.topics)
+    assert load.take_spent() == items * ITEM_NS
 
 
 def test_records_are_no_items(stage: Stage) -> None:
