@@ -46,8 +46,6 @@ class Turns:
         self._until_ns = 0
         self._is_scheduled = False
         self._waiting: OrderedDict[str, OrderedDict[Worker, None]] = OrderedDict()
-        self.slices = 0
-        """How many slices were given to work that did not fit into its first one."""
 
     @property
     def waiting(self) -> int:
@@ -98,7 +96,6 @@ class Turns:
         worker = next(iter(self._waiting[tenant]))
         began_ns = self._now_ns()
         self._until_ns = began_ns + SLICE_NS
-        self.slices += 1
         needs_more = False
         try:
             needs_more = worker.take_slice()
