@@ -15,7 +15,7 @@ from typing import Any
 
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.message import Struct, message_class
-from bifrost.wire.schema import MAX_VERSION, Field, FieldType, request_schema, response_schema
+from bifrost.wire.schema import MAX_VERSION, Field, FieldType, has_throttle, request_schema, response_schema
 
 _ERROR_CODES = frozenset({"error_code", "partition_error_code"})
 _KEYS = frozenset(
@@ -165,7 +165,7 @@ class _Compiler:
             values=self._values(name, fields),
             error=error,
             has_message=any(field.name == "error_message" for field in fields),
-            has_throttle=any(field.name == "throttle_time_ms" for field in fields),
+            has_throttle=has_throttle(fields, self._version),
             keys=keys,
             lists=tuple(lists),
         )

@@ -28,7 +28,7 @@ from bifrost.wire.engine import (
 from bifrost.wire.entities import REFUSED, engine_slots, entities_of, served_versions
 from bifrost.wire.entity import Entity
 from bifrost.wire.programs import IF_USUAL, compile_layout, compile_peek, compile_program
-from bifrost.wire.schema import MessageSchema, request_schema, response_schema
+from bifrost.wire.schema import MessageSchema, has_throttle, request_schema, response_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +181,7 @@ class Plans:
             response_peek=_peek_fields(response, api_version),
             owned=_owned_program(response.name, api_version),
             owned_entity=_OWNED.get(response.name, ("", Entity.TOPIC_NAME))[1],
-            has_throttle=any(
-                one.kafka_name == "ThrottleTimeMs" and api_version in one.versions for one in response.fields
-            ),
+            has_throttle=has_throttle(response.fields, api_version),
             drops_trailing=api_key == ApiKey.METADATA and api_version >= _TRAILING_SINCE,
         )
 

@@ -9,7 +9,7 @@ Source: README.md in `common/message/` of the kafka-clients jar; KIP-482 (flexib
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -156,6 +156,11 @@ class Field:
     def is_tagged(self, version: int) -> bool:
         """Say whether the field is a tagged field in this version."""
         return version in self.tagged and version in self.versions
+
+
+def has_throttle(fields: Iterable[Field], version: int) -> bool:
+    """Return whether a response with these fields can tell a client to wait (`throttle_time_ms`, KIP-219)."""
+    return any(field.kafka_name == "ThrottleTimeMs" and version in field.versions for field in fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from bifrost.wire.schema import (
     MessageSchema,
     VersionRange,
     all_schemas,
+    has_throttle,
     message_names,
     message_schema,
     read_schemas,
@@ -267,6 +268,13 @@ def test_what_brokers_do_not_serve_has_no_schema():
         message_schema("VoteRequest")
     with pytest.raises(KeyError):
         response_schema(9999)
+
+
+def test_a_response_has_a_throttle_time_from_the_version_on_that_adds_it():
+    fields = response_schema(ApiKey.FETCH).fields
+
+    assert not has_throttle(response_schema(ApiKey.SASL_HANDSHAKE).fields, 1)
+    assert [has_throttle(fields, version) for version in (0, 1, 12)] == [False, True, True]
 
 
 def test_a_schema_is_built_once():
