@@ -9,14 +9,12 @@ import time
 from collections.abc import Callable, Collection
 from typing import Protocol
 
-from bifrost.gateway.loop_guard import report
+from bifrost.gateway.sweep import visit
 from bifrost.session.close_reason import CloseReason
 
 LONGEST_PAUSE_S = 10.0
 """Between two looks."""
 SHORTEST_PAUSE_S = 0.1
-AT_ONCE = 500
-"""Connections looked at before others have their turn: half a millisecond's work."""
 
 
 class Watched(Protocol):
@@ -50,18 +48,16 @@ async def close_idle(connections: Collection[Watched], max_idle_ms: Callable[[],
 async def _look(connections: Collection[Watched], before: Seen, max_idle_ms: int) -> Seen:
     now_ms = time.monotonic_ns() // 1_000_000
     seen: Seen = {}
-    for number, connection in enumerate(tuple(connections), 1):
-        try:
-            received = connection.bytes_received
-            if received is not None:
-                known = before.get(connection)
-                since_ms = now_ms if known is None or known[0] != received else known[1]
-                if now_ms - since_ms >= max_idle_ms:
-                    connection.end(CloseReason.IDLE, f"nothing happened for {now_ms - since_ms} ms")
-                else:
-                    seen[connection] = received, since_ms
-        except Exception as error:  # The others are looked at all the same.
-            report("idle_sweep", error)
-        if number % AT_ONCE == 0:
-            await asyncio.sleep(0)
+
+    def look(connection: Watched) -> None:
+        received = connection.bytes_received
+        if received is not None:
+            known = before.get(connection)
+            since_ms = now_ms if known is None or known[0] != received else known[1]
+            if now_ms - since_ms >= max_idle_ms:
+                connection.end(CloseReason.IDLE, f"nothing happened for {now_ms - since_ms} ms")
+            else:
+                seen[connection] = received, since_ms
+
+    await visit(connections, look, "idle_sweep")
     return seen

@@ -6,11 +6,10 @@ Nothing is noted for each frame: a look at every connection now and then tells w
 import asyncio
 import time
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Protocol
 
-import structlog
-
-log = structlog.get_logger()
+from bifrost.gateway.sweep import visit
 
 LONGEST_PAUSE_S = 5.0
 SHORTEST_PAUSE_S = 0.05
@@ -18,9 +17,6 @@ SHORTEST_PAUSE_S = 0.05
 
 LOOKS_IN_TIME = 6
 """How often a frame is looked at within its time; it may take so much longer."""
-
-AT_ONCE = 500
-"""Connections looked at before others have their turn: half a millisecond's work."""
 
 
 class Watched(Protocol):
@@ -35,10 +31,8 @@ async def end_slow(connections: Collection[Watched], timeout_ms: Callable[[], in
     while True:
         pause_s = timeout_ms() / 1000 / LOOKS_IN_TIME
         await asyncio.sleep(min(max(pause_s, SHORTEST_PAUSE_S), LONGEST_PAUSE_S))
-        for number, connection in enumerate(tuple(connections), 1):
-            try:
-                connection.look_at_frames(time.monotonic_ns() // 1_000_000, timeout_ms())
-            except Exception:
-                log.exception("internal_error", detail="this connection's frames are looked at again later")
-            if number % AT_ONCE == 0:
-                await asyncio.sleep(0)
+        await visit(connections, partial(_look, timeout_ms), "slow_sweep")
+
+
+def _look(timeout_ms: Callable[[], int], connection: Watched) -> None:
+    connection.look_at_frames(time.monotonic_ns() // 1_000_000, timeout_ms())

@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from bifrost.gateway.idle_sweep import AT_ONCE, close_idle
+from bifrost.gateway.idle_sweep import close_idle
+from bifrost.gateway.sweep import AT_ONCE
 from bifrost.session.close_reason import CloseReason
 
 
