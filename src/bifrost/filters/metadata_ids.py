@@ -19,8 +19,8 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import MetadataResponse
 
-_BY_ID = 12
-"""Version from which a request may name IDs."""
+BY_ID = 12
+"""Metadata version from which a request may name topics by their IDs."""
 
 _NOTE = "stand_ins"
 
@@ -37,7 +37,7 @@ class MetadataIdsFilter:
             return None
         has_ids = any(topic.topic_id != ZERO_TOPIC_ID for topic in in_steps(topics))
         is_nameless = any(topic.name is None for topic in in_steps(topics))
-        if exchange.api_version < _BY_ID:
+        if exchange.api_version < BY_ID:
             is_valid = not (has_ids or is_nameless)
             return None if is_valid else _failed(exchange, request, ErrorCode.INVALID_REQUEST)
         if not has_ids:

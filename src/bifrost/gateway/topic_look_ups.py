@@ -24,6 +24,7 @@ import structlog
 
 from bifrost.filters.api_versions import OfferedVersions
 from bifrost.filters.automatic_creation import CAN_FORBID_CREATION
+from bifrost.filters.metadata_ids import BY_ID
 from bifrost.gateway.broker_client import BrokerClient
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop_guard import report
@@ -32,7 +33,6 @@ from bifrost.session.counted_topics import CountedTopics
 from bifrost.session.look_up_turns import LISTING_COST, LOOK_UPS_LIMIT, LookUpTurns
 from bifrost.session.named_topics import named_topics
 from bifrost.session.own_topics import (
-    BY_ID,
     AllowedTopics,
     AllTopics,
     OwnTopics,

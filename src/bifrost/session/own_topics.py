@@ -23,9 +23,6 @@ MAX_PAGES = 1_000
 NAMES_AT_ONCE = 500
 """Names of an allow-list in one request."""
 
-BY_ID = 12
-"""Metadata version from which topics can be asked for by their IDs (KIP-516)."""
-
 
 class OwnTopics(Protocol):
     """A list under way."""
