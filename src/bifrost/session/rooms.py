@@ -12,7 +12,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from bifrost.wire.engine import Framer, Room
+from bifrost.wire.engine import LARGE_BYTES, Framer, Room
 
 TENANT_ROOM, WHOLE_ROOM = "max_buffered_bytes", "max_buffered_bytes_total"
 STRANGERS_ROOM = "max_buffered_bytes_unauthenticated"
@@ -24,9 +24,6 @@ FOR_SMALL = 16
 FOR_BACKLOGS = 4
 """Beside the process's room, one part of so many may wait to be written: up to 1 MiB of a connection, less than 64 KiB
 when it is full."""
-
-LARGE_BYTES = 1024 * 1024
-"""Frames above this are large; the engine's `SMALL`."""
 
 
 class Waiter(Protocol):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import Any, TypeVar
 
+from bifrost.wire.engine_framer import LARGE_BYTES as LARGE_BYTES
 from bifrost.wire.engine_framer import Framer as Framer
 from bifrost.wire.engine_framer import Room as Room
 from bifrost.wire.engine_usage import GATEWAY_TIME_BOUNDS_US as GATEWAY_TIME_BOUNDS_US

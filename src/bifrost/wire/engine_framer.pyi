@@ -4,6 +4,9 @@ from collections.abc import Callable
 
 from bifrost.wire.errors import FrameTooLarge
 
+LARGE_BYTES: int
+"""Frames above this leave a part of the process's room to all others, in bytes."""
+
 class Room:
     """Bytes of frames that are held, and the most that may be: see engine_room.pxi.
 

@@ -5,8 +5,10 @@ always be received to its end. It is given back with the frame's memory, when th
 small frames are counted by their chunks; while there is no room nobody begins another.
 """
 
+cpdef enum:
+    LARGE_BYTES = 1048576    # larger frames leave a part of the room to all others
+
 cdef enum:
-    SMALL = 1048576    # bytes: larger frames leave a part of the room to all others
     OWN_SHARE = 262144 # bytes that every tenant may hold, whatever others do
 
 @cython.final
@@ -31,11 +33,11 @@ cdef class Room:
         # of requests may wait for a broker that waits for its answers to be read.
         if self.blocks == 0 or is_answer and self.answers == 0:
             return True
-        return size <= self.most - self.used - (self.for_small if size > SMALL else 0)
+        return size <= self.most - self.used - (self.for_small if size > LARGE_BYTES else 0)
 
     cdef bint reserve(self, Py_ssize_t size, bint is_answer, bint has_turn) noexcept:
         """Take room for a frame; False: there is none, or others wait for it."""
-        if not has_turn and size > SMALL and (self.waiting or self.whole is not None and self.whole.waiting):
+        if not has_turn and size > LARGE_BYTES and (self.waiting or self.whole is not None and self.whole.waiting):
             return False
         if not self.fits(size, is_answer):
             return False
