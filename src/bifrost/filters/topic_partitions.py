@@ -11,14 +11,12 @@ from typing import Any, ClassVar
 from bifrost.filters.filter import Exchange
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.topic_pages import LOWEST_NAME
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
-
-_LOWEST_NAME = "-"
-"""No legal topic name sorts before it."""
 
 
 class TopicPartitionsFilter:
@@ -35,7 +33,7 @@ class TopicPartitionsFilter:
         if namespace.names.allowed_topics is None:
             if request.cursor is None:
                 request.cursor = DescribeTopicPartitionsRequest.Cursor(
-                    topic_name=_LOWEST_NAME, partition_index=0
+                    topic_name=LOWEST_NAME.decode(), partition_index=0
                 )
             return None
         first = "" if request.cursor is None else request.cursor.topic_name

@@ -11,6 +11,7 @@ from bifrost.filters.automatic_creation import CAN_FORBID_CREATION
 from bifrost.session.named_topics import NamedTopics
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.topic_pages import LOWEST_NAME
 from bifrost.wire.message import Message
 from bifrost.wire.messages import DescribeTopicPartitionsRequest, MetadataRequest
 
@@ -75,8 +76,8 @@ class PagesOfTopics:
         cursor = found.cursor
         if cursor is None or found.last_name is None or not cursor.startswith(self._prefix):
             return True
-        # A topic that the page ends within is known by now; "-" is the lowest character that a name may go on with.
-        self._first = max(cursor, found.last_name + b"-")
+        # A topic that the page ends within is known by now.
+        self._first = max(cursor, found.last_name + LOWEST_NAME)
         return self._page >= MAX_PAGES
 
 

@@ -27,7 +27,7 @@ from bifrost.session.inquiry import Inquiry
 from bifrost.session.loads import Loads
 from bifrost.session.shared_state import Route
 from bifrost.tenancy.namespace import Namespace
-from bifrost.tenancy.topic_pages import LISTED_LIMIT, MAX_PAGES, MAX_TOPICS
+from bifrost.tenancy.topic_pages import LISTED_LIMIT, LOWEST_NAME, MAX_PAGES, MAX_TOPICS
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import Awaited, Lane, Names, rewrite
@@ -37,8 +37,6 @@ from bifrost.wire.programs import compile_program
 _VERSION = 0
 _NAME, _CURSOR = 1, 2
 _SLOTS = {"Topics.Name": _NAME, "NextCursor.TopicName": _CURSOR}
-_NEXT = b"-"
-"""Behind a name it is the name that comes next in the order: no legal character is lower."""
 
 
 class TopicListing(Inquiry):
@@ -98,7 +96,7 @@ class TopicListing(Inquiry):
                 return []
             if self._page < MAX_PAGES:
                 # A topic that the page ends within is not gone on with: its name is known.
-                return self._ask_from(max(cursor[0], found[-1] + _NEXT))
+                return self._ask_from(max(cursor[0], found[-1] + LOWEST_NAME))
         if is_read and found:
             self._hits[LISTED_LIMIT, self._namespace.tenant] += 1
         self._names = None

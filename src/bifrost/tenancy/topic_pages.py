@@ -20,6 +20,9 @@ MAX_PAGES = 32
 LISTED_LIMIT = "listed_topics"
 """What the metrics call the two, beside the settings that are limits."""
 
+LOWEST_NAME = b"-"
+"""The first topic name in the order of the list: no legal character is lower. Appended to a name it gives the next."""
+
 PASSES = 16
 """Requests that ask for all topics at once after a list was given up, before the next is tried."""
 
