@@ -12,7 +12,7 @@ from bifrost.journal.identity import Identity
 from bifrost.journal.known_topics import KnownTopics
 from bifrost.journal.record import RecordKind, Source
 from bifrost.journal.record_buffer import DropReason, RecordBuffer
-from bifrost.journal.rows import api_name, connection_row, usage_rows
+from bifrost.journal.rows import api_name, client_fields, connection_row, usage_rows
 from bifrost.journal.topic_names import TopicKey
 from bifrost.journal.usage_table import Client, UsageTable
 
@@ -86,7 +86,7 @@ class Journal:
 
     def client_event(self, type_: str, outcome: str, identity: Identity, **fields: Any) -> None:
         """Write an event down that a client brought about."""
-        self.event(type_, outcome, identity.tenant, **_of_client(identity), **fields)
+        self.event(type_, outcome, identity.tenant, **client_fields(identity), **fields)
 
     def snapshot(self, tenant: str, interval: tuple[int, int], fields: dict[str, Any]) -> None:
         """Write down what a tenant's topic is like."""
@@ -157,7 +157,7 @@ class Journal:
                 "physical_name": topic.physical,
                 "rule": rule,
             }
-            self._write_event(at_ms, identity.tenant, told | _of_client(identity))
+            self._write_event(at_ms, identity.tenant, told | client_fields(identity))
             yield
 
     def _has_room_for_event(self, tenant: str | None) -> bool:
@@ -170,13 +170,3 @@ class Journal:
 
     def _write_event(self, at_ms: int, tenant: str | None, told: dict[str, Any]) -> None:
         self.buffer.append(RecordKind.EVENT, tenant, (at_ms, at_ms), told)
-
-
-def _of_client(identity: Identity) -> dict[str, Any]:
-    client_id = identity.client_id
-    return {
-        "upstream": identity.upstream,
-        "namespace": identity.namespace,
-        "principal": identity.principal,
-        "client_id": None if client_id is None else client_id.decode("utf-8", "replace"),
-    }

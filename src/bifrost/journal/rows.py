@@ -70,6 +70,17 @@ def usage_rows(client: Client, api_key: int, api_version: int) -> tuple[Iterator
     return chain(rows, _topic_rows(who, topics)), len(topics)
 
 
+def client_fields(identity: Identity) -> Row:
+    """Return what rows and events have in common of a client."""
+    client_id = identity.client_id
+    return {
+        "upstream": identity.upstream,
+        "namespace": identity.namespace,
+        "principal": identity.principal,
+        "client_id": None if client_id is None else client_id.decode("utf-8", "replace"),
+    }
+
+
 def api_name(api_key: int) -> str:
     """Return Kafka's name of an API that the schema has."""
     return request_schema(api_key).name.removesuffix("Request")
@@ -84,12 +95,7 @@ def error_name(code: int) -> str:
 
 
 def _who(identity: Identity) -> Row:
-    client_id = identity.client_id
-    return {
-        "upstream": identity.upstream,
-        "namespace": identity.namespace,
-        "principal": identity.principal,
-        "client_id": None if client_id is None else client_id.decode("utf-8", "replace"),
+    return client_fields(identity) | {
         "client_software_name": identity.software.name,
         "client_software_version": identity.software.version,
         "is_folded": identity.is_folded,
