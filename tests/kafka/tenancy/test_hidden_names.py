@@ -19,20 +19,14 @@ from bifrost.wire.message import Message
 from bifrost.wire.messages import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
-    AlterConfigsRequest,
     AlterShareGroupOffsetsRequest,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     CreatePartitionsRequest,
     DeleteShareGroupOffsetsRequest,
-    DescribeConfigsRequest,
     DescribeLogDirsRequest,
-    DescribeProducersRequest,
     DescribeShareGroupOffsetsRequest,
-    DescribeTopicPartitionsRequest,
-    IncrementalAlterConfigsRequest,
     InitProducerIdRequest,
-    ListOffsetsRequest,
     MetadataRequest,
     OffsetCommitRequest,
     OffsetDeleteRequest,
@@ -55,24 +49,25 @@ from support.raw_operations import (
     produce_request,
 )
 from support.record_batches import build_batch
+from support.requests_by_name import (
+    alter_configs,
+    describe_configs,
+    describe_producers,
+    describe_topic_partitions,
+    incremental_alter_configs,
+    list_offsets,
+)
 
 ALLOWED, HIDDEN = "audit.log", "audit.dog"
 """As long as each other: then only the name itself may differ in an answer."""
 assert len(ALLOWED) == len(HIDDEN)
 GROUP = "hidden-names"
-TOPIC = 2
 
 Build = Callable[[str], Message]
 
 
 def produce_to(name: str) -> Message:
     return produce_request(name, build_batch([b"intruder"]))
-
-
-def list_offsets(name: str) -> Message:
-    partition = ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=-1)
-    named = ListOffsetsRequest.ListOffsetsTopic(name=name, partitions=[partition])
-    return ListOffsetsRequest(replica_id=-1, topics=[named])
 
 
 def metadata(name: str) -> Message:
@@ -112,38 +107,6 @@ def delete_offsets(name: str) -> Message:
 def create_partitions(name: str) -> Message:
     topic = CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=5, assignments=None)
     return CreatePartitionsRequest(topics=[topic], timeout_ms=5000)
-
-
-def describe_configs(name: str) -> Message:
-    resource = DescribeConfigsRequest.DescribeConfigsResource(
-        resource_type=TOPIC, resource_name=name, configuration_keys=None
-    )
-    return DescribeConfigsRequest(resources=[resource])
-
-
-def alter_configs(name: str) -> Message:
-    config = AlterConfigsRequest.AlterableConfig(name="retention.ms", value="1")
-    resource = AlterConfigsRequest.AlterConfigsResource(
-        resource_type=TOPIC, resource_name=name, configs=[config]
-    )
-    return AlterConfigsRequest(resources=[resource])
-
-
-def incremental_alter_configs(name: str) -> Message:
-    config = IncrementalAlterConfigsRequest.AlterableConfig(name="retention.ms", value="1")
-    resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
-        resource_type=TOPIC, resource_name=name, configs=[config]
-    )
-    return IncrementalAlterConfigsRequest(resources=[resource])
-
-
-def describe_topic_partitions(name: str) -> Message:
-    return DescribeTopicPartitionsRequest(topics=[DescribeTopicPartitionsRequest.TopicRequest(name=name)])
-
-
-def describe_producers(name: str) -> Message:
-    topic = DescribeProducersRequest.TopicRequest(name=name, partition_indexes=[0])
-    return DescribeProducersRequest(topics=[topic])
 
 
 def describe_log_dirs(name: str) -> Message:

@@ -14,16 +14,10 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message, Struct
 from bifrost.wire.messages import (
-    AlterConfigsRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteRecordsRequest,
     DeleteTopicsRequest,
-    DescribeConfigsRequest,
-    DescribeProducersRequest,
-    DescribeTopicPartitionsRequest,
-    IncrementalAlterConfigsRequest,
-    ListOffsetsRequest,
     MetadataRequest,
     OffsetForLeaderEpochRequest,
 )
@@ -33,10 +27,17 @@ from support.gateway_fixtures import Connect
 from support.raw_client import RawClient
 from support.raw_operations import fetch_request, produce_request
 from support.record_batches import build_batch
+from support.requests_by_name import (
+    alter_configs,
+    describe_configs,
+    describe_producers,
+    describe_topic_partitions,
+    incremental_alter_configs,
+    list_offsets,
+)
 
 NAMES = [".", "..", "", "with space", "with/slash", "ä", "x" * 250]
 IDS = ["dot", "two dots", "empty", "space", "slash", "umlaut", "too long"]
-TOPIC = 2
 
 Build = Callable[[str], Message]
 
@@ -73,44 +74,6 @@ def delete_records(name: str) -> Message:
     partition = DeleteRecordsRequest.DeleteRecordsPartition(partition_index=0, offset=0)
     topic = DeleteRecordsRequest.DeleteRecordsTopic(name=name, partitions=[partition])
     return DeleteRecordsRequest(topics=[topic], timeout_ms=5000)
-
-
-def describe_configs(name: str) -> Message:
-    resource = DescribeConfigsRequest.DescribeConfigsResource(
-        resource_type=TOPIC, resource_name=name, configuration_keys=None
-    )
-    return DescribeConfigsRequest(resources=[resource])
-
-
-def alter_configs(name: str) -> Message:
-    config = AlterConfigsRequest.AlterableConfig(name="retention.ms", value="1")
-    resource = AlterConfigsRequest.AlterConfigsResource(
-        resource_type=TOPIC, resource_name=name, configs=[config]
-    )
-    return AlterConfigsRequest(resources=[resource])
-
-
-def incremental_alter_configs(name: str) -> Message:
-    config = IncrementalAlterConfigsRequest.AlterableConfig(name="retention.ms", value="1")
-    resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
-        resource_type=TOPIC, resource_name=name, configs=[config]
-    )
-    return IncrementalAlterConfigsRequest(resources=[resource])
-
-
-def describe_producers(name: str) -> Message:
-    topic = DescribeProducersRequest.TopicRequest(name=name, partition_indexes=[0])
-    return DescribeProducersRequest(topics=[topic])
-
-
-def describe_topic_partitions(name: str) -> Message:
-    return DescribeTopicPartitionsRequest(topics=[DescribeTopicPartitionsRequest.TopicRequest(name=name)])
-
-
-def list_offsets(name: str) -> Message:
-    partition = ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=-1)
-    topic = ListOffsetsRequest.ListOffsetsTopic(name=name, partitions=[partition])
-    return ListOffsetsRequest(replica_id=-1, topics=[topic])
 
 
 def leader_epoch(name: str) -> Message:
