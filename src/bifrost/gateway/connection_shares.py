@@ -1,7 +1,7 @@
 """How the connections of a gateway are divided: what `proxy.limits` leaves open is a part of `max_connections`.
 
     max_connections ──┬── for clients that are just authenticating
-                      └── for tenants ──┬── common: whoever comes first, each tenant up to its share
+                      └── for tenants ──┬── common: in order of arrival, each tenant up to its share
                                         └── reserve: only for tenants that have few
 
 A tenant that has fewer than `reserved_connections_per_tenant` may use the reserve as well. So no other tenant keeps it
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bifrost.config.limits import Limits
 
 FEWEST_TO_DIVIDE = 100
-"""With fewer connections than that in all nothing is held back: parts of them would be too few for anybody."""
+"""With fewer connections than that in all nothing is divided: the parts would be too small to be of use."""
 
 _LARGEST_RESERVE = 4
 """The reserve is a quarter of all connections at most: with thousands of tenants it would be all of them."""

@@ -1,4 +1,6 @@
-"""What one connection holds of frames in memory: counted in rooms, and ended when it holds up those who wait for one.
+"""The bytes of frames that one connection holds in memory: they are counted in rooms.
+
+A connection that keeps room and does not go on is ended while other connections wait for room.
 
 unauthenticated ──let_in──▶ of its tenant ──add_broker──▶ and its responses ──leave──▶ nothing
 """
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 
 WORTH_BYTES = 64 * 1024
-"""From so much on that nobody reads a connection is worth to be ended for those who wait."""
+"""A connection is ended for others that wait only if its client and its broker leave at least this much unread."""
 
 
 class Holding:
@@ -29,7 +31,7 @@ class Holding:
     )  # fmt: skip
 
     def __init__(self, rooms: Rooms, framer: Framer, connection: "ClientConnection") -> None:
-        """Begin with a client that has not authenticated, of whose requests `framer` makes frames."""
+        """Begin with a client that has not authenticated; `framer` splits what it sends into frames."""
         self._rooms, self._framer, self._connection = rooms, framer, connection
         self._tenant: str | None = None
         self._framers = [framer]
@@ -78,12 +80,12 @@ class Holding:
             self._rooms.forget(self._tenant, framer)
 
     def look(self, now_ms: int, timeout_ms: int, *, is_read: bool) -> None:
-        """End the connection if one frame takes too long to come, or if it keeps room from those who wait.
+        """End the connection if one frame takes too long to come, or if it keeps room that others wait for.
 
         Args:
             now_ms: a monotonic time.
-            timeout_ms: how long a frame may take, and how long nothing may be taken by those it is for.
-            is_read: whether the client is read; if not, it is not to blame for what has not come.
+            timeout_ms: how long a frame may take to come, and how long the client or the broker may read nothing.
+            is_read: whether the gateway reads from the client; if not, the client does not cause the delay.
         """
         if self._connection.has_ended:
             return
@@ -95,7 +97,7 @@ class Holding:
             self._connection.end(CloseReason.FRAME_TIMEOUT, detail)
             return
         unwritten = [one.get_write_buffer_size() for one in self._transports if not one.is_closing()]
-        # Of less than that nothing is counted as held: it is what waits to be written (`Rooms.backlogs`).
+        # Fewer bytes are not counted as held: they count as what waits to be written (`Rooms.backlogs`).
         if sum(unwritten) < WORTH_BYTES or unwritten != self._seen_unwritten:
             self._seen_unwritten, self._unwritten_since_ms = unwritten, now_ms
         elif now_ms - self._unwritten_since_ms >= timeout_ms and self._rooms.is_short_for(self._tenant):

@@ -1,9 +1,9 @@
 """Connections whose clients have not authenticated yet: how many there may be, of all addresses and of one.
 
 When all places are taken, the address with most of them gives one up to another that has at least two less: its oldest
-connection is closed. So whoever holds places open from one address, or from some, keeps nobody else out, and a fleet
-whose clients all come back at once, each from an address of its own, is served in order: closing the oldest in any
-case would close each just before it is done. Where nobody has two more, the new connection is closed.
+connection is closed. Where no address has two more, the new connection is closed. So an attacker that holds places from
+one address, or from some, does not keep other clients out. A fleet whose clients all come back at once, each from an
+address of its own, is served in order; always closing the oldest would close each just before it has authenticated.
 """
 
 from collections import OrderedDict
@@ -81,7 +81,7 @@ class Newcomers:
         return CloseReason.ADDRESS_CONNECTIONS, detail
 
     def _make_room(self, network: str | None) -> bool:
-        """Close the oldest connection of the address that has most, if that is only fair."""
+        """Close the oldest connection of the address that has most, if that has at least two more; return whether."""
         own = 0 if network is None else len(self._of_address.get(network, ()))
         if self._largest < own + 2:
             return False
@@ -110,7 +110,7 @@ class Newcomers:
             self._by_count.setdefault(now, OrderedDict())[network] = None
         else:
             del self._of_address[network]
-        # By one at a time: where nobody has the most any more, somebody has one less, or nobody anything.
+        # Counts change by one: when no address has the largest one any more, some address has one less, or none any.
         if now > self._largest:
             self._largest = now
         elif self._largest not in self._by_count:

@@ -9,7 +9,7 @@ A client can make up any number of IDs, so a broker's work must depend on what t
 
 Connections wait in line, those of a tenant together: one look-up is for all of them. Tenants have turns
 (session/look_up_turns.py), one request each, over one connection to one broker; so a tenant that never stops asking
-keeps another waiting for one request. Whoever waits too long, or when no broker answers, is told so.
+keeps another waiting for one request. A connection that waits too long, or while no broker answers, gets an error.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ MAX_WAIT_S = 10.0
 
 EVEN_S = 0.002
 """A look-up of a few IDs is answered after this time at the earliest. A broker works longer for a topic that exists
-than for an ID that nobody has, and a tenant must not see which of the two a foreign ID is."""
+than for an ID that no topic has, and a tenant must not see which of the two a foreign ID is."""
 
 ALL_TOPICS_FOR_MS = 2_000
 """How long a list of all topics serves the look-ups of all tenants, where a broker has no better list."""
@@ -120,7 +120,7 @@ class TopicLookUps:
         self._turns = LookUpTurns(workers)
         self._waiting: dict[str, list[_Waiter]] = {}
         self._served: list[_Waiter] = []
-        """Those whose IDs are asked for just now."""
+        """Connections whose IDs are asked for just now."""
         self._listings: dict[str, _Listing] = {}
         self._broker: _Broker | None = None
         self._task: asyncio.Task[None] | None = None
@@ -176,7 +176,7 @@ class TopicLookUps:
             await broker.client.close()
 
     async def _give_turns(self) -> None:
-        """Give turns as long as somebody waits."""
+        """Give turns as long as a connection waits."""
         error = BrokerError("look-ups of topic IDs have stopped")
         try:
             while True:
@@ -200,7 +200,7 @@ class TopicLookUps:
             self._fail(error)
 
     def _fail(self, error: BrokerError) -> None:
-        """Tell everybody who waits that there is no answer: the next one would wait as long for a broker."""
+        """Tell all connections that wait that there is no answer: each would wait for a broker as long."""
         waiters = self._served + [one for listing in self._listings.values() for one in listing.waiters]
         waiters += [one for waiting in self._waiting.values() for one in waiting]
         self._served = []
@@ -249,10 +249,10 @@ class TopicLookUps:
         return found
 
     async def _ask_by_id(self, wanted: Iterable[bytes], version: int, waiters: list[_Waiter]) -> None:
-        """Ask whose a few IDs are.
+        """Ask which topics a few IDs belong to.
 
-        Those that are known are foreign to whom this is for: in their place IDs are asked for that nobody has, so that
-        the answer takes as long as one about those.
+        IDs that are known already are foreign to the tenant. In their place random IDs are asked for, which no topic
+        has, so that the answer takes as long as one about such IDs.
         """
         loop = asyncio.get_running_loop()
         began = loop.time()

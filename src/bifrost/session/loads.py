@@ -2,10 +2,10 @@
 
 A connection that finds no room waits, unread, in a queue of its tenant. Whenever an answer makes room, tenants have
 turns one after the other, and of each tenant its connections: one request a turn. So within a tenant a connection that
-pipelines does not keep the others waiting, and a tenant at its own limit waits in nobody's way.
+pipelines does not keep the others waiting, and a tenant at its own limit does not hold up the others.
 
-Counting is the engine's (`Load`), which calls here only while somebody waits. Where other processes count in the same
-limits, room that they make is found by looking again.
+The engine counts (`Load`); it calls here only while a connection waits. Where other processes count in the same limits,
+room that they make is found by looking again.
 """
 
 import sys
@@ -19,7 +19,7 @@ from bifrost.wire.engine import Load, Spending
 UNLIMITED = sys.maxsize
 
 NewLoad = Callable[[str | None, Load | None], Load]
-"""Makes what counts the requests of a tenant (None: of all), and of all."""
+"""Makes the counter of a tenant's requests (None: of all requests); its second argument is the counter of all."""
 
 LOOK_AGAIN_S = 0.002
 """Time between two looks for room that another process made: short beside a request's time at a broker."""
@@ -38,7 +38,7 @@ TIME_LIMIT = "gateway_time_percent"
 
 
 class Waiter(Protocol):
-    """Who waits for room: a ClientConnection."""
+    """What waits for room: a ClientConnection."""
 
     def take_turn(self) -> None:
         """Send one request on that was held."""
@@ -57,7 +57,7 @@ class _Queue:
 
 
 class Loads:
-    """What awaits an answer, and who waits for room."""
+    """The requests that await an answer, and the connections that wait for room."""
 
     def __init__(
         self,
@@ -101,17 +101,17 @@ class Loads:
             self._have_turns(queue)
 
     def spend_in(self, spending: Spending) -> None:
-        """Note in `spending` who uses time, from now on."""
+        """Note in `spending` which tenants use time, from now on."""
         self._spending = spending
         for queue in self._queues.values():
             queue.load.spending = spending
 
     def tenant_of(self, load: Load) -> str:
-        """Return whose requests are counted there."""
+        """Return the tenant whose requests are counted there."""
         return self._tenant_of[load]
 
     def have_turns(self, load: Load) -> None:
-        """Let those who wait have turns, as its tenant has time again."""
+        """Let connections that wait have turns, as their tenant has time again."""
         self._have_turns(self._queues[self._tenant_of[load]])
 
     def load(self, tenant: str) -> Load:
@@ -124,7 +124,7 @@ class Loads:
             yield tenant, queue.load.in_flight
 
     def wait(self, tenant: str, waiter: Waiter) -> None:
-        """Let somebody wait, if he does not yet."""
+        """Let a connection wait, if it does not wait yet."""
         queue = self._queue(tenant)
         if waiter in queue.waiting:
             return
@@ -138,7 +138,7 @@ class Loads:
             self._look_again_later(self._again)
 
     def forget(self, tenant: str, waiter: Waiter) -> None:
-        """Let somebody wait no more."""
+        """Let a connection wait no more."""
         queue = self._queue(tenant)
         queue.waiting.pop(waiter, None)
         queue.load.waiting = len(queue.waiting)
@@ -157,7 +157,7 @@ class Loads:
         return self._most.get(tenant) or UNLIMITED
 
     def _have_turns(self, queue: _Queue) -> None:
-        """Let those who wait have turns soon: there may be room for them."""
+        """Let connections that wait have turns soon: there may be room for them."""
         if queue.waiting and not queue.is_next and queue.load.has_room:
             queue.is_next = True
             self._turns.append(queue)
@@ -179,7 +179,7 @@ class Loads:
                 queue.is_next = True
                 turns.append(queue)
             waiter.take_turn()
-        # From now on whoever comes waits behind these, and every answer is heard of.
+        # From now on a connection that comes waits behind these, and the engine calls here after every answer.
         whole.waiting = len(turns)
 
     def _look_again_later(self, again: Again) -> None:
@@ -188,7 +188,7 @@ class Loads:
             again(LOOK_AGAIN_S, self._look_again)
 
     def _look_again(self) -> None:
-        """Look for room that another process may have made, as long as anybody waits for it."""
+        """Look for room that another process may have made, as long as a connection waits for it."""
         assert self._again is not None
         self._looks_again = False
         self._all_waiting = {name: one for name, one in self._all_waiting.items() if one.waiting}

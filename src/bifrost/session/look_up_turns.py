@@ -1,8 +1,9 @@
-"""Whose turn it is to have topic IDs looked up, and how often each tenant may.
+"""Turns of tenants to have topic IDs looked up, and how often each tenant may have one.
 
-A look-up makes a broker work for a request that any client can send, with IDs that it made up. So it has a budget: one
-for each tenant and one for all of them, token buckets whose unit is a small request to a broker. A tenant that spends
-its budget waits until it has filled up again; the others have turns meanwhile, one step of their look-ups each.
+A look-up makes a broker work for a request that any client can send, with IDs that it made up. So look-ups have
+budgets: one for each tenant and one for all of them, token buckets whose unit is a small request to a broker. A tenant
+that spends its budget waits until it has filled up again; the others have turns meanwhile, one step of their look-ups
+each.
 
 A connection needs no budget of its own: it waits for one look-up at a time and is not read meanwhile, and one look-up
 serves all connections of its tenant that wait (gateway/topic_look_ups.py).
@@ -21,7 +22,7 @@ ALL_PER_S, ALL_BURST = 500.0, 500.0
 """Of all tenants together: what ten tenants that never stop may ask for."""
 
 LISTING_COST = 5.0
-"""Of one page of a listing, in small requests: to find its first topic a broker goes through all that it has."""
+"""Cost of one page of a listing, in small requests: to find its first topic a broker goes through all its topics."""
 
 
 class TokenBucket:
@@ -70,7 +71,7 @@ class LookUpTurns:
         return self._budget(tenant).wait_ms(now_ms) == 0
 
     def take(self, now_ms: int) -> str | None:
-        """Return the tenant whose turn it is, which then waits no more; None while nobody may have one."""
+        """Return the tenant whose turn it is, which then waits no more; None while no tenant may have one."""
         if self._all.wait_ms(now_ms):
             return None
         for tenant in self._waiting:
@@ -80,7 +81,7 @@ class LookUpTurns:
         return None
 
     def wait_ms(self, now_ms: int) -> int | None:
-        """Return how long until somebody may have a turn; None while nobody waits."""
+        """Return how long until a tenant may have a turn; None while no tenant waits."""
         if not self._waiting:
             return None
         first = min(self._budget(tenant).wait_ms(now_ms) for tenant in self._waiting)
@@ -92,7 +93,7 @@ class LookUpTurns:
         self._budget(tenant).charge(cost, now_ms)
 
     def clear(self) -> None:
-        """Let nobody wait any more."""
+        """Let no tenant wait any more."""
         self._waiting.clear()
 
     def _budget(self, tenant: str) -> TokenBucket:

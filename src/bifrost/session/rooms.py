@@ -1,11 +1,11 @@
-"""Who may hold bytes of frames when there is no room for all: a tenant, those not authenticated, the process.
+"""Room for the bytes of frames that are held: of a tenant, of clients that have not authenticated, of the process.
 
 A connection whose frame finds no room is not read and waits in a queue of its tenant. Whenever room is given back
 tenants have turns one after the other, and of each tenant its connections in the order in which they came. A tenant
-that has filled its own room waits in nobody's way. Frames of up to 1 MiB do not wait behind larger ones, and those
-leave a part of the process's room to them.
+that has filled its own room does not hold up the others. Frames of up to 1 MiB do not wait behind larger ones, and the
+larger ones leave a part of the process's room to them.
 
-Counting is the engine's (`Room`), which calls here only while somebody waits.
+The engine counts (`Room`); it calls here only while a connection waits.
 """
 
 from collections import Counter, OrderedDict, deque
@@ -19,15 +19,15 @@ STRANGERS_ROOM = "max_buffered_bytes_unauthenticated"
 """The settings, as they are called in the configuration and in the metrics."""
 
 FOR_SMALL = 16
-"""One part of so many of the process's room is left to frames of up to 1 MiB."""
+"""One part in so many of the process's room is left to frames of up to 1 MiB."""
 
 FOR_BACKLOGS = 4
-"""Beside the process's room, one part of so many may wait to be written: up to 1 MiB of a connection, less than 64 KiB
-when it is full."""
+"""What waits to be written has room of its own, besides: one part in so many of the process's room. Of one connection
+up to 1 MiB may wait there, and less than 64 KiB when that room is full."""
 
 
 class Waiter(Protocol):
-    """Who waits for room: a ClientConnection."""
+    """What waits for room: a ClientConnection."""
 
     def update_reading(self) -> None:
         """Read again what has room now."""
@@ -62,10 +62,10 @@ class Rooms:
         self._is_scheduled = False
         self.whole = Room()
         self.backlogs = Room()
-        """What waits to be written to all clients and brokers; nobody waits for room in it."""
+        """What waits to be written to all clients and brokers; no connection waits for room in it."""
         self._queues: dict[str | None, _Queue] = {}
         self._turns: deque[str | None] = deque()
-        """Tenants with somebody who waits, in the order of their turns."""
+        """Tenants with a connection that waits, in the order of their turns."""
         self._most: Mapping[str, int | None] = {}
         self._most_of_each: int | None = None
         self._most_of_strangers: int | None = None
@@ -76,7 +76,7 @@ class Rooms:
         Args:
             total: of the process.
             each: of a tenant that has none of its own.
-            strangers: of all who have not authenticated.
+            strangers: of all clients that have not authenticated.
             most_of: those of tenants, by name; None for none of its own.
         """
         self.whole.most, self.whole.for_small = total, total // FOR_SMALL
@@ -87,7 +87,7 @@ class Rooms:
         self._have_turns()
 
     def room(self, tenant: str | None) -> Room:
-        """Return the room of a tenant, or (None) of those who have not authenticated."""
+        """Return the room of a tenant, or (None) of the clients that have not authenticated."""
         queue = self._queues.get(tenant)
         if queue is None:
             queue = self._queues[tenant] = _Queue(Room(self.whole))
@@ -96,7 +96,7 @@ class Rooms:
         return queue.room
 
     def is_short_for(self, tenant: str | None) -> bool:
-        """Whether what the tenant holds keeps its own connections waiting, or anybody for the process's room."""
+        """Whether a connection of this tenant waits for room, or one of any tenant for the process's room."""
         own = self._queues.get(tenant)
         if own is not None and own.waiting:
             return True
@@ -148,7 +148,7 @@ class Rooms:
             self._schedule(self._give_turns)
 
     def _give_turns(self) -> None:
-        """Give each tenant one turn after the other, as long as somebody gets room."""
+        """Give each tenant one turn after the other, as long as a connection gets room."""
         self._is_scheduled = False
         refused, large_have_to_wait = 0, False
         while refused < len(self._turns):

@@ -1,14 +1,15 @@
 """How much of the event loop's time each tenant may use, when there is not enough for all.
 
-Kafka's request quota (KIP-124) does this for a broker's threads. The engine notes what every tenant's messages take
-(`Load.spend`), and what the items of its requests stand for at the brokers; here that is charged to a bucket of time:
+Kafka's request quota (KIP-124) does this for a broker's threads. The engine notes how long every tenant's
+messages take (`Load.spend`), and about how long the brokers take for the items of its requests. Here both are charged
+to a bucket of time:
 
-    fills with    `percent` of the time that passes while the loop is busy and others want something, else all of it
+    fills with    `percent` of the time that passes while the loop is busy and other tenants are active, else all of it
     holds         at most BURST_NS of that
     below zero    the tenant's connections are not read until it is filled again; clients are told by `throttle_time_ms`
 
-So a tenant that is alone, or in nobody's way, is never slowed down; and one that sends more than its share while others
-want theirs slows down itself.
+So a tenant is never slowed down while it is alone or the loop has time left. A tenant that sends more than its share
+while other tenants need theirs slows down only itself.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,16 +19,16 @@ from bifrost.session.loads import Again, Loads
 from bifrost.wire.engine import Load, Spending
 
 LOOK_EVERY_NS = 20_000_000
-"""Time between two looks, 20 ms: long enough to cost nothing, short enough that nobody gets far ahead."""
+"""Time between two looks, 20 ms: long enough to cost nothing, short enough that no tenant gets far beyond its share."""
 
 BURST_NS = 1_000_000_000
-"""Time whose share may be used at once, 1 s: what comes in bursts is not slowed down."""
+"""A tenant may use its share of this time at once, 1 s: bursts are not slowed down."""
 
 BUSY = 0.75
 """Part of the time that all tenants together use, above which there is not enough for all."""
 
 OTHERS_FOR_NS = 1_000_000_000
-"""How long somebody counts as wanting something, 1 s: clients that poll do so more often."""
+"""How long a tenant counts as active after it spent time, 1 s: clients that poll do so more often."""
 
 
 @dataclass(slots=True)
@@ -47,8 +48,8 @@ class TimeBudgets:
         """Begin without limits.
 
         Args:
-            loads: whose time is counted; who is over its budget waits there.
-            again: calls back later, while somebody is over its budget.
+            loads: of the tenants whose time is counted; a tenant that is over its budget waits there.
+            again: calls back later, while a tenant is over its budget.
             now_ns: the engine's monotonic clock, in nanoseconds.
         """
         self._loads, self._again, self._now_ns = loads, again, now_ns
@@ -57,7 +58,7 @@ class TimeBudgets:
         self._last_ns = self._contended_until_ns = 0
         self._last_spender: Load | None = None
         self._seen_ns = self._shared_until_ns = 0
-        """When it was seen; until when more than one tenant counts as active."""
+        """When the last spender was seen; until when more than one tenant counts as active."""
         self._is_waiting = False
         self._spending = Spending(self.look)
         loads.spend_in(self._spending)
@@ -72,7 +73,7 @@ class TimeBudgets:
             self._loads.have_turns(load)
 
     def look(self, now_ns: int) -> None:
-        """Charge what was spent, and see who is over its budget now."""
+        """Charge what was spent, and find the tenants that are over their budgets now."""
         elapsed_ns = max(1, now_ns - self._last_ns)
         self._last_ns, self._spending.due_ns = now_ns, now_ns + LOOK_EVERY_NS
         spenders, self._spending.spenders = self._spending.spenders, []
@@ -96,13 +97,13 @@ class TimeBudgets:
         bucket = self._buckets.get(load)
         if bucket is None:
             if spent_ns < LOOK_EVERY_NS // 10:
-                return  # Nobody's share is so small; most tenants never have a bucket.
+                return  # No tenant's share is so small; most tenants never have a bucket.
             percent = self._percent_of.get(self._loads.tenant_of(load), self._percent)
             bucket = self._buckets[load] = _Bucket(percent, BURST_NS * percent / 100, now_ns)
         rate = bucket.percent / 100 if is_contended else 1.0
         most_ns = BURST_NS * bucket.percent / 100
         level_ns = min(most_ns, bucket.level_ns + rate * (now_ns - bucket.filled_ns)) - spent_ns
-        # Nobody waits longer than a burst takes to come back, whatever one message took.
+        # No tenant waits longer than a burst takes to come back, however long one message took.
         bucket.level_ns, bucket.filled_ns = max(level_ns, -most_ns), now_ns
         was_over, load.is_over_budget = load.is_over_budget, bucket.level_ns < 0 and bucket.percent < 100
         if load.is_over_budget:
@@ -114,7 +115,7 @@ class TimeBudgets:
             del self._buckets[load]
 
     def _look_again_later(self) -> None:
-        """Look even if nobody spends anything: those who wait do not."""
+        """Look again even if no tenant spends time: tenants that wait spend none."""
         if not self._is_waiting:
             self._is_waiting = True
             self._again(LOOK_EVERY_NS / 1e9, self._look_again)

@@ -1,9 +1,9 @@
-"""Whose turn it is to have large work done: slices of a millisecond, between which the event loop serves everybody.
+"""Turns for large work: slices of a millisecond, between which the event loop serves all other connections.
 
-What needs no decision is not asked: it passes at once. For the rest there is one slice in each round of the event
-loop. Work that comes while nobody waits begins at once, within the slice; what is not done by then waits in a queue of
-its tenant. Tenants have turns one after the other, and of each the connection that came first, until its work is done:
-so a tenant keeps one large request in memory, and others of its own wait behind that.
+A message that needs no decision takes no turn: it passes at once. For the rest there is one slice in each round of the
+event loop. Work that comes while no connection waits begins at once, within the slice. What is not done by then waits
+in a queue of its tenant. Tenants have turns one after the other. Within a tenant the connection that came first has all
+turns until its work is done: so a tenant keeps one large request in memory, and its other requests wait behind it.
 
 The counterpart is `Work`, which does the slices.
 """
@@ -19,7 +19,7 @@ SLICE_NS = 1_000_000
 
 
 class Worker(Protocol):
-    """Who has work: a ClientConnection."""
+    """What has work: a ClientConnection."""
 
     def take_slice(self) -> bool:
         """Work for a slice; return whether it waits for another."""
@@ -34,7 +34,7 @@ class Turns:
         now_ns: Callable[[], int],
         load_of: Callable[[str], Load] | None = None,
     ) -> None:
-        """Begin with nobody.
+        """Begin with no work.
 
         Args:
             schedule: calls what it is given in the next round of the event loop.
@@ -60,12 +60,12 @@ class Turns:
         return self._until_ns
 
     def wait(self, tenant: str, worker: Worker) -> None:
-        """Let somebody wait for a slice, if he does not yet."""
+        """Let a connection wait for a slice, if it does not wait yet."""
         self._waiting.setdefault(tenant, OrderedDict())[worker] = None
         self._soon()
 
     def forget(self, tenant: str, worker: Worker) -> None:
-        """Let somebody wait no more."""
+        """Let a connection wait no more."""
         queue = self._waiting.get(tenant)
         if queue is not None:
             queue.pop(worker, None)
@@ -73,7 +73,7 @@ class Turns:
                 del self._waiting[tenant]
 
     def _whose_turn(self) -> str:
-        """Return who comes next: of those within their budget, or else of all."""
+        """Return the tenant that comes next: the first within its budget, or else the first of all."""
         if self._load_of is not None:
             for tenant in self._waiting:
                 if not self._load_of(tenant).is_over_budget:
@@ -90,7 +90,7 @@ class Turns:
         self._is_scheduled = False
         if not self._waiting:
             return
-        # Until the next round nobody else begins.
+        # Until the next round no other work begins.
         self._soon()
         tenant = self._whose_turn()
         worker = next(iter(self._waiting[tenant]))
