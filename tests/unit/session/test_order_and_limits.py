@@ -4,6 +4,7 @@ from bifrost.session.close_reason import CloseReason
 from bifrost.session.tries import MAX_TRIES
 from bifrost.tenancy.topic_ids import AbsentIds
 from support import messages
+from support.messages import fetch, topic_id
 from support.playbook import (
     broker_answers,
     client_sends,
@@ -122,6 +123,16 @@ def test_a_held_request_that_is_refused_ends_the_connection_when_its_turn_comes(
     book >> broker_answers(messages.HeartbeatResponse())
 
     assert book << to_client(messages.HeartbeatResponse()) << ends(CloseReason.UNSUPPORTED, "API key 999")
+
+
+def test_a_malformed_request_behind_a_look_up_ends_the_connection_in_its_turn(stage: Stage) -> None:
+    own = topic_id("__vt_acme_orders")
+    book = stage.play() >> client_sends(fetch(own)) << looks_up({own})
+    book >> client_sends(messages.WriteTxnMarkersRequest(), 1) << looks_up({own})
+
+    book >> learns({own: "__vt_acme_orders"})
+
+    assert book << to_broker(fetch(own)) << ends(CloseReason.UNSUPPORTED)
 
 
 def test_an_answer_whose_ids_are_forgotten_as_they_are_looked_up_ends_the_connection(stage: Stage) -> None:

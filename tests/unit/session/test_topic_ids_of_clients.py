@@ -432,15 +432,6 @@ def test_another_tenants_own_id_stays_foreign_however_it_is_asked_for(stage: Sta
     assert stage.play("globex") >> client_sends(fetch(globex)) << to_broker(fetch(globex))
 
 
-def test_a_malformed_request_behind_a_look_up_ends_the_connection_in_its_turn(stage: Stage) -> None:
-    book = stage.play() >> client_sends(fetch(OWN)) << looks_up({OWN})
-    book >> client_sends(messages.WriteTxnMarkersRequest(), 1) << looks_up({OWN})
-
-    book >> learns({OWN: "__vt_acme_orders"})
-
-    assert book << to_broker(fetch(OWN)) << ends(CloseReason.UNSUPPORTED)
-
-
 def test_an_answer_whose_ids_come_while_others_are_looked_up_waits_for_its_own(stage: Stage) -> None:
     other = topic_id("__vt_acme_billing")
     book = stage.play() >> client_sends(offsets_of_all_topics("g"), 10)
