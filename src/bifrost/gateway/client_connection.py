@@ -265,7 +265,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         try:
             self._wait_no_more()
             self._holding.leave()
-            self._session.close()
+            self._gateway.turns.work_off(self.tenant, self._session.close())
             log_end(reason, self._peer, self.tenant, detail)
             self._gateway.count_end(reason, self.tenant, self._peer, detail, self._session.tried_mechanism)
         except Exception as error:  # Whatever could not be told, the sockets are closed.

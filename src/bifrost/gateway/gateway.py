@@ -200,7 +200,7 @@ class Gateway:
         works: dict[str, Work] = {
             "idle_sweep": sweep,
             "slow_sweep": slow,
-            "spare_memory": release_unused,
+            "spare_memory": partial(release_unused, lambda: self.turns.waiting > 0),
             "listener_watch": self.listener_watch.run,
         }
         background |= {loop.create_task(keep(place, work)) for place, work in works.items()}

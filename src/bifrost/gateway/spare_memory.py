@@ -6,11 +6,20 @@ as all else that is done for a large frame. Nobody should pay for it all day lon
 
 import asyncio
 import gc
+from collections.abc import Callable
 
 from bifrost.wire.engine import release_spares
 
 UNUSED_S = 1.0
 """How long spare memory lies unused before it is given back; it may be twice as long."""
+
+DUE, OVERDUE = 10, 1_000
+"""Collections of the middle generation after which a full one is due, as in CPython (gc.get_threshold), and after which
+it is made although large work is under way. A full one goes through all lists there are; with those of a large request
+it takes 10 ms or more, and large requests would bring it about again and again."""
+
+NEVER = 2**31 - 1
+"""A threshold for full collections that is not reached: the gateway makes them itself, see `collect`."""
 
 
 def settle() -> None:
@@ -21,10 +30,19 @@ def settle() -> None:
     """
     gc.collect()
     gc.freeze()
+    young, middle, _ = gc.get_threshold()
+    gc.set_threshold(young, middle, NEVER)
 
 
-async def release_unused() -> None:
-    """Release spare memory for ever."""
+def collect(is_busy: bool) -> None:
+    """Look for cycles among all that was made since the start, if that is due; if `is_busy`, only if overdue."""
+    if gc.get_count()[2] >= (OVERDUE if is_busy else DUE):
+        gc.collect()
+
+
+async def release_unused(is_busy: Callable[[], bool]) -> None:
+    """Release spare memory and collect cycles for ever; `is_busy` says whether large work is under way."""
     while True:
         await asyncio.sleep(UNUSED_S)
         release_spares()
+        collect(is_busy())

@@ -5,10 +5,12 @@ Names are the client's own: requests and answers are read as the client wrote an
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from bifrost.journal.topic_names import topic_id_text
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.engine import in_steps
 
 _NOT_SHOWN = "(not shown)"
 _TOPIC = 2
@@ -22,6 +24,9 @@ MAX_THINGS = 1000
 
 MAX_VALUE_LENGTH = 1000
 """Of a configuration's value; the rest is cut off."""
+
+MAX_PARTS = 1000
+"""Partitions of a thing, or topics of a group, whose offsets are told one by one; `more` counts the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ def operations(api_key: int, request: Any, answer: Any) -> Iterator[Operation]:
 
 
 def _create_topics(request: Any, answer: Any) -> Iterator[Operation]:
-    asked = {topic.name: topic for topic in request.topics}
+    asked = {topic.name: topic for topic in in_steps(request.topics)}
     for result in answer.topics:
         topic = asked.get(result.name)
         after: dict[str, str] = {}
@@ -68,7 +73,7 @@ def _delete_topics(request: Any, answer: Any) -> Iterator[Operation]:
 
 
 def _create_partitions(request: Any, answer: Any) -> Iterator[Operation]:
-    counts = {topic.name: topic.count for topic in request.topics}
+    counts = {topic.name: topic.count for topic in in_steps(request.topics)}
     for result in answer.results:
         yield Operation(
             "topic", result.name, result.error_code, {"partitions": str(counts.get(result.name, ""))}
@@ -76,7 +81,7 @@ def _create_partitions(request: Any, answer: Any) -> Iterator[Operation]:
 
 
 def _alter_configs(request: Any, answer: Any) -> Iterator[Operation]:
-    asked = {(one.resource_type, one.resource_name): one.configs for one in request.resources}
+    asked = {(one.resource_type, one.resource_name): one.configs for one in in_steps(request.resources)}
     for result in answer.responses:
         kind = _RESOURCE_TYPES.get(result.resource_type, str(result.resource_type))
         configs = asked.get((result.resource_type, result.resource_name), ())
@@ -87,14 +92,16 @@ def _alter_configs(request: Any, answer: Any) -> Iterator[Operation]:
 
 def _delete_records(request: Any, answer: Any) -> Iterator[Operation]:
     offsets = {
-        (topic.name, one.partition_index): one.offset for topic in request.topics for one in topic.partitions
+        (topic.name, one.partition_index): one.offset
+        for topic in request.topics
+        for one in in_steps(topic.partitions)
     }
     for topic in answer.topics:
         after = {
             f"offset:{one.partition_index}": str(offsets.get((topic.name, one.partition_index), ""))
-            for one in topic.partitions
+            for one in topic.partitions[:MAX_PARTS]
         }
-        yield Operation("topic", topic.name, _first_error(topic.partitions), after)
+        yield Operation("topic", topic.name, _first_error(topic.partitions), after | _more(topic.partitions))
 
 
 def _delete_groups(request: Any, answer: Any) -> Iterator[Operation]:
@@ -104,20 +111,22 @@ def _delete_groups(request: Any, answer: Any) -> Iterator[Operation]:
 
 def _delete_offsets(request: Any, answer: Any) -> Iterator[Operation]:
     after = {
-        f"offset:{topic.name}": ",".join(str(one.partition_index) for one in topic.partitions)
-        for topic in request.topics
+        f"offset:{topic.name}": _listed(str(one.partition_index) for one in in_steps(topic.partitions))
+        for topic in in_steps(request.topics[:MAX_PARTS])
     }
+    after |= _more(request.topics)
     errors = [answer.error_code, *(_first_error(topic.partitions) for topic in answer.topics)]
     yield Operation("group", request.group_id, next((one for one in errors if one), 0), after)
 
 
 def _share_offsets(request: Any, answer: Any) -> Iterator[Operation]:
     after = {
-        f"offset:{topic.topic_name}": ",".join(
-            f"{one.partition_index}={one.start_offset}" for one in getattr(topic, "partitions", ())
+        f"offset:{topic.topic_name}": _listed(
+            f"{one.partition_index}={one.start_offset}" for one in in_steps(getattr(topic, "partitions", ()))
         )
-        for topic in request.topics
+        for topic in in_steps(request.topics[:MAX_PARTS])
     }
+    after |= _more(request.topics)
     results = [
         getattr(one, "error_code", 0) or _first_error(getattr(one, "partitions", ()))
         for one in answer.responses
@@ -136,7 +145,17 @@ def _configs(configs: Any, *, is_shown: bool) -> dict[str, str]:
 
 
 def _first_error(parts: Any) -> int:
-    return next((one.error_code for one in parts if one.error_code), 0)
+    return next((one.error_code for one in in_steps(parts) if one.error_code), 0)
+
+
+def _more(parts: Any) -> dict[str, str]:
+    """Return the count of those that are not told one by one."""
+    return {"more": str(len(parts) - MAX_PARTS)} if len(parts) > MAX_PARTS else {}
+
+
+def _listed(parts: Iterator[str]) -> str:
+    """Return numbers with commas between them, cut off like a configuration's value."""
+    return ",".join(islice(parts, MAX_PARTS))[:MAX_VALUE_LENGTH]
 
 
 def topic_id_of(operation: Operation) -> str | None:

@@ -25,6 +25,7 @@ from bifrost.session.held_frames import HeldFrames
 from bifrost.session.identified_session import IdentifiedSession
 from bifrost.session.in_flight import Buffer
 from bifrost.session.inquiry import Inquiry
+from bifrost.session.remains import Remains
 from bifrost.session.session_lanes import OWN_APIS
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
@@ -87,7 +88,9 @@ class ClientSession(IdentifiedSession):
     def stop(self) -> None:
         """Take nothing more, and drop what came and was not sent on: nobody was told that it would be done."""
         self._max_in_flight = 0
-        self._requests.drop()
+        work = self._requests.drop()
+        if work is not None:
+            work.cancel()
         self._is_stopped, self.waits_for_room = True, False
 
     def take_turn(self) -> None:
@@ -110,13 +113,19 @@ class ClientSession(IdentifiedSession):
         self._release_responses()
         self._release_requests()
 
-    def close(self) -> None:
-        """Await no answer any longer: the connection is over."""
-        self._requests.drop()
-        self._responses.drop()
+    def close(self) -> Remains | None:
+        """Await no answer any longer: the connection is over. Return the work for it that has paused, if any."""
+        works = [work for work in (self._requests.drop(), self._responses.drop()) if work is not None]
         self._in_flight.abandon()
         if self._meter is not None:
             self._meter.close()
+        return Remains(works, self._until_ns, self._forget_work) if works else None
+
+    def _forget_work(self) -> None:
+        """Drop what work did after the connection was over."""
+        self.to_client.clear()
+        self.to_broker.clear()
+        self._in_flight.abandon()
 
     @property
     def has_finished(self) -> bool:

@@ -47,9 +47,8 @@ class HeldFrames:
             self.frames.popleft()
         return is_done
 
-    def drop(self) -> None:
-        """Remove all frames, and end the work that has paused."""
-        if self._work is not None:
-            self._work.cancel()
-            self._work = None
+    def drop(self) -> Work | None:
+        """Remove all frames; return the work that has paused, which is to be cancelled or worked off."""
+        work, self._work = self._work, None
         self.frames.clear()
+        return work

@@ -37,7 +37,8 @@ class InFlight:
 
     def abandon(self) -> None:
         """Await nothing any longer; what is here is never answered."""
-        for one in self.queue:
+        while self.queue:
+            one = self.queue.popleft()
             if not isinstance(one, bytes):
                 one.abandon()
 

@@ -64,6 +64,15 @@ class Turns:
         self._waiting.setdefault(tenant, OrderedDict())[worker] = None
         self._soon()
 
+    def work_off(self, tenant: str | None, worker: Worker | None) -> None:
+        """Let what is left of a connection, if anything is, have its tenant's next slices: it holds much memory."""
+        if tenant is None or worker is None:
+            return
+        queue = self._waiting.setdefault(tenant, OrderedDict())
+        queue[worker] = None
+        queue.move_to_end(worker, last=False)
+        self._soon()
+
     def forget(self, tenant: str, worker: Worker) -> None:
         """Let a connection wait no more."""
         queue = self._waiting.get(tenant)

@@ -22,7 +22,9 @@ from bifrost.gateway.open_tenants import OpenTenants
 from bifrost.gateway.pauses import Pauses
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.failed_authentications import FailedAuthentications
+from bifrost.session.turns import Turns
 from bifrost.tenancy.namespace import Namespace
+from bifrost.wire.engine import monotonic_ns
 from support import messages
 from support.fake_transport import FakeTransport, framed, receive
 from support.playbook import request_frame, response_frame
@@ -78,6 +80,7 @@ class FakeGateway:
         self.waiting_for_keys: list[Callable[[], object]] = []
         self.guard = SimpleNamespace(call_when_keys_are_fetched=self.waiting_for_keys.append)
         self.pauses = Pauses()
+        self.turns = Turns(lambda _call: None, monotonic_ns)
         self.failed_authentications = FailedAuthentications(self.limits.max_authentication_delay_ms)
 
     def admit(

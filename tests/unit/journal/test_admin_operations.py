@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.journal.admin_operations import ADMIN_APIS, Operation, operations, topic_id_of
+from bifrost.journal.admin_operations import ADMIN_APIS, MAX_PARTS, Operation, operations, topic_id_of
 from bifrost.wire import messages as m
 from bifrost.wire.api_keys import ApiKey
 
@@ -139,3 +139,20 @@ def m_name(api_key: ApiKey) -> str:
 
 def _group() -> Operation:
     return Operation("group", "", 0)
+
+
+def test_offsets_of_many_partitions_are_told_up_to_a_bound_and_the_others_counted() -> None:
+    request, response = m.DeleteRecordsRequest, m.DeleteRecordsResponse
+    asked = request.DeleteRecordsTopic(
+        name="t",
+        partitions=[
+            request.DeleteRecordsPartition(partition_index=index, offset=9) for index in range(MAX_PARTS + 5)
+        ],
+    )
+    results = [response.DeleteRecordsPartitionResult(partition_index=index) for index in range(MAX_PARTS + 5)]
+    topics = [response.DeleteRecordsTopicResult(name="t", partitions=results)]
+
+    (one,) = made(ApiKey.DELETE_RECORDS, request(topics=[asked]), response(topics=topics))
+
+    assert len(one.after) == MAX_PARTS + 1
+    assert one.after["more"] == "5"

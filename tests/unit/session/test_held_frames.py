@@ -71,7 +71,7 @@ def test_a_frame_whose_work_raises_stays(stage: Stage) -> None:
     assert list(held.frames) == [b"first"]
 
 
-def test_dropping_frames_ends_the_work_on_the_first(stage: Stage) -> None:
+def test_dropping_frames_gives_the_work_on_the_first(stage: Stage) -> None:
     held, ended = holding(b"first", b"second"), list[str]()
     frames = held.frames
 
@@ -84,8 +84,12 @@ def test_dropping_frames_ends_the_work_on_the_first(stage: Stage) -> None:
         return True
 
     assert held.go_on(run, stage.namespaces["acme"], 0) is None
-    held.drop()
+    work = held.drop()
 
+    assert work is not None
+    assert not ended
+    work.cancel()
     assert ended == ["cleaned up"]
+    assert held.drop() is None
     assert not held.frames
     assert held.frames is frames
