@@ -26,7 +26,7 @@ MAX_VALUE_LENGTH = 1000
 """Of a configuration's value; the rest is cut off."""
 
 MAX_PARTS = 1000
-"""Partitions of a thing, or topics of a group, whose offsets are told one by one; `more` counts the others."""
+"""Configs of a thing, its partitions, or a group's topics that are told one by one; `more` counts the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +140,8 @@ def _configs(configs: Any, *, is_shown: bool) -> dict[str, str]:
     return {
         f"config:{one.name}": _OPERATIONS.get(getattr(one, "config_operation", 0), "")
         + ((one.value or "")[:MAX_VALUE_LENGTH] if is_shown else _NOT_SHOWN)
-        for one in configs or ()
-    }
+        for one in in_steps((configs or ())[:MAX_PARTS])
+    } | _more(configs or ())
 
 
 def _first_error(parts: Any) -> int:

@@ -110,6 +110,7 @@ class Client:
                     untrack(on_use)
                 found = usage.topics[key] = TopicUsage(key, on_use, is_folded=key == TopicKey())
                 table.take_row(tenant)
+                untrack(usage.topics)  # It was tracked again with the new key; there may be thousands.
         return found
 
 
