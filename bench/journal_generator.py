@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from bifrost.config.journal import JOURNAL_TOPIC
+from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.months import period_of
 from bifrost.pipeline.spark_session import SparkOptions, build_session

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
-from bifrost.config import (
+from bifrost.config import model
+from bifrost.config.fields import (
     client_tls,
     journal,
     kerberos,
     limits,
     listener_sets,
-    model,
     oauth,
     policy,
     server_tls,

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bifrost.config.principal_mapping import PrincipalMapping
-from bifrost.session.distinguished_name import BadCertificate, read_subject
+from bifrost.authentication.distinguished_name import BadCertificate, read_subject
+from bifrost.config.principals.principal_mapping import PrincipalMapping
 from golden.java_principals import JavaPrincipals
 
 IS_RANDOM = "BIFROST_PRINCIPAL_EXAMPLES" in os.environ

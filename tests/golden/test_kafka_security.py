@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from bifrost.config.kerberos_rules import LocalNames, NoLocalName
+from bifrost.authentication.accounts import Account, AuthenticationFailed
+from bifrost.authentication.oauthbearer_server import OAuthBearerServer, Vouched
+from bifrost.config.principals.kerberos_rules import LocalNames, NoLocalName
 from bifrost.embedded.kafka import DEFAULT_VERSION
-from bifrost.session.accounts import Account, AuthenticationFailed
-from bifrost.session.oauthbearer_server import OAuthBearerServer, Vouched
 from golden.kafka_security import KafkaSecurity
 
 pytestmark = pytest.mark.timeout(300)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bifrost.config.principal_mapping import PrincipalMapping
-from bifrost.session.distinguished_name import BadCertificate, read_subject
-from bifrost.session.proxy_header import (
+from bifrost.authentication.distinguished_name import BadCertificate, read_subject
+from bifrost.config.principals.principal_mapping import PrincipalMapping
+from bifrost.session.first_bytes.proxy_header import (
     HEAD_BYTES,
     MAX_REST_BYTES,
     SIGNATURE,
@@ -15,7 +15,7 @@ from bifrost.session.proxy_header import (
     read_head,
     read_source,
 )
-from bifrost.session.stranger import recognise_plaintext, recognise_stranger
+from bifrost.session.first_bytes.stranger import recognise_plaintext, recognise_stranger
 from support.certificates import Authority
 
 CERTIFICATE = Authority("CA").client("billing").der

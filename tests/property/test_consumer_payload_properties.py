@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bifrost.filters import namespace as translation
-from bifrost.filters.consumer_payload import ASSIGNMENT, SUBSCRIPTION, MalformedPayload, translate
+from bifrost.filters.groups.consumer_payload import ASSIGNMENT, SUBSCRIPTION, MalformedPayload, translate
 from bifrost.tenancy.namespace import Namespace
 from support.stage import Stage
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from bifrost.gateway.leg import Leg
+from bifrost.gateway.sockets.leg import Leg
 from bifrost.session import client_session
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import SessionEnded

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from bifrost.gateway.leg import Leg
+from bifrost.gateway.sockets.leg import Leg
 from bifrost.wire.engine import Framer
 from support import messages
 from support.fake_transport import framed

@@ -5,7 +5,7 @@ import re
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bifrost.config.clashes import find_clashes
+from bifrost.config.checks.clashes import find_clashes
 from bifrost.config.name_template import fold
 from bifrost.tenancy.names import (
     PhysicalGroup,

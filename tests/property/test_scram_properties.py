@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bifrost.config.verifiers import SCRAM_HASHES, Mechanism
-from bifrost.session.accounts import Accounts, AuthenticationFailed
-from bifrost.session.saslprep import saslprep
-from bifrost.session.scram_server import ScramServer
+from bifrost.authentication.accounts import Accounts, AuthenticationFailed
+from bifrost.authentication.saslprep import saslprep
+from bifrost.authentication.scram_server import ScramServer
+from bifrost.config.fields.verifiers import SCRAM_HASHES, Mechanism
 from support.scram_client import ScramClient
 from support.stage import account
 

@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bifrost.config.kerberos_rules import LocalNames, NoLocalName, read_rule
-from bifrost.config.oauth import OAuth
-from bifrost.session.access_tokens import AccessTokens
-from bifrost.session.accounts import Account, Accounts, AuthenticationFailed
-from bifrost.session.json_web_keys import KeySet, read_keys
-from bifrost.session.oauthbearer_server import InvalidToken, OAuthBearerServer
+from bifrost.authentication.access_tokens import AccessTokens
+from bifrost.authentication.accounts import Account, Accounts, AuthenticationFailed
+from bifrost.authentication.json_web_keys import KeySet, read_keys
+from bifrost.authentication.oauthbearer_server import InvalidToken, OAuthBearerServer
+from bifrost.config.fields.oauth import OAuth
+from bifrost.config.principals.kerberos_rules import LocalNames, NoLocalName, read_rule
 from support.issuer import ISSUER, Issuer, client_first, encoded, jwk_set
 
 NOW_S = 1_800_000_000.0

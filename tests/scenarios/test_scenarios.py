@@ -12,8 +12,8 @@ import yaml
 # `support` is the tests' own library; nothing installs it.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bifrost.forwarding.turns import Turns
 from bifrost.session.close_reason import CloseReason
-from bifrost.session.turns import Turns
 from bifrost.tenancy.topic_regex import confine
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import SERVED, served_versions

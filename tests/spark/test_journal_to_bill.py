@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 
 from bifrost.cli import pipeline
 from bifrost.cli.commands import app
-from bifrost.config.journal import JOURNAL_TOPIC
+from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.pipeline.jobs.meter import open_tables
 from bifrost.pipeline.metering import SCOPES

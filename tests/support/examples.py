@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from bifrost.config.fields.verifiers import SCRAM_HASHES, ScramVerifier
 from bifrost.config.load import load
 from bifrost.config.model import Config
-from bifrost.config.verifiers import SCRAM_HASHES, ScramVerifier
 from support.certificates import Authority
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bifrost.session.turns import Turns
+from bifrost.forwarding.turns import Turns
 from bifrost.wire.engine import monotonic_ns, set_pause_steps
 
 

@@ -11,17 +11,17 @@ from functools import cache
 from itertools import count
 from typing import Any
 
+from bifrost.authentication.accounts import Account, Accounts
+from bifrost.authentication.sasl_server import SaslSettings
+from bifrost.config.fields.verifiers import SCRAM_HASHES, Mechanism, ScramVerifier
 from bifrost.config.secrets import Secret
-from bifrost.config.verifiers import SCRAM_HASHES, Mechanism, ScramVerifier
 from bifrost.filters.api_versions import OfferedVersions, offered_versions
 from bifrost.filters.build import build_plans
 from bifrost.filters.filter import Exchange, Scope
-from bifrost.session.accounts import Account, Accounts
+from bifrost.forwarding.lanes import Lanes
+from bifrost.forwarding.loads import Loads
 from bifrost.session.client_session import ClientSession
 from bifrost.session.fetch_sessions import FetchSessions
-from bifrost.session.lanes import Lanes
-from bifrost.session.loads import Loads
-from bifrost.session.sasl_server import SaslSettings
 from bifrost.session.shared_state import Entry, Route, SharedState
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from bifrost.tenancy.brokers import BrokerPorts

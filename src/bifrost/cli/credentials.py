@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from bifrost.config.verifiers import (
+from bifrost.config.fields.verifiers import (
     MAX_ITERATIONS,
     MIN_ITERATIONS,
     NEW_SALT_BYTES,

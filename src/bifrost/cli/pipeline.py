@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bifrost.config.errors import ConfigError
-from bifrost.config.journal import JOURNAL_TOPIC
+from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.name_template import NameTemplate
 from bifrost.pipeline.certificate import read_private_key, read_public_key
 from bifrost.pipeline.certificate import verify as check

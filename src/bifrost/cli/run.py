@@ -95,7 +95,7 @@ def serve(asked: RunArguments) -> int:
         return 2
 
     from bifrost.gateway.errors import StartError
-    from bifrost.gateway.gateway import run as run_gateway
+    from bifrost.gateway.workers.processes import run as run_gateway
 
     try:
         return run_gateway(loaded, asked.config, worker_command(asked.log_format, asked.log_level))

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from bifrost.config.clashes import Loc
-from bifrost.config.document import show_key
+from bifrost.config.files.document import show_key
+from bifrost.config.loc import Loc
 from bifrost.config.secrets import READ_FROM_FILES
 
 _EXPECTED = {

@@ -16,12 +16,12 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from bifrost.config.kubernetes.virtual_cluster_schema import document_definitions
+from bifrost.config.kubernetes.virtual_clusters import GATEWAY, VIRTUAL_CLUSTER
 from bifrost.config.model import Config
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.units import BYTES_PER_UNIT, MS_PER_UNIT, read_duration_ms, read_size_bytes
 from bifrost.config.values import read_address
-from bifrost.config.virtual_cluster_schema import document_definitions
-from bifrost.config.virtual_clusters import GATEWAY, VIRTUAL_CLUSTER
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -13,20 +13,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from bifrost.config.clashes import Clash, Loc, find_clashes
+from bifrost.config.checks.clashes import Clash, find_clashes
+from bifrost.config.checks.tls_files import check_tls_files
 from bifrost.config.errors import ConfigError, Problem
 from bifrost.config.explain import STRAY_HINT, explain, section_at, show_loc
-from bifrost.config.files import UnreadableError, path_hint, read_regular_file
-from bifrost.config.kept_secret import KeptSecret
-from bifrost.config.mechanisms import unusable_mechanisms
-from bifrost.config.model import NO_UPSTREAM, Config
-from bifrost.config.named_files import find_files
-from bifrost.config.secrets import READ_FROM_FILES, Secret
-from bifrost.config.source import Place, Source
-from bifrost.config.source_files import read_source
-from bifrost.config.tls_files import check_tls_files
-from bifrost.config.upstream_files import UnusableFile, lacks_gssapi, named_files, secured_sections
-from bifrost.config.verifiers import (
+from bifrost.config.fields.verifiers import (
     MIN_ITERATIONS,
     NEW_SALT_BYTES,
     SCRAM_HASHES,
@@ -34,6 +25,16 @@ from bifrost.config.verifiers import (
     ScramVerifier,
     read_verifiers,
 )
+from bifrost.config.files.named_files import find_files
+from bifrost.config.files.reading import UnreadableError, path_hint, read_regular_file
+from bifrost.config.files.source import Place, Source
+from bifrost.config.files.upstream_files import UnusableFile, lacks_gssapi, named_files, secured_sections
+from bifrost.config.kept_secret import KeptSecret
+from bifrost.config.loc import Loc
+from bifrost.config.mechanisms import unusable_mechanisms
+from bifrost.config.model import NO_UPSTREAM, Config
+from bifrost.config.secrets import READ_FROM_FILES, Secret
+from bifrost.config.source_files import read_source
 
 MAX_PASSWORD_BYTES = 4096
 """Largest file of a password or of verifiers, in bytes; a larger one is not a password but a wrong path."""

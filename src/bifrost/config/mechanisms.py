@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from bifrost.config.clashes import Loc
-from bifrost.config.verifiers import Mechanism
+from bifrost.config.fields.verifiers import Mechanism
+from bifrost.config.loc import Loc
 
 if TYPE_CHECKING:
     from bifrost.config.model import Config

@@ -12,18 +12,18 @@ from collections.abc import Iterator
 
 from pydantic import Field, model_validator
 
-from bifrost.config.clashes import find_clashes
-from bifrost.config.client_ids import ClientIds
-from bifrost.config.journal import Journal
+from bifrost.config.checks.clashes import find_clashes
+from bifrost.config.fields.client_ids import ClientIds
+from bifrost.config.fields.journal import Journal
+from bifrost.config.fields.kerberos import Kerberos
+from bifrost.config.fields.limits import Limits
+from bifrost.config.fields.listener_sets import ListenerSet
+from bifrost.config.fields.oauth import OAuth
+from bifrost.config.fields.policy import Policy
+from bifrost.config.fields.tenants import Credential, Tenant
+from bifrost.config.fields.upstream import Upstream
 from bifrost.config.kept_secret import KeptSecret
-from bifrost.config.kerberos import Kerberos
-from bifrost.config.limits import Limits
-from bifrost.config.listener_sets import ListenerSet
-from bifrost.config.oauth import OAuth
-from bifrost.config.policy import Policy
 from bifrost.config.section import Section
-from bifrost.config.tenants import Credential, Tenant
-from bifrost.config.upstream import Upstream
 from bifrost.config.values import DurationMs, Host, Port, Text, Workers
 
 NO_UPSTREAM = "upstream is missing: add it, e.g. upstream: { bootstrap: [...] }"

@@ -5,12 +5,12 @@ A document with `apiVersion` or `kind` is of the second dialect, any other of th
 
 from pathlib import Path
 
-from bifrost.config.document import Document, DocumentError, read_documents
 from bifrost.config.errors import ConfigError, Problem
-from bifrost.config.files import UnreadableError, read_file
-from bifrost.config.resource import Resource
-from bifrost.config.source import Place, Source
-from bifrost.config.virtual_clusters import VirtualClusters
+from bifrost.config.files.document import Document, DocumentError, read_documents
+from bifrost.config.files.reading import UnreadableError, read_file
+from bifrost.config.files.source import Place, Source
+from bifrost.config.kubernetes.resource import Resource
+from bifrost.config.kubernetes.virtual_clusters import VirtualClusters
 
 MAX_FILE_BYTES = 1 << 20
 """Largest configuration file, in bytes: some 6,500 tenants, read in some two seconds."""

@@ -3,7 +3,6 @@
 from typing import Any
 
 from bifrost.filters.authorized_operations import AuthorizedOperationsFilter
-from bifrost.filters.automatic_creation import AutomaticCreationFilter
 from bifrost.filters.broker_address import BrokerAddressFilter
 from bifrost.filters.broker_configs import BrokerConfigsFilter
 from bifrost.filters.cluster_id import RequestClusterIdFilter, ResponseClusterIdFilter
@@ -13,25 +12,30 @@ from bifrost.filters.config_resources import (
     describe_configs_filter,
     incremental_alter_configs_filter,
 )
-from bifrost.filters.consumer_protocol import DescribeGroupsFilter, JoinGroupFilter, SyncGroupFilter
 from bifrost.filters.describe_producers import DescribeProducersFilter
 from bifrost.filters.fetch import FetchFilter
 from bifrost.filters.filter import Filter
 from bifrost.filters.find_coordinator import FindCoordinatorFilter
-from bifrost.filters.group_description import GroupDescriptionFilter
-from bifrost.filters.group_heartbeat import ConsumerRegexFilter, EmptyGroupFilter, StreamsTopologyFilter
+from bifrost.filters.groups.consumer_protocol import DescribeGroupsFilter, JoinGroupFilter, SyncGroupFilter
+from bifrost.filters.groups.group_description import GroupDescriptionFilter
+from bifrost.filters.groups.group_heartbeat import (
+    ConsumerRegexFilter,
+    EmptyGroupFilter,
+    StreamsTopologyFilter,
+)
 from bifrost.filters.list_order import DIRECTORIES_IN_ORDER, GROUPS_IN_ORDER, TRANSACTIONS_IN_ORDER
 from bifrost.filters.list_transactions import ListTransactionsFilter
 from bifrost.filters.log_dirs import LogDirsFilter
-from bifrost.filters.metadata import MetadataFilter
-from bifrost.filters.metadata_ids import MetadataIdsFilter
-from bifrost.filters.partition_creation import PartitionCreationFilter
 from bifrost.filters.plan import Plans
-from bifrost.filters.record_deletion import RecordDeletionFilter
 from bifrost.filters.refused import REFUSED, RefusedFilter
-from bifrost.filters.topic_creation import TopicCreationFilter
-from bifrost.filters.topic_deletion import TopicDeletionFilter
-from bifrost.filters.topic_partitions import TopicPartitionsFilter
+from bifrost.filters.topics.automatic_creation import AutomaticCreationFilter
+from bifrost.filters.topics.metadata import MetadataFilter
+from bifrost.filters.topics.metadata_ids import MetadataIdsFilter
+from bifrost.filters.topics.partition_creation import PartitionCreationFilter
+from bifrost.filters.topics.record_deletion import RecordDeletionFilter
+from bifrost.filters.topics.topic_creation import TopicCreationFilter
+from bifrost.filters.topics.topic_deletion import TopicDeletionFilter
+from bifrost.filters.topics.topic_partitions import TopicPartitionsFilter
 from bifrost.wire import messages
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode

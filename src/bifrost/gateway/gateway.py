@@ -3,78 +3,52 @@
 import asyncio
 import contextlib
 import signal
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import structlog
-import uvloop
 
-from bifrost.config.limits import Limits
+from bifrost.authentication.failed_authentications import FailedAuthentications
+from bifrost.config.fields.limits import Limits
 from bifrost.config.model import Config
 from bifrost.filters.build import build_plans
-from bifrost.gateway.admin_pages import build_admin
-from bifrost.gateway.client_connection import ClientConnection
-from bifrost.gateway.cluster import Cluster
-from bifrost.gateway.clusters import Clusters
-from bifrost.gateway.connection_shares import shares_of
-from bifrost.gateway.counted import OfProcess
-from bifrost.gateway.doorway import Doorway
-from bifrost.gateway.drain import drain
+from bifrost.forwarding.lanes import NO_TENANT, Lanes
+from bifrost.forwarding.loads import Loads
+from bifrost.forwarding.time_budgets import TimeBudgets
+from bifrost.forwarding.turns import Turns
+from bifrost.gateway.admin.admin_pages import build_admin
+from bifrost.gateway.admin.counted import OfProcess
+from bifrost.gateway.brokers.cluster import Cluster
+from bifrost.gateway.brokers.clusters import Clusters
+from bifrost.gateway.brokers.virtual_clusters import virtual_clusters
+from bifrost.gateway.clients.client_connection import ClientConnection
+from bifrost.gateway.clients.connection_shares import shares_of
+from bifrost.gateway.clients.doorway import Doorway
+from bifrost.gateway.clients.drain import drain
+from bifrost.gateway.clients.idle_sweep import close_idle
+from bifrost.gateway.clients.newcomers import Newcomers, Refusal
+from bifrost.gateway.clients.open_tenants import OpenTenants
+from bifrost.gateway.clients.slow_sweep import end_slow
+from bifrost.gateway.clients.sni_listener import listener_of
 from bifrost.gateway.errors import StartError
-from bifrost.gateway.guard import Guard, Secured
-from bifrost.gateway.idle_sweep import close_idle
-from bifrost.gateway.journaling import Journaling
-from bifrost.gateway.listener_watch import ListenerWatch
-from bifrost.gateway.loop_guard import InternalErrors, Work, keep
-from bifrost.gateway.newcomers import Newcomers, Refusal
-from bifrost.gateway.open_tenants import OpenTenants, limit_of
-from bifrost.gateway.pauses import Pauses
-from bifrost.gateway.reconfiguration import prepare
-from bifrost.gateway.reloader import Reloader
-from bifrost.gateway.slow_sweep import end_slow
-from bifrost.gateway.sni_listener import listener_of
-from bifrost.gateway.spare_memory import release_unused, settle
-from bifrost.gateway.virtual_clusters import virtual_clusters
-from bifrost.gateway.whole import Whole
-from bifrost.gateway.workers.cpus import worker_count
-from bifrost.session.close_reason import CloseReason
-from bifrost.session.failed_authentications import FailedAuthentications
-from bifrost.session.lanes import NO_TENANT, Lanes
-from bifrost.session.loads import Loads
+from bifrost.gateway.issuers.guard import Guard, Secured
+from bifrost.gateway.journaling.journaling import Journaling
+from bifrost.gateway.loop.loop_guard import InternalErrors, Work, keep
+from bifrost.gateway.loop.pauses import Pauses
+from bifrost.gateway.loop.spare_memory import release_unused, settle
+from bifrost.gateway.peers.whole import Whole
+from bifrost.gateway.reload.reconfiguration import prepare
+from bifrost.gateway.reload.reloader import Reloader
+from bifrost.gateway.sockets.listener_watch import ListenerWatch
+from bifrost.session.close_reason import CloseReason, limit_of
 from bifrost.session.shared_state import SharedState
-from bifrost.session.time_budgets import TimeBudgets
-from bifrost.session.turns import Turns
 from bifrost.wire.engine import monotonic_ns
 
 log = structlog.get_logger()
-
-
-def run(config: Config, path: Path, worker_command: Sequence[str] = ()) -> int:
-    """Run a gateway until it is told to stop by SIGINT or SIGTERM; return the process's exit status.
-
-    It then waits for what is in flight, unless it is told again.
-
-    Args:
-        config: what stands at `path`.
-        path: where the configuration is read again when it changes, or on SIGHUP.
-        worker_command: what starts one worker of several, see `workers/child.py`.
-
-    Raises:
-        StartError: it cannot start.
-    """
-    workers = worker_count(config.proxy.workers)
-    if workers == 1:
-        return uvloop.run(Gateway(config, path).run())
-    if sys.platform != "linux":
-        raise StartError(f"proxy.workers is {workers}: more than one worker needs Linux")
-    from bifrost.gateway.workers.supervisor import Supervisor  # for those who have some
-
-    return uvloop.run(Supervisor(config, path, workers, worker_command).run())
 
 
 def now_ms() -> int:

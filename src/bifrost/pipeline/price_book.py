@@ -16,9 +16,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from bifrost.config.document import DocumentError, read_documents
 from bifrost.config.errors import ConfigError, Problem
 from bifrost.config.explain import explain
+from bifrost.config.files.document import DocumentError, read_documents
 from bifrost.config.section import Section
 from bifrost.config.values import Name, NamespacePath
 

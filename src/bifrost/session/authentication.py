@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from bifrost.config.verifiers import Mechanism
+from bifrost.authentication.accounts import Account, AuthenticationFailed
+from bifrost.authentication.sasl_server import SaslExchange, SaslSettings, new_exchange
+from bifrost.config.fields.verifiers import Mechanism
 from bifrost.filters.api_versions import OfferedVersions, is_valid
 from bifrost.filters.plan import Plan, Plans
-from bifrost.session.accounts import Account, AuthenticationFailed
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.refusal import build_refusal
-from bifrost.session.sasl_server import SaslExchange, SaslSettings, new_exchange
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import decode, encode

@@ -4,19 +4,19 @@ Until it is authenticated a client only gets answers that the gateway makes itse
 requests go to the one broker that its connection stands for, rewritten, and that broker's answers come back. Where an
 authentication holds for a time only, the same exchange comes again later, after the answers to all requests before it.
 
-The shell (gateway/client_connection.py) feeds frames in, then writes what stands in `to_client` and `to_broker`.
-Nothing here does I/O. When a topic ID must be looked up, `lookup` names it, and before topics are created those of the
-tenant are counted (`awaits_count`): the shell asks the broker and calls `resume`. Until then, and while too many
-requests await their answer, frames are held and nothing more is read.
+The shell (gateway/clients/client_connection.py) feeds frames in, then writes what stands in `to_client` and
+`to_broker`. Nothing here does I/O. When a topic ID must be looked up, `lookup` names it, and before topics are created
+those of the tenant are counted (`awaits_count`): the shell asks the broker and calls `resume`. Until then, and while
+too many requests await their answer, frames are held and nothing more is read.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from bifrost.filters import namespace as translation
-from bifrost.filters.automatic_creation import ABSENT_TOPICS, makes_partitions
 from bifrost.filters.fetch import session_not_found
 from bifrost.filters.filter import Exchange
+from bifrost.filters.topics.automatic_creation import ABSENT_TOPICS, makes_partitions
 from bifrost.session import metering
 from bifrost.session.authentication import answer_here, encode_answer
 from bifrost.session.decoded_request import exceeded_limit, is_decodable, refusal, too_large
@@ -24,9 +24,9 @@ from bifrost.session.decoded_response import RELEASED_FROM_BYTES, decoded_respon
 from bifrost.session.held_frames import HeldFrames
 from bifrost.session.identified_session import IdentifiedSession
 from bifrost.session.in_flight import Buffer
-from bifrost.session.inquiry import Inquiry
 from bifrost.session.remains import Remains
 from bifrost.session.session_lanes import OWN_APIS
+from bifrost.session.topics.inquiry import Inquiry
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import (

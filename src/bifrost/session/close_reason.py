@@ -87,3 +87,26 @@ class SessionEnded(Exception):
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
         self.detail = detail
+
+
+def limit_of(reason: CloseReason, tenant: str | None) -> str | None:
+    """Return the setting that ends a connection for this reason, if one does."""
+    match reason:
+        case CloseReason.TOO_MANY_CONNECTIONS | CloseReason.TENANT_CONNECTIONS:
+            return "max_connections"
+        case CloseReason.UNAUTHENTICATED_CONNECTIONS:
+            return "max_unauthenticated_connections"
+        case CloseReason.ADDRESS_CONNECTIONS:
+            return "max_unauthenticated_connections_per_address"
+        case CloseReason.FRAME_TOO_LARGE:
+            return "max_unauthenticated_frame_bytes" if tenant is None else "max_request_bytes"
+        case CloseReason.FRAME_TIMEOUT | CloseReason.STALLED:
+            return "frame_timeout_ms"
+        case CloseReason.UNAUTHENTICATED_REQUESTS:
+            return "max_unauthenticated_requests"
+        case CloseReason.UNAUTHENTICATED_BYTES:
+            return "max_unauthenticated_bytes"
+        case CloseReason.UNAUTHENTICATED_CPU:
+            return "max_unauthenticated_cpu_ms"
+        case _:
+            return None

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
+from bifrost.forwarding.work import Work
 from bifrost.session.in_flight import Buffer
-from bifrost.session.work import Work
 from bifrost.tenancy.namespace import Namespace
 
 

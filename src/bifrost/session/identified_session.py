@@ -3,20 +3,20 @@
 It comes before `ClientSession`, which does all that an authenticated client asks for.
 """
 
+from bifrost.authentication.accounts import Account
+from bifrost.authentication.oauthbearer_server import KeysAreFetched
+from bifrost.authentication.session_lifetime import SessionLifetime
 from bifrost.filters.filter import Scope
+from bifrost.forwarding.lanes import NO_TENANT
 from bifrost.journal.meter import Meter
 from bifrost.session import metering
-from bifrost.session.absent_topics import AbsentTopics
-from bifrost.session.accounts import Account
 from bifrost.session.authentication import Authentication, Proven
 from bifrost.session.held_frames import HeldFrames
 from bifrost.session.in_flight import Buffer, InFlight
-from bifrost.session.lanes import NO_TENANT
-from bifrost.session.oauthbearer_server import KeysAreFetched
 from bifrost.session.session_lanes import OWN_APIS, SessionLanes
-from bifrost.session.session_lifetime import SessionLifetime
 from bifrost.session.shared_state import Entry, SharedState
-from bifrost.session.topic_listing import TopicListing
+from bifrost.session.topics.absent_topics import AbsentTopics
+from bifrost.session.topics.topic_listing import TopicListing
 from bifrost.session.tries import Tries
 from bifrost.tenancy.answer_names import answer_names
 from bifrost.wire.engine import Forwarding, Lane

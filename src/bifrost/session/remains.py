@@ -6,8 +6,8 @@ when it closes its connection. So the work goes on to its end, in the turns of i
 
 from collections.abc import Callable, Iterable
 
+from bifrost.forwarding.work import Work
 from bifrost.session.close_reason import SessionEnded
-from bifrost.session.work import Work
 from bifrost.wire.errors import WireError
 
 

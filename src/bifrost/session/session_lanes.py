@@ -5,9 +5,9 @@ client ID, software), whose usage is counted on the way: a request with another 
 and comes here, and from then on the lanes are that client's.
 """
 
+from bifrost.forwarding.lanes import Lanes
 from bifrost.journal.admin_operations import ADMIN_APIS
 from bifrost.journal.meter import Meter
-from bifrost.session.lanes import Lanes
 from bifrost.session.shared_state import Route
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import Lane

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from bifrost.config.verifiers import Mechanism
+from bifrost.authentication.accounts import Account
+from bifrost.authentication.sasl_server import SaslSettings
+from bifrost.config.fields.verifiers import Mechanism
 from bifrost.filters.api_versions import OfferedVersions
 from bifrost.filters.plan import Plans
+from bifrost.forwarding.lanes import Lanes
+from bifrost.forwarding.turns import Turns
 from bifrost.journal.journal import Journal
-from bifrost.session.accounts import Account
 from bifrost.session.close_reason import CloseReason, SessionEnded
-from bifrost.session.lanes import Lanes
-from bifrost.session.sasl_server import SaslSettings
-from bifrost.session.turns import Turns
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from bifrost.tenancy.brokers import BrokerAddresses
 

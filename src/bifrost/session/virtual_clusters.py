@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
-from bifrost.session.accounts import Account
+from bifrost.authentication.accounts import Account
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.tenancy.namespace import Namespace
 

@@ -15,13 +15,13 @@ topic, a name outside its list.
 
 Names are bytes, as on the wire: `rewrite` replaces them without decoding. Nothing here remembers anything;
 the counterpart that does is the engine's table of names. Where two tenants' names could meet, the
-configuration is refused (`bifrost.config.clashes`). KIP-37 has the idea of namespaces.
+configuration is refused (`bifrost.config.checks.clashes`). KIP-37 has the idea of namespaces.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import NewType
 
-from bifrost.config.journal import JOURNAL_TOPIC
+from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.name_template import (
     DEFAULT_MARK,
     INTERNAL_MARK,

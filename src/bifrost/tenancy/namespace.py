@@ -116,7 +116,7 @@ class Namespace:
         self.to_physical = Names(self._asked_by_the_engine)
         self.to_virtual = Names(self._missing_virtual)
         self.members_of_other_protocols: BoundedMap[bytes, bool] = BoundedMap(MAX_MEMBERS_OF_OTHER_PROTOCOLS)
-        """Who joined a group whose protocol type is not `consumer`; see filters/consumer_protocol.py."""
+        """Who joined a group whose protocol type is not `consumer`; see filters/groups/consumer_protocol.py."""
         self.topic_pages = TopicPages()
         """How the broker's list of topics is asked for this tenant's."""
         self.at_listeners: dict[BrokerAddresses, Names] = {}

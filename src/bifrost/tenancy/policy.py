@@ -1,6 +1,6 @@
 """Whether a tenant may set a config to a value, and where it may put replicas. Pure: asked with each admin request.
 
-The table of `bifrost.config.config_table` is changed by the rules of the gateway and then by those of the tenant.
+The table (config/fields/config_table.py) is changed by the rules of the gateway and then by those of the tenant.
 Values are read as Kafka reads them (ConfigDef.parseType, with Java's parsers). A value that Kafka might take and that
 cannot be judged here is refused; one that Kafka cannot read is left to the broker, which says why.
 """
@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from bifrost.config.config_table import GROUP_CONFIGS, TOPIC_CONFIGS, Decision, Kind
-from bifrost.config.policy import DEFAULT_MAX_REPLICATION_FACTOR, ConfigRule, Policy
+from bifrost.config.fields.config_table import GROUP_CONFIGS, TOPIC_CONFIGS, Decision, Kind
+from bifrost.config.fields.policy import DEFAULT_MAX_REPLICATION_FACTOR, ConfigRule, Policy
 from bifrost.wire.error_codes import ErrorCode
 
 _MAX_VALUE_LENGTH = 1000

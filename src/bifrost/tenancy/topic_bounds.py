@@ -1,8 +1,9 @@
 """How many topics and partitions a tenant may have: asked before a request that makes more of them. Pure.
 
 Every partition costs the brokers files, memory maps and a place in all metadata, whether it is used or not. What the
-tenant has is counted by a list of its topics (gateway/topic_look_ups.py), which is believed for a moment. A broker's
-list may be older than an answer of the controller, so what this process let through or saw deleted goes beyond it:
+tenant has is counted by a list of its topics (gateway/brokers/topic_look_ups.py), which is believed for a moment. A
+broker's list may be older than an answer of the controller, so what this process let through or saw deleted goes beyond
+it:
 
     has = the list, changed by what was created and deleted in the last RECENT_MS
 

@@ -1,7 +1,7 @@
 """Which topic each topic ID belongs to (KIP-516), for one physical cluster.
 
-The gateway learns IDs from what brokers say to any client (Metadata, CreateTopics) and, for an ID that it has not
-seen, from requests of its own (gateway/topic_look_ups.py). An ID never changes its owner, so nothing here goes stale
+The gateway learns IDs from what brokers say to any client (Metadata, CreateTopics) and, for an ID that it has not seen,
+from requests of its own (gateway/brokers/topic_look_ups.py). An ID never changes its owner, so nothing here goes stale
 except "this is no topic of the tenant", which is forgotten after a while: another gateway may have created the topic.
 """
 

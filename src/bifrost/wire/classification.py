@@ -21,7 +21,7 @@ def _members(paths: str) -> dict[str, Entity]:
 CLASSIFICATION: dict[str, dict[str, Entity]] = {
     # Not by its meaning: the session puts the namespace's prefix before it (headers.request_body_offset).
     "RequestHeader": _neutral("ClientId"),
-    # UserData is read by members of the same group only; what is done to it: filters/consumer_payload.py.
+    # UserData is read by members of the same group only; what is done to it: filters/groups/consumer_payload.py.
     "ConsumerProtocolSubscription": _neutral("UserData RackId") | {"Topics": Entity.TOPIC_NAME},
     "ConsumerProtocolAssignment": _neutral("UserData"),
     "ProduceRequest": _neutral("TopicData.PartitionData.Records") | {"TopicData.TopicId": Entity.TOPIC_ID},

@@ -18,16 +18,18 @@ import uvloop
 
 from bifrost.config.load import load
 from bifrost.embedded.kafka import EmbeddedKafka
-from bifrost.gateway import idle_sweep, listener_watch, spare_memory
-from bifrost.gateway.broker_connection import BrokerConnection
-from bifrost.gateway.client_connection import ClientConnection
-from bifrost.gateway.cluster import Cluster
-from bifrost.gateway.doorway import Doorway
-from bifrost.gateway.entrance import Entrance
+from bifrost.gateway.brokers.broker_connection import BrokerConnection
+from bifrost.gateway.brokers.cluster import Cluster
+from bifrost.gateway.clients import idle_sweep
+from bifrost.gateway.clients.client_connection import ClientConnection
+from bifrost.gateway.clients.doorway import Doorway
+from bifrost.gateway.clients.entrance import Entrance
+from bifrost.gateway.clients.listener import Listener
+from bifrost.gateway.clients.probation import Probation
 from bifrost.gateway.gateway import Gateway
-from bifrost.gateway.listener import Listener
-from bifrost.gateway.ports import OwnPort
-from bifrost.gateway.probation import Probation
+from bifrost.gateway.loop import spare_memory
+from bifrost.gateway.sockets import listener_watch
+from bifrost.gateway.sockets.ports import OwnPort
 from bifrost.session.client_session import ClientSession
 from bifrost.wire.messages import MetadataRequest
 from support.clients import Endpoint

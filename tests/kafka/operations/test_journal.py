@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from bifrost.config.journal import JOURNAL_TOPIC
+from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.embedded.kafka import EmbeddedKafka
-from bifrost.gateway.journal_snapshots import PAGE_PARTITIONS
+from bifrost.gateway.journaling.journal_snapshots import PAGE_PARTITIONS
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     ApiVersionsRequest,

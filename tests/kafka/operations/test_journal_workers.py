@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from bifrost.config.journal import JOURNAL_TOPIC
+from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.messages import CreatePartitionsRequest, CreateTopicsRequest
 from support.clients import Endpoint

@@ -30,10 +30,10 @@ tenants:
 
 
 class FakeGateway(ModuleType):
-    """Stands for `bifrost.gateway.gateway`."""
+    """Stands for `bifrost.gateway.workers.processes`."""
 
     def __init__(self) -> None:
-        super().__init__("bifrost.gateway.gateway")
+        super().__init__("bifrost.gateway.workers.processes")
         self.configs: list[Config] = []
         self.ends_with: int | BaseException = 0
 
@@ -50,7 +50,7 @@ class FakeGateway(ModuleType):
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch) -> FakeGateway:
     fake = FakeGateway()
-    monkeypatch.setitem(sys.modules, "bifrost.gateway.gateway", fake)
+    monkeypatch.setitem(sys.modules, "bifrost.gateway.workers.processes", fake)
     return fake
 
 

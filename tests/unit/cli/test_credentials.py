@@ -8,7 +8,7 @@ import time
 import pytest
 
 from bifrost.cli.credentials import DEFAULT_ITERATIONS
-from bifrost.config.verifiers import MAX_ITERATIONS, MIN_ITERATIONS, Mechanism, read_verifiers
+from bifrost.config.fields.verifiers import MAX_ITERATIONS, MIN_ITERATIONS, Mechanism, read_verifiers
 
 SHA_256, SHA_512 = Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512
 COMMAND = [sys.executable, "-m", "bifrost.cli.main", "credentials", "--username", "acme"]

@@ -107,7 +107,7 @@ def test_a_running_gateway_does_not_carry_what_only_other_commands_use(config_fi
     program = """
 import sys
 from types import ModuleType
-fake = sys.modules["bifrost.gateway.gateway"] = ModuleType("gateway")
+fake = sys.modules["bifrost.gateway.workers.processes"] = ModuleType("processes")
 def run(config, path, worker_command):
     unwanted = {"rich", "typer", "email", "kafka", "jgo", "bifrost.embedded", "bifrost.cli.demo"}
     print(*unwanted.intersection(sys.modules))

@@ -2,9 +2,9 @@ import pytest
 from pydantic import ValidationError
 
 from bifrost.config.explain import explain, section_at, show_loc
-from bifrost.config.limits import Limits
+from bifrost.config.fields.limits import Limits
+from bifrost.config.fields.tenants import Credential, Tenant
 from bifrost.config.model import Config
-from bifrost.config.tenants import Credential, Tenant
 
 
 def explained(data: object) -> dict[str, str]:

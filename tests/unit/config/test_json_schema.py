@@ -9,8 +9,8 @@ import yaml
 from pydantic import BaseModel
 
 from bifrost.config.explain import section_at
+from bifrost.config.fields.limits import Limits
 from bifrost.config.json_schema import configuration_schema, field_documentation
-from bifrost.config.limits import Limits
 from bifrost.config.model import Config
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.section import Section

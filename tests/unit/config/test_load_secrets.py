@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from bifrost.config.fields.tenants import Credential
+from bifrost.config.fields.verifiers import MIN_ITERATIONS, Mechanism, ScramVerifier
 from bifrost.config.load import load
-from bifrost.config.tenants import Credential
-from bifrost.config.verifiers import MIN_ITERATIONS, Mechanism, ScramVerifier
 
 from .conftest import PROXY_YAML
 

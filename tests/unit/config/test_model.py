@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bifrost.config.limits import Limits
+from bifrost.config.fields.limits import Limits
 from bifrost.config.model import Config
 from bifrost.config.secrets import Secret
 

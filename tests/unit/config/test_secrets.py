@@ -5,8 +5,8 @@ import traceback
 import pytest
 from pydantic import ValidationError
 
+from bifrost.config.fields.tenants import Auth, Credential, Tenant
 from bifrost.config.secrets import Secret
-from bifrost.config.tenants import Auth, Credential, Tenant
 
 
 def credential() -> Credential:

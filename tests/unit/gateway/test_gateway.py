@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from bifrost.config.fields.verifiers import Mechanism, ScramVerifier
 from bifrost.config.model import Config
 from bifrost.config.secrets import Secret
-from bifrost.config.verifiers import Mechanism, ScramVerifier
+from bifrost.forwarding.loads import UNLIMITED
 from bifrost.gateway.gateway import Gateway, now_ms
 from bifrost.session.close_reason import CloseReason
-from bifrost.session.loads import UNLIMITED
 
 CONFIG: dict[str, Any] = {
     "proxy": {

@@ -1,4 +1,4 @@
-from bifrost.config.journal import JOURNAL_TOPIC
+from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.name_template import NamePrefixes
 from bifrost.journal.topic_owners import TopicOwners
 from bifrost.tenancy.names import TenantNames

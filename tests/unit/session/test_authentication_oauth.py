@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from bifrost.config.verifiers import Mechanism
-from bifrost.session.accounts import Account
+from bifrost.authentication.accounts import Account
+from bifrost.authentication.oauthbearer_server import InvalidToken, KeysAreFetched, Vouched
+from bifrost.config.fields.verifiers import Mechanism
 from bifrost.session.close_reason import CloseReason
-from bifrost.session.oauthbearer_server import InvalidToken, KeysAreFetched, Vouched
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.issuer import client_first

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bifrost.config.verifiers import Mechanism
+from bifrost.config.fields.verifiers import Mechanism
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.error_codes import ErrorCode
 from support import messages

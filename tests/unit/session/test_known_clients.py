@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bifrost.session.accounts import Account
+from bifrost.authentication.accounts import Account
 from bifrost.session.client_session import ClientSession
 from bifrost.wire.error_codes import ErrorCode
 from support import messages

@@ -3,9 +3,9 @@ import time
 
 import pytest
 
+from bifrost.forwarding.turns import Turns
+from bifrost.forwarding.work import Work
 from bifrost.session.remains import Remains
-from bifrost.session.turns import Turns
-from bifrost.session.work import Work
 from bifrost.wire.engine import monotonic_ns
 from bifrost.wire.errors import MalformedFrame
 from support import messages

@@ -5,19 +5,24 @@ from contextlib import suppress
 
 import pytest
 
-from bifrost.config.oauth import OAuth
-from bifrost.config.verifiers import Mechanism
-from bifrost.session.access_tokens import AccessTokens
-from bifrost.session.accounts import Account, Accounts, AuthenticationFailed
+from bifrost.authentication.access_tokens import AccessTokens
+from bifrost.authentication.accounts import Account, Accounts, AuthenticationFailed
+from bifrost.authentication.gssapi_server import MAX_TOKEN_BYTES as MAX_GSSAPI_BYTES
+from bifrost.authentication.gssapi_server import (
+    ContextFailed,
+    GssapiServer,
+    KerberosSettings,
+    SecurityContext,
+)
+from bifrost.authentication.json_web_keys import KeySet
+from bifrost.authentication.oauthbearer_server import MAX_OTHER_BYTES, OAuthBearerServer
+from bifrost.authentication.sasl_server import MAX_PLAIN_BYTES
+from bifrost.authentication.scram_server import MAX_TOKEN_BYTES as MAX_SCRAM_BYTES
+from bifrost.config.fields.oauth import OAuth
+from bifrost.config.fields.verifiers import Mechanism
 from bifrost.session.authentication import OTHER_BYTES
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import SessionEnded
-from bifrost.session.gssapi_server import MAX_TOKEN_BYTES as MAX_GSSAPI_BYTES
-from bifrost.session.gssapi_server import ContextFailed, GssapiServer, KerberosSettings, SecurityContext
-from bifrost.session.json_web_keys import KeySet
-from bifrost.session.oauthbearer_server import MAX_OTHER_BYTES, OAuthBearerServer
-from bifrost.session.sasl_server import MAX_PLAIN_BYTES
-from bifrost.session.scram_server import MAX_TOKEN_BYTES as MAX_SCRAM_BYTES
 from bifrost.wire.errors import WireError
 from support import messages
 from support.issuer import ISSUER, Issuer, client_first, encoded, jwk_set

@@ -1,6 +1,6 @@
 import gc
 
-from bifrost.session.accounts import Account
+from bifrost.authentication.accounts import Account
 from bifrost.session.fetch_ownership import FetchOwnership
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters

@@ -9,10 +9,10 @@ import yaml
 from pydantic import BaseModel
 
 from bifrost.config.explain import section_at
-from bifrost.config.limits import Limits
+from bifrost.config.fields.limits import Limits
+from bifrost.config.fields.verifiers import Mechanism
 from bifrost.config.model import Config
 from bifrost.config.secrets import READ_FROM_FILES
-from bifrost.config.verifiers import Mechanism
 from configuration_page import PAGE, main, page
 from support.examples import EXAMPLES, load_example
 
@@ -83,7 +83,7 @@ def test_the_page_shows_the_file_that_users_write(tmp_path: Path) -> None:
 def test_the_full_example_has_every_key_and_its_limits_are_the_defaults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bifrost.config.upstream_files.find_spec", lambda _name: object())
+    monkeypatch.setattr("bifrost.config.files.upstream_files.find_spec", lambda _name: object())
 
     def keys(value: Any) -> Iterator[str]:
         if isinstance(value, dict):

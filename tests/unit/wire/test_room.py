@@ -1,4 +1,4 @@
-"""Frames that are counted in a room; the rooms' bounds and turns are in tests/unit/session/test_rooms.py."""
+"""Frames that are counted in a room; the rooms' bounds and turns are in tests/unit/forwarding/test_rooms.py."""
 
 import pytest
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from bifrost.gateway.loop_stalls import MARK_CELLS
+from bifrost.gateway.loop.loop_stalls import MARK_CELLS
 
 MAX_TENANTS = 131_072
 """Tenants that there may have been while a gateway runs, those that a reload removed among them."""

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from bifrost.gateway.loop_guard import report
+from bifrost.gateway.loop.loop_guard import report
 
 Message = dict[str, Any]
 Handle = Callable[[Message, bytes], Awaitable[Message | None]]

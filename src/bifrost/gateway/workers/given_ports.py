@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from bifrost.gateway.errors import StartError
-from bifrost.gateway.listener_watch import Watched
-from bifrost.gateway.loop_guard import Threshold, report
-from bifrost.gateway.ports import Accept, Port
+from bifrost.gateway.loop.loop_guard import Threshold, report
+from bifrost.gateway.sockets.listener_watch import Watched
+from bifrost.gateway.sockets.ports import Accept, Port
 from bifrost.gateway.workers.channel import Channel, ChannelClosed, Refused
 
 log = structlog.get_logger()

@@ -13,11 +13,11 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 
-from bifrost.gateway.bound_socket import bind
 from bifrost.gateway.errors import StartError
-from bifrost.gateway.listener_watch import Probes
-from bifrost.gateway.loop_guard import report
-from bifrost.gateway.ports import BACKLOG, log_listening
+from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.sockets.bound_socket import bind
+from bifrost.gateway.sockets.listener_watch import Probes
+from bifrost.gateway.sockets.ports import BACKLOG, log_listening
 from bifrost.gateway.workers.channel import Refused
 
 log = structlog.get_logger()

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from bifrost.config.journal import Journal
-from bifrost.gateway.journal_source import source_of_worker
-from bifrost.gateway.loop_stalls import STALL_CELLS, LoopStalls
-from bifrost.gateway.whole import Whole
+from bifrost.authentication.failed_authentications import SharedFailures
+from bifrost.config.fields.journal import Journal
+from bifrost.gateway.loop.loop_stalls import STALL_CELLS, LoopStalls
+from bifrost.gateway.peers.journal_source import source_of_worker
+from bifrost.gateway.peers.whole import Whole
 from bifrost.gateway.workers.board import (
     BEAT_MS,
     BUFFERED_BYTES,
@@ -30,7 +31,6 @@ from bifrost.gateway.workers.ledger import Ledger, LedgerCounter
 from bifrost.gateway.workers.shared_looks import SharedLooks
 from bifrost.gateway.workers.shared_topics import SharedTopics
 from bifrost.journal.record import Source
-from bifrost.session.failed_authentications import SharedFailures
 from bifrost.session.fetch_sessions import FetchSessions, SharedClaims
 from bifrost.wire.engine import TRAFFIC_CELLS, Load, Traffic, spare_bytes
 

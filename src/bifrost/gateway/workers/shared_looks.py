@@ -6,7 +6,7 @@ are written stands on the board, so that whoever looks next covers the time sinc
 
 from hashlib import blake2b
 
-from bifrost.gateway.looks import Looks
+from bifrost.gateway.peers.looks import Looks
 from bifrost.gateway.workers.board import LOOKING, Board
 
 

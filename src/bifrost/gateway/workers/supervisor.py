@@ -21,16 +21,17 @@ from typing import Any
 import structlog
 
 from bifrost.config.model import Config
-from bifrost.gateway.admin_pages import build_admin
-from bifrost.gateway.counted import WorkerCounts
-from bifrost.gateway.endings import log_end
+from bifrost.forwarding.lanes import NO_TENANT
+from bifrost.gateway.admin.admin_pages import build_admin
+from bifrost.gateway.admin.counted import WorkerCounts
+from bifrost.gateway.clients.endings import log_end
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.gateway import now_ms, tell
-from bifrost.gateway.listener_watch import ListenerWatch
-from bifrost.gateway.loop_guard import InternalErrors, keep, report
-from bifrost.gateway.loop_stalls import LoopStalls
-from bifrost.gateway.reconfiguration import check_changes
-from bifrost.gateway.reloader import Reloader
+from bifrost.gateway.loop.loop_guard import InternalErrors, keep, report
+from bifrost.gateway.loop.loop_stalls import LoopStalls
+from bifrost.gateway.reload.reconfiguration import check_changes
+from bifrost.gateway.reload.reloader import Reloader
+from bifrost.gateway.sockets.listener_watch import ListenerWatch
 from bifrost.gateway.workers.agreement import agree, take
 from bifrost.gateway.workers.board import Board, Places
 from bifrost.gateway.workers.channel import Message
@@ -42,7 +43,6 @@ from bifrost.gateway.workers.spread import choose
 from bifrost.gateway.workers.totals import OfAll, Processes, Sums
 from bifrost.gateway.workers.whole_journal import WholeJournal
 from bifrost.session.close_reason import CloseReason
-from bifrost.session.lanes import NO_TENANT
 
 log = structlog.get_logger()
 

@@ -10,16 +10,17 @@ from prometheus_client import ProcessCollector
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from bifrost.gateway.counted import JournalCounts, StallCounts, TrafficCounts, WorkerCounts
-from bifrost.gateway.listener_watch import ListenerWatch
-from bifrost.gateway.loop_stalls import take_recent
+from bifrost.forwarding.lanes import NO_TENANT
+from bifrost.gateway.admin.counted import StallCounts, TrafficCounts, WorkerCounts
+from bifrost.gateway.journaling.journal_counts import JournalCounts
+from bifrost.gateway.loop.loop_stalls import take_recent
+from bifrost.gateway.sockets.listener_watch import ListenerWatch
 from bifrost.gateway.workers.board import BUFFERED_BYTES, IN_FLIGHT, SPARE_BYTES
 from bifrost.gateway.workers.ledger import Key, LedgerReader
 from bifrost.session.close_reason import CloseReason
-from bifrost.session.lanes import NO_TENANT
 
 if TYPE_CHECKING:
-    from bifrost.gateway.reloader import Reloader
+    from bifrost.gateway.reload.reloader import Reloader
     from bifrost.gateway.workers.supervisor import Supervisor
 
 GAUGES = frozenset({"brokers", "answering", "journal_state"})

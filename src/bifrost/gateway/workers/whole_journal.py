@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import structlog
 
-from bifrost.config.journal import Journal
-from bifrost.gateway.journal_source import source_of_worker, wall_ms
+from bifrost.config.fields.journal import Journal
+from bifrost.gateway.peers.journal_source import source_of_worker, wall_ms
 from bifrost.gateway.workers.agreement import Asked
 from bifrost.gateway.workers.channel import ChannelClosed, Message, Refused
 

@@ -17,8 +17,8 @@ import uvloop
 
 from bifrost.gateway.errors import BrokerError, StartError
 from bifrost.gateway.gateway import Gateway
-from bifrost.gateway.loop_guard import keep
-from bifrost.gateway.reconfiguration import Prepared, prepare
+from bifrost.gateway.loop.loop_guard import keep
+from bifrost.gateway.reload.reconfiguration import Prepared, prepare
 from bifrost.gateway.workers.board import Board, Places
 from bifrost.gateway.workers.channel import Channel, Message, Refused
 from bifrost.gateway.workers.handover import Handover, loads

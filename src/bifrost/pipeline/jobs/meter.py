@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
-from bifrost.config.journal import JOURNAL_TOPIC
+from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.pipeline import metering
 from bifrost.pipeline.errors import FutureSchemaError, PipelineError
 from bifrost.pipeline.journal_records import (

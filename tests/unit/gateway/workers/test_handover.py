@@ -35,7 +35,7 @@ def test_a_configuration_arrives_as_it_was_with_what_proves_passwords(tmp_path: 
 def test_whatever_a_configuration_may_say_arrives(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bifrost.config.upstream_files.find_spec", lambda _name: object())
+    monkeypatch.setattr("bifrost.config.files.upstream_files.find_spec", lambda _name: object())
     config = load_example(name, tmp_path)
 
     arrived = loads(dumps(Handover(config, b"", {}))).config

@@ -8,11 +8,11 @@ from typing import Any
 from prometheus_client import ProcessCollector
 
 from bifrost.config.model import Config
-from bifrost.gateway.counted import JournalCounts, WorkerCounts
-from bifrost.gateway.listener_watch import ListenerWatch
-from bifrost.gateway.loop_guard import InternalErrors
-from bifrost.gateway.loop_stalls import EVER, RECENT, STALL_CELLS, LoopStalls
-from bifrost.gateway.metrics import Metrics
+from bifrost.gateway.admin.counted import JournalCounts, WorkerCounts
+from bifrost.gateway.admin.metrics import Metrics
+from bifrost.gateway.loop.loop_guard import InternalErrors
+from bifrost.gateway.loop.loop_stalls import EVER, RECENT, STALL_CELLS, LoopStalls
+from bifrost.gateway.sockets.listener_watch import ListenerWatch
 from bifrost.gateway.workers.board import BUFFERED_BYTES, SPARE_BYTES, Board, Places
 from bifrost.gateway.workers.ledger import Ledger, LedgerCounter, LedgerReader, new_ledger
 from bifrost.gateway.workers.totals import OfAll, Processes, Sums

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.config.journal import Journal
+from bifrost.config.fields.journal import Journal
 from bifrost.gateway.workers import whole_journal
 from bifrost.gateway.workers.channel import ChannelClosed
 from bifrost.gateway.workers.whole_journal import MAX_WAITING, WholeJournal

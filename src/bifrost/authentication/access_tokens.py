@@ -1,0 +1,222 @@
+"""Is this access token good, and whose is it? A JSON Web Token (RFC 7519, RFC 8725), signed by the issuer.
+
+Checked, in this order: the size, the algorithm, the key, the signature, `iss`, `aud`, the times (`exp` and `iat` must
+be there, as Kafka requires; `nbf` if it is), the scopes, the principal, the tenant. PyJWT checks signature, issuer and
+audience; the times are checked here, against a clock that is given.
+
+No token, nor what a library says of one, ever stands in a text made here: only what the issuer has signed is named.
+"""
+
+import copy
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from jwt import PyJWT, get_unverified_header
+from jwt.exceptions import (
+    InvalidAudienceError,
+    InvalidIssuerError,
+    InvalidSignatureError,
+    MissingRequiredClaimError,
+    PyJWTError,
+)
+
+from bifrost.authentication.accounts import Account, Accounts
+from bifrost.authentication.json_web_keys import KeySet, NoKey, UnknownKey
+from bifrost.authentication.oauthbearer_server import InvalidToken, KeysAreFetched, Vouched
+from bifrost.config.fields.oauth import Algorithm, OAuth
+from bifrost.config.values import is_namespace
+
+MAX_PRINCIPAL_LENGTH = 256
+"""Characters, as of a user name in the configuration."""
+
+MAX_HEADER_LENGTH = 8 * 1024
+"""Longest header of a token that is decoded, in characters of base64: it has an algorithm and the name of a key, some
+hundred, with a chain of certificates (`x5c`) 5 to 6 KiB. It is read before anybody knows who made it."""
+
+_YEAR_10000_S = 253_402_300_800
+
+
+class AccessTokens:
+    """Checks the tokens of one issuer."""
+
+    def __init__(
+        self,
+        settings: OAuth,
+        keys: KeySet,
+        accounts: Accounts,
+        tenants: Collection[str],
+        *,
+        now_s: Callable[[], float],
+        is_fetching: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Check tokens against `keys`.
+
+        Args:
+            settings: what a token must have.
+            keys: the issuer's, kept fresh by somebody.
+            accounts: who stands for a principal, where tokens do not name their tenant.
+            tenants: the tenants that there are.
+            now_s: the time of day, in seconds since 1970.
+            is_fetching: whether keys are being fetched just now.
+        """
+        self._settings = settings
+        self._keys = keys
+        self._accounts = accounts
+        self._tenants = frozenset(tenants)
+        self._now_s = now_s
+        self._is_fetching = is_fetching
+        self._jwt = PyJWT(
+            {
+                "verify_exp": False,
+                "verify_nbf": False,
+                "verify_iat": False,
+                "verify_sub": False,
+                "verify_aud": not settings.any_audience,
+            }
+        )
+
+    @property
+    def max_bytes(self) -> int:
+        """Largest token read."""
+        return self._settings.max_token_bytes
+
+    @property
+    def has_principals(self) -> bool:
+        """Whether there is anybody whose token could be good."""
+        return self._settings.namespace_claim is not None or self._accounts.has_principals
+
+    def only_of(self, tenant: str) -> "AccessTokens":
+        """Return the same, of whom only this tenant's are let in."""
+        restricted = copy.copy(self)
+        restricted._accounts = self._accounts.only_of(tenant)
+        restricted._tenants = self._tenants & {tenant}
+        return restricted
+
+    def check(self, token: str) -> Vouched:
+        """Return whose token it is.
+
+        Raises:
+            InvalidToken: it is not good.
+            KeysAreFetched: that cannot be said yet.
+        """
+        if len(token) > self._settings.max_token_bytes:
+            raise InvalidToken(f"the token is larger than {self._settings.max_token_bytes} bytes")
+        claims = self._verified(token)
+        lifetime_ms = self._check_times(claims)
+        self._check_scope(claims)
+        return Vouched(self._account(claims), lifetime_ms)
+
+    def _verified(self, token: str) -> Mapping[str, Any]:
+        """Return the claims of a token of the right issuer and audience."""
+        key_id, algorithm = self._read_header(token)
+        try:
+            key = self._keys.find(key_id, algorithm)
+        except UnknownKey as unknown:
+            if self._is_fetching():
+                raise KeysAreFetched from None
+            status = "invalid_token" if len(self._keys) else "temporarily_unavailable"
+            raise InvalidToken(str(unknown), status=status) from None
+        except NoKey as no_key:
+            raise InvalidToken(str(no_key)) from None
+        try:
+            claims: Mapping[str, Any] = self._jwt.decode(
+                token,
+                key.public_key,
+                algorithms=[algorithm],
+                issuer=self._settings.issuer,
+                audience=None if self._settings.any_audience else self._settings.audience,
+                options={"require": ["exp", "iat", "iss"]},
+            )
+        except InvalidSignatureError:
+            raise InvalidToken("the token's signature is wrong") from None
+        except MissingRequiredClaimError as missing:
+            raise InvalidToken(f"the token has no claim {missing.claim}") from None
+        except InvalidIssuerError:
+            raise InvalidToken("the token is of another issuer than the configured one") from None
+        except InvalidAudienceError:
+            raise InvalidToken("the token is for another audience than the configured one") from None
+        except (PyJWTError, ValueError, TypeError, RecursionError):
+            raise InvalidToken("the token cannot be read") from None
+        return claims
+
+    def _read_header(self, token: str) -> tuple[str | None, Algorithm]:
+        """Return what the token says it was signed with, which nobody has signed."""
+        head, _, others = token.partition(".")
+        if len(head) > MAX_HEADER_LENGTH:
+            raise InvalidToken(f"the token's header is longer than {MAX_HEADER_LENGTH} characters")
+        try:
+            if others.count(".") != 1:
+                raise ValueError("not three parts")
+            # PyJWT would decode all three parts here, and again when it checks the signature.
+            header = get_unverified_header(f"{head}.e30.AA")
+        except (PyJWTError, ValueError, TypeError, RecursionError):
+            raise InvalidToken("the token is no signed JSON Web Token") from None
+        if "crit" in header or "b64" in header:
+            raise InvalidToken("the token wants an extension that is not known")
+        algorithm = header.get("alg")
+        allowed = {str(one): one for one in self._settings.algorithms}
+        if not isinstance(algorithm, str) or algorithm not in allowed:
+            raise InvalidToken("the token is not signed by an algorithm that is allowed")
+        key_id = header.get("kid")
+        return (key_id if isinstance(key_id, str) else None), allowed[algorithm]
+
+    def _check_times(self, claims: Mapping[str, Any]) -> int:
+        """Return how long the token is good for, in milliseconds."""
+        now_s, skew_s = self._now_s(), self._settings.clock_skew_ms / 1000
+        expires_s = _time(claims, "exp")
+        if expires_s <= now_s - skew_s:
+            raise InvalidToken("the token has expired")
+        if _time(claims, "iat") > now_s + skew_s:
+            raise InvalidToken("the token was issued in the future: do the clocks differ?")
+        if "nbf" in claims and _time(claims, "nbf") > now_s + skew_s:
+            raise InvalidToken("the token is not good yet: do the clocks differ?")
+        return max(0, int((expires_s - now_s) * 1000))
+
+    def _check_scope(self, claims: Mapping[str, Any]) -> None:
+        wanted = self._settings.scope
+        granted = _scopes(claims.get("scope")) | _scopes(claims.get("scp"))
+        missing = [one for one in wanted if one not in granted]
+        if missing:
+            text = f"the token lacks the scope {', '.join(missing)}"
+            raise InvalidToken(text, status="insufficient_scope", scope=" ".join(wanted))
+
+    def _account(self, claims: Mapping[str, Any]) -> Account:
+        settings = self._settings
+        principal = claims.get(settings.principal_claim)
+        is_name = isinstance(principal, str) and principal.isprintable() and principal == principal.strip()
+        if not is_name or not 1 <= len(str(principal)) <= MAX_PRINCIPAL_LENGTH:
+            raise InvalidToken(f"the token's claim {settings.principal_claim} is no name of a principal")
+        name = str(principal)
+        if settings.namespace_claim is None:
+            account = self._accounts.of_principal(name)
+            if account is None:
+                raise InvalidToken(f"the token's principal {name!r} belongs to no tenant")
+            return account
+        claimed = claims.get(settings.namespace_claim)
+        tenant, colon, below = claimed.partition(":") if isinstance(claimed, str) else ("", "", "")
+        if tenant not in self._tenants:
+            text = f"the token's claim {settings.namespace_claim} names no tenant that may come in here"
+            raise InvalidToken(text)
+        if colon and not is_namespace(below):
+            text = f"the token's claim {settings.namespace_claim} names no namespace of tenant {tenant}"
+            raise InvalidToken(text)
+        return Account(name, tenant, namespace=tuple(below.split(":")) if colon else (), is_listed=False)
+
+
+def _time(claims: Mapping[str, Any], name: str) -> float:
+    """Return a NumericDate (RFC 7519, section 2): a number of seconds."""
+    value = claims.get(name)
+    # JSON as Python reads it has NaN and Infinity as well, which are not within the bounds.
+    is_time = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _YEAR_10000_S
+    if not is_time:
+        raise InvalidToken(f"the token's claim {name} is no time")
+    return float(value)  # type: ignore[arg-type]  # checked above
+
+
+def _scopes(claim: object) -> frozenset[str]:
+    """Return the scopes of a claim, which is a text with spaces between (RFC 8693) or a list of texts."""
+    if isinstance(claim, str):
+        return frozenset(claim.split())
+    if isinstance(claim, list):
+        return frozenset(one for one in claim if isinstance(one, str))
+    return frozenset()

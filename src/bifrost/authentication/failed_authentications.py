@@ -1,0 +1,131 @@
+"""How often authentication failed from which address lately, and how long the next connection from there waits.
+
+It also waits when connections from there have cost too much before authentication (address_costs.py).
+
+Right and wrong passwords wait alike: silence tells nothing, and nobody is locked out. An IPv6 address stands for its
+/64, which is the least that one machine is given.
+"""
+
+import hashlib
+import ipaddress
+from collections import Counter
+from typing import Protocol
+
+from bifrost.authentication.address_costs import AddressCosts, Cost
+from bifrost.tenancy.bounded_map import BoundedMap
+
+FIRST_DELAY_MS = 100
+"""Delay after one failure; each further one doubles it."""
+
+FORGOTTEN_AFTER_MS = 60_000
+"""Time without a failure after which an address is as good as any: whoever mended a password waits no longer."""
+
+MAX_ADDRESSES = 10_000
+"""Addresses remembered, some 2 MB; for one more, the one that has not failed for longest is forgotten."""
+
+ADDRESS_COST = "address_cost"
+"""What is counted as hit when a connection waits for what its address has cost."""
+
+_IPV6_NETWORK_BITS = 64
+
+
+class Failures(Protocol):
+    """How many failures there were, and when the last was, by address."""
+
+    def get(self, key: str) -> tuple[int, int] | None:
+        """Return the number and the time of the last, in milliseconds of a monotonic clock; None: there are none."""
+
+    def put(self, key: str, value: tuple[int, int]) -> object:
+        """Remember them."""
+
+
+class SharedFailures:
+    """The same in memory of several processes, each of which writes a part of its own and reads all of them.
+
+    An address has one place among many, by a secret key; two that meet there forget each other.
+    """
+
+    def __init__(self, parts: "list[memoryview[int]]", own: int, key: bytes) -> None:
+        """Use parts of one size, of signed numbers of 8 bytes: (mark, failures, time of the last) in each place."""
+        self._parts, self._own, self._key = parts, own, key
+        self._places = len(parts[own]) // 3
+
+    def get(self, key: str) -> tuple[int, int] | None:
+        """Return what whoever noted the last failure knew: he had counted those that others noted."""
+        at, mark = self._place(key)
+        found = [(part[at + 1], part[at + 2]) for part in self._parts if part[at] == mark]
+        return max(found, key=lambda one: (one[1], one[0]), default=None)
+
+    def put(self, key: str, value: tuple[int, int]) -> None:
+        """Remember them."""
+        at, mark = self._place(key)
+        part = self._parts[self._own]
+        part[at], part[at + 1], part[at + 2] = mark, *value
+
+    def _place(self, key: str) -> tuple[int, int]:
+        digest = hashlib.blake2b(key.encode(), key=self._key, digest_size=16).digest()
+        mark = int.from_bytes(digest[8:], "big", signed=True) or 1
+        return int.from_bytes(digest[:8], "big") % self._places * 3, mark
+
+
+class FailedAuthentications:
+    """The failures of all addresses."""
+
+    def __init__(
+        self,
+        max_delay_ms: int,
+        failures: Failures | None = None,
+        hits: Counter[tuple[str, str]] | None = None,
+    ) -> None:
+        """Start without any.
+
+        Args:
+            max_delay_ms: the longest delay; 0: there is none.
+            failures: where they are remembered; None: only here.
+            hits: where to count how often a connection waits for what its address has cost.
+        """
+        self._costs = AddressCosts()
+        self._hits = Counter() if hits is None else hits
+        self.max_delay_ms = max_delay_ms
+        self._failures: Failures = failures or BoundedMap[str, tuple[int, int]](MAX_ADDRESSES)
+
+    def note(self, address: str, now_ms: int) -> None:
+        """Count a failure."""
+        if self.max_delay_ms:
+            key = network_of(address)
+            self._failures.put(key, (self._recent(key, now_ms) + 1, now_ms))
+
+    def charge(self, address: str, cost: Cost, now_ms: int) -> None:
+        """Count what a connection from this address has cost before it authenticated."""
+        if self.max_delay_ms:
+            self._costs.charge(network_of(address), cost, now_ms)
+
+    def delay_ms(self, address: str, now_ms: int) -> int:
+        """Return how long a new connection from this address waits before it is read."""
+        if not self.max_delay_ms:
+            return 0
+        network = network_of(address)
+        failures = self._recent(network, now_ms)
+        # A shift by more would only make a large number of what the bound cuts off.
+        for_failures_ms = FIRST_DELAY_MS << min(failures - 1, 20) if failures else 0
+        for_costs_ms = self._costs.delay_ms(network, now_ms)
+        if for_costs_ms:
+            self._hits[ADDRESS_COST, ""] += 1
+        return min(max(for_failures_ms, for_costs_ms), self.max_delay_ms)
+
+    def _recent(self, key: str, now_ms: int) -> int:
+        count, last_ms = self._failures.get(key) or (0, 0)
+        return count if now_ms - last_ms < FORGOTTEN_AFTER_MS else 0
+
+
+def network_of(address: str) -> str:
+    """Return what an address counts as: itself, or of IPv6 its /64, the least that one machine is given."""
+    if ":" not in address:
+        return address
+    try:
+        parsed = ipaddress.IPv6Address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(parsed), _IPV6_NETWORK_BITS), strict=False))

@@ -1,0 +1,1 @@
+"""What no single field of a configuration shows."""

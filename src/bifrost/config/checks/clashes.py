@@ -1,0 +1,396 @@
+"""What no single field shows: ports, names and users that get in each other's way.
+
+It works on plain mappings and lists, not on the model, so that it finds what it can in a file that has other
+mistakes as well: whatever is absent or malformed (`bad`) is passed over, and is reported by whoever found it
+so.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bifrost.config.checks.internal_prefixes import prefix_misfits
+from bifrost.config.checks.sni_tenants import sni_misfits
+from bifrost.config.checks.upstream_security import security_misfits
+from bifrost.config.fields.journal import journal_misfits
+from bifrost.config.fields.upstream import DEFAULT_UPSTREAM
+from bifrost.config.loc import Loc
+from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH, NameTemplate, fold
+
+MAX_LISTENER_SETS = 64
+_WILDCARD_IPV4 = "0.0.0.0"  # noqa: S104 - recognised, not bound
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """Two places that cannot both stand, or one that cannot stand at all."""
+
+    loc: Loc
+    """The later of the two."""
+
+    text: str
+    """What is wrong and how to mend it."""
+
+    first: Loc | None = None
+    """The earlier of the two."""
+
+
+def find_clashes(data: object, bad: Collection[Loc] = ()) -> list[Clash]:
+    """Find everything that gets in the way of something else.
+
+    Args:
+        data: the configuration as mappings and sequences, keys as in the file.
+        bad: places already known to be wrong; nothing is concluded from them.
+    """
+    tree = _Tree(data, bad)
+    sets: Loc = ("proxy", "listener_sets")
+    return [
+        *_port_clashes(tree),
+        *_repeated(tree, [(*sets, index, "name") for index in tree.indexes(*sets)]),
+        *_unknown_tenants(tree),
+        *(Clash(loc, text) for loc, text in sni_misfits(tree)),
+        *_upstream_clashes(tree),
+        *sorted(_tenant_clashes(tree), key=lambda clash: clash.loc[1]),
+        *(Clash(loc, text) for loc, text in prefix_misfits(tree)),
+        *_unreachable_tenants(tree),
+        *_topic_clashes(tree),
+        *_repeated(tree, list(_username_locs(tree)), why="the name decides the tenant"),
+        *(Clash(loc, text) for loc, text in security_misfits(tree)),
+        *(Clash(loc, text) for loc, text in journal_misfits(tree, DEFAULT_UPSTREAM)),
+    ]
+
+
+class _Tree:
+    """Reads values of the expected type, and None for anything else."""
+
+    def __init__(self, data: object, bad: Collection[Loc]) -> None:
+        self._data = data
+        self._bad = bad
+
+    def get(self, *loc: str | int) -> object:
+        value = self._data
+        for depth, step in enumerate(loc, 1):
+            if loc[:depth] in self._bad:
+                return None
+            if isinstance(step, str):
+                value = value.get(step) if isinstance(value, Mapping) else None
+            elif isinstance(value, Sequence) and not isinstance(value, str) and step < len(value):
+                value = value[step]
+            else:
+                return None
+        return value
+
+    def is_bad(self, *loc: str | int) -> bool:
+        """Whether this place, or what it is in, is known to be wrong."""
+        return any(loc[:depth] in self._bad for depth in range(1, len(loc) + 1))
+
+    def text(self, *loc: str | int) -> str | None:
+        value = self.get(*loc)
+        return value if isinstance(value, str) else None
+
+    def number(self, *loc: str | int) -> int | None:
+        value = self.get(*loc)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def indexes(self, *loc: str | int) -> range:
+        value = self.get(*loc)
+        return range(len(value)) if isinstance(value, Sequence) and not isinstance(value, str) else range(0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ports:
+    loc: Loc
+    what: str
+    host: str
+    low: int
+    high: int
+
+
+def _port_clashes(tree: _Tree) -> Iterator[Clash]:
+    seen = _admin_ports(tree)
+    for index in list(tree.indexes("proxy", "listener_sets"))[:MAX_LISTENER_SETS]:
+        for ports in _ports_of_set(tree, ("proxy", "listener_sets", index, "port_range")):
+            if ports.low > ports.high:
+                yield Clash(
+                    (*ports.loc, "start"),
+                    f"the range starts at {ports.low}, after its end {ports.high}: exchange the two",
+                )
+                continue
+            for other in seen:
+                low, high = max(ports.low, other.low), min(ports.high, other.high)
+                if low <= high and _hosts_overlap(ports.host, other.host):
+                    some = f"port {low} is" if low == high else f"ports {low} to {high} are"
+                    yield Clash(
+                        ports.loc,
+                        f"{some} taken twice, by {ports.what} and by {other.what}: move one of them",
+                        other.loc,
+                    )
+                    break
+            seen.append(ports)
+
+
+def _admin_ports(tree: _Tree) -> list[_Ports]:
+    port = tree.number(*_ADMIN, "port")
+    host = tree.text(*_ADMIN, "bind_host") or "127.0.0.1"
+    return [] if port is None else [_Ports((*_ADMIN, "port"), "admin", host, port, port)]
+
+
+_ADMIN: Loc = ("proxy", "admin")
+
+
+def _ports_of_set(tree: _Tree, at: Loc) -> list[_Ports]:
+    """Return the ports of one listener set in the order of the file."""
+    name = tree.text(*at[:-1], "name")
+    suffix = f" of {name}" if name else ""
+    host = tree.text(*at, "bind_host") or _WILDCARD_IPV4
+    found = []
+    bootstrap = tree.number(*at, "bootstrap_port")
+    if bootstrap is not None:
+        found.append(_Ports((*at, "bootstrap_port"), f"bootstrap_port{suffix}", host, bootstrap, bootstrap))
+    start = tree.number(*at, "broker_port_range", "start")
+    end = tree.number(*at, "broker_port_range", "end")
+    if start is not None and end is not None:
+        found.append(_Ports((*at, "broker_port_range"), f"broker_port_range{suffix}", host, start, end))
+    sni: Loc = (*at[:-1], "sni")
+    port = tree.number(*sni, "port")
+    if port is not None:
+        return [
+            _Ports(
+                (*sni, "port"), f"port{suffix}", tree.text(*sni, "bind_host") or _WILDCARD_IPV4, port, port
+            )
+        ]
+    keys = tree.get(*at)
+    order = list(keys) if isinstance(keys, Mapping) else []
+    return sorted(found, key=lambda ports: order.index(ports.loc[-1]))
+
+
+def _hosts_overlap(one: str, other: str) -> bool:
+    """Whether binding the same port on both fails.
+
+    A listener on `::` takes IPv6 only (asyncio sets IPV6_V6ONLY), so it stands beside one on 0.0.0.0. A host
+    name may resolve to either family, so it overlaps with both wildcards.
+    """
+    one, other = ("127.0.0.1" if host.lower() == "localhost" else host.lower() for host in (one, other))
+    if one == other:
+        return True
+    for wildcard, host in ((one, other), (other, one)):
+        if wildcard == _WILDCARD_IPV4:
+            return ":" not in host
+        if wildcard == "::":
+            return ":" in host or not host.replace(".", "").isdigit()
+    return False
+
+
+def _unknown_tenants(tree: _Tree) -> Iterator[Clash]:
+    """Report listener sets of tenants that there are not, unless some tenant's name could not be read."""
+    names = [tree.text("tenants", index, "name") for index in tree.indexes("tenants")]
+    known = {name for name in names if name is not None}
+    if not known or None in names:
+        return
+    for index in tree.indexes("proxy", "listener_sets"):
+        at: Loc = ("proxy", "listener_sets", index, "tenant")
+        name = tree.text(*at)
+        if name is not None and name not in known:
+            some = ", ".join(sorted(known)[:10])
+            yield Clash(at, f"there is no tenant {name}: write one of {some}, or add it to tenants")
+
+
+def _upstream_clashes(tree: _Tree) -> Iterator[Clash]:
+    """Report what keeps a tenant from having exactly one physical cluster."""
+    has_one, has_several = tree.get("upstream") is not None, tree.get("upstreams") is not None
+    if has_one and has_several:
+        yield Clash(
+            ("upstreams",), "both upstream and upstreams: move the first into the list", ("upstream",)
+        )
+        return
+    if not has_one and not has_several:
+        return
+    locs: list[Loc] = [("upstreams", index, "name") for index in tree.indexes("upstreams")]
+    yield from _repeated(tree, locs)
+    named = locs if has_several else [("upstream", "name")]
+    known = [tree.text(*loc) or DEFAULT_UPSTREAM for loc in named]
+    for index in tree.indexes("tenants"):
+        at: Loc = ("tenants", index, "upstream")
+        name = tree.text(*at)
+        if name is None and len(known) > 1 and not tree.is_bad(*at):
+            text = (
+                f"tenants[{index}].upstream is missing, and there are several: name one of {', '.join(known)}"
+            )
+            yield Clash(at, text)
+        if name is not None and name not in known:
+            yield Clash(
+                at, f"tenants[{index}].upstream: no upstream is called {name}; there is {', '.join(known)}"
+            )
+
+
+_KINDS_OF_NAMES = ("topic", "group", "transactional_id")
+
+
+def _tenant_clashes(tree: _Tree) -> Iterator[Clash]:
+    """Report tenants of which one's prefix begins another's on the same physical cluster; each later one once."""
+    first: dict[str | None, int] = {}
+    clusters = _clusters(tree)
+    by_cluster: dict[str | int | None, list[int]] = {}
+    for index in tree.indexes("tenants"):
+        name = tree.text("tenants", index, "name")
+        if first.setdefault(name, index) == index or name is None:
+            upstream = tree.text("tenants", index, "upstream")
+            by_cluster.setdefault(clusters.get(upstream, upstream), []).append(index)
+        else:
+            text = f"tenant {name} is given twice: rename one or merge the two"
+            yield Clash(("tenants", index, "name"), text, ("tenants", first[name], "name"))
+    for indexes in by_cluster.values():
+        clashes: dict[int, tuple[int, str]] = {}
+        for kind in _KINDS_OF_NAMES:
+            for later, earlier in _overlaps({one: _prefix(tree, one, kind) for one in indexes}).items():
+                if later not in clashes or earlier < clashes[later][0]:
+                    clashes[later] = (earlier, kind)
+        for later, (earlier, kind) in sorted(clashes.items()):
+            yield _overlap(tree, earlier, later, kind)
+
+
+def _clusters(tree: _Tree) -> dict[str | None, int]:
+    """Return a number for each upstream's name, the same for those that share a broker: they are one cluster.
+
+    None stands for the only one there is.
+    """
+    locs: list[Loc] = [("upstreams", index) for index in tree.indexes("upstreams")] or [("upstream",)]
+    names: dict[str | None, int] = {}
+    brokers: dict[str, int] = {}
+    for number, loc in enumerate(locs):
+        found = [tree.get(*loc, "bootstrap", one) for one in tree.indexes(*loc, "bootstrap")]
+        here = {str(broker).lower() for broker in found if broker is not None}
+        same = {number, *(brokers[broker] for broker in here & brokers.keys())}
+        names[tree.text(*loc, "name") or DEFAULT_UPSTREAM] = number
+        brokers |= dict.fromkeys(here, number)
+        names = {name: min(same) if other in same else other for name, other in names.items()}
+        brokers = {broker: min(same) if other in same else other for broker, other in brokers.items()}
+    return names | ({None: 0} if len(locs) == 1 else {})
+
+
+def _overlaps(prefixes: Mapping[int, str | None]) -> dict[int, int]:
+    """Return, for each whose prefix overlaps an earlier one's, the earliest of those."""
+    folded = {index: fold(prefix) for index, prefix in prefixes.items() if prefix}
+    first_with: dict[str, int] = {}
+    for index, prefix in folded.items():
+        first_with.setdefault(prefix, index)
+    found: dict[int, int] = {}
+    for index, prefix in folded.items():
+        for length in range(1, len(prefix) + 1):
+            other = first_with.get(prefix[:length], index)
+            if other != index:
+                later, earlier = max(index, other), min(index, other)
+                found[later] = min(earlier, found.get(later, earlier))
+    return found
+
+
+def _prefix(tree: _Tree, tenant: int, kind: str) -> str | None:
+    if tree.get("tenants", tenant, "prefixes") is not None:
+        return tree.text("tenants", tenant, "prefixes", kind)
+    name = tree.text("tenants", tenant, "name")
+    return None if name is None else NameTemplate().prefix(name)
+
+
+def _overlap(tree: _Tree, earlier: int, later: int, kind: str) -> Clash:
+    both = (earlier, later)
+    literal = [one for one in both if tree.get("tenants", one, "prefixes") is not None]
+    names = [str(tree.text("tenants", one, "name")) for one in both]
+    if not literal:
+        return Clash(
+            ("tenants", later, "name"), _overlap_text(NameTemplate(), *names), ("tenants", earlier, "name")
+        )
+    locs: list[Loc] = [
+        ("tenants", one, "prefixes", kind) if one in literal else ("tenants", one, "name") for one in both
+    ]
+    prefixes = [_prefix(tree, one, kind) for one in both]
+    what = kind.replace("_", " ")
+    text = (
+        f"{what} prefixes {prefixes[0]} of {names[0]} and {prefixes[1]} of {names[1]} overlap: what one tenant "
+        "has could be the other's on the broker: change one, so that neither begins with the other"
+    )
+    return Clash(locs[1], text, locs[0])
+
+
+def _overlap_text(template: NameTemplate, earlier: str, later: str) -> str:
+    short, long = sorted((earlier, later), key=len)
+    rest = template.prefix(long)[len(template.prefix(short)) :]
+    if not rest:
+        return (
+            f"tenant names {earlier} and {later} differ only in . and _, and Kafka refuses topics whose "
+            "names do: rename one"
+        )
+    return (
+        f"tenant names {earlier} and {later} overlap: topic {rest}x of {short} and topic x of {long} would "
+        f"be one on the broker ({template.prefix(long)}x): rename one, e.g. with - in place of . or _"
+    )
+
+
+def _unreachable_tenants(tree: _Tree) -> Iterator[Clash]:
+    """Report tenants without users that have no listener set either where nobody is asked who he is."""
+    sets: list[Loc] = [("proxy", "listener_sets", index) for index in tree.indexes("proxy", "listener_sets")]
+    if not sets or any(tree.is_bad(*at, key) for at in sets for key in ("tenant", "security_protocol")):
+        return  # what could not be read may have been meant for the tenant
+    if tree.text("proxy", "oauth", "namespace_claim") is not None:
+        return  # tokens say whom they are for
+    owners = {
+        tree.text(*at, "tenant") for at in sets if tree.text(*at, "security_protocol") in ("PLAINTEXT", "SSL")
+    }
+    for index in tree.indexes("tenants"):
+        at: Loc = ("tenants", index, "auth")
+        has_users = any(tree.get(*at, key) for key in ("credentials", "principals"))
+        name = tree.text("tenants", index, "name")
+        if not has_users and not tree.is_bad(*at) and name is not None and name not in owners:
+            text = f"and nobody belongs to {name}: add it, or a listener set of the tenant's own"
+            text = f"tenants[{index}].auth is missing, {text}"
+            if tree.get(*at) is not None:
+                text = "nobody belongs to the tenant: add credentials, or principals"
+            yield Clash(at, text)
+
+
+def _topic_clashes(tree: _Tree) -> Iterator[Clash]:
+    for tenant in tree.indexes("tenants"):
+        at: Loc = ("tenants", tenant, "allowed_topics")
+        prefix = _prefix(tree, tenant, "topic") or ""
+        locs = [(*at, index) for index in tree.indexes(*at)]
+        yield from _repeated(tree, locs)
+        room = MAX_TOPIC_NAME_LENGTH - len(prefix)
+        for loc in locs:
+            topic = tree.text(*loc)
+            if topic is not None and len(topic) > room:
+                text = (
+                    f"topic {topic[:20]}... has {len(topic)} characters: shorten it to {room}, for its name "
+                    f"on the broker begins with {prefix} and may have {MAX_TOPIC_NAME_LENGTH}"
+                )
+                yield Clash(loc, text)
+
+
+def _username_locs(tree: _Tree) -> Iterator[Loc]:
+    for tenant in tree.indexes("tenants"):
+        at: Loc = ("tenants", tenant, "auth", "credentials")
+        for index in tree.indexes(*at):
+            yield (*at, index, "username")
+        at = ("tenants", tenant, "auth", "principals")
+        for index in tree.indexes(*at):
+            yield (*at, index)
+
+
+_KINDS: dict[str | int, str] = {
+    "listener_sets": "listener set",
+    "upstreams": "upstream",
+    "username": "username",
+    "principals": "principal",
+}
+
+
+def _repeated(tree: _Tree, locs: Sequence[Loc], why: str = "") -> Iterator[Clash]:
+    """Report each text that stands at more than one of `locs`, at every place but its first."""
+    first: dict[str, Loc] = {}
+    for loc in locs:
+        value = tree.text(*loc)
+        if value is None:
+            continue
+        if value in first:
+            kind = next((_KINDS[step] for step in reversed(loc) if step in _KINDS), "topic")
+            reason = f", and {why}" if why else ""
+            yield Clash(loc, f"{kind} {value} is given twice{reason}: remove or rename one", first[value])
+        else:
+            first[value] = loc

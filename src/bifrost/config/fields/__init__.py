@@ -1,0 +1,1 @@
+"""The sections of the configuration: their fields, defaults and bounds."""

@@ -1,0 +1,162 @@
+"""The ways to reach the gateway: the section `proxy.listener_sets`."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from bifrost.config.fields.security_protocol import SecurityProtocol
+from bifrost.config.fields.server_tls import ClientAuth, ServerTls
+from bifrost.config.fields.sni import Sni
+from bifrost.config.fields.verifiers import Mechanism
+from bifrost.config.section import Section
+from bifrost.config.values import AdvertisedHost, Count, Host, Name, Port
+
+
+class ProxyProtocol(StrEnum):
+    """Whether a load balancer says in front of each connection whose it is."""
+
+    OFF = "off"
+    ALLOWED = "allowed"
+    REQUIRED = "required"
+
+
+def _read_proxy_protocol(value: object) -> object:
+    """Take `off` as it is written: YAML makes the truth value false of it."""
+    return ProxyProtocol.OFF if value is False else value
+
+
+ProxyProtocolSetting = Annotated[ProxyProtocol, BeforeValidator(_read_proxy_protocol)]
+
+
+class BrokerPortRange(Section):
+    """The ports that stand for the physical cluster's brokers, both ends included."""
+
+    start: Port = Field(examples=["9093"])
+    """TCP port of the broker whose node ID is `broker_id_base`. Required."""
+
+    end: Port = Field(examples=["9095"])
+    """Last TCP port of the range, at least `start`. A broker whose port would lie beyond it cannot be
+    reached, so leave room for brokers to come: a port is only bound when its broker exists. Required."""
+
+
+class PortRange(Section):
+    """One port to bootstrap from and one for each broker, all on the same host.
+
+    A Kafka client chooses a broker by connecting to its address, so each broker of the physical cluster
+    needs an address at the gateway: broker `n` is `advertised_host` at port `broker_port_range.start + (n -
+    broker_id_base)`.
+    """
+
+    bind_host: Host = "0.0.0.0"  # noqa: S104
+    """Address on which the ports are bound. Default `0.0.0.0`, every IPv4 interface, as a Kafka broker does
+    whose listener names no host; `127.0.0.1` keeps the gateway to the machine itself."""
+
+    advertised_host: AdvertisedHost = Field(examples=["proxy.example.com"])
+    """Host that clients are told to connect to, as Kafka's `advertised.listeners`: it must resolve, for
+    them, to this gateway. Without a port. Required, because no gateway can know how it is seen from
+    outside."""
+
+    bootstrap_port: Port = Field(examples=["9092"])
+    """TCP port clients bootstrap from; any broker of the physical cluster may serve it. Required."""
+
+    broker_port_range: BrokerPortRange = Field(examples=["{ start: 9093, end: 9095 }"])
+    """TCP ports of the brokers. Required."""
+
+    broker_id_base: Count = Field(default=0, ge=0, le=2**31 - 1)
+    """Node ID of the broker that has the first port of the range. Default 0, the first ID that Strimzi and
+    most automation give; set 1 for clusters counted from 1."""
+
+    def broker_port(self, broker_id: int) -> int | None:
+        """Return the port of the broker with this node ID, None when the range has none for it."""
+        port = self.broker_port_range.start + broker_id - self.broker_id_base
+        return port if self.broker_port_range.start <= port <= self.broker_port_range.end else None
+
+    def broker_ids(self) -> range:
+        """Return the node IDs that have a port."""
+        size = self.broker_port_range.end - self.broker_port_range.start + 1
+        return range(self.broker_id_base, self.broker_id_base + size)
+
+
+class ListenerSet(Section):
+    """One way to reach the gateway: addresses that belong together."""
+
+    name: Name = Field(examples=["plaintext"])
+    """What logs call it. Letters, digits, `.`, `_` and `-`, at most 64; no two sets share one. Required."""
+
+    port_range: PortRange | None = Field(default=None, examples=["{ ... }"])
+    """The addresses: a port to bootstrap from and one for each broker. Default: the key is absent, `sni` is given."""
+
+    sni: Sni | None = Field(default=None, examples=["{ ... }"])
+    """The addresses: one port, and a host name for each broker, in place of `port_range`. Default: the key is absent,
+    `port_range` is given."""
+
+    sasl_mechanisms: tuple[Mechanism, ...] | None = Field(default=None, min_length=1, max_length=5)
+    """How clients may authenticate here: `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`, `OAUTHBEARER`, `GSSAPI`.
+    Default: the key is absent and each is offered that some user or principal can use: `OAUTHBEARER` where there is a
+    section `oauth`, `GSSAPI` where there is `kerberos`. Where no listener set offers SCRAM, no verifiers
+    are derived from password files, which takes some 4 ms for each at the start."""
+
+    security_protocol: SecurityProtocol = SecurityProtocol.SASL_PLAINTEXT
+    """How clients connect, in the words of their own `security.protocol`: `PLAINTEXT` (unencrypted, and nobody is asked
+    who he is: all are the `tenant`'s), `SSL` (TLS, and the client's certificate says who it is), `SASL_PLAINTEXT`
+    (SASL, unencrypted) or `SASL_SSL` (SASL within TLS). Default `SASL_PLAINTEXT`, which needs no certificate: outside a
+    trusted network take `SASL_SSL` or `SSL`."""
+
+    tenant: Name | None = Field(default=None, examples=["acme"])
+    """The tenant that all clients of this listener set belong to. Required with `PLAINTEXT`: every connection is the
+    tenant's at once. With `SSL` everybody whose certificate is trusted is the tenant's, or everybody when `client_auth`
+    is `none`. With SASL only the tenant's users may authenticate here. Default: the key is absent, and who a client is
+    decides its tenant."""
+
+    tls: ServerTls | None = Field(default=None, examples=["{ ... }"])
+    """Certificates. Required with `SSL` and `SASL_SSL`. Default: none."""
+
+    proxy_protocol: ProxyProtocolSetting = ProxyProtocol.OFF
+    """Whether a load balancer sends HAProxy's PROXY protocol, version 2, in front of each connection: `required`,
+    `allowed` or `off`. The address in it then stands in logs and for the client where authentication failed. Whoever
+    reaches the port can claim any address by it, so let only the balancer reach it, above all with `allowed`.
+    Default `off`: who sends it is closed."""
+
+    @model_validator(mode="after")
+    def _check_addresses(self) -> "ListenerSet":
+        if self.port_range is None and self.sni is None:
+            raise ValueError("has no addresses: add port_range, or sni")
+        if self.port_range is not None and self.sni is not None:
+            raise ValueError("has both port_range and sni: make two listener sets of it")
+        if self.sni is not None and not self.security_protocol.has_tls:
+            raise ValueError(
+                "sni needs TLS, in which clients say the host: set security_protocol to SASL_SSL or SSL"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_security(self) -> "ListenerSet":
+        protocol, tls = self.security_protocol, self.tls
+        if protocol.has_tls and tls is None:
+            raise ValueError(f"{protocol} needs certificates: add the section tls")
+        if tls is not None and not protocol.has_tls:
+            secure = SecurityProtocol.SASL_SSL if protocol.has_sasl else SecurityProtocol.SSL
+            raise ValueError(
+                f"{protocol} is not encrypted, so tls is of no use: set security_protocol to {secure}, or remove tls"
+            )
+        if self.sasl_mechanisms is not None and not protocol.has_sasl:
+            raise ValueError(f"{protocol} has no SASL: remove sasl_mechanisms, or set security_protocol")
+        if protocol is SecurityProtocol.PLAINTEXT and self.tenant is None:
+            raise ValueError("PLAINTEXT asks nobody who he is: name the tenant that all clients are (tenant)")
+        return self
+
+    @model_validator(mode="after")
+    def _check_certificates(self) -> "ListenerSet":
+        protocol, tls = self.security_protocol, self.tls
+        is_required = tls is not None and tls.client_auth is ClientAuth.REQUIRED
+        if protocol is SecurityProtocol.SSL and self.tenant is None and not is_required:
+            raise ValueError(
+                "with SSL the certificate says who a client is: set tls.client_auth to required, or name "
+                "the tenant that all clients are (tenant)"
+            )
+        if protocol is SecurityProtocol.SASL_SSL and tls is not None and tls.has_mapping:
+            raise ValueError(
+                "with SASL_SSL it is SASL that says who a client is: remove tls.principal_mapping_rules"
+            )
+        return self

@@ -1,0 +1,85 @@
+"""TLS towards clients: the section `proxy.listener_sets[].tls`."""
+
+from enum import StrEnum
+
+from pydantic import Field, model_validator
+
+from bifrost.config.principals.principal_mapping import PrincipalMappingRules
+from bifrost.config.section import Section
+from bifrost.config.values import Text
+
+
+class ClientAuth(StrEnum):
+    """Whether clients show a certificate: Kafka's `ssl.client.auth`."""
+
+    NONE = "none"
+    REQUESTED = "requested"
+    REQUIRED = "required"
+
+
+class TlsVersion(StrEnum):
+    """A version of TLS, as Kafka's `ssl.enabled.protocols` names it."""
+
+    V1_2 = "TLSv1.2"
+    V1_3 = "TLSv1.3"
+
+
+class ServerTls(Section):
+    """How the gateway proves to clients who it is, and whom it believes.
+
+    The files are looked at every few seconds while clients connect: new connections get what stands in them then, and
+    those that there are live on. Where the new files do not fit together, the old ones hold and a warning is logged.
+    """
+
+    certificate_file: Text = Field(examples=["tls/gateway.pem"])
+    """File of the gateway's certificate and the intermediate ones up to the CA, in PEM, the gateway's own first. It
+    must name every host that clients connect to (subject alternative names). A relative path starts at the
+    folder of the configuration file, here and below. Required."""
+
+    key_file: Text = Field(examples=["tls/gateway.key"])
+    """File of the certificate's private key, in PEM. Required."""
+
+    key_password_file: Text | None = None
+    """File of the password that the key is encrypted with, without its final line break. Default: the key is
+    not encrypted."""
+
+    client_auth: ClientAuth = ClientAuth.NONE
+    """Whether clients show a certificate, as Kafka's `ssl.client.auth`: `required`, `requested` (one that is shown
+    must be trusted) or `none`. Default `none`, as Kafka's."""
+
+    client_ca_file: Text | None = None
+    """File of the CA certificates that client certificates are believed by, in PEM; each is believed by itself, be it
+    a root or an intermediate one. Default: the key is absent, and `client_auth` is `none`."""
+
+    min_version: TlsVersion = TlsVersion.V1_2
+    """Oldest TLS that is spoken: `TLSv1.2` or `TLSv1.3`. Default `TLSv1.2`, the oldest that is safe; Kafka's
+    clients speak TLSv1.3 on Java 11 and later."""
+
+    ciphers: Text | None = None
+    """The ciphers of TLSv1.2, in OpenSSL's words, e.g. `ECDHE+AESGCM:ECDHE+CHACHA20`; those of TLSv1.3 are all good and
+    not chosen. Default: the key is absent, and the safe ones of the OpenSSL that runs are taken."""
+
+    principal_mapping_rules: PrincipalMappingRules = "DEFAULT"
+    """How the distinguished name of a certificate becomes a principal, as Kafka's `ssl.principal.mapping.rules`:
+    `RULE:pattern/replacement/` with `L` or `U` behind it for lower or upper case, or `DEFAULT`, the name as it is;
+    several with commas between, the first that matches holds, and without one the client is refused. Only with SSL;
+    with SASL_SSL SASL says who it is. Default `DEFAULT`."""
+
+    @model_validator(mode="after")
+    def _check_client_ca(self) -> "ServerTls":
+        if self.client_auth is ClientAuth.NONE and self.client_ca_file is not None:
+            raise ValueError(
+                "client_ca_file does nothing with client_auth none: write client_auth: required, or remove it"
+            )
+        if self.client_auth is not ClientAuth.NONE and self.client_ca_file is None:
+            raise ValueError(f"client_auth {self.client_auth} believes nobody without client_ca_file: add it")
+        if self.client_auth is ClientAuth.NONE and self.has_mapping:
+            raise ValueError(
+                "principal_mapping_rules map client certificates, and client_auth none asks for none: remove one"
+            )
+        return self
+
+    @property
+    def has_mapping(self) -> bool:
+        """Whether names of certificates are mapped otherwise than by default."""
+        return "principal_mapping_rules" in self.model_fields_set

@@ -1,0 +1,1 @@
+"""The second dialect: Kubernetes-style documents."""

@@ -1,0 +1,151 @@
+"""The JSON Schema of the second dialect, made of that of the first: the same keys in camelCase, at other places."""
+
+import copy
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bifrost.config.kubernetes.camel_case import reword, to_camel
+from bifrost.config.kubernetes.target_clusters import TARGET_KEYS
+from bifrost.config.kubernetes.virtual_clusters import (
+    API_VERSION,
+    DEFAULT_BROKER_PORTS,
+    GATEWAY,
+    GATEWAY_KEYS,
+    LISTENER_KEYS,
+    PORT_KEYS,
+    PREFIX_KEYS,
+    TENANT_KEYS,
+    TENANT_SECTIONS,
+    VIRTUAL_CLUSTER,
+    WORDS,
+)
+from bifrost.config.model import Config
+
+Schema = dict[str, Any]
+
+_SUFFIX = "InDocuments"
+_OWN: Mapping[str, str] = {
+    "name": "Name of the tenant and its virtual cluster: letters, digits, `.`, `_` and `-`, at most 64. Required.",
+    "port": "TCP port clients bootstrap from; no other virtual cluster has it. Required.",
+    "brokerPorts": "TCP ports that stand for the brokers of the physical cluster, both ends included. Default: the "
+    f"{DEFAULT_BROKER_PORTS} ports after `port`.",
+    "securityProtocol": "How clients connect, in the words of their own `security.protocol`. Default: what the other "
+    "sections ask for, SASL with `spec.auth`, TLS with `tls`, and without both `PLAINTEXT`: nobody is asked who he is, "
+    "and all who reach the port are this tenant's.",
+    "listener": "The port of this tenant, and how clients connect to it. Required.",
+    "targetCluster": "The physical cluster behind the virtual one. Documents that say the same share it; where one "
+    "gives it a `name`, the others need no more than that. Required.",
+    "bootstrapServers": "Brokers to ask first, each `host:port`, with commas between, as in `bootstrap.servers` of "
+    "Kafka's clients; all others are discovered. Required, unless another document describes a cluster of this `name`.",
+    "targetName": "What logs call the physical cluster, and other documents that mean the same. Default: its first "
+    "broker, such as `kafka-1.internal-9092`.",
+    "virtualization": "The names that exist for the tenant and what their physical names begin with: all three "
+    "prefixes, or none; then each physical name begins with `__vt_`, the tenant's name and `_`.",
+    "auth": "The users that belong to the tenant. Default: none, and clients do not authenticate by SASL.",
+    "filters": "None is built yet: a filter that is listed is refused by name.",
+    "labels": "For people and other programs; the gateway does not look at them.",
+}
+"""What is said of keys that mean something else than in the flat dialect, or are not in it."""
+
+
+def document_definitions(definitions: Mapping[str, Schema]) -> dict[str, Schema]:
+    """Return the definitions that the second dialect adds to those of the first.
+
+    Args:
+        definitions: those of the first, by the names of the model's sections.
+    """
+    made: dict[str, Schema] = {}
+
+    def keys_of(section: str, keys: Mapping[str, str]) -> dict[str, Schema]:
+        properties = definitions[section]["properties"]
+        # What the loader fills is no key.
+        there = {key: properties[name] for key, name in keys.items() if name in properties}
+        return {key: _in_camel_case(schema, definitions, made) for key, schema in there.items()}
+
+    listener = _object(
+        keys_of("PortRange", PORT_KEYS) | keys_of("ListenerSet", LISTENER_KEYS), ("port", "advertisedHost")
+    )
+    target = _object(
+        keys_of("Upstream", {key: name for key, name in TARGET_KEYS.items() if name != "bootstrap"})
+    )
+    target["properties"]["bootstrapServers"] = {"type": "string", "minLength": 1}
+    target["anyOf"] = [{"required": ["bootstrapServers"]}, {"required": ["name"]}]
+    target["properties"]["name"].pop("default", None)
+    rules = _object(keys_of("Prefixes", PREFIX_KEYS) | keys_of("Tenant", TENANT_KEYS))
+    rules["dependentRequired"] = {key: [one for one in PREFIX_KEYS if one != key] for key in PREFIX_KEYS}
+    others = keys_of("Tenant", TENANT_SECTIONS)
+    for key in ("port", "brokerPorts", "securityProtocol"):
+        _describe(listener["properties"], key, key)
+    if "securityProtocol" in listener["properties"]:
+        listener["properties"]["securityProtocol"].pop("default", None)
+    _describe(target["properties"], "bootstrapServers", "bootstrapServers")
+    _describe(target["properties"], "name", "targetName")
+    sections = {"listener": listener, "targetCluster": target, "virtualization": rules, **others}
+    sections["filters"] = {"type": "array", "maxItems": 0}
+    for key in sections.keys() & _OWN.keys():
+        _describe(sections, key, key)
+    name = keys_of("Tenant", {"name": "name"})
+    made[VIRTUAL_CLUSTER] = _document(
+        VIRTUAL_CLUSTER, name, _object(sections, ("listener", "targetCluster")), ("metadata", "spec")
+    )
+    gateway = _object(keys_of("Proxy", GATEWAY_KEYS))
+    made[GATEWAY] = _document(GATEWAY, {"name": {"type": "string"}}, gateway, ("spec",))
+    return made
+
+
+def _document(kind: str, name: dict[str, Schema], spec: Schema, required: tuple[str, ...]) -> Schema:
+    metadata = _object({**name, "labels": {"type": "object"}, "annotations": {"type": "object"}})
+    _describe(metadata["properties"], "labels", "labels")
+    _describe(metadata["properties"], "annotations", "labels")
+    if "metadata" in required:
+        _describe(metadata["properties"], "name", "name")
+        metadata["required"] = ["name"]
+    head = {"apiVersion": {"const": API_VERSION}, "kind": {"const": kind}}
+    document = _object({**head, "metadata": metadata, "spec": spec}, ("apiVersion", "kind", *required))
+    document["description"] = {
+        VIRTUAL_CLUSTER: "One tenant: a virtual Kafka cluster on a port of its own.",
+        GATEWAY: "What concerns the gateway as a whole; at most one document.",
+    }[kind]
+    return document
+
+
+def _object(properties: dict[str, Schema], required: tuple[str, ...] = ()) -> Schema:
+    made: Schema = {"type": "object", "additionalProperties": False, "properties": properties}
+    return made | ({"required": list(required)} if required else {})
+
+
+def _describe(properties: dict[str, Schema], key: str, text: str) -> None:
+    if key in properties:
+        properties[key]["description"] = _OWN[text]
+
+
+def _in_camel_case(schema: Schema, definitions: Mapping[str, Schema], made: dict[str, Schema]) -> Schema:
+    """Return a copy with camelCase keys; sections that it refers to are put beside the others in `made`."""
+    copied = copy.deepcopy(schema)
+    for holder in _holders(copied):
+        if "description" in holder:
+            holder["description"] = re.sub(
+                "`[^`]*`", lambda found: f"`{reword(found[0][1:-1], Config, WORDS)}`", holder["description"]
+            )
+        name = str(holder.get("$ref", "")).rpartition("/")[2]
+        if "properties" not in definitions.get(name, {}):
+            continue
+        holder["$ref"] = f"#/$defs/{name}{_SUFFIX}"
+        if f"{name}{_SUFFIX}" not in made:
+            made[f"{name}{_SUFFIX}"] = {}  # so that a section in itself comes to an end
+            section = _in_camel_case(definitions[name], definitions, made)
+            section["properties"] = {to_camel(key): inner for key, inner in section["properties"].items()}
+            if "required" in section:
+                section["required"] = [to_camel(key) for key in section["required"]]
+            made[f"{name}{_SUFFIX}"] = section
+    return copied
+
+
+def _holders(schema: object) -> list[Schema]:
+    """Return every schema within a schema, itself among them."""
+    if isinstance(schema, list):
+        return [found for one in schema for found in _holders(one)]
+    if not isinstance(schema, dict):
+        return []
+    return [schema, *(found for inner in schema.values() for found in _holders(inner))]

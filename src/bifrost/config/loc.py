@@ -1,0 +1,19 @@
+"""Places in a configuration, and how checks read the values there."""
+
+from typing import Protocol
+
+Loc = tuple[str | int, ...]
+"""Where a value stands: keys and indexes from the root."""
+
+
+class Tree(Protocol):
+    """Reads values of the file, and None for what is absent or malformed."""
+
+    def get(self, *loc: str | int) -> object:
+        """Return what is at `loc`."""
+
+    def text(self, *loc: str | int) -> str | None:
+        """Return the text at `loc`."""
+
+    def indexes(self, *loc: str | int) -> range:
+        """Return the indexes of the list at `loc`."""

@@ -1,0 +1,1 @@
+"""Rules that make principals of certificates and Kerberos tickets."""

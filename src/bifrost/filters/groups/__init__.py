@@ -1,0 +1,1 @@
+"""Filters about groups of consumers and their members."""

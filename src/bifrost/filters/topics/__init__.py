@@ -1,0 +1,1 @@
+"""Filters about topics: created, deleted, described."""

@@ -1,0 +1,97 @@
+"""Metadata that creates the topics it names: what goes beyond the tenant's bounds is not created.
+
+Which of the names do not exist was asked before (session/topics/absent_topics.py). Those that the tenant may not have
+besides what it has are kept from the broker, and the answer says UNKNOWN_TOPIC_OR_PARTITION of them, as a broker does
+whose controller refuses to create a topic (AutoTopicCreationManager). The others go on. The answer also teaches which
+topics exist, so that the engine lets their names pass the next time.
+"""
+
+from typing import Any, ClassVar
+
+from bifrost.filters.filter import Exchange
+from bifrost.filters.plan import Plan
+from bifrost.tenancy.names import VirtualTopic
+from bifrost.tenancy.topic_bounds import BY_DEFAULT
+from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.engine import in_steps
+from bifrost.wire.entity import Entity
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from bifrost.wire.messages import MetadataRequest, MetadataResponse
+
+CAN_FORBID_CREATION = 4
+"""Metadata version from which a request can say that nothing is to be created (KIP-204)."""
+
+ABSENT_TOPICS = "absent_topics"
+"""The note with the virtual names that the request would create."""
+
+_REFUSED = "refused_topics"
+
+_ILLEGAL = "~"
+"""A name that no topic can have. Before version 1 a request without names is about all topics."""
+
+
+def may_create(plan: Plan, request: Any) -> bool:
+    """Whether a decoded request lets the broker create the topics that it names."""
+    if plan.api_key != ApiKey.METADATA or not request.topics:
+        return False
+    if any(topic.topic_id != ZERO_TOPIC_ID for topic in in_steps(request.topics)):
+        return False  # Then names in it are ignored.
+    return plan.api_version < CAN_FORBID_CREATION or bool(request.allow_auto_topic_creation)
+
+
+def makes_partitions(plan: Plan, request: Any) -> bool:
+    """Whether a decoded request, other than Metadata, creates topics or partitions."""
+    if plan.api_key in (ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS):
+        return True
+    return plan.api_key == ApiKey.STREAMS_GROUP_HEARTBEAT and request.topology is not None
+
+
+class AutomaticCreationFilter:
+    """Keeps names from the broker that the tenant may not have."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
+
+    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+        """Leave out what may not be created."""
+        namespace = exchange.scope.namespace
+        if namespace.bounds is None or not request.topics:
+            return None
+        exchange.wants_response = True
+        absent = exchange.notes.get(ABSENT_TOPICS)
+        if not absent:
+            return None
+        growth = namespace.bounds.grow()
+        refused: dict[str, None] = {}
+        for name in in_steps(absent):
+            physical = namespace.names.physical_topic(VirtualTopic(name.encode()))
+            if growth.add(physical, BY_DEFAULT) is not None:
+                refused[name] = None
+        growth.commit()
+        if not refused:
+            return None
+        exchange.notes[_REFUSED] = refused
+        request.topics = [topic for topic in in_steps(request.topics) if topic.name not in refused]
+        if not request.topics:
+            request.topics = [MetadataRequest.MetadataRequestTopic(name=_ILLEGAL)]
+        return None
+
+    def on_response(self, exchange: Exchange, response: Any) -> None:
+        """Answer for what was left out, and remember what is there."""
+        namespace = exchange.scope.namespace
+        if namespace.bounds is None:
+            return
+        refused = exchange.notes.get(_REFUSED)
+        if refused is not None:
+            response.topics = [topic for topic in in_steps(response.topics) if topic.name != _ILLEGAL]
+            response.topics += [_unknown(name) for name in in_steps(refused)]
+        for topic in in_steps(response.topics):
+            if topic.error_code == ErrorCode.NONE and topic.name:
+                namespace.topic_exists(topic.name.encode())
+
+
+def _unknown(name: str) -> Any:
+    return MetadataResponse.MetadataResponseTopic(
+        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name, partitions=[]
+    )

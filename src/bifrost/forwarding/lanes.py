@@ -1,0 +1,55 @@
+"""What every tenant's sessions have in common for each API: how its messages are treated, and how many there were."""
+
+from collections.abc import Callable, Iterator
+
+from bifrost.filters.plan import Plans
+from bifrost.forwarding.loads import Loads
+from bifrost.wire.engine import Lane, Traffic
+
+NO_TENANT = ""
+"""Stands for whoever is not authenticated yet."""
+
+
+class Lanes:
+    """The lanes of a gateway, made when first needed."""
+
+    def __init__(
+        self,
+        plans: Plans,
+        loads: Loads,
+        new_traffic: Callable[[str, int | None], Traffic] = lambda tenant, api_key: Traffic(),
+    ) -> None:
+        """Begin to count; there are at most as many counters as tenants times served APIs, and one more for each.
+
+        Args:
+            plans: what happens to each message.
+            loads: who has room for a request.
+            new_traffic: makes the counters of a tenant and an API.
+        """
+        self._plans, self._new_traffic = plans, new_traffic
+        self.loads = loads
+        self._lanes: dict[tuple[str, int, int], Lane] = {}
+        self._traffic: dict[tuple[str, int | None], Traffic] = {}
+
+    def lane(self, tenant: str, api_key: int, api_version: int) -> Lane | None:
+        """Return the lane, or None when such a request is to be refused."""
+        key = (tenant, api_key, api_version)
+        lane = self._lanes.get(key)
+        if lane is None:
+            plan = self._plans.plan_for(api_key, api_version)
+            if plan is None:
+                return None
+            lane = self._lanes[key] = Lane(plan, self.traffic(tenant, api_key), self.loads.load(tenant))
+        return lane
+
+    def traffic(self, tenant: str, api_key: int | None) -> Traffic:
+        """Return the counters of a tenant and an API; None stands for all that are not served."""
+        traffic = self._traffic.get((tenant, api_key))
+        if traffic is None:
+            traffic = self._traffic[tenant, api_key] = self._new_traffic(tenant, api_key)
+        return traffic
+
+    def __iter__(self) -> Iterator[tuple[str, int | None, Traffic]]:
+        """Yield tenant, API key and counters."""
+        for (tenant, api_key), traffic in list(self._traffic.items()):
+            yield tenant, api_key, traffic

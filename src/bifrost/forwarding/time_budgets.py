@@ -1,0 +1,125 @@
+"""How much of the event loop's time each tenant may use, when there is not enough for all.
+
+Kafka's request quota (KIP-124) does this for a broker's threads. The engine notes how long every tenant's
+messages take (`Load.spend`), and about how long the brokers take for the items of its requests. Here both are charged
+to a bucket of time:
+
+    fills with    `percent` of the time that passes while the loop is busy and other tenants are active, else all of it
+    holds         at most BURST_NS of that
+    below zero    the tenant's connections are not read until it is filled again; clients are told by `throttle_time_ms`
+
+So a tenant is never slowed down while it is alone or the loop has time left. A tenant that sends more than its share
+while other tenants need theirs slows down only itself.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from bifrost.forwarding.loads import Again, Loads
+from bifrost.wire.engine import Load, Spending
+
+LOOK_EVERY_NS = 20_000_000
+"""Time between two looks, 20 ms: long enough to cost nothing, short enough that no tenant gets far beyond its share."""
+
+BURST_NS = 1_000_000_000
+"""A tenant may use its share of this time at once, 1 s: bursts are not slowed down."""
+
+BUSY = 0.75
+"""Part of the time that all tenants together use, above which there is not enough for all."""
+
+OTHERS_FOR_NS = 1_000_000_000
+"""How long a tenant counts as active after it spent time, 1 s: clients that poll do so more often."""
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """One tenant's time."""
+
+    percent: int
+    level_ns: float
+    filled_ns: int
+    """When it was last filled."""
+
+
+class TimeBudgets:
+    """The buckets of all tenants that have spent something."""
+
+    def __init__(self, loads: Loads, again: Again, now_ns: Callable[[], int]) -> None:
+        """Begin without limits.
+
+        Args:
+            loads: of the tenants whose time is counted; a tenant that is over its budget waits there.
+            again: calls back later, while a tenant is over its budget.
+            now_ns: the engine's monotonic clock, in nanoseconds.
+        """
+        self._loads, self._again, self._now_ns = loads, again, now_ns
+        self._percent, self._percent_of = 100, dict[str, int]()
+        self._buckets: dict[Load, _Bucket] = {}
+        self._last_ns = self._contended_until_ns = 0
+        self._last_spender: Load | None = None
+        self._seen_ns = self._shared_until_ns = 0
+        """When the last spender was seen; until when more than one tenant counts as active."""
+        self._is_waiting = False
+        self._spending = Spending(self.look)
+        loads.spend_in(self._spending)
+
+    def limit(self, percent: int, percent_of: Mapping[str, int | None]) -> None:
+        """Set the limits, or change them: each tenant's share of the time, in percent, and other shares by name."""
+        self._percent = percent
+        self._percent_of = {name: own for name, own in percent_of.items() if own is not None}
+        before, self._buckets = self._buckets, {}
+        for load in before:
+            load.is_over_budget = False
+            self._loads.have_turns(load)
+
+    def look(self, now_ns: int) -> None:
+        """Charge what was spent, and find the tenants that are over their budgets now."""
+        elapsed_ns = max(1, now_ns - self._last_ns)
+        self._last_ns, self._spending.due_ns = now_ns, now_ns + LOOK_EVERY_NS
+        spenders, self._spending.spenders = self._spending.spenders, []
+        spent = {load: load.take_spent() for load in spenders}
+        self._note_spenders(spenders, now_ns)
+        if now_ns < self._shared_until_ns and sum(spent.values()) > BUSY * min(elapsed_ns, OTHERS_FOR_NS):
+            self._contended_until_ns = now_ns + LOOK_EVERY_NS * 5
+        is_contended = now_ns < self._contended_until_ns
+        for load in {**spent, **self._buckets}:
+            self._charge(load, spent.get(load, 0), now_ns, is_contended=is_contended)
+
+    def _note_spenders(self, spenders: list[Load], now_ns: int) -> None:
+        if not spenders:
+            return
+        is_other = self._last_spender not in (None, spenders[0]) and now_ns < self._seen_ns + OTHERS_FOR_NS
+        if len(spenders) > 1 or is_other:
+            self._shared_until_ns = now_ns + OTHERS_FOR_NS
+        self._last_spender, self._seen_ns = spenders[-1], now_ns
+
+    def _charge(self, load: Load, spent_ns: int, now_ns: int, *, is_contended: bool) -> None:
+        bucket = self._buckets.get(load)
+        if bucket is None:
+            if spent_ns < LOOK_EVERY_NS // 10:
+                return  # No tenant's share is so small; most tenants never have a bucket.
+            percent = self._percent_of.get(self._loads.tenant_of(load), self._percent)
+            bucket = self._buckets[load] = _Bucket(percent, BURST_NS * percent / 100, now_ns)
+        rate = bucket.percent / 100 if is_contended else 1.0
+        most_ns = BURST_NS * bucket.percent / 100
+        level_ns = min(most_ns, bucket.level_ns + rate * (now_ns - bucket.filled_ns)) - spent_ns
+        # No tenant waits longer than a burst takes to come back, however long one message took.
+        bucket.level_ns, bucket.filled_ns = max(level_ns, -most_ns), now_ns
+        was_over, load.is_over_budget = load.is_over_budget, bucket.level_ns < 0 and bucket.percent < 100
+        if load.is_over_budget:
+            load.throttle_ms = int(-bucket.level_ns / rate / 1e6) + 1
+            self._look_again_later()
+        elif was_over:
+            self._loads.have_turns(load)
+        elif bucket.level_ns >= most_ns and not spent_ns:
+            del self._buckets[load]
+
+    def _look_again_later(self) -> None:
+        """Look again even if no tenant spends time: tenants that wait spend none."""
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._again(LOOK_EVERY_NS / 1e9, self._look_again)
+
+    def _look_again(self) -> None:
+        self._is_waiting = False
+        self.look(self._now_ns())

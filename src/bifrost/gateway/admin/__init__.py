@@ -1,0 +1,1 @@
+"""The operator's HTTP port and the metrics."""

@@ -1,0 +1,71 @@
+"""What the operator's HTTP port answers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from bifrost.config.model import Config
+from bifrost.gateway.admin.admin_port import Admin, Page
+from bifrost.gateway.admin.counted import Counted
+from bifrost.gateway.reload.reloader import Reloader
+from bifrost.gateway.reload_outcome import Outcome
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
+
+
+def build_admin(
+    config: Config,
+    counted: Counted,
+    reloader: Reloader | None,
+    is_healthy: Callable[[], bool] = lambda: True,
+    before_metrics: Callable[[], Awaitable[None]] | None = None,
+    processes: "Collector | None" = None,
+) -> Admin | None:
+    """Return the operator's port, None if the configuration has none.
+
+    Args:
+        config: which port.
+        counted: what the metrics tell.
+        reloader: for the command to reload, if there is one.
+        is_healthy: whether what serves works at all.
+        before_metrics: awaited before the metrics are made.
+        processes: tells of the gateway's processes, if it is not this one alone.
+    """
+    admin = config.proxy.admin
+    if admin is None:
+        return None
+    from bifrost.gateway.admin.metrics import CONTENT_TYPE, Metrics  # 5 MiB, for those who ask
+
+    metrics, one_at_a_time = Metrics(counted, processes), asyncio.Lock()
+
+    async def show_metrics() -> Page:
+        async with one_at_a_time:
+            if before_metrics is not None:
+                await before_metrics()
+            return Page(HTTPStatus.OK, await asyncio.to_thread(metrics.render), CONTENT_TYPE)
+
+    async def show_health() -> Page:
+        if is_healthy():
+            return Page(HTTPStatus.OK, b"ok\n")
+        return Page(HTTPStatus.SERVICE_UNAVAILABLE, b"no worker works\n")
+
+    async def show_readiness() -> Page:
+        not_accepting = counted.listener_watch.not_accepting()
+        if not_accepting:
+            text = f"not ready: no connection is accepted at listener {', '.join(not_accepting)}\n"
+            return Page(HTTPStatus.SERVICE_UNAVAILABLE, text.encode())
+        if counted.is_ready:
+            return Page(HTTPStatus.OK, b"ready\n")
+        return Page(HTTPStatus.SERVICE_UNAVAILABLE, b"not ready: no broker answers, or it starts or stops\n")
+
+    async def reload() -> Page:
+        assert reloader is not None
+        outcome, text = await reloader.reload()
+        is_refused = outcome is Outcome.REFUSED
+        status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
+        return Page(status, f"{outcome}: {text}\n".encode())
+
+    pages = {"/metrics": show_metrics, "/healthz": show_health, "/readyz": show_readiness}
+    return Admin(admin.bind_host, admin.port, pages, {"/reload": reload} if reloader else {})

@@ -1,0 +1,139 @@
+"""The operator's HTTP port: /metrics, /healthz, /readyz, for scrapers and probes, one request per connection.
+
+It tells of all tenants, so it is not for them: configure an address that only operators reach. h11 reads HTTP; what it
+refuses, what is too large and what does not come in time is closed.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import h11
+import structlog
+
+from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.sockets.bound_socket import bind
+
+log = structlog.get_logger()
+
+MAX_OPEN = 32
+"""Connections at one time: a few scrapers and probes; a further one is closed at once."""
+
+MAX_REQUEST_BYTES = 8 * 1024
+"""Largest request; those of scrapers and probes are a tenth of it."""
+
+TIMEOUT_S = 10.0
+"""Time of a connection, from accepting to closing it: the time a Prometheus server waits by default."""
+
+
+COMMAND_TIMEOUT_S = 300.0
+"""The same once it is known that a command is asked for: a reload reads thousands of files, and asks new clusters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a path answers."""
+
+    status: HTTPStatus
+    body: bytes
+    content_type: str = "text/plain; charset=utf-8"
+
+
+Handler = Callable[[], Awaitable[Page]]
+
+
+class Admin:
+    """The server of that port."""
+
+    def __init__(
+        self, host: str, port: int, pages: Mapping[str, Handler], commands: Mapping[str, Handler]
+    ) -> None:
+        """Listen nowhere yet.
+
+        Args:
+            host: where to listen.
+            port: as well.
+            pages: by path, for GET and HEAD.
+            commands: by path, for POST.
+        """
+        self._host, self._port = host, port
+        self._pages, self._commands = pages, commands
+        self._server: asyncio.Server | None = None
+        self._open = 0
+
+    async def open(self) -> None:
+        """Listen.
+
+        Raises:
+            StartError: the port cannot be bound.
+        """
+        bound = bind("admin", self._host, self._port)
+        self._server = await asyncio.start_server(self._serve, sock=bound)
+        log.info("listening", listener="admin", address=f"{self._host}:{self._port}")
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._server is not None:
+            self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open += 1
+        try:
+            if self._open <= MAX_OPEN:
+                async with asyncio.timeout(TIMEOUT_S) as limit:
+                    await self._answer(reader, writer, limit)
+        except (OSError, TimeoutError, h11.ProtocolError):
+            pass
+        except Exception as error:
+            report("admin", error)
+        finally:
+            self._open -= 1
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    async def _answer(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit: asyncio.Timeout
+    ) -> None:
+        connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_REQUEST_BYTES)
+        try:
+            request = await _receive(connection, reader)
+        except h11.RemoteProtocolError as error:
+            page, is_head = Page(HTTPStatus(error.error_status_hint), b"not an HTTP request\n"), False
+        else:
+            page, is_head = await self._page(request, limit), request.method == b"HEAD"
+        headers = [
+            ("Content-Type", page.content_type),
+            ("Content-Length", str(len(page.body))),
+            ("Connection", "close"),
+        ]
+        response = h11.Response(status_code=page.status, headers=headers, reason=page.status.phrase)
+        for event in (response, None if is_head else h11.Data(page.body), h11.EndOfMessage()):
+            if event is not None:
+                writer.write(connection.send(event) or b"")
+        await writer.drain()
+
+    async def _page(self, request: h11.Request, limit: asyncio.Timeout) -> Page:
+        path = request.target.decode("latin-1").partition("?")[0]
+        is_command = path in self._commands
+        if request.method not in ((b"POST",) if is_command else (b"GET", b"HEAD")):
+            allowed = b"only POST\n" if is_command else b"only GET and HEAD\n"
+            return Page(HTTPStatus.METHOD_NOT_ALLOWED, allowed)
+        handler = (self._commands if is_command else self._pages).get(path)
+        if handler is None:
+            return Page(HTTPStatus.NOT_FOUND, f"here is only {', '.join(self._pages)}\n".encode())
+        if is_command:
+            limit.reschedule(asyncio.get_running_loop().time() + COMMAND_TIMEOUT_S)
+        return await handler()
+
+
+async def _receive(connection: h11.Connection, reader: asyncio.StreamReader) -> h11.Request:
+    while True:
+        event = connection.next_event()
+        if isinstance(event, h11.Request):
+            return event
+        if event is not h11.NEED_DATA:
+            raise h11.RemoteProtocolError("no request")
+        connection.receive_data(await reader.read(MAX_REQUEST_BYTES))

@@ -1,0 +1,38 @@
+"""What the metrics and probes of one process ask of its gateway."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Protocol
+
+from bifrost.config.fields.limits import Limits
+from bifrost.gateway.brokers.clusters import Clusters
+from bifrost.gateway.clients.open_tenants import OpenTenants
+from bifrost.gateway.journaling.journaling import Journaling
+from bifrost.gateway.loop.loop_guard import InternalErrors
+from bifrost.gateway.loop.loop_stalls import LoopStalls
+from bifrost.gateway.loop.pauses import Pauses
+from bifrost.gateway.reload.reloader import Reloader
+from bifrost.gateway.sockets.listener_watch import ListenerWatch
+from bifrost.session.close_reason import CloseReason
+from bifrost.session.shared_state import SharedState
+
+
+class AdminContext(Protocol):
+    """The gateway whose counters are told."""
+
+    clusters: Clusters
+    ends: Counter[CloseReason]
+    internal_errors: InternalErrors
+    is_ready: bool
+    journaling: Journaling | None
+    limits: Limits
+    limits_hit: Counter[tuple[str, str]]
+    listener_watch: ListenerWatch
+    pauses: Pauses
+    reloader: Reloader | None
+    shared: SharedState
+    stalls: LoopStalls
+    tenants: OpenTenants
+
+    def count_connections(self) -> Mapping[str, int]:
+        """Return how many connections are open, by tenant."""

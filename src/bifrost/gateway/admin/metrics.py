@@ -1,0 +1,265 @@
+"""What a gateway counts, as Prometheus metrics. All but the scrape itself is plain numbers that others keep.
+
+Labels: `tenant` is the tenant's name, empty before authentication; `api` is Kafka's name of the API, `other` for what
+is not served. Neither is chosen by clients, so the number of series is bounded by tenants times served APIs.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+from bifrost.gateway.admin.counted import Counted, StallCounts, TrafficCounts, WorkerCounts
+from bifrost.gateway.admin.journal_metrics import journal_metrics
+from bifrost.gateway.loop.loop_stalls import histogram
+from bifrost.gateway.loop.pauses import SIDES
+from bifrost.gateway.reload.reloader import Reloader
+from bifrost.gateway.reload_outcome import Outcome
+from bifrost.session.close_reason import CloseReason
+from bifrost.wire.engine import DURATION_BOUNDS_S
+from bifrost.wire.schema import request_schema
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+OTHER = "other"
+_BOUNDS = [*map(str, DURATION_BOUNDS_S), "+Inf"]
+
+
+class Metrics(Collector):
+    """The metrics of one gateway."""
+
+    def __init__(self, counted: Counted, processes: Collector | None = None) -> None:
+        """Read from `counted` whenever asked.
+
+        Args:
+            counted: what the gateway has counted.
+            processes: tells of its processes; None: there is only this one.
+        """
+        self._counted = counted
+        self._registry = CollectorRegistry()
+        for collector in (PlatformCollector, GCCollector):
+            collector(registry=self._registry)
+        self._registry.register(processes or ProcessCollector(registry=None))
+        self._registry.register(self)
+
+    def render(self) -> bytes:
+        """Return the metrics in Prometheus's text format. May run in another thread than the gateway."""
+        return generate_latest(self._registry)
+
+    def describe(self) -> list[Metric]:
+        """Promise nothing: what there is depends on who came."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield all metrics."""
+        counted = self._counted
+        yield from _traffic_metrics([(tenant, _name(key), one) for tenant, key, one in counted.traffic()])
+        yield from self._connection_metrics()
+        yield from self._limit_metrics()
+        errors = CounterMetricFamily(
+            "kafka_proxy_internal_errors",
+            "Exceptions that should never have come, by what failed: each is a bug, and is logged with its trace.",
+            labels=["place"],
+        )
+        for place, number in counted.internal_errors().items():
+            errors.add_metric([place], number)
+        yield errors
+        paused = CounterMetricFamily(
+            "kafka_proxy_reads_paused_seconds",
+            "Time in which connections were not read, because what they send had nowhere to go: of the side that was "
+            "not read.",
+            labels=["side"],
+        )
+        for side in SIDES:
+            paused.add_metric([side], counted.paused_s(side))
+        yield paused
+        journal = counted.journal()
+        if journal is not None:
+            yield from journal_metrics(journal)
+        if counted.reloader is not None:
+            yield from _reload_metrics(counted.reloader)
+        brokers = GaugeMetricFamily(
+            "kafka_proxy_brokers", "Brokers of a physical cluster that are known.", labels=["upstream"]
+        )
+        is_up = GaugeMetricFamily(
+            "kafka_proxy_upstream_up",
+            "1 while a physical cluster answers the gateway's own requests.",
+            labels=["upstream"],
+        )
+        for name, count, answers in counted.upstreams():
+            brokers.add_metric([name], count)
+            is_up.add_metric([name], int(answers))
+        yield from (brokers, is_up)
+        yield GaugeMetricFamily(
+            "kafka_proxy_ready",
+            "1 while clients can be served, as /readyz says.",
+            value=int(counted.is_ready and not counted.listener_watch.not_accepting()),
+        )
+        accepting = GaugeMetricFamily(
+            "kafka_proxy_listener_accepting",
+            "1 while a port accepts connections, as the gateway sees by connecting to it.",
+            labels=["listener", "port"],
+        )
+        for name, port, accepts in counted.listener_watch.listeners():
+            accepting.add_metric([name, str(port)], int(accepts))
+        yield accepting
+        yield from _memory_metrics(counted)
+        yield from _worker_metrics(tuple(counted.workers()))
+        yield from _stall_metrics(counted.loop_stalls())
+
+    def _connection_metrics(self) -> Iterator[Metric]:
+        counted = self._counted
+        active = GaugeMetricFamily(
+            "kafka_proxy_active_client_connections", "Client connections that are open.", labels=["tenant"]
+        )
+        for tenant, count in counted.connections().items():
+            active.add_metric([tenant], count)
+        yield active
+        yield GaugeMetricFamily(
+            "kafka_proxy_max_client_connections",
+            "Client connections that may be open at once.",
+            value=counted.max_connections,
+        )
+        authenticated = CounterMetricFamily(
+            "kafka_proxy_authentications",
+            "Authentications by what came of them, those that clients repeat on their connection among them.",
+            labels=["tenant", "mechanism", "outcome"],
+        )
+        ends = counted.ends()
+        outcomes = Counter({("", mechanism, "failure"): 0 for mechanism in counted.mechanisms})
+        outcomes.update(counted.authentications())
+        outcomes["", "", "timeout"] = ends.get(CloseReason.AUTHENTICATION_TIMEOUT, 0)
+        for labels, count in outcomes.items():
+            authenticated.add_metric(labels, count)
+        yield authenticated
+        ended = CounterMetricFamily(
+            "kafka_proxy_connections_ended",
+            "Client connections that ended, by reason; those over a limit among them.",
+            labels=["reason"],
+        )
+        for reason in CloseReason:
+            ended.add_metric([reason.value], ends.get(reason, 0))
+        yield ended
+
+    def _limit_metrics(self) -> Iterator[Metric]:
+        in_flight = GaugeMetricFamily(
+            "kafka_proxy_in_flight_requests", "Requests that await a broker's answer.", labels=["tenant"]
+        )
+        for tenant, count in self._counted.in_flight():
+            in_flight.add_metric([tenant], count)
+        yield in_flight
+        hit = CounterMetricFamily(
+            "kafka_proxy_limits_hit",
+            "How often a limit ended a connection, or slowed it down, by the limit's setting; tenant is empty where "
+            "it was not known, or for a limit of all.",
+            labels=["limit", "tenant"],
+        )
+        for (limit, tenant), count in self._counted.limits_hit():
+            hit.add_metric([limit, tenant], count)
+        yield hit
+
+
+def _memory_metrics(counted: Counted) -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "kafka_proxy_buffered_bytes",
+        "Bytes of frames that are held, as max_buffered_bytes_total counts them.",
+        value=counted.buffered_bytes(),
+    )
+    yield GaugeMetricFamily(
+        "kafka_proxy_spare_memory_bytes", "Memory kept for the next frames.", value=counted.spare_bytes()
+    )
+
+
+def _worker_metrics(workers: tuple[WorkerCounts, ...]) -> Iterator[Metric]:
+    if not workers:
+        return
+    running = GaugeMetricFamily(
+        "kafka_proxy_worker_up", "1 while a worker process runs and serves.", labels=["worker"]
+    )
+    connections = GaugeMetricFamily(
+        "kafka_proxy_worker_connections", "Client connections that a worker has.", labels=["worker"]
+    )
+    cpu = CounterMetricFamily(
+        "kafka_proxy_worker_cpu_seconds", "CPU time of a worker, and of those before it.", labels=["worker"]
+    )
+    starts = CounterMetricFamily(
+        "kafka_proxy_worker_starts",
+        "How often a worker was started: more than once means ended.",
+        labels=["worker"],
+    )
+    for one in workers:
+        for family, value in (
+            (running, float(one.is_running)),
+            (connections, float(one.connections)),
+            (cpu, one.cpu_s),
+            (starts, float(one.starts)),
+        ):
+            family.add_metric([str(one.number)], value)
+    yield from (running, connections, cpu, starts)
+
+
+def _stall_metrics(stalls: Iterable[StallCounts]) -> Iterator[Metric]:
+    lengths = HistogramMetricFamily(
+        "bifrost_event_loop_stall_seconds",
+        "Turns of the event loop that took 2 ms or more: everybody else waited meanwhile.",
+        labels=["worker"],
+    )
+    largest = GaugeMetricFamily(
+        "bifrost_event_loop_stall_largest_seconds",
+        "The longest turn of the event loop, and the most CPU time of one, since the start or the last scrape.",
+        labels=["worker", "since", "clock"],
+    )
+    for one in stalls:
+        buckets, sum_s = histogram(one.counts)
+        lengths.add_metric([one.worker], buckets, sum_s)
+        kinds = (("start", "wall"), ("scrape", "wall"), ("start", "cpu"), ("scrape", "cpu"))
+        for (since, clock), value in zip(kinds, one.largest_s, strict=True):
+            largest.add_metric([one.worker, since, clock], value)
+    yield from (lengths, largest)
+
+
+def _reload_metrics(reloader: Reloader) -> Iterator[Metric]:
+    reloads = CounterMetricFamily(
+        "kafka_proxy_config_reloads",
+        "Reloads of the configuration, by what came of them.",
+        labels=["outcome"],
+    )
+    for outcome in Outcome:
+        reloads.add_metric([outcome.value], reloader.outcomes[outcome])
+    yield reloads
+    yield GaugeMetricFamily(
+        "kafka_proxy_config_applied_timestamp_seconds",
+        "When the configuration in force was read.",
+        value=reloader.applied_s,
+    )
+
+
+def _name(api_key: int | None) -> str:
+    return OTHER if api_key is None else request_schema(api_key).name.removesuffix("Request")
+
+
+def _traffic_metrics(counted: list[tuple[str, str, TrafficCounts]]) -> Iterator[Metric]:
+    for name, text, field in (
+        ("kafka_proxy_requests", "Requests of clients.", "requests"),
+        ("kafka_proxy_bytes_received", "Bytes of requests, received from clients.", "bytes_received"),
+        ("kafka_proxy_bytes_sent", "Bytes of responses, for clients.", "bytes_sent"),
+    ):
+        family = CounterMetricFamily(name, text, labels=["tenant", "api"])
+        for tenant, api, traffic in counted:
+            family.add_metric([tenant, api], getattr(traffic, field))
+        yield family
+    durations = HistogramMetricFamily(
+        "kafka_proxy_request_duration_seconds",
+        "Time from a request's being sent on to its response's being ready for the client.",
+        labels=["tenant", "api"],
+    )
+    for tenant, api, traffic in counted:
+        below = list(accumulate(traffic.durations))
+        if below[-1]:
+            durations.add_metric(
+                [tenant, api], list(zip(_BOUNDS, below, strict=True)), traffic.duration_ns / 1e9
+            )
+    yield durations

@@ -1,0 +1,246 @@
+"""The broker side of one client's connection: a socket and its framer; what to do with the frames is the session's.
+
+    connected ──log_in──▶ logging in ──▶ open ──is_login_due, log_in──▶ logging in ──▶ open …
+
+Without an account at the brokers it is open at once. While it logs in, what comes is the login's alone, and nothing of
+the client's is sent.
+"""
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from typing import TYPE_CHECKING, cast
+
+from bifrost.gateway.brokers.broker_events import BrokerEvents
+from bifrost.gateway.brokers.broker_login import MAX_LOGIN_FRAME_BYTES, Login, connect_failure
+from bifrost.gateway.brokers.broker_tls import tls_failure
+from bifrost.gateway.sockets.socket_transport import SocketTransport
+from bifrost.session.close_reason import CloseReason
+from bifrost.wire.engine import Framer
+from bifrost.wire.errors import WireError
+
+if TYPE_CHECKING:
+    from bifrost.gateway.brokers.broker_security import BrokerSecurity
+    from bifrost.gateway.brokers.cluster import Broker
+
+MAX_RESPONSE_BYTES = 256 * 1024 * 1024
+"""A broker bounds its answers itself (fetch.max.bytes, 55 MiB by default, plus one batch); this bounds our memory."""
+
+
+class BrokerConnection(asyncio.BufferedProtocol):
+    """Carries one client's frames to one broker and back."""
+
+    __slots__ = (
+        "_answer", "_client", "_is_logging_in", "_renewal", "framer", "get_buffer", "is_login_due", "is_write_paused",
+        "transport",
+    )  # fmt: skip
+
+    def __init__(self, client: BrokerEvents) -> None:
+        """Belong to `client` from the start: if the client goes, this goes."""
+        self._client = client
+        self.framer = Framer(MAX_RESPONSE_BYTES)
+        self.get_buffer = self.framer.get_buffer  # type: ignore[method-assign]  # no Python frame per read
+        self.transport: asyncio.Transport | None = None
+        self.is_write_paused = False
+        self.is_login_due = False
+        """Whether the login must be renewed before more is sent."""
+        self._is_logging_in = False
+        self._answer: asyncio.Future[bytes] | None = None
+        self._renewal: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Set the socket up."""
+        self.transport = cast(asyncio.Transport, transport)
+        set_up_socket(self.transport)
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Hand what came to the client's connection, which owns the session; or to a login."""
+        if self._is_logging_in:
+            self._login_bytes_received(nbytes)
+        else:
+            self._client.broker_bytes_received(self.framer, nbytes)
+
+    def pause_writing(self) -> None:
+        """The broker reads slower than the client writes: stop reading from the client."""
+        self.is_write_paused = True
+        self._client.update_reading()
+
+    def resume_writing(self) -> None:
+        """The broker has caught up."""
+        self.is_write_paused = False
+        self._client.update_reading()
+
+    def eof_received(self) -> bool:
+        """Let the transport close."""
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Without its broker a client's connection has no meaning; the client will make a new one."""
+        self.transport = None
+        if self._renewal is not None:
+            self._renewal.cancel()
+        if self._is_logging_in:
+            self._settle(exc or EOFError("the broker closed the connection"))
+            return
+        detail = "the broker closed the connection"
+        if exc is not None:
+            words = tls_failure(exc) if isinstance(exc, ssl.SSLError) else exc
+            detail = f"{type(exc).__name__}: {words}"
+        self._client.end(CloseReason.BROKER_CLOSED, detail)
+
+    async def encrypt(self, context: ssl.SSLContext, host: str) -> None:
+        """Speak TLS from now on; nothing has been sent or received yet.
+
+        Raises:
+            ssl.SSLError: there is no TLS.
+            OSError: the connection failed.
+        """
+        if self.transport is None:
+            raise ConnectionResetError("the broker closed the connection")
+        encrypted = SocketTransport.take(self.transport, self)
+        self.connection_made(encrypted)
+        await encrypted.shake_hands(context, server_hostname=host)
+        encrypted.resume_reading()
+
+    # -- login
+
+    async def log_in(self, login: Login, broker: "Broker", deadline: float) -> None:
+        """Log in, or renew the login; nothing of the client's may await an answer.
+
+        Args:
+            login: the account.
+            broker: whose connection this is.
+            deadline: until when it must be done, by the event loop's clock.
+        Raises:
+            LoginError: the broker did not let the gateway in.
+            EOFError, OSError, WireError: the connection failed.
+        """
+        self._is_logging_in = True
+        if self.transport is not None:
+            self.transport.set_protocol(self)
+        self.framer.max_frame_bytes = MAX_LOGIN_FRAME_BYTES
+        versions = broker.offered.broker_response
+        renew_after_ms = await login.log_in(self._ask, broker.host, _address(broker), deadline, versions)
+        if self.framer.buffered:
+            raise WireError("the broker sent more than the login asked for", 0)
+        if self.transport is None:
+            raise EOFError("the broker closed the connection")
+        self._is_logging_in = self.is_login_due = False
+        self.framer.max_frame_bytes = MAX_RESPONSE_BYTES
+        if renew_after_ms is not None:
+            loop = asyncio.get_running_loop()
+            self._renewal = loop.call_later(renew_after_ms / 1000, self._login_ends)
+
+    def _login_ends(self) -> None:
+        self.is_login_due = True
+        self._client.broker_login_due()
+
+    async def _ask(self, request: bytes) -> bytes:
+        """Send a request of a login; return the frame of its response."""
+        if self.transport is None:
+            raise EOFError("the broker closed the connection")
+        self._answer = asyncio.get_running_loop().create_future()
+        self.transport.writelines([request])
+        try:
+            return await self._answer
+        finally:
+            self._answer = None
+
+    def _login_bytes_received(self, nbytes: int) -> None:
+        try:
+            frames = self.framer.buffer_updated(nbytes)
+            if self.framer.failed is not None:
+                raise self.framer.failed
+        except WireError as error:
+            self._settle(error)
+            return
+        if len(frames) == 1 and self._answer is not None and not self._answer.done():
+            self._answer.set_result(bytes(frames[0]))
+        elif frames:
+            self._settle(WireError("the broker sent what the login did not ask for", 0))
+
+    def _settle(self, error: Exception) -> None:
+        """End the login by an error; the connection is of no more use."""
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error)
+        if self.transport is not None:
+            self.transport.abort()
+            self.transport = None
+
+
+async def connect(
+    client: BrokerEvents,
+    broker: "Broker",
+    security: "BrokerSecurity",
+    login: Login | None,
+    timeout_ms: int,
+) -> BrokerConnection:
+    """Connect a client to its broker, and log in.
+
+    Raises:
+        LoginError: the broker did not let the gateway in.
+        BrokerError: there is no connection within the time limit.
+    """
+    made: BrokerConnection | None = None
+    context = security.tls_context()
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout_ms / 1000
+    try:
+        async with login.pace.attempt(deadline) if login is not None else contextlib.nullcontext():
+            async with asyncio.timeout_at(deadline):
+                transport, made = await loop.create_connection(
+                    lambda: BrokerConnection(client), broker.host, broker.port
+                )
+                if made.transport is None:  # An error of ours when it was made, or it is gone already.
+                    transport.abort()
+                    raise ConnectionResetError("the connection was closed as soon as it was made")
+                if context is not None:
+                    await made.encrypt(context, broker.host)
+            if login is not None:
+                await made.log_in(login, broker, deadline)
+        return made
+    except BaseException as error:
+        if made is not None and made.transport is not None:
+            made.transport.abort()
+        if not isinstance(error, OSError | EOFError | WireError):
+            raise
+        raise connect_failure(error, _address(broker), timeout_ms) from error
+
+
+async def renew_login(connection: BrokerConnection, broker: "Broker", login: Login, timeout_ms: int) -> None:
+    """Renew the login of a connection on which nothing awaits an answer.
+
+    Raises:
+        LoginError: the broker did not let the gateway in again.
+        BrokerError: it did not answer within the time limit, or the connection failed.
+    """
+    deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
+    try:
+        await connection.log_in(login, broker, deadline)
+    except (OSError, EOFError, WireError) as error:
+        raise connect_failure(error, _address(broker), timeout_ms) from error
+
+
+def _address(broker: "Broker") -> str:
+    return f"broker {broker.node_id} at {broker.host}:{broker.port}"
+
+
+WRITE_HIGH_WATER_BYTES = 1024 * 1024
+"""Bytes that may wait to be written before the other side is no longer read: one Fetch of usual size."""
+
+
+def set_up_socket(transport: asyncio.Transport) -> None:
+    """Send small frames at once, and bound what waits to be written."""
+    transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+
+
+def set_reading(transport: asyncio.Transport, wanted: bool) -> None:
+    """Read from a socket, or stop; nothing happens if it is as wanted already."""
+    if transport.is_closing() or transport.is_reading() == wanted:
+        return
+    if wanted:
+        transport.resume_reading()
+    else:
+        transport.pause_reading()

@@ -1,0 +1,81 @@
+"""How connections to the brokers of one cluster are secured, and as whom the gateway is there.
+
+Built from the section `upstream` and what tenants and their users have in place of `upstream.sasl`; whoever connects to
+a broker asks it: `broker_client.py` for the gateway's own requests, `broker_connection.py` for a client's.
+"""
+
+import ssl
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from bifrost.config.fields.client_tls import ClientTls
+from bifrost.config.fields.tenants import Tenant
+from bifrost.config.fields.upstream import Upstream
+from bifrost.config.fields.upstream_sasl import UpstreamSasl
+from bifrost.gateway.brokers.broker_login import Login
+from bifrost.gateway.brokers.broker_tls import watch_context
+
+TLS_SHUTDOWN_S = 5.0
+"""Time for the other side to confirm the end of TLS; brokers do so at once, and nothing is lost without."""
+
+
+class BrokerSecurity:
+    """The security of the connections to one cluster."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        tenants: Iterable[Tenant],
+        *,
+        timeout_ms: int,
+        now_ms: Callable[[], int],
+        workers: int = 1,
+    ) -> None:
+        """Read the certificates; connect nowhere yet.
+
+        Args:
+            upstream: the cluster's section.
+            tenants: whose connections go there.
+            timeout_ms: for asking a token endpoint.
+            now_ms: a monotonic clock.
+            workers: processes of the gateway that use the same accounts.
+        Raises:
+            StartError: certificates cannot be used, or a library is missing.
+        """
+        protocol = upstream.security_protocol
+        tls = (upstream.tls or ClientTls()) if protocol.has_tls else None
+        self._context = watch_context("upstream.tls", tls) if tls is not None else None
+        logins: dict[UpstreamSasl, Login] = {}
+
+        def login(sasl: UpstreamSasl) -> Login:
+            # The same account is one, wherever it is given: it has one pace and one token.
+            if sasl not in logins:
+                logins[sasl] = Login(sasl, tls=tls, timeout_ms=timeout_ms, now_ms=now_ms, workers=workers)
+            return logins[sasl]
+
+        has_sasl = protocol.has_sasl and upstream.sasl is not None
+        self.own = login(upstream.sasl) if has_sasl and upstream.sasl is not None else None
+        """The account of the gateway's own requests; None if it has none."""
+        self._of_tenants: dict[str, Login] = {}
+        self._of_users: dict[tuple[str, str], Login] = {}
+        for tenant in tenants if has_sasl else ():
+            if tenant.upstream_sasl is not None:
+                self._of_tenants[tenant.name] = login(tenant.upstream_sasl)
+            for user in tenant.auth.credentials:
+                if user.upstream_sasl is not None:
+                    self._of_users[tenant.name, user.username] = login(user.upstream_sasl)
+
+    def login_of(self, tenant: str, username: str) -> Login | None:
+        """Return the account for the connections of a user: its own, its tenant's or the gateway's."""
+        return self._of_users.get((tenant, username)) or self._of_tenants.get(tenant) or self.own
+
+    def connect_options(self, host: str) -> dict[str, Any]:
+        """Return what asyncio's ways to connect are told to encrypt a connection to `host`; nothing for none."""
+        context = self.tls_context()
+        if context is None:
+            return {}
+        return {"ssl": context, "server_hostname": host, "ssl_shutdown_timeout": TLS_SHUTDOWN_S}
+
+    def tls_context(self) -> ssl.SSLContext | None:
+        """Return the context for a new connection; None without TLS."""
+        return None if self._context is None else self._context.current()

@@ -1,0 +1,297 @@
+"""The physical cluster as the gateway knows it: its brokers, what each offers, and whose each topic ID is.
+
+Discovered from the bootstrap addresses and looked at anew every `metadata_refresh_ms`. A broker that cannot be reached
+keeps what was known of it: its clients find out for themselves. So does one that has left the metadata, for
+`broker_grace_ms`: a controller fences a broker whose heartbeats are late, and it is back a moment later.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+
+from bifrost.config.fields.limits import Limits
+from bifrost.config.fields.tenants import Tenant
+from bifrost.config.fields.upstream import Upstream
+from bifrost.filters.api_versions import OfferedVersions, offered_versions
+from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
+from bifrost.gateway.brokers.broker_client import BrokerClient
+from bifrost.gateway.brokers.broker_security import BrokerSecurity
+from bifrost.gateway.brokers.topic_look_ups import TopicLookUps
+from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.peers.whole import Whole
+from bifrost.session.fetch_sessions import FetchSessions
+from bifrost.tenancy.topic_ids import TopicIds
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from bifrost.wire.messages import ApiVersionsRequest, DescribeConfigsRequest, MetadataRequest
+from bifrost.wire.schema import request_schema
+
+log = structlog.get_logger()
+
+FIRST_RETRY_MS, LAST_RETRY_MS = 250, 10_000
+"""Backoff while no broker can be reached: quick at first, for a cluster that is just starting, then unobtrusive."""
+
+INSPECT_EVERY_MS = 60_000
+"""How long a broker is believed to offer what it did: what it offers changes when it is upgraded."""
+
+
+_BROKER_RESOURCE = 4
+"""ConfigResource.Type.BROKER."""
+_CONFIGS_VERSION = 1
+"""Of DescribeConfigs; every broker from 1.1 on has it, also those of Kafka 4."""
+_NUM_PARTITIONS = "num.partitions"
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """One physical broker."""
+
+    node_id: int
+    host: str
+    port: int
+    offered: OfferedVersions
+    default_partitions: int = 1
+    """Its `num.partitions`: of a topic that is created without saying how many."""
+    inspected_ms: int = 0
+    """When it was last asked what it offers, by the gateway's monotonic clock."""
+
+
+class Cluster:
+    """The brokers of one physical cluster."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        tenants: Sequence[Tenant],
+        limits: Limits,
+        now_ms: Callable[[], int],
+        whole: Whole | None = None,
+    ) -> None:
+        """Know nothing yet; `discover` asks.
+
+        Args:
+            upstream: its section.
+            tenants: those that belong to it.
+            limits: of the gateway.
+            now_ms: a monotonic clock, in milliseconds.
+            whole: the workers of the gateway; None: there is only this process.
+        Raises:
+            StartError: the certificates for connections to it cannot be used, or a library is missing.
+        """
+        self.name = upstream.name
+        self.fetch_sessions = FetchSessions() if whole is None else whole.fetch_sessions(upstream.name)
+        self.topic_ids = TopicIds()
+        self._bootstrap = upstream.bootstrap
+        self._timeout_ms = limits.upstream_connect_timeout_ms
+        self._now_ms, self._workers = now_ms, 1 if whole is None else whole.workers
+        self.security = self._secure(upstream, tenants)
+        """Of every connection to one of the brokers."""
+        self._brokers: dict[int, Broker] = {}
+        self._away: dict[int, tuple[Broker, int]] = {}
+        """Brokers that have left the metadata, and when, by the gateway's monotonic clock."""
+        self.grace_ms = limits.broker_grace_ms
+        """How long such a broker keeps its port."""
+        self._client: BrokerClient | None = None
+        self.cluster_id: str | None = None
+        """The physical cluster's own ID, once it has been asked."""
+        self._metadata_version = 0
+        self._lock = asyncio.Lock()
+        self.look_ups = TopicLookUps(
+            self._open, self.topic_ids, now_ms, self._workers, self.default_partitions
+        )
+        """Of topic IDs that clients name, and of how many topics a tenant has."""
+
+    @property
+    def node_ids(self) -> frozenset[int]:
+        """The node IDs of the brokers in the metadata; of the last that named any."""
+        return frozenset(self._brokers)
+
+    @property
+    def served_node_ids(self) -> frozenset[int]:
+        """The node IDs of the brokers that have a port: those known, and those that left less than the grace ago."""
+        return frozenset(self._brokers) | frozenset(self._away)
+
+    def broker(self, node_id: int) -> Broker | None:
+        """Return the broker with this node ID, if there is one, or was a moment ago."""
+        known = self._brokers.get(node_id)
+        if known is None and node_id in self._away:
+            return self._away[node_id][0]
+        return known
+
+    def any_broker(self) -> Broker | None:
+        """Return a broker at random, for a client that bootstraps; None while none is known."""
+        return random.choice(tuple(self._brokers.values())) if self._brokers else None
+
+    async def discover(self) -> None:
+        """Ask until some broker answers, with backoff; each failure is logged once per attempt."""
+        retry_ms = FIRST_RETRY_MS
+        while True:
+            try:
+                await self.refresh()
+                return
+            except BrokerError as error:
+                log.warning(
+                    "upstream_unreachable", upstream=self.name, error=str(error), retry_in_ms=retry_ms
+                )
+            except Exception as error:
+                report("discovery", error, upstream=self.name, retry_in_ms=retry_ms)
+            await asyncio.sleep(retry_ms / 1000)
+            retry_ms = min(retry_ms * 2, LAST_RETRY_MS)
+
+    async def refresh(self) -> None:
+        """Ask who the brokers are and what each offers. When that tells of none, those known stay.
+
+        Raises:
+            BrokerError: no broker of the bootstrap list, nor any known from before, answers; or the answer names no
+                broker, as that of a single broker that is fenced, or none that can be reached.
+        """
+        async with self._lock:
+            metadata = await self._ask(_metadata_of_brokers)
+            found = await asyncio.gather(*(self._inspect(node) for node in metadata.brokers))
+        self.cluster_id = metadata.cluster_id or self.cluster_id
+        brokers = {broker.node_id: broker for broker in found if broker is not None}
+        if not metadata.brokers:
+            raise BrokerError(
+                "the cluster answers, but names no broker: its brokers are fenced, or just starting"
+            )
+        if not brokers:
+            raise BrokerError("the cluster answers, but none of the brokers it names can be reached")
+        self._replace_brokers(brokers)
+
+    def _replace_brokers(self, brokers: dict[int, Broker]) -> None:
+        """Go on with other brokers; those that are not among them are away, for a while."""
+        now_ms = self._now_ms()
+        left = {number: (one, now_ms) for number, one in self._brokers.items() if number not in brokers}
+        if left:
+            log.warning("brokers_away", upstream=self.name, node_ids=sorted(left), grace_ms=self.grace_ms)
+        away = {**self._away, **left}
+        self._away = {
+            number: (one, since_ms)
+            for number, (one, since_ms) in away.items()
+            if number not in brokers and now_ms - since_ms < self.grace_ms
+        }
+        self._brokers = brokers
+
+    async def change(self, upstream: Upstream, tenants: Sequence[Tenant], limits: Limits) -> None:
+        """Go on with another description of the same physical cluster; connections that are open stay as they are.
+
+        Raises:
+            StartError: as when it was made.
+        """
+        self._timeout_ms = limits.upstream_connect_timeout_ms
+        self._bootstrap, self.security = upstream.bootstrap, self._secure(upstream, tenants)
+        await self.close()
+
+    def _secure(self, upstream: Upstream, tenants: Sequence[Tenant]) -> BrokerSecurity:
+        return BrokerSecurity(
+            upstream, tenants, timeout_ms=self._timeout_ms, now_ms=self._now_ms, workers=self._workers
+        )
+
+    async def close(self) -> None:
+        """Close the gateway's own connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+        await self.look_ups.close()
+
+    async def _ask(self, build_request: Callable[[int], Message]) -> Any:
+        """Send a Metadata request of the newest version both sides know, over the connection there is or a new one."""
+        if self._client is not None:
+            try:
+                return await self._client.request(
+                    build_request(self._metadata_version), self._metadata_version
+                )
+            except BrokerError:
+                self._client = None  # It may only have been idle for too long; another is tried at once.
+        self._client = await self._connect()
+        return await self._client.request(build_request(self._metadata_version), self._metadata_version)
+
+    async def _connect(self) -> BrokerClient:
+        client, _, self._metadata_version = await self._open()
+        return client
+
+    async def _open(self) -> tuple[BrokerClient, OfferedVersions, int]:
+        """Return a connection to the first broker that answers, of the bootstrap list or of those known.
+
+        And what that broker offers, and the version of Metadata to use.
+        """
+        failures = []
+        known = [(broker.host, broker.port) for broker in self._brokers.values()]
+        for host, port in [*self._bootstrap, *known]:
+            client = self._client_of(host, port)
+            try:
+                versions = await _ask_versions(client)
+                return client, offered_versions(versions), _newest(ApiKey.METADATA, versions)
+            except BrokerError as error:
+                await client.close()
+                failures.append(str(error))
+        raise BrokerError("; ".join(failures))
+
+    def _client_of(self, host: str, port: int) -> BrokerClient:
+        return BrokerClient(host, port, timeout_ms=self._timeout_ms, security=self.security)
+
+    async def _inspect(self, node: Any) -> Broker | None:
+        """Ask a broker what it offers, unless that is known since a little while ago."""
+        known = self._brokers.get(node.node_id)
+        if known is not None and (known.host, known.port) == (node.host, node.port):
+            inspected_ago_ms = self._now_ms() - known.inspected_ms
+            if inspected_ago_ms < INSPECT_EVERY_MS:
+                return known
+        client = self._client_of(node.host, node.port)
+        try:
+            offered = offered_versions(await _ask_versions(client))
+            default_partitions = await _ask_default_partitions(client, node.node_id, offered)
+        except BrokerError as error:
+            log.warning("broker_unreachable", upstream=self.name, node_id=node.node_id, error=str(error))
+            return None if known is None else replace(known, host=node.host, port=node.port)
+        finally:
+            await client.close()
+        return Broker(node.node_id, node.host, node.port, offered, default_partitions, self._now_ms())
+
+    def default_partitions(self) -> int:
+        """Return how many partitions a topic gets by default, the most of any broker."""
+        return max((broker.default_partitions for broker in self._brokers.values()), default=1)
+
+
+def _metadata_of_brokers(version: int) -> Message:
+    # From v1 on, which every broker since 0.10 has, an empty list names no topic.
+    return MetadataRequest(topics=[], allow_auto_topic_creation=version < CAN_FORBID_CREATION)
+
+
+async def _ask_default_partitions(client: BrokerClient, node_id: int, offered: OfferedVersions) -> int:
+    """Ask a broker for its `num.partitions`; 1, Kafka's default, where the gateway's account may not see it."""
+    if not offered.offers(ApiKey.DESCRIBE_CONFIGS, _CONFIGS_VERSION):
+        return 1
+    resource = DescribeConfigsRequest.DescribeConfigsResource(
+        resource_type=_BROKER_RESOURCE, resource_name=str(node_id), configuration_keys=[_NUM_PARTITIONS]
+    )
+    response = await client.request(DescribeConfigsRequest(resources=[resource]), _CONFIGS_VERSION)
+    for result in response.results:
+        for config in result.configs:
+            if config.name == _NUM_PARTITIONS and (config.value or "").isdecimal():
+                return int(config.value)
+    return 1
+
+
+async def _ask_versions(client: BrokerClient) -> Any:
+    """Ask for the versions a broker has, as clients do: newest first, down to what the oldest broker understands."""
+    request = ApiVersionsRequest(client_software_name="bifrost", client_software_version="0")
+    for version in (4, 3, 0):
+        response = await client.request(request, version)
+        if response.error_code == ErrorCode.NONE:
+            return response
+    raise BrokerError(f"{client.address}: ApiVersions failed with {ErrorCode(response.error_code).name}")
+
+
+def _newest(api_key: ApiKey, versions: Any) -> int:
+    ours = request_schema(api_key).versions
+    theirs = next((api for api in versions.api_keys if api.api_key == api_key), None)
+    if theirs is None or min(theirs.max_version, ours.high) < 1:
+        raise BrokerError("the broker has no usable version of Metadata: it is older than Kafka 0.10")
+    return int(min(theirs.max_version, ours.high))

@@ -1,0 +1,242 @@
+"""The physical clusters of one gateway, each looked at in its own time, so that one that is down holds up no other."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from bifrost.config.fields.limits import Limits
+from bifrost.config.fields.tenants import Tenant
+from bifrost.config.fields.upstream import Upstream
+from bifrost.config.fields.verifiers import Mechanism
+from bifrost.config.model import Config
+from bifrost.filters.api_versions import common_versions
+from bifrost.gateway.brokers.cluster import Broker, Cluster
+from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.peers.whole import Whole
+from bifrost.gateway.sockets.arrival import DIRECT, Arrival
+from bifrost.session.close_reason import CloseReason, SessionEnded
+from bifrost.session.shared_state import Entry, Route
+from bifrost.tenancy.brokers import BrokerAddresses
+
+log = structlog.get_logger()
+
+
+GIVEN_TWICE = (
+    "both are the same physical cluster, where tenants could meet: remove one, and give its tenants the other"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The clusters of another configuration, and what is to be done when it comes into force."""
+
+    clusters: "Clusters"
+    changes: Sequence[tuple[Cluster, Upstream, Sequence[Tenant]]]
+
+    async def take_effect(self, before: "Clusters", limits: Limits) -> None:
+        """Let those that go on have their new descriptions, and close those that are gone."""
+        for cluster, upstream, tenants in self.changes:
+            await cluster.change(upstream, tenants, limits)
+        for cluster in self.clusters:
+            cluster.grace_ms = limits.broker_grace_ms
+        for cluster in before:
+            if cluster not in tuple(self.clusters):
+                await cluster.close()
+
+    async def abandon(self, current: "Clusters") -> None:
+        """Close those that are new: this configuration does not come into force."""
+        for cluster in self.clusters:
+            if cluster not in tuple(current):
+                await cluster.close()
+
+
+class Clusters:
+    """The physical clusters, by the names that the configuration gives them."""
+
+    def __init__(self, clusters: Iterable[Cluster]) -> None:
+        """Ask none of them yet."""
+        self._clusters = {one.name: one for one in clusters}
+        self._answering: set[str] = set()
+        self._twins: set[str] = set()
+
+    def __getitem__(self, name: str) -> Cluster:
+        return self._clusters[name]
+
+    def __iter__(self) -> Iterator[Cluster]:
+        return iter(tuple(self._clusters.values()))
+
+    @property
+    def node_ids(self) -> frozenset[int]:
+        """The node IDs of the brokers known, of all clusters together."""
+        return frozenset().union(*(one.node_ids for one in self))
+
+    @property
+    def served_node_ids(self) -> frozenset[int]:
+        """The same, with those of brokers that have left the metadata less than the grace ago: they have a port."""
+        return frozenset().union(*(one.served_node_ids for one in self))
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether some cluster answered when it was last asked."""
+        return bool(self._answering)
+
+    def is_up(self, name: str) -> bool:
+        """Whether a cluster answered when it was last asked."""
+        return name in self._answering
+
+    def brokers_at(self, node_id: int | None, names: Iterable[str] | None = None) -> dict[str, Broker]:
+        """Return the broker of each cluster that a connection may turn out to be for.
+
+        Args:
+            node_id: the broker that its port stands for; None for one that bootstraps: any will do.
+            names: the clusters in question; None for all.
+        """
+        chosen = self._clusters if names is None else {one: self._clusters[one] for one in names}
+        found = {}
+        for name, cluster in chosen.items():
+            if name in self._twins:
+                continue
+            broker = cluster.any_broker() if node_id is None else cluster.broker(node_id)
+            if broker is not None:
+                found[name] = broker
+        return found
+
+    async def discover(self) -> None:
+        """Ask all of them; return when the first has answered. `follow` goes on with the others."""
+        tasks = [asyncio.create_task(self._discover(one)) for one in self]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def refresh(self) -> None:
+        """Look at all of them anew, side by side; one that does not answer is logged and keeps what is known."""
+        await asyncio.gather(*(self._refresh(one) for one in self))
+
+    async def like(
+        self, config: Config, before: Config, now_ms: Callable[[], int], whole: Whole | None = None
+    ) -> "Changed":
+        """Return the clusters of another configuration; nothing has changed yet.
+
+        One that is described otherwise than before is asked who it is: if it is the same physical cluster, it goes on,
+        with all that is known of it.
+
+        Raises:
+            BrokerError: one that is new or described otherwise does not answer.
+        """
+        described = {one.name: _described(before, one) for one in before.clusters}
+        limits = config.proxy.limits
+        clusters: list[Cluster] = []
+        changes: list[tuple[Cluster, Upstream, Sequence[Tenant]]] = []
+        for upstream in config.clusters:
+            old = self._clusters.get(upstream.name)
+            tenants = config.tenants_of(upstream)
+            if old is not None and described[upstream.name] != _described(config, upstream):
+                probe = Cluster(upstream, tenants, limits, now_ms, whole)
+                await self._probe(probe)
+                is_same = old.cluster_id is not None and old.cluster_id == probe.cluster_id
+                clusters.append(old if is_same else probe)
+                if is_same:
+                    await probe.close()
+                    changes.append((old, upstream, tenants))
+            elif old is None:
+                clusters.append(Cluster(upstream, tenants, limits, now_ms, whole))
+                await self._probe(clusters[-1])
+            else:
+                clusters.append(old)
+        found = Clusters(clusters)
+        for one in clusters:
+            twin = found.twin_of(one)
+            if twin is not None:
+                raise BrokerError(f"upstreams {twin.name} and {one.name}: {GIVEN_TWICE}")
+        found._answering = {one.name for one in clusters if one.name in self._answering or one.node_ids}
+        return Changed(found, changes)
+
+    async def _probe(self, cluster: Cluster) -> None:
+        try:
+            await cluster.refresh()
+        except BrokerError as error:
+            await cluster.close()
+            raise BrokerError(f"upstream {cluster.name}: {error}") from error
+
+    async def close(self) -> None:
+        """Close the gateway's own connections."""
+        for cluster in self:
+            await cluster.close()
+
+    def twin_of(self, cluster: Cluster) -> Cluster | None:
+        """Return the cluster before this one that is the same physical one, by its ID; None when there is none.
+
+        Tenants with the same prefix on both would share their topics: so the later one serves nobody.
+        """
+        for other in self:
+            if other is cluster:
+                return None
+            if cluster.cluster_id is not None and other.cluster_id == cluster.cluster_id:
+                return other
+        return None
+
+    def _note_answer(self, cluster: Cluster) -> None:
+        twin = self.twin_of(cluster)
+        if twin is None:
+            self._answering.add(cluster.name)
+            self._twins.discard(cluster.name)
+            return
+        self._answering.discard(cluster.name)
+        if cluster.name not in self._twins:
+            self._twins.add(cluster.name)
+            log.error("upstream_given_twice", upstream=cluster.name, same_as=twin.name, detail=GIVEN_TWICE)
+
+    async def _discover(self, cluster: Cluster) -> None:
+        await cluster.discover()
+        self._note_answer(cluster)
+
+    async def _refresh(self, cluster: Cluster) -> None:
+        try:
+            await cluster.refresh()
+        except BrokerError as error:
+            self._answering.discard(cluster.name)
+            log.warning("refresh_failed", upstream=cluster.name, error=str(error))
+        except Exception as error:
+            self._answering.discard(cluster.name)
+            report("refresh", error, upstream=cluster.name)
+        else:
+            self._note_answer(cluster)
+
+
+def _described(config: Config, upstream: Upstream) -> tuple[object, ...]:
+    """Return all that a configuration says of a physical cluster, with the accounts that tenants have there."""
+    accounts = [
+        (
+            tenant.name,
+            tenant.upstream_sasl,
+            [(one.username, one.upstream_sasl) for one in tenant.auth.credentials],
+        )
+        for tenant in config.tenants_of(upstream)
+        if tenant.upstream_sasl or any(one.upstream_sasl for one in tenant.auth.credentials)
+    ]
+    return upstream, accounts
+
+
+def entry_to(
+    brokers: Mapping[str, Broker],
+    addresses: BrokerAddresses,
+    mechanisms: tuple[Mechanism, ...],
+    arrival: Arrival = DIRECT,
+) -> Entry:
+    """Return the session's view of where a connection came in.
+
+    Raises:
+        SessionEnded: `brokers` is empty: none is known yet. A client that is closed tries again; one that was told of a
+            broker without Metadata would give up.
+    """
+    if not brokers:
+        raise SessionEnded(CloseReason.BROKER_UNREACHABLE, "no broker is known yet")
+    routes = {name: Route(broker.node_id, broker.offered) for name, broker in brokers.items()}
+    offered = common_versions([route.offered for route in routes.values()])
+    return Entry(routes, offered, addresses, mechanisms, arrival.account, arrival.tenant)

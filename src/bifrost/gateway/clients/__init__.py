@@ -1,0 +1,1 @@
+"""Connections of clients, from the port that they came to until they end."""

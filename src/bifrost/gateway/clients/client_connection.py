@@ -1,0 +1,399 @@
+"""The client side of one connection: sockets, time limits and backpressure around a ClientSession.
+
+What the session decides is written here; when either side cannot keep up, the other is no longer read, and TCP does the
+rest. Nothing queues without bound: see `update_reading`.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import cast
+
+import structlog
+
+from bifrost.gateway.brokers.broker_connection import BrokerConnection, set_reading, set_up_socket
+from bifrost.gateway.brokers.cluster import Broker
+from bifrost.gateway.clients import endings
+from bifrost.gateway.clients.context import ClientContext
+from bifrost.gateway.clients.coupling import couple, frames_of
+from bifrost.gateway.clients.holding import Holding
+from bifrost.gateway.clients.probation import Probation
+from bifrost.gateway.clients.way_to_broker import WayToBroker
+from bifrost.gateway.loop.deadline import MAX_WAIT_MS, Deadline
+from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.loop.pauses import BROKER, CLIENT, Unread
+from bifrost.gateway.sockets.arrival import DIRECT, Arrival
+from bifrost.gateway.sockets.farewell import Farewell
+from bifrost.session.client_session import ClientSession
+from bifrost.session.close_reason import OVER_BUDGET, CloseReason
+from bifrost.session.first_bytes.stranger import recognise_stranger
+from bifrost.session.shared_state import Entry
+from bifrost.wire.engine import Framer
+from bifrost.wire.errors import WireError
+
+log = structlog.get_logger()
+
+
+class ClientConnection(asyncio.BufferedProtocol):
+    """One client, and the broker connection that is made for it once it is authenticated and asks for something."""
+
+    __slots__ = (
+        "_address", "_arrival", "_authentications", "_broker_side", "_deadline", "_expiry", "_framer",
+        "_gateway", "_holding", "_is_write_paused", "_peer", "_probation", "_reads_broker", "_reads_client", "_session",
+        "_task", "_transport", "_unread", "_way", "addresses", "get_buffer", "has_ended", "is_reading",
+    )  # fmt: skip
+
+    def __init__(
+        self, gateway: ClientContext, brokers: Mapping[str, Broker], entry: Entry, arrival: Arrival = DIRECT
+    ) -> None:
+        """Stand for one of `brokers`, the one of the physical cluster that its client's tenant belongs to.
+
+        They are by the name of that cluster, and at least one; `entry` is the same as the session sees it.
+        """
+        self._gateway, self._arrival = gateway, arrival
+        self.addresses = entry.addresses
+        """Those of the listener that it came through."""
+        self._session = ClientSession(gateway.shared, entry)
+        self._way = WayToBroker(gateway, brokers, self._session)
+        self._framer = Framer(gateway.limits.max_unauthenticated_frame_bytes)
+        self._probation = Probation(gateway, self._framer, self._session)
+        self._holding = Holding(gateway.tenants.rooms, self._framer, self)
+        self.get_buffer = self._framer.get_buffer  # type: ignore[method-assign]  # no Python frame per read
+        self._transport: asyncio.Transport | None = None
+        self._broker_side: BrokerConnection | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._deadline, self._expiry = Deadline(), Deadline()
+        self._authentications, self._is_write_paused = 0, False
+        self._reads_client = self._reads_broker = self.is_reading = True
+        self._unread = Unread(gateway.pauses)
+        self.has_ended = False
+        """Whether nothing is left but to close the client's socket."""
+        self._address = self._peer = "?"
+
+    # -- the client's socket
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Count the connection and give it its time to authenticate."""
+        self._transport = cast(asyncio.Transport, transport)
+        set_up_socket(self._transport)
+        address = self._arrival.address or self._transport.get_extra_info("peername")
+        if address:
+            self._address, self._peer = address[0], f"{address[0]}:{address[1]}"
+        refusal = self._gateway.admit(self, self._address, is_newcomer=self._arrival.account is None)
+        if refusal is not None:
+            self.end(*refusal)
+            return
+        with self._ending():
+            self._session.begin(self._peer)
+        if self.has_ended:
+            return
+        if self._session.is_authenticated:
+            proved_by = str(self._arrival.security_protocol)
+            self._gateway.shared.sasl.outcomes[self.tenant or "", proved_by, "success"] += 1
+            self._let_in()
+            return
+        timeout_ms = self._gateway.limits.authentication_timeout_ms
+        late = CloseReason.AUTHENTICATION_TIMEOUT, f"not authenticated within {timeout_ms} ms"
+        self._deadline.set((timeout_ms - (self._arrival.waited_ms or 0)) / 1000, lambda: self.end(*late))
+        if self._arrival.waited_ms is None:
+            self._probation.begin(self._address, self._go_on)
+
+    def take_turn(self) -> None:
+        """Send a request on that waited for room."""
+        self._go_on(self._session.take_turn)
+
+    def take_slice(self) -> bool:
+        """Go on with large work; return whether it waits for another turn."""
+        self._go_on(self._session.go_on)
+        return self._session.waits_for_turn and not self.has_ended
+
+    def _try_again(self) -> None:
+        """The issuer's keys were fetched: let the session look at the token again."""
+        if self._broker_side is None or not self._broker_side.is_login_due:  # Else the renewal lets it go.
+            self._go_on(self._session.let_go)
+
+    def _go_on(self, release: Callable[[], None]) -> None:
+        """Let the session take what it held."""
+        if self.has_ended:
+            return
+        with self._ending():
+            release()
+            if self._session.authentications != self._authentications:
+                self._let_in()
+            self.flush()
+            self.update_reading()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Feed what came to the session."""
+        with self._ending():
+            self._probation.hear(nbytes, self._address, self.client_frames)
+        if not self._framer.see():
+            self.update_reading()
+
+    def client_frames(self, frames: list[bytes | memoryview]) -> None:
+        """Feed the client's frames to the session."""
+        session = self._session
+        try:
+            for frame in frames:
+                session.receive_from_client(frame)
+            if self._framer.failed is not None:
+                raise self._framer.failed
+        except Exception as error:
+            self._fail(error)
+        else:
+            if session.authentications != self._authentications:
+                self._let_in()
+            if frames:
+                self.flush()
+
+    def eof_received(self) -> bool:
+        """Let the transport close."""
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone: so is everything that was for it."""
+        self._transport = None
+        try:
+            self.end(CloseReason.CLIENT_CLOSED, "" if exc is None else f"{type(exc).__name__}: {exc}")
+        finally:
+            self._deadline.cancel()
+            self._gateway.forget(self)
+
+    def pause_writing(self) -> None:
+        """The client reads slower than the broker writes: stop reading from the broker."""
+        self._is_write_paused = True
+        self.update_reading()
+
+    def resume_writing(self) -> None:
+        """The client has caught up."""
+        self._is_write_paused = False
+        self.update_reading()
+
+    # -- the broker's socket
+
+    def broker_bytes_received(self, framer: Framer, nbytes: int) -> None:
+        """Feed what the broker sent to the session."""
+        self.broker_frames(frames_of(framer, nbytes), framer)
+        if not framer.see():
+            self.update_reading()
+
+    def broker_frames(self, frames: list[bytes | memoryview], framer: Framer) -> None:
+        """Feed the broker's frames to the session."""
+        try:
+            for frame in frames:
+                self._session.receive_from_broker(frame)
+            if framer.failed is not None:
+                raise framer.failed
+        except WireError as error:
+            self.end(CloseReason.BROKER_MISBEHAVED, str(error))
+        except Exception as error:
+            self._fail(error)
+        else:
+            if frames:
+                self.flush()
+
+    def broker_login_due(self) -> None:
+        """Send nothing more until all requests are answered and the login at the broker is renewed (KIP-368)."""
+        self._go_on(self._session.hold_back)
+
+    def update_reading(self) -> None:
+        """Read from a side only while what it sends has somewhere to go."""
+        if self.has_ended:
+            return
+        session, broker, tenant = self._session, self._broker_side, self.tenant
+        if session.has_finished and self._task is None:
+            self.end(CloseReason.DRAINED, "the gateway stops")
+            return
+        if session.waits_for_room and tenant is not None:
+            self._gateway.shared.lanes.loads.wait(tenant, self)
+        if session.waits_for_turn and tenant is not None:
+            self._gateway.turns.wait(tenant, self)
+        # A client that does not read its answers is not read either, as by a broker.
+        is_blocked = self._is_write_paused or self._task is not None or session.is_holding
+        is_blocked |= self._holding.blocks_client
+        wanted = not is_blocked and (broker is None or not broker.is_write_paused)
+        # What is wanted rarely changes, and to ask a transport costs more than to remember.
+        if wanted is not self._reads_client and self._transport is not None:
+            self._reads_client = wanted
+            self._unread.note(CLIENT, has_ended=wanted)
+            set_reading(self._transport, wanted)
+        wanted = not (self._is_write_paused or session.is_holding_responses or self._holding.blocks_broker)
+        if wanted is not self._reads_broker and broker is not None and broker.transport is not None:
+            self._reads_broker = wanted
+            self._unread.note(BROKER, has_ended=wanted)
+            set_reading(broker.transport, wanted)
+        self.is_reading = self._reads_client and self._reads_broker
+
+    @property
+    def bytes_received(self) -> int | None:
+        """How much the client has sent; None while something else is going on, so that it is not idle."""
+        is_waiting = self._session.waits_for_turn or self._task is not None
+        is_busy = self._session.awaits_broker or is_waiting or self._is_write_paused
+        return self._framer.received if self._session.is_authenticated and not is_busy else None
+
+    def look_at_frames(self, now_ms: int, timeout_ms: int) -> None:
+        """End if a frame takes longer than `timeout_ms` to come, or keeps room from others."""
+        self._holding.look(now_ms, timeout_ms, is_read=self._reads_client or self._is_write_paused)
+
+    def drain(self) -> None:
+        """Read no more from the client, and end once what was sent on is answered."""
+        if not self.has_ended:
+            self._wait_no_more()
+            self._session.stop()
+            self.update_reading()
+
+    def _wait_no_more(self) -> None:
+        if self._session.waits_for_room and self.tenant is not None:
+            self._gateway.shared.lanes.loads.forget(self.tenant, self)
+        if self._session.waits_for_turn and self.tenant is not None:
+            self._gateway.turns.forget(self.tenant, self)
+
+    def end(self, reason: CloseReason, detail: str) -> None:
+        """Close both sides, once; what was answered before is still written to the client."""
+        if self.has_ended:
+            return
+        self.has_ended = True
+        for side, is_read in ((CLIENT, self._reads_client), (BROKER, self._reads_broker)):
+            if not is_read:
+                self._unread.note(side, has_ended=True)
+        self._deadline.cancel()
+        self._expiry.cancel()
+        if self._task is not None:
+            self._task.cancel()
+        try:
+            self._wait_no_more()
+            self._holding.leave()
+            self._gateway.turns.work_off(self.tenant, self._session.close())
+            endings.log_end(reason, self._peer, self.tenant, detail)
+            self._gateway.count_end(reason, self.tenant, self._peer, detail, self._session.tried_mechanism)
+        except Exception as error:  # Whatever could not be told, the sockets are closed.
+            report("end_of_connection", error, peer=self._peer, tenant=self.tenant)
+        if self._broker_side is not None and self._broker_side.transport is not None:
+            self._broker_side.transport.close()
+        if self._transport is not None:
+            self._transport.writelines(self._session.to_client)
+            self._session.to_client.clear()
+            if reason is CloseReason.AUTHENTICATION_FAILED or reason in OVER_BUDGET:
+                self._gateway.failed_authentications.note(self._address, self._gateway.shared.sasl.now_ms())
+                set_reading(self._transport, False)
+                self._deadline.set(endings.REFUSAL_DELAY_S, self._close)
+            elif reason in endings.AT_ONCE:
+                self._transport.abort()
+            elif reason in endings.IN_ORDER:
+                timeout_s = self._gateway.limits.drain_timeout_ms / 1000
+                Farewell(
+                    self._transport, self.connection_lost, timeout_s=max(timeout_s, endings.CLOSE_TIMEOUT_S)
+                )
+            else:
+                self._close()
+
+    def _close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+            self._deadline.set(endings.CLOSE_TIMEOUT_S, self._transport.abort)
+
+    def flush(self) -> None:
+        """Write what the session has for either side, and start what it waits for."""
+        session = self._session
+        if self.has_ended or self._transport is None:
+            return
+        if session.to_client:
+            self._transport.writelines(session.to_client)
+            session.to_client.clear()
+        broker = self._broker_side
+        if session.to_broker and broker is not None and broker.transport is not None:
+            broker.transport.writelines(session.to_broker)
+            session.to_broker.clear()
+        is_login_due = broker is not None and broker.is_login_due and not session.in_flight
+        if self._task is None and (session.to_broker or session.awaits_look_up or is_login_due):
+            self._task = asyncio.get_running_loop().create_task(self._catch_up())
+        if not self.is_reading or session.is_holding or session.waits_for_turn or self._task is not None:
+            if session.awaits_keys:
+                session.awaits_keys = False
+                self._gateway.guard.call_when_keys_are_fetched(self._try_again)
+            self.update_reading()
+
+    async def _catch_up(self) -> None:
+        """Do what the session waits for: connect to the broker, look up topic IDs; the client is not read meanwhile."""
+        session = self._session
+        try:
+            with self._ending():
+                if self._broker_side is None:
+                    self._broker_side = await self._way.connect(self)
+                    self._transport = couple(self, self._transport, self._framer, self._broker_side, session)
+                    self._holding.add_broker(self._broker_side, self._transport)
+                    if self.has_ended and self._broker_side.transport is not None:
+                        self._broker_side.transport.close()
+                elif self._broker_side.is_login_due and not session.in_flight:
+                    await self._way.renew_login(self._broker_side)
+                    log.debug("logged_in_again", peer=self._peer, tenant=self.tenant)
+                    self._transport = couple(self, self._transport, self._framer, self._broker_side, session)
+                    session.let_go()
+                while session.awaits_look_up:
+                    session.resume(*await self._way.look_up())
+        finally:
+            self._task = None
+        self.flush()
+
+    def _let_in(self) -> None:
+        """The client has authenticated, for the first time or again."""
+        is_again, self._authentications = bool(self._authentications), self._session.authentications
+        if is_again:
+            log.debug("authenticated_again", peer=self._peer, tenant=self.tenant)
+        else:
+            self._let_in_first()
+        self._expiry.cancel()
+        if not self.has_ended:
+            self._follow_lifetime()
+
+    def _let_in_first(self) -> None:
+        gateway, account = self._gateway, self._session.account
+        assert account is not None
+        self._deadline.cancel()
+        if not gateway.let_in(account.tenant, self):
+            self.end(CloseReason.TENANT_CONNECTIONS, f"{account.tenant} has as many as it may")
+            return
+        self._framer.max_frame_bytes = gateway.tenants.max_request_bytes(account.tenant)
+        self._holding.let_in(account.tenant)
+        log.debug(
+            "authenticated", peer=self._peer, tenant=account.tenant, principal=f"User:{account.username}"
+        )
+
+    def _follow_lifetime(self) -> None:
+        """Let the session see when its client should have authenticated again."""
+        left_ms = self._session.lifetime_left_ms()
+        if left_ms == 0:
+            log.debug("authentication_expired", peer=self._peer, tenant=self.tenant)
+        elif left_ms is not None:
+            # A token may be good for years, which is more than a loop's timer takes.
+            self._expiry.set(min(left_ms, MAX_WAIT_MS) / 1000, self._follow_lifetime)
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """End the connection if what is done within cannot be; not for the hot path."""
+        try:
+            yield
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """End the connection for an error; one of ours ends it with a trace, and the others live."""
+        if isinstance(error, WireError):
+            found = recognise_stranger(self._framer.first_bytes, self._arrival.security_protocol)
+            if found and not self._session.authentications:
+                self.end(*found)
+                return
+        reason, detail = endings.end_of(error)
+        if reason is CloseReason.INTERNAL_ERROR:
+            report("connection", error, peer=self._peer, tenant=self.tenant)
+        self.end(reason, detail)
+
+    def lost_place(self) -> tuple[CloseReason, str] | None:
+        """Return why the client has no place in the configuration that is in force now, None when it has."""
+        session, shared = self._session, self._gateway.shared
+        return shared.lost_place(session.account, session.virtual_cluster) if session.account else None
+
+    @property
+    def tenant(self) -> str | None:
+        """The tenant whose client this is; None before it is authenticated."""
+        return None if self._session.account is None else self._session.account.tenant

@@ -1,0 +1,67 @@
+"""What the connections of clients ask of their gateway: of a Gateway; in tests, of whatever answers as much."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from bifrost.authentication.failed_authentications import FailedAuthentications
+from bifrost.config.fields.limits import Limits
+from bifrost.config.model import Config
+from bifrost.forwarding.turns import Turns
+from bifrost.gateway.brokers.clusters import Clusters
+from bifrost.gateway.clients.newcomers import Newcomers, Refusal
+from bifrost.gateway.clients.open_tenants import OpenTenants
+from bifrost.gateway.loop.pauses import Pauses
+from bifrost.gateway.peers.whole import Whole
+from bifrost.session.close_reason import CloseReason
+from bifrost.session.shared_state import SharedState
+
+if TYPE_CHECKING:
+    from bifrost.gateway.clients.client_connection import ClientConnection
+    from bifrost.gateway.clients.doorway import Doorway
+
+
+class FetchesKeys(Protocol):
+    """Fetches the keys of issuers of tokens."""
+
+    def call_when_keys_are_fetched(self, callback: Callable[[], object]) -> None:
+        """Call back when the fetch that is under way has ended; soon, if there is none."""
+
+
+class ClientContext(Protocol):
+    """The gateway of a connection."""
+
+    config: Config
+    clusters: Clusters
+    failed_authentications: FailedAuthentications
+    limits: Limits
+    newcomers: Newcomers
+    pauses: Pauses
+    shared: SharedState
+    tenants: OpenTenants
+    turns: Turns
+    whole: Whole
+
+    @property
+    def guard(self) -> FetchesKeys:
+        """What knows the issuers of tokens."""
+
+    def admit(
+        self, connection: "ClientConnection | Doorway", address: str | None, *, is_newcomer: bool = True
+    ) -> Refusal | None:
+        """Count a connection in; return why not, if there are too many."""
+
+    def let_in(self, tenant: str, connection: "ClientConnection") -> bool:
+        """Count a connection for its tenant, unless the tenant has too many."""
+
+    def forget(self, connection: "ClientConnection | Doorway") -> None:
+        """Count a connection out."""
+
+    def count_end(
+        self,
+        reason: CloseReason,
+        tenant: str | None,
+        peer: str = "?",
+        detail: str = "",
+        mechanism: str | None = None,
+    ) -> None:
+        """Note why a connection ended."""

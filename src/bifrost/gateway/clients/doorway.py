@@ -1,0 +1,295 @@
+"""What a client passes before its frames are heard: a load balancer's PROXY header, TLS, and a look at its certificate.
+
+      PROXY header ──▶ first bytes of TLS ──▶ delay after failures ──▶ TLS handshake ──▶ ClientConnection
+       (if the listener set has it)              (by the client's address)
+
+It reads no more than it needs, so that what follows is still the socket's. All of it takes place within the time that a
+client has to authenticate, and counts as one of the connections that are open.
+"""
+
+import asyncio
+import ssl
+import time
+from typing import TYPE_CHECKING, cast
+
+from bifrost.authentication.accounts import AuthenticationFailed
+from bifrost.authentication.address_costs import Cost
+from bifrost.config.fields.listener_sets import ProxyProtocol
+from bifrost.config.fields.security_protocol import SecurityProtocol
+from bifrost.gateway.clients.context import ClientContext
+from bifrost.gateway.clients.endings import AT_ONCE, CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, log_end
+from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.sockets.arrival import Arrival
+from bifrost.gateway.sockets.server_tls import TlsFailure, feed, shake_hands
+from bifrost.gateway.sockets.socket_transport import SocketTransport
+from bifrost.session.close_reason import NOT_LET_IN, CloseReason, SessionEnded
+from bifrost.session.first_bytes.proxy_header import (
+    HEAD_BYTES,
+    MAX_REST_BYTES,
+    TEXT_START,
+    BadProxyHeader,
+    ProxyHead,
+    is_other,
+    read_head,
+    read_source,
+)
+from bifrost.session.first_bytes.stranger import TLS_RECORD_BYTES, recognise_plaintext
+
+if TYPE_CHECKING:
+    from bifrost.gateway.clients.entrance import Enter, Entrance
+
+AROUND_TLS_NS = 1_000_000
+"""CPU time charged for a connection with TLS besides OpenSSL's own: to accept it, to take it over and to close it."""
+
+
+_CUT = AT_ONCE | {CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN, CloseReason.AUTHENTICATION_TIMEOUT}
+"""Ends that wait for nothing to be read by the client."""
+
+
+class Doorway(asyncio.BufferedProtocol):
+    """One client on its way in."""
+
+    def __init__(self, gateway: ClientContext, entrance: "Entrance", enter: "Enter") -> None:
+        """Await a client at `entrance`, who comes before the connection that `enter` makes."""
+        self._gateway = gateway
+        self._entrance = entrance
+        self._enter = enter
+        self._transport: asyncio.Transport | None = None
+        self._buffer = bytearray(HEAD_BYTES + MAX_REST_BYTES)
+        self._filled = 0
+        self._is_in_header = entrance.proxy_protocol is not ProxyProtocol.OFF
+        self._head: ProxyHead | None = None
+        self._source: tuple[str, int] | None = None
+        self._came_s = 0.0
+        self._address = self._peer = "?"
+        self._timer: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._ended = False
+
+    tenant = None
+    """Whose the client is: nobody's yet."""
+
+    # -- the socket
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Count the connection and give it its time."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._came_s = time.monotonic()
+        self._note_address(self._transport.get_extra_info("peername"))
+        refusal = self._gateway.admit(self, None if self._is_in_header else self._address)
+        if refusal is not None:
+            self.end(*refusal)
+            return
+        timeout_ms = self._gateway.limits.authentication_timeout_ms
+        self._timer = asyncio.get_running_loop().call_later(timeout_ms / 1000, self._time_is_over)
+        if self._entrance.contexts is not None:
+            self._take_over(self._transport)
+
+    def _take_over(self, transport: asyncio.Transport) -> None:
+        """Take the connection from the event loop: what TLS is to read must be in the socket."""
+        try:
+            taken = SocketTransport.take(transport, self)
+        except OSError as error:
+            self.end(CloseReason.INTERNAL_ERROR, f"{error.strerror}: the limit of open files is too low")
+            return
+        self._transport = taken
+        taken.peek(self._wanted(), self._look)
+
+    def _look(self, received: bytes) -> None:
+        """Look at what is in the socket: a header is taken out, and TLS stays there."""
+        taken, wanted = self._transport, self._wanted()
+        assert isinstance(taken, SocketTransport)
+        self._filled = len(received)
+        self._buffer[: self._filled] = received
+        self._read_on()
+        if self._ended or self._task is not None:
+            return
+        if len(received) < wanted:
+            taken.abort()
+        else:
+            taken.peek(self._wanted(), self._look)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Give room for what is needed next, and no more."""
+        if self._ended or self._task is not None:
+            return memoryview(self._buffer)  # What still comes is of no interest.
+        return memoryview(self._buffer)[self._filled : self._wanted()]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Read on in the header, or in the beginning of TLS."""
+        if self._ended or self._task is not None:
+            return
+        self._filled += nbytes
+        self._read_on()
+
+    def _read_on(self) -> None:
+        try:
+            if self._is_in_header:
+                self._read_header()
+            if not self._is_in_header and self._filled >= self._wanted():
+                self._knock()
+        except BadProxyHeader as error:
+            self.end(CloseReason.BAD_PROXY_HEADER, str(error))
+        except Exception as error:
+            self._fail(error)
+
+    def eof_received(self) -> bool:
+        """Let the transport close."""
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        self._transport = None
+        try:
+            self.end(CloseReason.CLIENT_CLOSED, "" if exc is None else f"{type(exc).__name__}: {exc}")
+        finally:
+            self._gateway.forget(self)
+
+    # -- the way in
+
+    def _wanted(self) -> int:
+        """Return how many bytes are to be in the buffer before it goes on."""
+        if self._is_in_header:
+            return HEAD_BYTES if self._head is None else HEAD_BYTES + self._head.rest_bytes
+        return TLS_RECORD_BYTES if self._entrance.contexts is not None else 0
+
+    def _read_header(self) -> None:
+        received = bytes(self._buffer[: self._filled])
+        if self._head is None and is_other(received):
+            is_text = TEXT_START.startswith(received[: len(TEXT_START)])
+            if is_text and len(received) < len(TEXT_START):
+                return
+            if is_text or self._entrance.proxy_protocol is ProxyProtocol.REQUIRED:
+                read_head(received)  # It says what this is.
+            self._is_in_header = False  # What came is the client's own.
+            return
+        if self._head is None and self._filled == HEAD_BYTES:
+            self._head = read_head(received)
+        if self._head is not None and self._filled == HEAD_BYTES + self._head.rest_bytes:
+            self._source = read_source(self._head, received[HEAD_BYTES:])
+            self._note_address(self._source)
+            if isinstance(self._transport, SocketTransport):
+                self._transport.skip(self._filled)
+            self._is_in_header = False
+            self._filled = 0
+
+    def _knock(self) -> None:
+        """Go in, later if authentication has failed lately where this client is."""
+        assert self._transport is not None
+        refusal = self._gateway.newcomers.locate(self, self._address)
+        if refusal is not None:
+            self.end(*refusal)
+            return
+        received = bytes(self._buffer[: self._filled])
+        if self._entrance.contexts is not None:
+            stranger = recognise_plaintext(received, self._entrance.security_protocol)
+            if stranger is not None:
+                self.end(*stranger)
+                return
+        self._transport.pause_reading()
+        gateway = self._gateway
+        delay_ms = gateway.failed_authentications.delay_ms(self._address, gateway.shared.sasl.now_ms())
+        self._task = asyncio.get_running_loop().create_task(self._go_in(received, delay_ms))
+
+    async def _go_in(self, received: bytes, delay_ms: int) -> None:
+        try:
+            if delay_ms:
+                await asyncio.sleep(delay_ms / 1000)
+            if self._transport is None or self._ended:
+                return
+            if self._entrance.contexts is None:
+                self._hand_over(self._transport, received, self._arrival(None, None))
+            else:
+                await self._encrypt(self._transport, self._entrance.contexts.current())
+        except TlsFailure as failure:
+            self.end(failure.reason, str(failure))
+        except SessionEnded as end:
+            self.end(end.reason, end.detail)
+        except AuthenticationFailed as failure:
+            self.end(CloseReason.AUTHENTICATION_FAILED, failure.detail)
+        except OSError as error:
+            self.end(CloseReason.CLIENT_CLOSED, f"during the TLS handshake: {error or type(error).__name__}")
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """End the connection for an error of ours; the others live."""
+        report("doorway", error, peer=self._peer)
+        self.end(CloseReason.INTERNAL_ERROR, "see the trace above")
+
+    async def _encrypt(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
+        assert isinstance(transport, SocketTransport)
+        try:
+            told = await shake_hands(transport, context)
+        finally:
+            cost = Cost(requests=1, cpu_ns=AROUND_TLS_NS + transport.handshake_cpu_ns)
+            now_ms = self._gateway.shared.sasl.now_ms()
+            self._gateway.failed_authentications.charge(self._address, cost, now_ms)
+        self._hand_over(transport, b"", self._arrival(told.certificate, told.server_name))
+
+    def _arrival(self, certificate: bytes | None, server_name: str | None) -> Arrival:
+        waited_ms = int((time.monotonic() - self._came_s) * 1000)
+        return self._entrance.arrival(certificate, self._source, server_name, waited_ms)
+
+    def _hand_over(self, transport: asyncio.Transport, received: bytes, arrival: Arrival) -> None:
+        """Let the connection take the doorway's place."""
+        connection = self._enter(arrival)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._ended = True
+        self._gateway.forget(self)
+        transport.set_protocol(connection)
+        try:
+            connection.connection_made(transport)
+            if transport.is_closing():
+                return
+            if not transport.is_reading():
+                transport.resume_reading()
+            feed(connection, received)
+        except Exception:
+            transport.abort()  # The connection counts itself out; `_go_in` reports.
+            raise
+
+    # -- the end
+
+    def end(self, reason: CloseReason, detail: str) -> None:
+        """Close the connection, once."""
+        if self._ended:
+            return
+        self._ended = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is not None and self._task is not asyncio.current_task():
+            self._task.cancel()
+        try:
+            self._tell(reason, detail)
+        finally:
+            self._close(reason)
+
+    def _tell(self, reason: CloseReason, detail: str) -> None:
+        log_end(reason, self._peer, None, detail)
+        self._gateway.count_end(reason, None, self._peer, detail)
+        if reason in NOT_LET_IN:
+            sasl = self._gateway.shared.sasl
+            self._gateway.failed_authentications.note(self._address, sasl.now_ms())
+            # With SASL_SSL as well: it is the certificate that was not believed.
+            sasl.outcomes["", str(SecurityProtocol.SSL), "failure"] += 1
+
+    def _close(self, reason: CloseReason) -> None:
+        transport = self._transport
+        if transport is None:
+            return
+        loop = asyncio.get_running_loop()
+        if reason in _CUT:
+            transport.abort()
+        else:
+            loop.call_later(REFUSAL_DELAY_S, transport.close)
+            loop.call_later(REFUSAL_DELAY_S + CLOSE_TIMEOUT_S, transport.abort)
+
+    def _time_is_over(self) -> None:
+        timeout_ms = self._gateway.limits.authentication_timeout_ms
+        self.end(CloseReason.AUTHENTICATION_TIMEOUT, f"not authenticated within {timeout_ms} ms")
+
+    def _note_address(self, address: tuple[str, int] | None) -> None:
+        if address:
+            self._address, self._peer = address[0], f"{address[0]}:{address[1]}"

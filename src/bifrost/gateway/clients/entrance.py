@@ -1,0 +1,66 @@
+"""How clients of one listener set come in: by which way, and as whom."""
+
+import asyncio
+from collections.abc import Callable
+
+from bifrost.authentication.identity import Identification
+from bifrost.config.fields.listener_sets import ListenerSet, ProxyProtocol
+from bifrost.config.files.server_context import ServerContextError
+from bifrost.config.principals.principal_mapping import PrincipalMapping
+from bifrost.gateway.clients.client_connection import ClientConnection
+from bifrost.gateway.clients.context import ClientContext
+from bifrost.gateway.clients.doorway import Doorway
+from bifrost.gateway.errors import StartError
+from bifrost.gateway.sockets.arrival import Arrival
+from bifrost.gateway.sockets.server_tls import ServerContexts
+
+Enter = Callable[[Arrival], ClientConnection]
+"""Makes the connection of a client that has come in."""
+
+
+class Entrance:
+    """The way in of one listener set."""
+
+    def __init__(self, listener_set: ListenerSet, gateway: ClientContext) -> None:
+        """Read the certificates.
+
+        Raises:
+            StartError: they cannot be used any more.
+        """
+        self._gateway = gateway
+        self.security_protocol = listener_set.security_protocol
+        self.proxy_protocol = listener_set.proxy_protocol
+        tls, tenant, shared = listener_set.tls, listener_set.tenant, gateway.shared.sasl
+        self.contexts: ServerContexts | None = None
+        """Those of TLS, None without."""
+        if tls is not None:
+            try:
+                self.contexts = ServerContexts(listener_set.name, tls, shared.now_ms)
+            except ServerContextError as error:
+                raise StartError(f"listener {listener_set.name}: tls.{error.key}: {error}") from None
+        self._tenant = tenant
+        self._identification: Identification | None = None
+        if not self.security_protocol.has_sasl:
+            mapping = PrincipalMapping("DEFAULT" if tls is None else tls.principal_mapping_rules)
+            self._identification = Identification(shared.accounts, mapping, tenant)
+
+    def open(self, enter: Enter) -> asyncio.BaseProtocol:
+        """Return what a new connection's bytes go to."""
+        if self.contexts is None and self.proxy_protocol is ProxyProtocol.OFF:
+            return enter(self.arrival(None))
+        return Doorway(self._gateway, self, enter)
+
+    def arrival(
+        self,
+        certificate: bytes | None,
+        address: tuple[str, int] | None = None,
+        server_name: str | None = None,
+        waited_ms: int | None = None,
+    ) -> Arrival:
+        """Return a client that has come in.
+
+        Raises:
+            AuthenticationFailed: its certificate makes it nobody.
+        """
+        account = None if self._identification is None else self._identification.account_of(certificate)
+        return Arrival(self.security_protocol, account, self._tenant, address, server_name, waited_ms)

@@ -1,0 +1,198 @@
+"""The ports of one listener set: one to bootstrap from, and one for each broker that exists."""
+
+import asyncio
+from typing import cast
+
+import structlog
+
+from bifrost.config.fields.listener_sets import ListenerSet
+from bifrost.config.fields.verifiers import Mechanism
+from bifrost.gateway.brokers.clusters import entry_to
+from bifrost.gateway.clients.client_connection import ClientConnection
+from bifrost.gateway.clients.context import ClientContext
+from bifrost.gateway.clients.endings import log_end
+from bifrost.gateway.clients.entrance import Entrance
+from bifrost.gateway.loop.loop_guard import peer_of
+from bifrost.gateway.sockets.arrival import Arrival
+from bifrost.gateway.sockets.ports import Port
+from bifrost.session.close_reason import SessionEnded
+from bifrost.tenancy.brokers import BrokerAddresses, BrokerPorts
+
+log = structlog.get_logger()
+
+
+class Listener:
+    """Accepts the clients of one listener set."""
+
+    def __init__(self, listener_set: ListenerSet, gateway: ClientContext) -> None:
+        """Bind nothing yet.
+
+        Raises:
+            StartError: its certificates cannot be used any more.
+        """
+        self._gateway = gateway
+        self.listener_set = listener_set
+        self._entrance = Entrance(listener_set, gateway)
+        self._name = listener_set.name
+        self.addresses: BrokerAddresses = _addresses_of(listener_set)
+        """The addresses that clients are told of; another object when those who have the old ones are to go."""
+        self._reserved: Port | None = None
+        self._servers: dict[int | None, Port] = {}
+        self._without_port: frozenset[int] = frozenset()
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """How clients may authenticate here, in the order of the configuration: of those that some account can use."""
+        possible = self._gateway.shared.sasl.mechanisms
+        wanted = self.listener_set.sasl_mechanisms or possible
+        return tuple(one for one in dict.fromkeys(wanted) if one in possible)
+
+    def is_at(self, listener_set: ListenerSet) -> bool:
+        """Whether this is where `listener_set` is to be bootstrapped from; all else may change while it is open."""
+        is_same_kind = (listener_set.sni is None) == (self.listener_set.sni is None)
+        return is_same_kind and _bootstrap_of(listener_set) == _bootstrap_of(self.listener_set)
+
+    def take(self, listener_set: ListenerSet) -> None:
+        """Go on with other settings; `follow_brokers` then opens what ports have become others.
+
+        Raises:
+            StartError: its certificates cannot be used any more; nothing has changed.
+        """
+        entrance, before = Entrance(listener_set, self._gateway), self.listener_set
+        self.listener_set, self._entrance = listener_set, entrance
+        if listener_set.port_range != before.port_range:
+            for node_id in [one for one in self._servers if one is not None]:
+                self._servers.pop(node_id).close()
+        if _meaning_of(before) != _meaning_of(listener_set):
+            self.addresses = _addresses_of(listener_set)
+
+    async def reserve(self) -> None:
+        """Bind the bootstrap port without listening, so that a port in use is known before anything else.
+
+        Raises:
+            StartError: the port cannot be bound.
+        """
+        _, port = _bootstrap_of(self.listener_set)
+        self._reserved = await self._bind(port)
+
+    async def open(self) -> None:
+        """Listen for bootstrapping clients, and on the port of every broker.
+
+        Raises:
+            StartError: a port cannot be bound.
+        """
+        await self.follow_brokers()
+        if self._reserved is not None:
+            await self._serve(None, self._reserved)
+            self._reserved = None
+
+    async def follow_brokers(self) -> None:
+        """Listen on the ports of brokers that are new, and no longer on those of brokers that are gone.
+
+        A broker that has left the metadata is gone after `broker_grace_ms`.
+
+        Raises:
+            StartError: a port cannot be bound.
+        """
+        ports, known = self.addresses, self._gateway.clusters.served_node_ids
+        assert isinstance(ports, BrokerPorts)
+        for node_id in sorted(known):
+            port = ports.port_of(node_id)
+            if port is not None and node_id not in self._servers:
+                await self._serve(node_id, await self._bind(port))
+        for node_id in [one for one in self._servers if one is not None and one not in known]:
+            self._servers.pop(node_id).close()
+            log.info("broker_gone", listener=self._name, node_id=node_id)
+        self._warn_of_brokers_without_port(ports, known)
+
+    def close(self) -> None:
+        """Accept no more connections."""
+        for server in self._servers.values():
+            server.close()
+        self._servers.clear()
+        if self._reserved is not None:
+            self._reserved.close()
+            self._reserved = None
+
+    async def _serve(self, node_id: int | None, port: Port) -> None:
+        """Accept clients on a port, for one broker or (None) for whoever bootstraps."""
+
+        def enter(arrival: Arrival) -> ClientConnection:
+            return self._enter(node_id, arrival)
+
+        def accept() -> asyncio.BaseProtocol:
+            try:
+                return self._entrance.open(enter)
+            except SessionEnded as end:
+                return TurnedAway(self._gateway, end)
+
+        self._servers[node_id] = port
+        await port.serve(accept, "bootstrap" if node_id is None else f"broker {node_id}")
+
+    def _enter(self, node_id: int | None, arrival: Arrival) -> ClientConnection:
+        """Let a client in to what its port stands for.
+
+        Raises:
+            SessionEnded: no broker is known.
+        """
+        # The broker may be gone since the client came; then any other tells it where to go.
+        clusters = self._gateway.clusters
+        brokers = clusters.brokers_at(node_id) or clusters.brokers_at(None)
+        entry = entry_to(brokers, self.addresses, self.mechanisms, arrival)
+        return ClientConnection(self._gateway, brokers, entry, arrival)
+
+    async def _bind(self, port: int) -> Port:
+        host, _ = _bootstrap_of(self.listener_set)
+        return await self._gateway.whole.ports.bind(self._name, host, port)
+
+    def _warn_of_brokers_without_port(self, ports: BrokerPorts, known: frozenset[int]) -> None:
+        without = frozenset(node_id for node_id in known if ports.port_of(node_id) is None)
+        for node_id in sorted(without - self._without_port):
+            log.warning(
+                "broker_without_port",
+                listener=self._name,
+                node_id=node_id,
+                detail="clients cannot reach this broker: widen broker_port_range or mend broker_id_base",
+            )
+        self._without_port = without
+
+
+class TurnedAway(asyncio.Protocol):
+    """A client that cannot be let in."""
+
+    def __init__(self, gateway: ClientContext, end: SessionEnded) -> None:
+        """Say why by `end`."""
+        self._gateway, self._end = gateway, end
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Close the connection."""
+        peer = peer_of(cast(asyncio.Transport, transport))
+        log_end(self._end.reason, peer, None, self._end.detail)
+        self._gateway.count_end(self._end.reason, None, peer, self._end.detail)
+        cast(asyncio.Transport, transport).abort()
+
+
+def _bootstrap_of(listener_set: ListenerSet) -> tuple[str, int]:
+    """Return where a listener set is bound for clients that bootstrap."""
+    if listener_set.sni is not None:
+        return listener_set.sni.bind_host, listener_set.sni.port
+    assert listener_set.port_range is not None
+    return listener_set.port_range.bind_host, listener_set.port_range.bootstrap_port
+
+
+def _meaning_of(listener_set: ListenerSet) -> tuple[object, ...]:
+    """Return what must not change for those who came in."""
+    return listener_set.port_range, listener_set.sni, listener_set.security_protocol, listener_set.tenant
+
+
+def _addresses_of(listener_set: ListenerSet) -> BrokerAddresses:
+    if listener_set.sni is not None:
+        return listener_set.sni.names
+    port_range = listener_set.port_range
+    assert port_range is not None
+    return BrokerPorts(
+        advertised_host=port_range.advertised_host,
+        start=port_range.broker_port_range.start,
+        end=port_range.broker_port_range.end,
+        broker_id_base=port_range.broker_id_base,
+    )

@@ -1,0 +1,84 @@
+"""What the clients of each tenant have open, and the limits of that."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+
+from bifrost.config.fields.limits import Limits
+from bifrost.config.fields.tenant_limits import TenantLimits
+from bifrost.config.fields.tenants import Tenant
+from bifrost.forwarding.loads import Loads
+from bifrost.forwarding.rooms import Rooms
+from bifrost.gateway.clients.connection_shares import shares_of
+from bifrost.gateway.peers.elsewhere import Elsewhere, Nowhere
+
+_NO_LIMITS = TenantLimits()
+
+
+class OpenTenants:
+    """The connections of tenants: those that have authenticated."""
+
+    def __init__(
+        self, loads: Loads, elsewhere: Elsewhere | None = None, hits: Counter[tuple[str, str]] | None = None
+    ) -> None:
+        """Begin with none, and without limits.
+
+        Args:
+            loads: counts what is in flight.
+            elsewhere: other processes that have connections of the same tenants.
+            hits: where to count how often a connection had to wait for room.
+        """
+        self.rooms = Rooms(lambda call: asyncio.get_running_loop().call_soon(call), hits)
+        """How many bytes of frames each may hold in this process."""
+        self._loads, self._elsewhere = loads, elsewhere or Nowhere()
+        self._limits: Limits = Limits()
+        self._limits_of: Mapping[str, TenantLimits] = {}
+        self._open: dict[str, set[Hashable]] = {}
+        self._count = 0
+        self.shares = shares_of(self._limits, 0)
+
+    def limit(self, limits: Limits, tenants: Iterable[Tenant]) -> None:
+        """Set the limits, or change them: of all together, and of each tenant."""
+        self._limits, self._limits_of = limits, {tenant.name: tenant.limits for tenant in tenants}
+        self.shares = shares_of(limits, len(self._limits_of))
+        most_of = {tenant: one.max_in_flight_requests for tenant, one in self._limits_of.items()}
+        self._loads.limit(limits.max_in_flight_requests_total, most_of)
+        self.rooms.limit(
+            limits.max_buffered_bytes_total,
+            limits.max_buffered_bytes,
+            limits.max_buffered_bytes_unauthenticated,
+            {tenant: one.max_buffered_bytes for tenant, one in self._limits_of.items()},
+        )
+
+    def admit(self, tenant: str, connection: Hashable) -> bool:
+        """Count a connection in, unless the tenant has too many, or what is left is for tenants that have few."""
+        of_tenant, shares = self._open.setdefault(tenant, set()), self.shares
+        own = self._limits_of.get(tenant, _NO_LIMITS).max_connections
+        most = shares.of_tenant if own is None else own
+        with self._elsewhere.admission(tenant):
+            count = len(of_tenant) + self._elsewhere.count(tenant)
+            of_all = shares.of_all_tenants if count < shares.few else shares.common
+            if count >= most or self._count + self._elsewhere.count_all() >= of_all:
+                return False
+            of_tenant.add(connection)
+            self._count += 1
+            self._elsewhere.note(tenant, len(of_tenant), self._count)
+        return True
+
+    def forget(self, tenant: str | None, connection: Hashable) -> None:
+        """Count a connection out, if it was counted in."""
+        if tenant in self._open and connection in self._open[tenant]:
+            self._open[tenant].discard(connection)
+            self._count -= 1
+            self._elsewhere.note(tenant, len(self._open[tenant]), self._count)
+
+    def max_request_bytes(self, tenant: str) -> int:
+        """Return the size of a tenant's largest request, in bytes."""
+        own, all_of = self._limits_of.get(tenant, _NO_LIMITS), self._limits
+        room = min(own.max_buffered_bytes or all_of.max_buffered_bytes, all_of.max_buffered_bytes_total)
+        # What is larger than the room would never be read to its end.
+        return min(own.max_request_bytes or all_of.max_request_bytes, all_of.max_request_bytes, room)
+
+    def count(self) -> Counter[str]:
+        """Return how many connections each tenant has."""
+        return Counter({tenant: len(of_tenant) for tenant, of_tenant in tuple(self._open.items())})

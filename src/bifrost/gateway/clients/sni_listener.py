@@ -1,0 +1,92 @@
+"""The one TLS port of a listener set whose clients say by a host name which broker they mean (SNI)."""
+
+from dataclasses import replace
+
+from bifrost.authentication.accounts import AuthenticationFailed
+from bifrost.config.fields.listener_sets import ListenerSet
+from bifrost.config.fields.server_names import ServerNames, Wanted
+from bifrost.config.model import Config
+from bifrost.gateway.brokers.clusters import entry_to
+from bifrost.gateway.clients.client_connection import ClientConnection
+from bifrost.gateway.clients.context import ClientContext
+from bifrost.gateway.clients.listener import Listener
+from bifrost.gateway.sockets.arrival import Arrival
+from bifrost.gateway.sockets.server_tls import TlsFailure
+from bifrost.session.close_reason import CloseReason
+
+
+class SniListener(Listener):
+    """Accepts the clients of one such listener set."""
+
+    def __init__(self, listener_set: ListenerSet, gateway: ClientContext) -> None:
+        """Bind nothing yet.
+
+        Raises:
+            StartError: its certificates cannot be used any more.
+        """
+        super().__init__(listener_set, gateway)
+        self._config: Config | None = None
+        self._tenants: dict[str, str] = {}
+
+    async def follow_brokers(self) -> None:
+        """Do nothing: there is a host name for every broker."""
+
+    def _enter(self, node_id: int | None, arrival: Arrival) -> ClientConnection:
+        """Let a client in to what it wanted to reach.
+
+        Raises:
+            TlsFailure: it named no host of these, or a broker that there is not.
+            AuthenticationFailed: its certificate is another tenant's.
+            SessionEnded: no broker is known.
+        """
+        wanted = self._wanted(arrival.server_name)
+        if wanted.tenant is not None:
+            arrival = self._bound(arrival, self._tenant(wanted.tenant))
+        brokers = self._gateway.clusters.brokers_at(wanted.node_id)
+        if not brokers and wanted.node_id is not None:
+            detail = f"{arrival.server_name} stands for broker {wanted.node_id}, which there is not"
+            raise TlsFailure(CloseReason.UNKNOWN_SERVER_NAME, detail)
+        entry = entry_to(brokers, self.addresses, self.mechanisms, arrival)
+        return ClientConnection(self._gateway, brokers, entry, arrival)
+
+    def _bound(self, arrival: Arrival, tenant: str) -> Arrival:
+        """Return the arrival of one who came for `tenant`, and may be nobody else's client."""
+        account = arrival.account
+        if account is not None and account.tenant != tenant:
+            text = f"User:{account.username} belongs to another tenant than {arrival.server_name}"
+            raise AuthenticationFailed("Authentication failed", text)
+        if arrival.tenant not in (None, tenant):
+            detail = f"{arrival.server_name} is not of {arrival.tenant}, the only tenant of this listener set"
+            raise TlsFailure(CloseReason.UNKNOWN_SERVER_NAME, detail)
+        return replace(arrival, tenant=tenant)
+
+    def _tenant(self, label: str) -> str:
+        """Return the name of the tenant that a host name's label stands for.
+
+        A tenant that there is not is taken for one without users: who asks is not told which there are.
+        """
+        config = self._gateway.config
+        if config is not self._config:
+            self._config = config
+            self._tenants = {tenant.name.lower(): tenant.name for tenant in config.tenants}
+        return self._tenants.get(label, label)
+
+    def _wanted(self, server_name: str | None) -> Wanted:
+        names = self.addresses
+        assert isinstance(names, ServerNames)
+        wanted = None if server_name is None else names.wanted(server_name)
+        if wanted is None:
+            said = "no host" if server_name is None else repr(server_name[:253])
+            detail = f"the client named {said} (SNI), and this listener set is {names.host_for('<tenant>')}"
+            raise TlsFailure(CloseReason.UNKNOWN_SERVER_NAME, detail)
+        return wanted
+
+
+def listener_of(listener_set: ListenerSet, gateway: ClientContext) -> Listener:
+    """Return the listener for a listener set; it binds nothing yet.
+
+    Raises:
+        StartError: its certificates cannot be used any more.
+    """
+    kind = Listener if listener_set.sni is None else SniListener
+    return kind(listener_set, gateway)

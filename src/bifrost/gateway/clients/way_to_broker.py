@@ -1,0 +1,84 @@
+"""The way from one client's connection to its broker: which one that is, and as whom the gateway is there."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from bifrost.gateway.brokers.broker_connection import BrokerConnection, connect, renew_login
+from bifrost.gateway.brokers.broker_login import Login
+from bifrost.gateway.brokers.cluster import Broker, Cluster
+from bifrost.gateway.clients.context import ClientContext
+from bifrost.gateway.errors import BrokerError, LoginError
+from bifrost.session.client_session import ClientSession
+
+if TYPE_CHECKING:
+    from bifrost.gateway.clients.client_connection import ClientConnection
+
+
+class WayToBroker:
+    """For a client that is authenticated."""
+
+    __slots__ = ("_brokers", "_gateway", "_session")
+
+    def __init__(self, gateway: ClientContext, brokers: Mapping[str, Broker], session: ClientSession) -> None:
+        """Take the candidates, by the name of the physical cluster; whose the client is says `session`, later."""
+        self._gateway, self._brokers, self._session = gateway, brokers, session
+
+    @property
+    def cluster(self) -> Cluster:
+        """The physical cluster of the client's tenant."""
+        return self._gateway.clusters[self._session.virtual_cluster.upstream]
+
+    async def connect(self, client: "ClientConnection") -> BrokerConnection:
+        """Return a connection to the broker, logged in.
+
+        Raises:
+            BrokerError: there is none.
+        """
+        timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
+        return await connect(client, self._broker, self.cluster.security, self._login, timeout_ms)
+
+    async def renew_login(self, broker_side: BrokerConnection) -> None:
+        """Log in again on a connection that awaits no answer (KIP-368).
+
+        Raises:
+            BrokerError, LoginError: the connection cannot be used any more.
+        """
+        login, timeout_ms = self._login, self._gateway.limits.upstream_connect_timeout_ms
+        if login is None:
+            text = "the account that the connection was made with is no longer in the configuration"
+            raise LoginError(text)
+        await renew_login(broker_side, self._broker, login, timeout_ms)
+
+    async def look_up(self) -> tuple[frozenset[bytes], bool]:
+        """Look up what the session waits for; return the topic IDs, and whether the tenant's topics were counted.
+
+        Raises:
+            BrokerError: that could not be found out.
+        """
+        session, hits = self._session, self._gateway.shared.lanes.loads.hits
+        namespace, topic_ids, is_counted = (
+            session.virtual_cluster.namespace,
+            session.lookup,
+            session.awaits_count,
+        )
+        if topic_ids:
+            await self.cluster.look_ups.look_up(namespace, topic_ids, hits)
+        if is_counted:
+            root = self._gateway.shared.virtual_clusters.of_tenant(namespace.tenant)
+            if root is None:
+                raise BrokerError(f"tenant {namespace.tenant} is not in the configuration any more")
+            await self.cluster.look_ups.count(root.namespace, hits)
+        return topic_ids, is_counted
+
+    @property
+    def _login(self) -> Login | None:
+        """The account at the broker that stands for this client."""
+        account = self._session.account
+        assert account is not None
+        return self.cluster.security.login_of(account.tenant, account.username)
+
+    @property
+    def _broker(self) -> Broker:
+        """The broker of the cluster which the connection stands for."""
+        chosen = self._brokers[self._session.virtual_cluster.upstream]
+        return self.cluster.broker(chosen.node_id) or chosen

@@ -1,0 +1,1 @@
+"""Who vouches for clients: issuers of tokens and Kerberos realms."""

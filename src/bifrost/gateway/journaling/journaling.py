@@ -1,0 +1,329 @@
+"""The journal of a running gateway: when an interval ends, when topics are looked at, and the writer behind.
+
+All of it runs beside the clients and keeps none of them waiting: an interval's rows are made in slices, between which
+the event loop goes on.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from bifrost.config.fields.journal import Journal as JournalSettings
+from bifrost.config.model import Config
+from bifrost.forwarding.loads import TENANT_LIMIT, TIME_LIMIT, WHOLE_LIMIT
+from bifrost.forwarding.look_up_turns import LOOK_UPS_LIMIT
+from bifrost.gateway.brokers.cluster import Cluster
+from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.journaling.context import JournalContext
+from bifrost.gateway.journaling.journal_counts import JournalCounts
+from bifrost.gateway.journaling.journal_snapshots import JournalSnapshots
+from bifrost.gateway.journaling.journal_topic import JournalTopic
+from bifrost.gateway.journaling.journal_writer import JournalWriter
+from bifrost.gateway.loop.loop_guard import keep, report
+from bifrost.gateway.peers.journal_source import wall_ms
+from bifrost.gateway.reload_outcome import Outcome
+from bifrost.journal.journal import Journal, JournalLimits
+from bifrost.journal.topic_owners import TopicOwners
+from bifrost.journal.topic_sizes import TopicSizes
+from bifrost.session.close_reason import NOT_LET_IN, CloseReason, limit_of
+from bifrost.session.decoded_request import REQUEST_BYTES_LIMIT, REQUEST_ITEMS_LIMIT
+from bifrost.tenancy.topic_pages import LISTED_LIMIT
+from bifrost.wire.entity import Entity
+
+log = structlog.get_logger()
+
+SLICE_S = 0.001
+"""Time for which rows are made before the event loop goes on."""
+
+LAST_WORDS_S = 5.0
+"""How long a gateway that stops waits for its last records to be taken, beside its drain."""
+
+_TOLD_OF = {
+    TENANT_LIMIT: "connections waited because of the tenant's limit",
+    WHOLE_LIMIT: "connections waited because of the gateway's limit",
+    TIME_LIMIT: "connections waited because the tenant used more than its share of the time",
+    REQUEST_ITEMS_LIMIT: "requests with too many items were refused",
+    REQUEST_BYTES_LIMIT: "requests that were too large to decode were refused",
+    LOOK_UPS_LIMIT: "connections waited because the tenant named too many unknown topic IDs",
+    LISTED_LIMIT: "the tenant has too many topics to list them alone when a client asks for all",
+}
+_TOLD_OF_OTHERS = "a limit was reached"
+_FAILED_AUTHENTICATIONS = NOT_LET_IN | {
+    CloseReason.AUTHENTICATION_TIMEOUT,
+    CloseReason.NOT_AUTHENTICATED,
+    CloseReason.SESSION_EXPIRED,
+}
+
+
+class Journaling:
+    """Of one gateway."""
+
+    def __init__(self, gateway: JournalContext, settings: JournalSettings, config: Config) -> None:
+        """Write nothing yet.
+
+        Args:
+            gateway: whose doings are written down.
+            settings: the configuration's section.
+            config: the whole of it.
+        """
+        self._gateway, self._settings = gateway, settings
+        self._upstream = settings.upstream or config.clusters[0].name
+        source = gateway.whole.journal_source(settings)
+        limits = JournalLimits(
+            settings.buffer_bytes,
+            settings.max_usage_rows,
+            settings.max_usage_rows_per_tenant,
+            settings.max_events_per_tenant,
+        )
+        whole = gateway.whole
+        self.journal = Journal(
+            source, limits, wall_ms, known_topics=whole.known_topics, counter=whole.counter
+        )
+        self.writer: JournalWriter | None = None
+        self._looks = whole.looks
+        self._looked: dict[str, tuple[int, int]] = {}
+        """By physical cluster when it was looked at last here, and the number of the record after those of it."""
+        self._told_hits: Counter[tuple[str, str]] = Counter()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    # -- what happens in the gateway
+
+    def note_end(
+        self, reason: CloseReason, tenant: str | None, peer: str, detail: str, mechanism: str | None = None
+    ) -> None:
+        """Write down that a connection ended, if that is of interest."""
+        limit = limit_of(reason, tenant)
+        if reason in _FAILED_AUTHENTICATIONS:
+            self.journal.event(
+                "authentication",
+                "failure",
+                tenant,
+                client_address=peer,
+                mechanism=mechanism,
+                rule=str(reason),
+                detail=detail,
+            )
+        elif limit is not None:
+            self.journal.event("limit", "hit", tenant, client_address=peer, rule=limit, detail=detail)
+
+    def note_reload(self, outcome: str, detail: str) -> None:
+        """Write down what came of a reload, and whose which names are from now on."""
+        self.note_events([{"type": "reload", "outcome": outcome, "detail": detail}])
+
+    def note_events(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Write down what happened to the gateway as a whole, soon; each is the arguments of `Journal.event`."""
+        for one in events:
+            fields = dict(one)
+            type_, outcome = fields.pop("type"), fields.pop("outcome")
+            self.journal.event(type_, outcome, **fields)
+            if (type_, outcome) == ("reload", Outcome.APPLIED):
+                self._tell_tenants()
+        if self.writer is not None:
+            self.writer.wake()
+
+    def note_drain(self, outcome: str, detail: str) -> None:
+        """Write down that the gateway drains, or has drained."""
+        self.journal.event("drain", outcome, detail=detail)
+
+    # -- what the metrics tell
+
+    def counts(self) -> JournalCounts:
+        """Return what is known now; other threads may ask."""
+        state, journal = self.state(), self.journal
+        return JournalCounts(
+            journal.buffer.drops.copy(),
+            journal.table.folded.copy(),
+            0 if self.writer is None else self.writer.written,
+            state["buffer_bytes"],
+            state["usage_rows"],
+            bool(state["is_up"]),
+        )
+
+    def state(self) -> dict[str, int]:
+        """Return what goes up and down."""
+        writer = self.writer
+        return {
+            "buffer_bytes": self.journal.buffer.size,
+            "usage_rows": len(self.journal.table),
+            "is_up": int(writer is not None and not writer.is_failing),
+        }
+
+    # -- life
+
+    def begin(self) -> None:
+        """Begin to write; the clusters are known."""
+        timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
+        topic = JournalTopic(self._cluster, self._settings, timeout_ms)
+        self.writer = JournalWriter(
+            topic, self.journal.buffer, timeout_ms, self._gateway.whole.counter("journal_written")
+        )
+        self.journal.event("start", "done", detail=f"{len(self._gateway.config.tenants)} tenants")
+        self._tell_tenants()
+        loop = asyncio.get_running_loop()
+        works = [("journal_writer", self.writer.run), ("journal_interval", self._count)]
+        if self._settings.snapshot_interval_ms:
+            works.append(("journal_snapshot", self._look))
+        self._tasks = [loop.create_task(keep(*one)) for one in works]
+        log.info("journal_begun", gateway_id=self.journal.source.gateway_id, epoch=self.journal.source.epoch)
+        self.writer.wake()
+
+    async def end(self) -> None:
+        """Write what is left, for a little while."""
+        buffer, writer = self.journal.buffer, self.writer
+        if writer is None:
+            return
+        writing, *others = self._tasks
+        await _cancel(others)
+        await self._end_interval()
+        writer.finish()
+        until_s = asyncio.get_running_loop().time() + LAST_WORDS_S
+        await asyncio.wait({writing}, timeout=LAST_WORDS_S)
+        if writing.done():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(until_s):
+                    await self._write_last(writer)
+        await _cancel([writing])
+        await writer.close()
+        self._note_looks()
+        self._looks.leave()
+        log.info("journal_ended", written=writer.written, not_written=buffer.sequence - writer.written)
+
+    async def _write_last(self, writer: JournalWriter) -> None:
+        """Write what found no room before, then that there is no more."""
+        await self._end_interval()
+        while len(self.journal.buffer):
+            await writer.write_all()
+            await self._end_interval()
+        self.journal.event("stop", "done")
+        await writer.write_all()
+
+    def _tell_tenants(self) -> None:
+        """Write down what the physical names of every tenant begin with: by that a reader knows whose a name is."""
+        for tenant in self._gateway.config.tenants:
+            cluster = self._gateway.shared.virtual_clusters.of_tenant(tenant.name)
+            if cluster is not None:
+                names = cluster.namespace.names
+                prefixes = {
+                    "topic_prefix": names.prefix_of(Entity.TOPIC_NAME).decode(),
+                    "group_prefix": names.prefix_of(Entity.GROUP_ID).decode(),
+                    "transactional_id_prefix": names.prefix_of(Entity.TRANSACTIONAL_ID).decode(),
+                }
+                self.journal.event(
+                    "tenant", "applied", tenant.name, upstream=cluster.upstream, after=prefixes
+                )
+
+    async def _count(self) -> None:
+        """End interval after interval."""
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            due = max(due + self._settings.interval_ms / 1000, loop.time())
+            await asyncio.sleep(due - loop.time())
+            try:
+                await self._end_interval()
+            except Exception as error:
+                report("journal_interval", error)
+
+    async def _end_interval(self) -> None:
+        self._tell_hits()
+        self._note_looks()
+        await _in_slices(self.journal.end_interval())
+        if self.writer is not None:
+            self.writer.wake()
+
+    def _tell_hits(self) -> None:
+        """Write down how often connections had to wait for room: it may be thousands of times a second."""
+        hits = self._gateway.shared.lanes.loads.hits
+        for (limit, tenant), count in list(hits.items()):
+            new = count - self._told_hits[limit, tenant]
+            if new:
+                self._told_hits[limit, tenant] = count
+                self.journal.event(
+                    "limit",
+                    "hit",
+                    tenant or None,
+                    rule=limit,
+                    detail=_TOLD_OF.get(limit, _TOLD_OF_OTHERS),
+                    count=new,
+                )
+
+    # -- sizes
+
+    async def _look(self) -> None:
+        while True:
+            for cluster in self._gateway.clusters if self._looks.is_mine() else ():
+                try:
+                    await self._look_at(cluster)
+                except BrokerError as error:
+                    log.warning("journal_snapshot_failed", upstream=cluster.name, error=str(error))
+                except Exception as error:
+                    report("journal_snapshot", error)
+            await asyncio.sleep(self._settings.snapshot_interval_ms / 1000)
+
+    async def _look_at(self, cluster: Cluster) -> None:
+        """Write down the sizes of all tenants' topics on a cluster: once all of them are known, or none."""
+        snapshots = JournalSnapshots(cluster, self._gateway.limits.upstream_connect_timeout_ms)
+        found: list[tuple[str, str, TopicSizes]] = []
+        owners = self._owners_on(cluster)
+        async for topics in snapshots.look(lambda name: owners.of(name) is not None):
+            for topic in topics:
+                owner = owners.of(topic.name)
+                if owner is not None:
+                    found.append((*owner, topic))
+        now_ms = wall_ms()
+        own = self._looked.get(cluster.name)
+        last_ms = self._looks.last_ms(cluster.name) if own is None else own[0]
+        interval = (now_ms if last_ms is None else min(last_ms, now_ms), now_ms)
+        await _in_slices(self._tell_sizes(cluster.name, interval, found))
+        self._looked[cluster.name] = now_ms, self.journal.buffer.sequence
+        if self.writer is not None:
+            self.writer.wake()
+
+    def _tell_sizes(
+        self, upstream: str, interval: tuple[int, int], found: Sequence[tuple[str, str, TopicSizes]]
+    ) -> Iterator[None]:
+        for number, (tenant, virtual, topic) in enumerate(found, 1):
+            fields = topic.snapshot(upstream, virtual)
+            fields["is_last"] = number == len(found)
+            self.journal.snapshot(tenant, interval, fields)
+            self.journal.known_topics.learn(upstream, topic.name, interval[1], topic.facts())
+            yield
+
+    def _note_looks(self) -> None:
+        """Tell the other workers of looks that are written: who comes after one that died covers the rest."""
+        for upstream, (at_ms, sequence) in self._looked.items():
+            if sequence <= self.journal.buffer.settled:
+                self._looks.note(upstream, at_ms)
+
+    def _owners_on(self, cluster: Cluster) -> TopicOwners:
+        names = []
+        for tenant in self._gateway.config.tenants:
+            virtual = self._gateway.shared.virtual_clusters.of_tenant(tenant.name)
+            if virtual is not None and virtual.upstream == cluster.name:
+                names.append(virtual.namespace.names)
+        return TopicOwners(names)
+
+    @property
+    def _cluster(self) -> Cluster:
+        return self._gateway.clusters[self._upstream]
+
+
+async def _in_slices(work: Iterator[None]) -> None:
+    """Do work step by step, and let the event loop go on in between."""
+    # Not the loop's own time, which stands still within a round of it.
+    began = time.monotonic()
+    for _ in work:
+        if time.monotonic() - began > SLICE_S:
+            await asyncio.sleep(0)
+            began = time.monotonic()
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

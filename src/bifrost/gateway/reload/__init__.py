@@ -1,0 +1,1 @@
+"""From one configuration to the next, while the gateway runs."""

@@ -1,0 +1,24 @@
+"""What a change of configuration asks of the gateway that goes on with it."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from bifrost.config.model import Config
+from bifrost.gateway.clients.client_connection import ClientConnection
+from bifrost.gateway.clients.context import ClientContext
+from bifrost.gateway.clients.listener import Listener
+from bifrost.gateway.issuers.guard import Guard, Secured
+
+
+class ReloadContext(ClientContext, Protocol):
+    """The gateway whose configuration changes."""
+
+    guard: Guard
+    listeners: list[Listener]
+    now_ms: Callable[[], int]
+
+    def connections(self) -> tuple[ClientConnection, ...]:
+        """Return the connections that are open."""
+
+    def take_settings(self, config: Config, secured: Secured) -> None:
+        """Let everything that asks for a setting have that of another configuration from now on."""

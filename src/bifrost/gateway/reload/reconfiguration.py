@@ -1,0 +1,133 @@
+"""From one configuration to the next in a running gateway: all of it or nothing, unnoticed by whom it does not concern.
+
+First everything that may fail is done beside what runs: new clusters are asked, new ports are bound. Then the change
+itself, in one turn of the loop. Last those connections end that have no place any more.
+"""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+import structlog
+
+from bifrost.config.model import Config
+from bifrost.gateway.brokers.clusters import Changed
+from bifrost.gateway.brokers.virtual_clusters import virtual_clusters
+from bifrost.gateway.clients.listener import Listener
+from bifrost.gateway.clients.sni_listener import listener_of
+from bifrost.gateway.errors import StartError
+from bifrost.gateway.issuers.guard import Secured
+from bifrost.gateway.reload.context import ReloadContext
+from bifrost.session.close_reason import CloseReason
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Another configuration that a gateway can go on with, and has not yet."""
+
+    gateway: ReloadContext
+    config: Config
+    changed: Changed
+    secured: Secured
+    listeners: list[Listener]
+    new: list[Listener]
+    """Those of `listeners` whose ports are bound and not served yet."""
+
+    async def take_effect(self) -> None:
+        """Go on with it."""
+        await _take_effect(self.gateway, self.config, self.changed, self.secured, self.listeners)
+
+    async def abandon(self) -> None:
+        """Go on as before."""
+        for listener in self.new:
+            listener.close()
+        await self.changed.abandon(self.gateway.clusters)
+
+
+async def prepare(gateway: ReloadContext, config: Config) -> Prepared:
+    """Do everything beside what runs that may fail.
+
+    Raises:
+        BrokerError, StartError: the gateway cannot go on with this configuration; nothing has changed.
+    """
+    check_changes(gateway.config, config)
+    changed = await gateway.clusters.like(config, gateway.config, gateway.now_ms, gateway.whole)
+    new: list[Listener] = []
+    try:
+        secured = await asyncio.to_thread(gateway.guard.secure, config)
+        listeners = _listeners(gateway, config, new)
+        for listener in new:
+            await listener.reserve()
+    except BaseException:
+        for listener in new:
+            listener.close()
+        await changed.abandon(gateway.clusters)
+        raise
+    return Prepared(gateway, config, changed, secured, listeners, new)
+
+
+def check_changes(before: Config, after: Config) -> None:
+    """Refuse what cannot change while a gateway runs.
+
+    Raises:
+        StartError: something of that kind is another.
+    """
+    for key in ("admin", "journal", "workers", "pseudonym_key"):
+        if getattr(before.proxy, key) != getattr(after.proxy, key):
+            raise StartError(f"proxy.{key} cannot change while the gateway runs: restart it")
+
+
+def _listeners(gateway: ReloadContext, config: Config, new: list[Listener]) -> list[Listener]:
+    """Return the listeners of a configuration; those that are not open yet are `new` as well."""
+    before = {one.listener_set.name: one for one in gateway.listeners}
+    found = []
+    for listener_set in config.proxy.listener_sets:
+        old = before.get(listener_set.name)
+        if old is None or not old.is_at(listener_set):
+            old = listener_of(listener_set, gateway)
+            new.append(old)
+        found.append(old)
+    return found
+
+
+async def _take_effect(
+    gateway: ReloadContext, config: Config, changed: Changed, secured: Secured, listeners: list[Listener]
+) -> None:
+    before, gone = gateway.clusters, [one for one in gateway.listeners if one not in listeners]
+    gateway.clusters = changed.clusters
+    gateway.shared.virtual_clusters = virtual_clusters(
+        config,
+        changed.clusters,
+        gateway.now_ms,
+        gateway.shared.virtual_clusters,
+        gateway.shared.lanes.loads.hits,
+    )
+    gateway.take_settings(config, secured)
+    gateway.listeners = listeners
+    for listener, listener_set in zip(listeners, config.proxy.listener_sets, strict=True):
+        try:
+            listener.take(listener_set)
+        except StartError as error:
+            # They were good when the configuration was loaded, a moment ago; the old ones serve on.
+            log.warning("listener_unchanged", listener=listener_set.name, error=str(error))
+    for listener in gone:
+        listener.close()
+    _end_the_displaced(gateway)
+    await changed.take_effect(before, config.proxy.limits)
+    for listener in listeners:
+        with contextlib.suppress(StartError):
+            # A broker's port that is taken is tried again with every refresh; the bootstrap port is bound already.
+            await listener.open()
+
+
+def _end_the_displaced(gateway: ReloadContext) -> None:
+    """End the connections that have no place in the configuration that is in force now."""
+    addresses = [one.addresses for one in gateway.listeners]
+    for connection in gateway.connections():
+        lost = connection.lost_place()
+        if lost is None and not any(connection.addresses is one for one in addresses):
+            lost = (CloseReason.RECONFIGURED, "the listener set is gone, or is for others now")
+        if lost is not None:
+            connection.end(*lost)

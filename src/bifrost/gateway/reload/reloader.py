@@ -1,0 +1,103 @@
+"""Reads the configuration again when told to or when its files change, and lets the gateway go on with it.
+
+A configuration that cannot be read, or that the gateway cannot go on with, is refused whole: the one in force stays,
+the reason is logged, and whoever asked is told.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+
+from bifrost.config.errors import ConfigError
+from bifrost.config.load import load
+from bifrost.config.model import Config
+from bifrost.gateway.errors import BrokerError, StartError
+from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.reload.watched_files import Signature, files_of, signature
+from bifrost.gateway.reload_outcome import Outcome
+
+log = structlog.get_logger()
+
+
+class Reconfigurable(Protocol):
+    """What goes on with another configuration: a Gateway, or the Supervisor of its workers."""
+
+    @property
+    def config(self) -> Config:
+        """The one in force."""
+
+    async def reconfigure(self, config: Config) -> None:
+        """Go on with another one.
+
+        Raises:
+            BrokerError, StartError: it cannot; nothing has changed.
+        """
+
+    def note_reload(self, outcome: str, text: str) -> None:
+        """Write down what came of a reload, where a journal is kept."""
+
+
+class Reloader:
+    """Of one gateway."""
+
+    def __init__(self, gateway: Reconfigurable, path: Path) -> None:
+        """Watch nothing yet; the gateway has just been given what stands at `path`."""
+        self._gateway = gateway
+        self._path = path
+        self._one_at_a_time = asyncio.Lock()
+        self._seen = self._signature()
+        self.outcomes: Counter[Outcome] = Counter()
+        """How many reloads came to which end."""
+        self.applied_s = time.time()
+        """When the configuration in force was read, in seconds since the epoch."""
+
+    async def reload(self) -> tuple[Outcome, str]:
+        """Read the configuration again; return what came of it, and in words why."""
+        async with self._one_at_a_time:
+            self._seen = await asyncio.to_thread(self._signature)
+            outcome, text = await self._reload()
+        self.outcomes[outcome] += 1
+        if outcome is Outcome.REFUSED:
+            log.error("reload_refused", path=str(self._path), error=text)
+        else:
+            log.info("reloaded", path=str(self._path), outcome=str(outcome))
+        self._gateway.note_reload(str(outcome), text)
+        return outcome, text
+
+    async def watch(self, interval_s: float) -> None:
+        """Reload whenever a file has changed, and then has stayed as it is for one interval."""
+        pending: Signature | None = None
+        while True:
+            await asyncio.sleep(interval_s)
+            now = await asyncio.to_thread(self._signature)
+            if now == self._seen:
+                pending = None
+            elif now != pending:
+                pending = now  # It may be half written.
+            else:
+                await self.reload()
+                pending = None
+
+    async def _reload(self) -> tuple[Outcome, str]:
+        gateway = self._gateway
+        try:
+            config = await asyncio.to_thread(load, self._path)
+            if config == gateway.config:
+                return Outcome.UNCHANGED, "nothing has changed"
+            await gateway.reconfigure(config)
+        except ConfigError as error:
+            return Outcome.REFUSED, str(error)
+        except (BrokerError, StartError) as error:
+            return Outcome.REFUSED, f"{self._path}: {error}"
+        except Exception as error:
+            report("reload", error, path=str(self._path))
+            return Outcome.REFUSED, f"{self._path}: {type(error).__name__}: see the gateway's log"
+        self.applied_s = time.time()
+        return Outcome.APPLIED, "the gateway goes on with it"
+
+    def _signature(self) -> Signature:
+        return signature(self._path, frozenset(files_of(self._gateway.config)))

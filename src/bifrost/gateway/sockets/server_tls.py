@@ -1,0 +1,149 @@
+"""TLS towards clients: a context that follows its files, and a handshake that ends in words."""
+
+import asyncio
+import os
+import ssl
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import structlog
+
+from bifrost.config.fields.server_tls import ServerTls
+from bifrost.config.files.server_context import FILE_KEYS, ServerContextError, build_server_context
+from bifrost.gateway.sockets.socket_transport import SocketTransport
+from bifrost.session.close_reason import CloseReason
+from bifrost.session.first_bytes.tls_failure import explain_tls_failure
+
+log = structlog.get_logger()
+
+LOOK_EVERY_MS = 3_000
+"""Time after which a new connection has the files looked at again: a few calls of stat."""
+
+
+class ServerContexts:
+    """The SSL context of one listener set, made anew when its files change."""
+
+    def __init__(self, name: str, tls: ServerTls, now_ms: Callable[[], int]) -> None:
+        """Make the first one.
+
+        Args:
+            name: of the listener set, for the log.
+            tls: its section.
+            now_ms: a monotonic clock.
+        Raises:
+            ServerContextError: a file is not what it was when the configuration was loaded.
+        """
+        self._name = name
+        self._tls = tls
+        self._now_ms = now_ms
+        self._seen = self._look()
+        self._looked_ms = now_ms()
+        self._context = self._build()
+
+    def current(self) -> ssl.SSLContext:
+        """Return the context for a new connection."""
+        if self._now_ms() - self._looked_ms >= LOOK_EVERY_MS:
+            self.refresh()
+        return self._context
+
+    def refresh(self) -> None:
+        """Make a new context if a file has changed; one that cannot be made leaves the old one, with a warning."""
+        self._looked_ms = self._now_ms()
+        found = self._look()
+        if found == self._seen:
+            return
+        # Noted first: what changes while it is read is found the next time.
+        self._seen = found
+        try:
+            self._context = self._build()
+        except ServerContextError as error:
+            log.warning(
+                "certificate_not_renewed", listener=self._name, key=f"tls.{error.key}", error=str(error)
+            )
+        else:
+            log.info("certificate_renewed", listener=self._name, certificate_file=self._tls.certificate_file)
+
+    def _build(self) -> ssl.SSLContext:
+        context = build_server_context(self._tls)
+        context.sslsocket_class = ServerSocket
+        context.sni_callback = _note_server_name
+        return context
+
+    def _look(self) -> tuple[object, ...]:
+        paths = (getattr(self._tls, key) for key in FILE_KEYS)
+        return tuple(None if path is None else _stamp(path) for path in paths)
+
+
+def _stamp(path: str) -> object:
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        return error.errno
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+class ServerSocket(ssl.SSLSocket):
+    """The TLS of one connection."""
+
+    server_name: str | None = None
+    """The host that the client wanted to reach (SNI)."""
+
+
+def _note_server_name(handshake: Any, name: str | None, _context: ssl.SSLContext) -> None:
+    handshake.server_name = name
+
+
+class TlsFailure(Exception):
+    """No TLS came about; the text is for the log."""
+
+    def __init__(self, reason: CloseReason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Encrypted:
+    """What a handshake has told of a client."""
+
+    server_name: str | None
+    """The host that the client wanted to reach (SNI); None if it did not say."""
+
+    certificate: bytes | None
+    """The client's, in DER; None without one."""
+
+
+async def shake_hands(transport: SocketTransport, context: ssl.SSLContext) -> Encrypted:
+    """Speak TLS with a client.
+
+    Args:
+        transport: without TLS, and nothing read of what the client says of it.
+        context: one of ServerContexts.
+    Raises:
+        TlsFailure: the client has been told why, as far as TLS has words for it.
+        OSError: the client is gone.
+    """
+    try:
+        handshake = cast(ServerSocket, await transport.shake_hands(context, server_side=True))
+    except ssl.SSLError as error:
+        raise TlsFailure(*explain_tls_failure(error.reason, getattr(error, "verify_message", None))) from None
+    if handshake.session_reused and _has_expired(handshake):
+        # TLSv1.2 may go on with a session of before, in which nobody looks at the certificate again.
+        raise TlsFailure(CloseReason.CLIENT_CERTIFICATE_REFUSED, "the client's certificate has expired since")
+    return Encrypted(handshake.server_name, handshake.getpeercert(binary_form=True))
+
+
+def _has_expired(handshake: ssl.SSLSocket) -> bool:
+    end = (handshake.getpeercert() or {}).get("notAfter")
+    return end is not None and ssl.cert_time_to_seconds(str(end)) < time.time()
+
+
+def feed(reader: asyncio.BufferedProtocol, received: bytes) -> None:
+    """Give a protocol what came before it was there, as a transport would."""
+    while received:
+        room = memoryview(reader.get_buffer(len(received)))
+        size = min(len(room), len(received))
+        room[:size] = received[:size]
+        received = received[size:]
+        reader.buffer_updated(size)

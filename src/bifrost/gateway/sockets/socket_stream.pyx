@@ -1,0 +1,347 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The bytes of a connection, straight from its socket into a protocol's memory and back, in compiled code.
+
+The event loop only says when. Without TLS what comes is received where a leg's framer wants it, and no Python object is
+made for it. With TLS OpenSSL reads and writes the socket (`ssl.SSLSocket`), gives its buffers back when they are empty,
+and decrypts into what the protocol has; an event loop's own TLS has 200 KiB for each connection that was ever busy.
+"""
+
+import ssl
+from os import strerror
+from socket import SHUT_WR
+
+from libc.errno cimport EAGAIN, EINTR, errno
+from libc.stdint cimport uint8_t
+
+from bifrost.gateway.sockets.leg cimport CompiledLeg
+from bifrost.wire.engine cimport Room
+
+cdef extern from *:
+    """
+    #include <sys/ioctl.h>
+    #include <sys/socket.h>
+    static int count_unread(int fd) {
+        int count = 0;
+        return ioctl(fd, FIONREAD, &count) < 0 ? 0 : count;
+    }
+    """
+    int count_unread(int fd) nogil
+    Py_ssize_t recv(int fd, void* to, size_t size, int flags) nogil
+    int MSG_DONTWAIT
+
+NOT_YET = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError)
+
+cdef enum:
+    MAX_RECORD_BYTES = 16384    # of plaintext, RFC 8446, section 5.1
+    READS_IN_TURN = 16          # of one connection before it is others' turn, of 16 KiB each: as the event loop's own
+
+SHUTDOWN_TIMEOUT_S = 5.0
+_SCRATCH = bytearray(MAX_RECORD_BYTES)  # what nobody reads is received here, whoever sent it
+
+
+cdef class SocketStream:
+    cdef readonly object loop, socket
+    cdef object protocol, get_buffer, buffer_updated, receive, send, timer
+    cdef list backlog
+    cdef CompiledLeg leg, encrypted_leg
+    cdef Py_ssize_t unwritten, counted, high, low
+    cdef Room backlogs
+    cdef int fd, turns
+    cdef readonly bint is_encrypted
+    cdef bint reads, may_have_more, is_write_paused, awaits_room, closing, says_goodbye, lost, peer_has_closed
+
+    def __init__(self, loop, socket, protocol):
+        self.loop, self.socket, self.fd = loop, socket, socket.fileno()
+        self.backlog = []
+        self.high, self.low = 64 * 1024, 16 * 1024
+        self.receive, self.send = socket.recv_into, socket.send
+        self.set_protocol(protocol)
+
+    def encrypt(self, socket):
+        self.socket, self.fd, self.is_encrypted = socket, socket.fileno(), True
+        self.receive, self.send = socket.read, socket.write
+
+    def set_protocol(self, protocol):
+        self.protocol = protocol
+        leg = protocol if isinstance(protocol, CompiledLeg) else None
+        self.leg, self.encrypted_leg = (None, leg) if self.is_encrypted else (leg, None)
+        if self.leg is None:
+            self.get_buffer, self.buffer_updated = protocol.get_buffer, protocol.buffer_updated
+        else:
+            self.get_buffer = self.buffer_updated = None
+
+    def get_protocol(self):
+        return self.protocol
+
+    # -- reading
+
+    cpdef bint is_reading(self):
+        return self.reads
+
+    def pause_reading(self):
+        if self.reads:
+            self.reads = False
+            self.loop.remove_reader(self.fd)
+
+    def resume_reading(self):
+        if self.closing or self.reads:
+            return
+        self.reads = True
+        self.loop.add_reader(self.fd, self.on_readable)
+        if self.may_have_more:
+            self.loop.call_soon(self.on_readable)
+
+    def on_readable(self):
+        cdef bint has_more = True
+        self.turns = READS_IN_TURN
+        try:
+            while has_more and self.turns > 0 and self.reads:
+                has_more = self.receive_for_leg() if self.leg is not None else self.receive_for_protocol()
+        except Exception as error:
+            # What a protocol has not caught: bytes may be lost by now, so nothing that follows them is to be believed.
+            self.lose(error)
+            raise
+        self.may_have_more = has_more
+        if has_more and self.reads:
+            self.loop.call_soon(self.on_readable)
+
+    cdef bint receive_for_leg(self) except -1:
+        """Receive once, to where its framer has room; return whether there is more."""
+        cdef CompiledLeg leg = self.leg
+        cdef Py_ssize_t room, size
+        cdef uint8_t* place
+        if leg.framer.must_wait():
+            self.turns -= 1
+            leg.owner.update_reading()
+            return True
+        place = leg.framer.place(&room)
+        # The socket may hold megabytes of a large frame; to copy those takes milliseconds.
+        room = min(room, self.turns * MAX_RECORD_BYTES)
+        size = recv(self.fd, place, room, MSG_DONTWAIT)
+        self.turns -= 1 + size // MAX_RECORD_BYTES
+        if size > 0:
+            leg.received(size)
+            return size == room
+        if size == 0:
+            self.end()
+        elif errno != EAGAIN and errno != EINTR:
+            self.lose(OSError(errno, strerror(errno)))
+        return False
+
+    cdef bint receive_for_protocol(self) except -1:
+        """Fill the protocol's memory once, by as many records as it takes; return whether there is more."""
+        cdef Py_ssize_t size, room, filled = 0
+        cdef bint has_more = True, has_ended = False
+        if self.encrypted_leg is not None and self.encrypted_leg.framer.must_wait():
+            self.encrypted_leg.owner.update_reading()
+            return True
+        buffer, failure = self.get_buffer(-1), None
+        room = len(buffer)
+        while has_more and self.turns > 0 and filled < room:
+            self.turns -= 1
+            try:
+                place = buffer[filled:] if filled else buffer
+                # An SSLSocket's `read`, or a socket's `recv_into`.
+                size = self.receive(room - filled, place) if self.is_encrypted else self.receive(place)
+            except NOT_YET:
+                has_more = False
+            except OSError as error:
+                failure, has_more = error, False
+            else:
+                filled += size
+                has_ended = size == 0
+                # What is left of a record is in OpenSSL, where the event loop does not see it.
+                has_more = size and (filled == room or count_unread(self.fd) > 0)
+        self.may_have_more = has_more
+        if filled:
+            self.buffer_updated(filled)
+        if failure is not None:
+            self.lose(failure)
+        elif has_ended:
+            self.end()
+        return has_more
+
+    cdef int end(self) except -1:
+        """The other side has closed."""
+        if not self.lost:
+            self.peer_has_closed = True
+            self.protocol.eof_received()
+            self.close()
+        return 0
+
+    # -- writing
+
+    def count_in(self, Room backlogs):
+        """Count what waits to be written, of many transports together; when that is too much nothing more is to wait."""
+        self.backlogs = backlogs
+        self.count_backlog()
+
+    cdef int count_backlog(self) except -1:
+        # What is above the limit is a large frame's, which is counted where it was received.
+        cdef Py_ssize_t size = min(self.unwritten, self.high)
+        if self.backlogs is not None and size != self.counted:
+            self.backlogs.count(size - self.counted)
+            self.counted = size
+        return 0
+
+    def set_write_buffer_limits(self, high=None, low=None):
+        self.high = 64 * 1024 if high is None else high
+        self.low = self.high // 4 if low is None else low
+
+    cpdef Py_ssize_t get_write_buffer_size(self):
+        return self.unwritten
+
+    def write(self, data):
+        self.writelines([data])
+
+    cpdef writelines(self, list segments):
+        cdef bint is_first = not self.backlog, is_too_much
+        if self.closing:
+            return
+        for segment in gathered(segments):
+            self.unwritten += len(segment)
+            self.backlog.append(segment)
+        if is_first:
+            self.push()
+        else:
+            self.count_backlog()
+        is_too_much = self.unwritten > self.high or self.unwritten and self.backlogs is not None and self.backlogs.full()
+        if is_too_much and not self.is_write_paused:
+            self.is_write_paused = True
+            self.protocol.pause_writing()
+
+    cdef int push(self) except -1:
+        """Write as much as the socket takes."""
+        cdef Py_ssize_t sent, done = 0
+        failure = None
+        try:
+            while done < len(self.backlog):
+                sent = self.send(self.backlog[done])
+                self.unwritten -= sent
+                if sent == len(self.backlog[done]):
+                    done += 1
+                else:
+                    self.backlog[done] = memoryview(self.backlog[done])[sent:]
+        except NOT_YET:
+            if not self.awaits_room:
+                self.awaits_room = True
+                self.loop.add_writer(self.fd, self.on_writable)
+        except OSError as error:
+            failure = error
+        del self.backlog[:done]
+        self.count_backlog()
+        if failure is not None:
+            self.lose(failure)
+        elif self.awaits_room and not self.backlog:
+            self.awaits_room = False
+            self.loop.remove_writer(self.fd)
+        return 0
+
+    def on_writable(self):
+        try:
+            self.push()
+            if self.is_write_paused and self.unwritten <= self.low and not self.lost:
+                self.is_write_paused = False
+                self.protocol.resume_writing()
+            if self.closing and not self.backlog:
+                self.say_goodbye()
+        except Exception as error:
+            # Or nobody would write what is left, and nobody close.
+            self.lose(error)
+            raise
+
+    # -- the end
+
+    cpdef bint is_closing(self):
+        return self.closing
+
+    def can_write_eof(self):
+        return False
+
+    def close(self):
+        if self.closing:
+            return
+        self.pause_reading()
+        self.closing = True
+        if not self.backlog:
+            self.say_goodbye()
+
+    cdef int say_goodbye(self) except -1:
+        """Say that this was all, and wait for the other side to say so: unread bytes would make the kernel cut it short."""
+        if self.says_goodbye or self.lost:
+            return 0
+        self.says_goodbye = True
+        if self.is_encrypted:
+            try:
+                self.socket.unwrap()
+            except (OSError, ValueError):
+                pass  # It never waits for the answer.
+        try:
+            self.socket.shutdown(SHUT_WR)
+        except OSError:
+            self.peer_has_closed = True
+        if self.peer_has_closed:
+            return self.lose(None)
+        self.timer = self.loop.call_later(SHUTDOWN_TIMEOUT_S, self.abort)
+        self.loop.add_reader(self.fd, self.throw_away)
+        return 0
+
+    def throw_away(self):
+        try:
+            if self.socket.recv_into(_SCRATCH):
+                return
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self.lose(None)
+
+    def abort(self):
+        self.lose(None)
+
+    cpdef int lose(self, error) except -1:
+        """Close the socket, and tell the protocol soon."""
+        if self.lost:
+            return 0
+        self.lost = self.closing = True
+        self.reads = False
+        self.loop.remove_reader(self.fd)
+        self.loop.remove_writer(self.fd)
+        if self.timer is not None:
+            self.timer.cancel()
+        self.backlog, self.unwritten = [], 0
+        self.count_backlog()
+        self.socket.close()
+        self.loop.call_soon(self.tell, error)
+        return 0
+
+    def tell(self, error):
+        protocol = self.protocol
+        self.protocol = self.get_buffer = self.buffer_updated = self.receive = self.send = self.timer = None
+        protocol.connection_lost(error)
+
+
+cdef list gathered(list segments):
+    """Join small segments, for each that is written becomes a record and a system call of its own."""
+    cdef Py_ssize_t size, whole = 0
+    cdef list out, run
+    for segment in segments:
+        whole += len(segment)
+    if whole <= MAX_RECORD_BYTES:
+        return [b"".join(segments)] if whole else []
+    if len(segments) == 1:
+        return segments
+    out, run, whole = [], [], 0
+    for segment in segments:
+        size = len(segment)
+        if run and whole + size > MAX_RECORD_BYTES:
+            out.append(run[0] if len(run) == 1 else b"".join(run))
+            run, whole = [], 0
+        if size >= MAX_RECORD_BYTES:
+            out.append(segment)
+        elif size:
+            run.append(segment)
+            whole += size
+    if run:
+        out.append(b"".join(run))
+    return out

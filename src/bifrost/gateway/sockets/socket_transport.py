@@ -1,0 +1,159 @@
+"""A connection that is taken away from the event loop's own transports: to speak TLS, or to read it without Python.
+
+    event loop's transport ──take──▶ clear ──shake_hands──▶ encrypted ──close──▶ saying goodbye ──▶ closed
+                                       └─────────────────close──────────────────────▲
+
+asyncio's own way to TLS (`create_server(ssl=...)`) tells nobody why a handshake failed, neither the operator nor the
+client: it closes before OpenSSL's alert is sent, and a client takes that for a network fault and tries again. Here
+OpenSSL writes the alert to the socket before anybody hears of the failure. The bytes are `socket_stream.pyx`'s.
+"""
+
+import asyncio
+import os
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from typing import Any
+
+from bifrost.gateway.sockets.socket_stream import SocketStream
+
+_GONE = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+"""What OpenSSL says of another side that is not there any more: no fault of the handshake."""
+
+
+class SocketTransport(SocketStream):
+    """A connection, without TLS at first; nothing of it is read yet."""
+
+    __slots__ = ("_peername", "handshake_cpu_ns")
+    _peername: Any
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, socket: Any, protocol: asyncio.BufferedProtocol
+    ) -> None:
+        """Carry a protocol over a socket that does not block."""
+        super().__init__(loop, socket, protocol)
+        self.handshake_cpu_ns = 0
+        """CPU time that the TLS handshake has taken, in nanoseconds."""
+
+    @classmethod
+    def take(cls, transport: asyncio.Transport, protocol: asyncio.BufferedProtocol) -> "SocketTransport":
+        """Take a connection away from its transport, which nobody hears of any more.
+
+        While it is not read, or from within `connection_made` or `buffer_updated`, nothing is lost: not a byte is
+        read that the protocol has not been given.
+
+        Args:
+            transport: the event loop's, over TCP and without anything to be written.
+            protocol: what the connection is from now on; told if it is lost.
+        Raises:
+            OSError: there are no file descriptors left.
+        """
+        taken = socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno()))
+        taken.setblocking(False)
+        transport.set_protocol(asyncio.Protocol())
+        transport.abort()
+        made = cls(asyncio.get_running_loop(), taken, protocol)
+        made._peername = transport.get_extra_info("peername")
+        return made
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Return what asyncio's transports know: socket, peername, with TLS ssl_object and sslcontext."""
+        if name == "socket":
+            return self.socket
+        if name == "peername":
+            return self._peername
+        if self.is_encrypted and name == "ssl_object":
+            return self.socket
+        if self.is_encrypted and name == "sslcontext":
+            return self.socket.context
+        return default
+
+    def peek(self, nbytes: int, look: Callable[[bytes], None]) -> None:
+        """Call `look` with the next bytes when so many are there; they stay unread.
+
+        If the other side says no more than that it is called with what there is, and if it says nothing, not at all:
+        then the connection is lost.
+        """
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, nbytes)
+        self.loop.add_reader(self.socket.fileno(), self._look, nbytes, look)
+
+    def _look(self, nbytes: int, look: Callable[[bytes], None]) -> None:
+        try:
+            found = self.socket.recv(nbytes, socket.MSG_PEEK)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self.lose(error)
+            return
+        self.loop.remove_reader(self.socket.fileno())
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+        if found:
+            look(found)
+        else:
+            self.lose(None)
+
+    def skip(self, nbytes: int) -> None:
+        """Take bytes out of the socket that `peek` has shown."""
+        self.socket.recv(nbytes)
+
+    async def shake_hands(
+        self,
+        context: ssl.SSLContext,
+        *,
+        server_side: bool = False,
+        server_hostname: str | None = None,
+    ) -> ssl.SSLSocket:
+        """Speak TLS from now on; nothing is read yet of what comes behind the handshake.
+
+        Args:
+            context: how.
+            server_side: whether the other side begins.
+            server_hostname: whom the other side must prove to be.
+        Raises:
+            ssl.SSLError: there is no TLS; the other side has been sent the alert there is for it.
+            OSError: the other side is gone.
+        """
+        encrypted = context.wrap_socket(
+            self.socket,
+            server_side=server_side,
+            server_hostname=server_hostname,
+            do_handshake_on_connect=False,
+        )
+        self.encrypt(encrypted)
+        while True:
+            try:
+                self._step(encrypted)
+            except ssl.SSLWantReadError:
+                await self._until(self.loop.add_reader, self.loop.remove_reader)
+            except ssl.SSLWantWriteError:
+                await self._until(self.loop.add_writer, self.loop.remove_writer)
+            except _GONE:
+                raise ConnectionResetError("the other side is gone") from None
+            else:
+                return encrypted
+
+    def _step(self, encrypted: ssl.SSLSocket) -> None:
+        began_ns = time.thread_time_ns()
+        try:
+            encrypted.do_handshake()
+        finally:
+            self.handshake_cpu_ns += time.thread_time_ns() - began_ns
+
+    async def _until(self, add: Callable[..., Any], remove: Callable[[int], Any]) -> None:
+        """Wait until the socket can be read or written."""
+        if self.is_closing():
+            raise ConnectionResetError("the connection was closed")
+        is_ready = self.loop.create_future()
+        number = self.socket.fileno()
+        add(number, _set, is_ready)
+        try:
+            await is_ready
+        finally:
+            if not self.is_closing():  # Else the number may be somebody else's by now.
+                remove(number)
+
+
+def _set(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)

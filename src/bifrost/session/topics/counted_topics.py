@@ -1,0 +1,113 @@
+"""How many partitions each topic of a tenant has: a list that the gateway asks a broker for, a request at a time.
+
+Like session/topics/own_topics.py, but a topic that a page ends within is gone on with, for all its partitions count.
+
+    pages        DescribeTopicPartitions from the tenant's prefix on (KIP-966, Kafka 3.8 with KRaft)
+    allow-list   Metadata of the listed names
+    all          Metadata of everything, for a broker that has no better list; foreign topics are skipped unread
+"""
+
+from collections import Counter
+from typing import Any
+
+from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
+from bifrost.session.topics.own_topics import LARGEST_PAGE
+from bifrost.tenancy.names import VirtualTopic
+from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.topic_bounds import TopicBounds
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.engine import decode, prune, release
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.headers import response_body_offset
+from bifrost.wire.message import Message
+from bifrost.wire.messages import DescribeTopicPartitionsRequest, MetadataRequest
+from bifrost.wire.programs import compile_layout, compile_program
+from bifrost.wire.schema import response_schema
+
+NAMES_AT_ONCE = 50
+"""Names of an allow-list in one request: their partitions are read in one go."""
+
+
+class CountedTopics:
+    """A count under way."""
+
+    def __init__(
+        self, namespace: Namespace, bounds: TopicBounds, *, has_pages: bool, metadata_version: int
+    ) -> None:
+        """Begin.
+
+        Args:
+            namespace: of the tenant, with all that lies below it.
+            bounds: of the tenant; beyond them there is no need to count.
+            has_pages: whether the broker lists topics by pages.
+            metadata_version: what to ask it by otherwise.
+        """
+        self._namespace, self._bounds, self._version = namespace, bounds, metadata_version
+        names = namespace.names
+        allowed = names.allowed_topics if metadata_version >= CAN_FORBID_CREATION else None
+        self._listed = None if allowed is None else sorted(allowed)
+        self._has_pages = has_pages and self._listed is None
+        self._first, self._partition = names.prefix.decode(), 0
+        self.partitions: Counter[bytes] = Counter()
+        """Of each topic, by its physical name."""
+        self.topic_ids: list[tuple[bytes, bytes]] = []
+        """ID and physical name of those that the last answer named."""
+
+    def request(self) -> tuple[Message, int]:
+        """Return what to ask the broker, and the version."""
+        if self._has_pages:
+            cursor = DescribeTopicPartitionsRequest.Cursor(
+                topic_name=self._first, partition_index=self._partition
+            )
+            return DescribeTopicPartitionsRequest(
+                topics=[], response_partition_limit=LARGEST_PAGE, cursor=cursor
+            ), 0
+        if self._listed is None:
+            # Before v4 the field is absent, and null topics create nothing.
+            creates = self._version < CAN_FORBID_CREATION
+            return MetadataRequest(topics=None, allow_auto_topic_creation=creates), self._version
+        physical = self._namespace.names.physical_topic
+        topics = [
+            MetadataRequest.MetadataRequestTopic(name=physical(VirtualTopic(one)).decode())
+            for one in self._listed[:NAMES_AT_ONCE]
+        ]
+        return MetadataRequest(topics=topics, allow_auto_topic_creation=False), self._version
+
+    def receive(self, api_key: int, version: int, frame: bytes) -> bool:
+        """Take the answer's frame, without its length; return whether the count is complete.
+
+        Raises:
+            WireError: it could not be read.
+        """
+        schema = response_schema(api_key)
+        offset, _ = response_body_offset(frame, schema.response_header_version(version) >= 1)
+        if api_key == ApiKey.METADATA:
+            program = compile_program(schema.name, version, {"Topics.Name": 1})
+            frame = bytes(prune(program, frame, offset, self._namespace.names.prefix))
+        layout = compile_layout(schema.name, version)
+        response: Any = decode(layout, frame, offset)
+        self.topic_ids = []
+        for topic in response.topics:
+            name = (topic.name or "").encode()
+            if topic.error_code == ErrorCode.NONE and self._namespace.owns(name):
+                self.partitions[name] += len(topic.partitions)
+                self.topic_ids.append((topic.topic_id, name))
+        is_complete = self._has_ended(response)
+        release(layout, response, is_deep=True)
+        return is_complete or self._bounds.is_reached_by(len(self.partitions), self.partitions.total())
+
+    def _has_ended(self, response: Any) -> bool:
+        if self._listed is not None:
+            del self._listed[:NAMES_AT_ONCE]
+            return not self._listed
+        if not self._has_pages:
+            return True
+        cursor = response.next_cursor
+        if not response.topics and not self.partitions:
+            # How a broker says that it failed; or there are no topics from the prefix on.
+            self._has_pages = False
+            return False
+        if cursor is None or not cursor.topic_name.startswith(self._namespace.names.prefix.decode()):
+            return True
+        self._first, self._partition = cursor.topic_name, cursor.partition_index
+        return False

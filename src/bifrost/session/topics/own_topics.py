@@ -1,0 +1,99 @@
+"""Lists of one tenant's topics, which the gateway asks a broker for itself, a request at a time.
+
+What a list costs depends on what the tenant has. `PagesOfTopics` asks for pages of DescribeTopicPartitions from the
+tenant's prefix on, `AllowedTopics` for the names of an allow-list; `AllTopics` asks an older broker for everything.
+Its counterpart for clients that ask for all topics is session/topics/topic_listing.py.
+"""
+
+from typing import Protocol
+
+from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
+from bifrost.session.topics.named_topics import NamedTopics
+from bifrost.tenancy.names import VirtualTopic
+from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.topic_pages import LOWEST_NAME
+from bifrost.wire.message import Message
+from bifrost.wire.messages import DescribeTopicPartitionsRequest, MetadataRequest
+
+LARGEST_PAGE = 1_000
+"""Partitions on a page: some 50 KB, which the gateway reads in 1 ms."""
+
+MAX_PAGES = 1_000
+"""Pages of one list: a million partitions."""
+
+NAMES_AT_ONCE = 500
+"""Names of an allow-list in one request."""
+
+
+class OwnTopics(Protocol):
+    """A list under way."""
+
+    def request(self) -> tuple[Message, int]:
+        """Return what to ask the broker, and the version."""
+
+    def receive(self, found: NamedTopics) -> bool:
+        """Take the answer; return whether the list is complete."""
+
+
+class AllowedTopics:
+    """The topics of a tenant with an allow-list."""
+
+    def __init__(self, namespace: Namespace, version: int) -> None:
+        """Begin; `version` is that of Metadata."""
+        allowed = (VirtualTopic(name) for name in sorted(namespace.names.allowed_topics or ()))
+        self._names = [namespace.names.physical_topic(name).decode() for name in allowed]
+        self._version = version
+
+    def request(self) -> tuple[Message, int]:
+        """Return what to ask the broker, and the version."""
+        names = self._names[:NAMES_AT_ONCE]
+        topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
+        return MetadataRequest(topics=topics, allow_auto_topic_creation=False), self._version
+
+    def receive(self, found: NamedTopics) -> bool:
+        """Take the answer; return whether the list is complete."""
+        del self._names[:NAMES_AT_ONCE]
+        return not self._names
+
+
+class PagesOfTopics:
+    """The topics whose names begin with a tenant's prefix, on a broker that lists topics by pages."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        """Begin."""
+        self._prefix, self._pages = namespace.names.prefix, namespace.topic_pages
+        self._first, self._page = self._prefix, 0
+
+    def request(self) -> tuple[Message, int]:
+        """Return what to ask the broker, and the version."""
+        size = min(LARGEST_PAGE, self._pages.size(self._page))
+        cursor = DescribeTopicPartitionsRequest.Cursor(topic_name=self._first.decode(), partition_index=0)
+        return DescribeTopicPartitionsRequest(topics=[], response_partition_limit=size, cursor=cursor), 0
+
+    def receive(self, found: NamedTopics) -> bool:
+        """Take the answer; return whether the list is complete."""
+        self._page += 1
+        cursor = found.cursor
+        if cursor is None or found.last_name is None or not cursor.startswith(self._prefix):
+            return True
+        # A topic that the page ends within is known by now.
+        self._first = max(cursor, found.last_name + LOWEST_NAME)
+        return self._page >= MAX_PAGES
+
+
+class AllTopics:
+    """All topics of the cluster, for a broker that has no better list."""
+
+    def __init__(self, version: int) -> None:
+        """Begin; `version` is that of Metadata."""
+        self._version = version
+
+    def request(self) -> tuple[Message, int]:
+        """Return what to ask the broker, and the version."""
+        # Before v4 the field is absent, and null topics create nothing.
+        creates = self._version < CAN_FORBID_CREATION
+        return MetadataRequest(topics=None, allow_auto_topic_creation=creates), self._version
+
+    def receive(self, found: NamedTopics) -> bool:
+        """Take the answer, which is the whole list."""
+        return True

@@ -1,0 +1,130 @@
+"""Metadata of all topics, in two steps: first the names of the tenant's own, then Metadata of those.
+
+A broker that is asked for all topics tells of everybody's. But it also lists topics in the order of their names, by
+pages from any name on (DescribeTopicPartitions, KIP-966, Kafka 3.8 with KRaft), and a tenant's physical names share a
+prefix: so its list costs what it has itself. Nothing is kept from one request to the next, so nothing can be stale:
+
+    client: Metadata of all ──▶ held     DescribeTopicPartitions from the prefix on ──▶ broker
+                                         pages of names, until one has another prefix ◀──
+                          held frame ──▶ Metadata of these names ──▶ the same broker
+    client: answer        ◀───────────── the answer to that, confined like any other ◀──
+
+Both go to the client's own broker over the connection that stands for the client's, so it sees what it would see
+directly: every topic that the broker knew when it got the request. Isolation rests on nothing here.
+
+Where that cannot be had the broker is asked for all, and what is foreign is left out of the answer: an older broker,
+Metadata before v4 (which cannot ask without creating what it names), too many topics, a page without topics (how a
+broker says that it failed). A tenant with an allow-list is asked for that instead (filters/topics/metadata.py).
+"""
+
+from typing import Any
+
+from bifrost.filters.filter import Exchange
+from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
+from bifrost.filters.topics.metadata import ask_by_name
+from bifrost.forwarding.loads import Loads
+from bifrost.session.in_flight import Buffer, InFlight
+from bifrost.session.shared_state import Route
+from bifrost.session.topics.inquiry import Inquiry
+from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.topic_pages import LISTED_LIMIT, LOWEST_NAME, MAX_PAGES, MAX_TOPICS
+from bifrost.wire import headers
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.engine import Awaited, Lane, Names, rewrite
+from bifrost.wire.messages import DescribeTopicPartitionsRequest
+from bifrost.wire.programs import compile_program
+
+_VERSION = 0
+_NAME, _CURSOR = 1, 2
+_SLOTS = {"Topics.Name": _NAME, "NextCursor.TopicName": _CURSOR}
+
+
+class TopicListing(Inquiry):
+    """The list that one session's request for all topics waits for."""
+
+    __slots__ = ("_hits", "_is_asked", "_names", "_offers", "_page", "_pages")
+
+    def __init__(self, namespace: Namespace, route: Route, in_flight: InFlight, loads: Loads) -> None:
+        """Wait for nothing yet.
+
+        Args:
+            namespace: of the tenant.
+            route: to the session's broker, which says what it has.
+            in_flight: what the session awaits of it.
+            loads: count lists that were too long, with the other limits.
+        """
+        super().__init__(namespace, in_flight)
+        self._hits = loads.hits
+        self._offers = route.offered.offers(ApiKey.DESCRIBE_TOPIC_PARTITIONS, _VERSION)
+        self._is_asked = False
+        self._names: list[bytes] | None = None
+        self._page, self._pages = 0, namespace.topic_pages
+
+    def begin(self, lane: Lane, request: Any, frame: Buffer) -> list[Buffer]:
+        """Return what to ask the broker before it is sent this decoded request; nothing when it can go on.
+
+        Otherwise the request is to be given again when `is_under_way` has ended.
+        """
+        plan = lane.plan
+        if plan.api_key != ApiKey.METADATA or request.topics is not None or self._is_asked:
+            return []
+        is_possible = self._offers and plan.api_version >= CAN_FORBID_CREATION
+        if not is_possible or not self._namespace.names.is_dynamic or not self._pages.is_worth_it():
+            return []
+        self._begin(lane, frame)
+        self._is_asked, self._names, self._page = True, [], 0
+        return self._ask_from(self._namespace.names.prefix)
+
+    def receive(self, frame: Buffer, awaited: Awaited) -> list[Buffer]:
+        """Take a page; return what asks for the next.
+
+        Raises:
+            WireError: it could not be read.
+        """
+        assert self._names is not None
+        found: list[bytes] = []
+        cursor: list[bytes] = []
+        is_read = _read(frame, found, cursor)
+        self._answered(awaited)
+        prefix = self._namespace.names.prefix
+        own = [name for name in found if name.startswith(prefix)]
+        self._names += own
+        self._page += 1
+        if is_read and found and len(self._names) <= MAX_TOPICS:
+            if not cursor or not cursor[0].startswith(prefix) or len(own) < len(found):
+                self._pages.finished(self._page, len(self._names), len(found) - len(own))
+                return []
+            if self._page < MAX_PAGES:
+                # A topic that the page ends within is not gone on with: its name is known.
+                return self._ask_from(max(cursor[0], found[-1] + LOWEST_NAME))
+        if is_read and found:
+            self._hits[LISTED_LIMIT, self._namespace.tenant] += 1
+        self._names = None
+        self._pages.gave_up()
+        return []
+
+    def apply(self, exchange: Exchange, request: Any) -> None:
+        """Let the request that waited, with physical names already, ask for the topics that were found."""
+        if not self._is_asked or exchange.api_key != ApiKey.METADATA:
+            return
+        names, self._names, self._is_asked = self._names, None, False
+        if names is not None and request.topics is None:
+            ask_by_name(exchange, request, names)
+
+    def _ask_from(self, first: bytes) -> list[Buffer]:
+        cursor = DescribeTopicPartitionsRequest.Cursor(topic_name=first.decode(), partition_index=0)
+        size = self._pages.size(self._page)
+        request = DescribeTopicPartitionsRequest(topics=[], response_partition_limit=size, cursor=cursor)
+        return self._ask(request, _VERSION)
+
+
+def _read(frame: Buffer, names: list[bytes], cursor: list[bytes]) -> bool:
+    """Put the names on a page, and the one in its cursor, into the lists; False when it has something unknown."""
+
+    def found(slot: int, name: bytes) -> bytes:
+        (names if slot == _NAME else cursor).append(name)
+        return name
+
+    offset, _ = headers.response_body_offset(frame, True)
+    program = compile_program("DescribeTopicPartitionsResponse", _VERSION, _SLOTS)
+    return rewrite(program, frame, offset, Names(found)) is not None

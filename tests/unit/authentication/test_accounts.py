@@ -1,0 +1,160 @@
+import pytest
+
+from bifrost.authentication.accounts import Account, Accounts
+from bifrost.config.fields.verifiers import Mechanism, ScramVerifier
+from bifrost.config.secrets import Secret
+
+SALT = b"a salt of 16 byt"
+SHA_256, SHA_512 = Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512
+
+
+def verifier(password: str, mechanism: Mechanism = SHA_256, iterations: int = 4096) -> ScramVerifier:
+    return ScramVerifier.derive(mechanism, password.encode(), SALT, iterations)
+
+
+def account(name: str, *verifiers: ScramVerifier, password: str | None = None) -> Account:
+    secret = None if password is None else Secret(password.encode())
+    return Account(name, f"tenant of {name}", secret, {one.mechanism: one for one in verifiers})
+
+
+PLAIN = account("plain", password="p")
+BOTH = account("both", verifier("b"), verifier("b", SHA_512), password="b")
+SALTED = account("salted", verifier("s", SHA_512, 8192))
+ACCOUNTS = Accounts([PLAIN, BOTH, SALTED], key=b"key")
+STRANGERS = [f"stranger-{number}" for number in range(64)]
+
+
+@pytest.mark.parametrize(("one", "password"), [(PLAIN, b"p"), (BOTH, b"b"), (SALTED, b"s")])
+def test_a_password_matches_its_account_alone(one: Account, password: bytes) -> None:
+    assert ACCOUNTS.matching(one.username, password) is one
+    assert ACCOUNTS.matching(one.username, password + b"x") is None
+    assert ACCOUNTS.matching(one.username.upper(), password) is None
+
+
+@pytest.mark.parametrize("name", ["", "nobody", "\ud800", *STRANGERS[:8]])
+def test_nobody_matches_nothing(name: str) -> None:
+    for password in (b"", b"p", b"b", b"s", b"nobody has this password, since no account refers to it"):
+        assert ACCOUNTS.matching(name, password) is None
+
+
+def test_an_unknown_name_is_compared_as_often_as_a_known_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+    monkeypatch.setattr(Secret, "matches", lambda _self, _password: compared.append("digest"))
+    monkeypatch.setattr(ScramVerifier, "matches", lambda _self, _password: compared.append("derived"))
+
+    for name in ("plain", "salted", *STRANGERS):
+        ACCOUNTS.matching(name, b"guess")
+
+    assert len(compared) == 2 + len(STRANGERS)
+    # Strangers are spread over the kinds that there are.
+    assert {"digest", "derived"} == set(compared[2:])
+
+
+def test_a_verifier_is_that_of_its_account() -> None:
+    assert ACCOUNTS.verifier("both", SHA_256) == (BOTH, BOTH.verifiers[SHA_256])
+    assert ACCOUNTS.verifier("salted", SHA_512) == (SALTED, SALTED.verifiers[SHA_512])
+
+
+@pytest.mark.parametrize("mechanism", [SHA_256, SHA_512])
+def test_an_unknown_name_gets_a_verifier_of_the_same_shapes(mechanism: Mechanism) -> None:
+    known = {
+        (len(one.verifiers[mechanism].salt), one.verifiers[mechanism].iterations)
+        for one in (BOTH, SALTED)
+        if mechanism in one.verifiers
+    }
+
+    found = [ACCOUNTS.verifier(name, mechanism) for name in STRANGERS]
+
+    assert {account for account, _ in found} == {None}
+    assert {(len(one.salt), one.iterations) for _, one in found} == known
+    assert len({one.salt for _, one in found}) == len(STRANGERS)
+    assert found == [ACCOUNTS.verifier(name, mechanism) for name in STRANGERS]
+
+
+def test_who_has_no_verifier_for_a_mechanism_is_as_unknown() -> None:
+    for one in (PLAIN, SALTED):
+        account, imitated = ACCOUNTS.verifier(one.username, SHA_256)
+        assert account is None
+        assert not imitated.matches(b"s")
+
+
+def test_another_process_makes_other_salts() -> None:
+    other = Accounts([BOTH], key=b"other")
+
+    assert other.verifier("nobody", SHA_256)[1].salt != ACCOUNTS.verifier("nobody", SHA_256)[1].salt
+
+
+def test_mechanisms_are_those_that_somebody_can_use() -> None:
+    assert ACCOUNTS.mechanisms == (Mechanism.PLAIN, SHA_256, SHA_512)
+    assert Accounts([PLAIN], key=b"").mechanisms == (Mechanism.PLAIN,)
+    assert Accounts([SALTED], key=b"").mechanisms == (Mechanism.PLAIN, SHA_512)
+
+
+def test_a_name_is_found_as_it_stands_and_as_saslprep_has_it() -> None:
+    decomposed = account("jo\u0308rg", verifier("x"))
+    accounts = Accounts([decomposed], key=b"")
+
+    for name in ("jo\u0308rg", "jörg", "jö\u00adrg"):
+        assert accounts.verifier(name, SHA_256)[0] is decomposed
+    assert accounts.verifier("\u0007", SHA_256)[0] is None
+
+
+def test_a_name_as_it_stands_goes_before_one_that_is_only_prepared_alike() -> None:
+    plain, feminine = account("a", verifier("x")), account("\u00aa", verifier("y"))
+    accounts = Accounts([feminine, plain], key=b"")
+
+    assert accounts.verifier("a", SHA_256)[0] is plain
+    assert accounts.verifier("\u00aa", SHA_256)[0] is feminine
+
+
+def test_a_name_that_could_be_two_is_nobodys() -> None:
+    accounts = Accounts([account("\u2168", verifier("x")), account("\uff29\uff38", verifier("y"))], key=b"")
+
+    assert accounts.verifier("IX", SHA_256)[0] is None
+    assert accounts.verifier("\u2168", SHA_256)[0] is not None
+
+
+def test_a_principal_has_no_password_that_anybody_could_guess() -> None:
+    vouched = Account("CN=app", "acme")
+    accounts = Accounts([PLAIN, vouched], key=b"key")
+
+    assert accounts.of_principal("CN=app") is vouched
+    assert accounts.of_principal("plain") is None
+    assert accounts.of_principal("nobody") is None
+    assert accounts.matching("CN=app", b"") is None
+    assert accounts.matching("plain", b"p") is PLAIN
+
+
+def test_without_a_password_no_mechanism_with_passwords_is_offered() -> None:
+    assert Accounts([Account("CN=app", "acme")], key=b"key").mechanisms == ()
+
+
+def test_no_account_shows_its_password() -> None:
+    shown = repr(BOTH)
+
+    assert "Secret(***)" in shown
+    assert "ScramVerifier(SCRAM-SHA-256, ***)" in shown
+    assert repr(BOTH.verifiers[SHA_256].stored_key)[2:-1] not in shown
+
+
+def test_where_only_one_tenants_users_authenticate_others_have_wrong_passwords() -> None:
+    principal = Account("CN=billing", "tenant of both")
+    everybody = Accounts([PLAIN, BOTH, SALTED, principal], key=b"key")
+    own = everybody.only_of("tenant of both")
+
+    assert own.matching("both", b"b") is BOTH
+    assert own.matching("plain", b"p") is None
+    assert own.of_principal("CN=billing") is principal
+    assert everybody.only_of("tenant of plain").of_principal("CN=billing") is None
+    # The salt is the same everywhere: another one would tell that the user is known elsewhere.
+    assert own.verifier("salted", SHA_512) == (None, SALTED.verifiers[SHA_512])
+    assert everybody.verifier("salted", SHA_512) == (SALTED, SALTED.verifiers[SHA_512])
+    assert own.verifier("stranger", SHA_512) == everybody.verifier("stranger", SHA_512)
+    assert own.mechanisms == everybody.mechanisms
+
+
+def test_who_is_not_in_the_configuration_has_not_left_it() -> None:
+    accounts = Accounts([PLAIN], key=b"key")
+
+    assert accounts.still_has(Account("anybody", "acme", is_listed=False))
+    assert not accounts.still_has(Account("anybody", "acme"))

@@ -1,0 +1,27 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bifrost.config.files.named_files import find_files
+
+
+def test_paths_become_absolute_and_are_named(tmp_path: Path) -> None:
+    oauth = {"jwks_file": "keys.json", "ca_file": "/etc/ca.pem"}
+    data: dict[str, Any] = {"proxy": {"oauth": oauth}}
+
+    found = list(find_files(data, tmp_path))
+
+    assert [(loc[-1], path) for loc, _, path in found] == [
+        ("jwks_file", tmp_path / "keys.json"),
+        ("ca_file", Path("/etc/ca.pem")),
+    ]
+    assert oauth == {"jwks_file": str(tmp_path / "keys.json"), "ca_file": "/etc/ca.pem"}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{}, {"proxy": 5}, {"proxy": {"oauth": None}}, {"proxy": {"oauth": {"jwks_file": 5, "ca_file": ""}}}],
+)
+def test_what_is_none_is_passed_over(data: dict[str, Any], tmp_path: Path) -> None:
+    assert list(find_files(data, tmp_path)) == []

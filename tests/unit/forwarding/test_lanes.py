@@ -1,0 +1,95 @@
+"""What is counted, and where: by tenant and API, whichever way a message takes."""
+
+import pytest
+
+from bifrost.forwarding.lanes import NO_TENANT, Lanes
+from bifrost.forwarding.loads import Loads
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.engine import DURATION_BOUNDS_S, Awaited, Lane, Load, Traffic
+from support import messages
+from support.playbook import request_frame, response_frame
+from support.stage import PLANS, Stage
+
+HEARTBEAT = messages.build("HeartbeatRequest", {"group_id": "g", "generation_id": 1, "member_id": "m"})
+HEARTBEAT_ANSWER = messages.build("HeartbeatResponse", {})
+
+
+def counted(stage: Stage, tenant: str, api_key: int | None) -> tuple[int, int, int]:
+    traffic = stage.shared.lanes.traffic(tenant, api_key)
+    return traffic.requests, traffic.bytes_received, traffic.bytes_sent
+
+
+def test_a_lane_is_made_once_and_counts_with_all_versions_of_its_api() -> None:
+    lanes = Lanes(PLANS, Loads(print))
+    one, other = lanes.lane("acme", ApiKey.FETCH, 12), lanes.lane("acme", ApiKey.FETCH, 16)
+
+    assert lanes.lane("acme", ApiKey.FETCH, 12) is one
+    assert one is not other
+    assert one.traffic is other.traffic
+    assert lanes.lane("globex", ApiKey.FETCH, 12).traffic is not one.traffic
+    assert lanes.lane("acme", ApiKey.FETCH, 99) is None
+    assert [(tenant, key) for tenant, key, _ in lanes] == [("acme", ApiKey.FETCH), ("globex", ApiKey.FETCH)]
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_forwarded_messages_are_counted(stage: Stage, times: int) -> None:
+    session = stage.play("acme").session
+    sent = received = 0
+    for number in range(times):
+        request, answer = request_frame(HEARTBEAT, 4, number), response_frame(HEARTBEAT_ANSWER, 4, number)
+        session.receive_from_client(request)
+        session.receive_from_broker(answer)
+        received += 4 + len(request)
+    sent = sum(map(len, session.to_client))
+
+    assert counted(stage, "acme", ApiKey.HEARTBEAT) == (times, received, sent)
+    assert sum(stage.shared.lanes.traffic("acme", ApiKey.HEARTBEAT).durations) == times
+    assert counted(stage, "globex", ApiKey.HEARTBEAT) == (0, 0, 0)
+
+
+def test_decoded_messages_are_counted_once_even_if_they_wait_for_a_look_up(stage: Stage) -> None:
+    session = stage.play("initech").session
+    topic_id = messages.topic_id("__vt_initech_x")
+    topic = {"topic_id": topic_id, "name": None}
+    request = request_frame(messages.MetadataRequest(topics=[topic]), 12, 5)
+    session.receive_from_client(request)
+    assert counted(stage, "initech", ApiKey.METADATA) == (0, 0, 0)
+
+    stage.topic_ids.learn(topic_id, b"__vt_initech_x")
+    session.resume(session.lookup)
+
+    assert counted(stage, "initech", ApiKey.METADATA) == (1, 4 + len(request), 0)
+
+
+def test_answers_of_the_gateway_s_own_are_counted(stage: Stage) -> None:
+    session = stage.play("acme").session
+    request = request_frame(messages.ApiVersionsRequest(client_software_name="x"), 0, 9)
+    session.receive_from_client(request)
+
+    assert counted(stage, "acme", ApiKey.API_VERSIONS) == (1, 4 + len(request), len(session.to_client[0]))
+
+
+def test_what_comes_before_authentication_is_nobody_s(stage: Stage) -> None:
+    stage.play("acme")
+
+    for api_key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):
+        requests, received, sent = counted(stage, NO_TENANT, api_key)
+        assert (requests, received > 20, sent > 10) == (1, True, True)
+
+
+def test_an_unknown_api_has_no_counter_of_its_own(stage: Stage) -> None:
+    session = stage.session()
+    with pytest.raises(Exception, match="before SASL"):
+        session.receive_from_client(b"\x7f\xff\0\0\0\0\0\1\xff\xff")
+
+    assert counted(stage, NO_TENANT, None) == (1, 14, 0)
+
+
+def test_the_time_of_an_answer_falls_into_one_bucket() -> None:
+    traffic = Traffic()
+    Awaited(1, Lane(PLANS.plan_for(ApiKey.HEARTBEAT, 4), traffic, Load()), None).finish(100)
+
+    assert len(traffic.durations) == len(DURATION_BOUNDS_S) + 1
+    assert traffic.durations[0] == 1
+    assert 0 < traffic.duration_ns < 250_000
+    assert traffic.bytes_sent == 100

@@ -1,0 +1,129 @@
+"""A tenant that uses more than its share while others want theirs waits; nobody else does."""
+
+from collections.abc import Callable
+
+import pytest
+
+from bifrost.forwarding.loads import TIME_LIMIT, Loads
+from bifrost.forwarding.time_budgets import BURST_NS, LOOK_EVERY_NS, TimeBudgets
+from bifrost.wire.engine import Load
+
+
+class Clock:
+    """Budgets, and the time."""
+
+    def __init__(self, percent: int = 50, percent_of: dict[str, int | None] | None = None) -> None:
+        self.now_ns = 1_000_000_000_000
+        self.soon: list[Callable[[], None]] = []
+        self.later: list[Callable[[], None]] = []
+        self.loads = Loads(self.soon.append)
+        self.budgets = TimeBudgets(self.loads, lambda _s, call: self.later.append(call), lambda: self.now_ns)
+        self.budgets.limit(percent, percent_of or {})
+
+    def spend(self, seconds: float, **parts: float) -> None:
+        """Let time pass in which tenants use parts of it."""
+        for _ in range(int(seconds * 1e9 / LOOK_EVERY_NS)):
+            self.now_ns += LOOK_EVERY_NS
+            for tenant, part in parts.items():
+                load = self.loads.load(tenant)
+                if not load.is_over_budget:
+                    load.spend(int(part * LOOK_EVERY_NS), self.now_ns)
+            due, self.later[:] = list(self.later), []
+            for call in due:
+                call()
+
+    def load(self, tenant: str) -> Load:
+        return self.loads.load(tenant)
+
+
+class Waiter:
+    def __init__(self) -> None:
+        self.turns = 0
+
+    def take_turn(self) -> None:
+        self.turns += 1
+
+
+def test_a_tenant_that_is_alone_is_never_slowed_down() -> None:
+    clock = Clock()
+
+    clock.spend(10, acme=1.0)
+
+    assert not clock.load("acme").is_over_budget
+
+
+def test_a_tenant_is_not_slowed_down_while_there_is_enough_for_all() -> None:
+    clock = Clock()
+
+    clock.spend(10, acme=0.6, globex=0.1)
+
+    assert not clock.load("acme").is_over_budget
+
+
+def test_a_tenant_over_its_share_waits_and_the_other_does_not() -> None:
+    clock = Clock()
+    waits: list[bool] = []
+
+    for _ in range(100):
+        clock.spend(0.1, acme=0.95, globex=0.05)
+        waits.append(clock.load("acme").is_over_budget)
+        assert not clock.load("globex").is_over_budget
+
+    assert not waits[0], "a burst is free"
+    assert any(waits)
+    assert clock.load("acme").throttle_ms > 0 or not clock.load("acme").is_over_budget
+
+
+def test_who_waits_has_a_turn_when_its_time_is_back() -> None:
+    clock, waiter = Clock(), Waiter()
+    while not clock.load("acme").is_over_budget:
+        clock.spend(0.1, acme=1.5, globex=0.1)
+    clock.loads.wait("acme", waiter)
+    assert clock.loads.hits == {(TIME_LIMIT, "acme"): 1}
+    assert clock.load("acme").is_full
+
+    clock.spend(BURST_NS / 1e9, globex=0.1)
+    for call in clock.soon:
+        call()
+
+    assert waiter.turns == 1
+
+
+def test_nobody_waits_longer_than_a_burst_takes() -> None:
+    clock = Clock()
+    clock.spend(0.1, acme=0.5, globex=0.5)
+
+    clock.load("acme").spend(60_000_000_000, clock.now_ns)
+    clock.spend(0.04, globex=0.9)
+
+    assert 0 < clock.load("acme").throttle_ms <= BURST_NS / 1e6 + 1
+
+
+@pytest.mark.parametrize(("percent", "own"), [(100, None), (50, 100)])
+def test_a_share_of_all_is_no_limit(percent: int, own: int | None) -> None:
+    clock = Clock(percent, {"acme": own})
+
+    clock.spend(10, acme=2.0, globex=0.2)
+
+    assert not clock.load("acme").is_over_budget
+
+
+def test_a_share_may_be_a_tenants_own() -> None:
+    clock = Clock(50, {"acme": 90, "globex": 5})
+
+    for _ in range(50):
+        clock.spend(0.1, acme=0.85, globex=0.15)
+        assert not clock.load("acme").is_over_budget
+        if clock.load("globex").is_over_budget:
+            return
+    pytest.fail("globex used three times its share and never waited")
+
+
+def test_shares_that_change_hold_at_once() -> None:
+    clock = Clock()
+    while not clock.load("acme").is_over_budget:
+        clock.spend(0.1, acme=1.5, globex=0.1)
+
+    clock.budgets.limit(100, {})
+
+    assert not clock.load("acme").is_over_budget

@@ -1,0 +1,104 @@
+"""Tenants have turns, one slice each; a tenant's large requests are done one after the other."""
+
+import contextlib
+from collections.abc import Callable
+
+from bifrost.forwarding.turns import SLICE_NS, Turns
+
+
+class Stopwatch:
+    def __init__(self) -> None:
+        self.now_ns = 1
+        self.rounds: list[Callable[[], None]] = []
+        self.turns = Turns(self.rounds.append, lambda: self.now_ns)
+
+    def round(self) -> None:
+        due, self.rounds[:] = list(self.rounds), []
+        for call in due:
+            call()
+
+
+class Job:
+    def __init__(self, name: str, slices: int, log: list[str]) -> None:
+        self.name, self.left, self.log = name, slices, log
+
+    def take_slice(self) -> bool:
+        self.log.append(self.name)
+        self.left -= 1
+        return self.left > 0
+
+
+def test_work_begins_at_once_when_nobody_waits() -> None:
+    watch = Stopwatch()
+
+    assert watch.turns.until_ns() == watch.now_ns + SLICE_NS
+
+
+def test_all_that_begins_in_one_round_shares_its_slice() -> None:
+    watch = Stopwatch()
+    until_ns = watch.turns.until_ns()
+    watch.now_ns += SLICE_NS // 2
+
+    assert watch.turns.until_ns() == until_ns
+
+    watch.round()
+    assert watch.turns.until_ns() == watch.now_ns + SLICE_NS
+
+
+def test_nothing_begins_before_those_who_wait() -> None:
+    watch = Stopwatch()
+    watch.turns.wait("acme", Job("large", 3, []))
+
+    assert watch.turns.until_ns() == 0
+
+    watch.round()
+    assert watch.turns.until_ns() == 0
+
+
+def test_tenants_have_turns_one_after_the_other() -> None:
+    watch, log = Stopwatch(), list[str]()
+    watch.turns.wait("acme", Job("acme 1", 3, log))
+    watch.turns.wait("acme", Job("acme 2", 1, log))
+    watch.turns.wait("globex", Job("globex", 2, log))
+
+    while watch.rounds:
+        watch.round()
+
+    assert log == ["acme 1", "globex", "acme 1", "globex", "acme 1", "acme 2"]
+    assert watch.turns.waiting == 0
+
+
+def test_one_round_gives_one_slice() -> None:
+    watch, log = Stopwatch(), list[str]()
+    watch.turns.wait("acme", Job("acme", 2, log))
+    watch.turns.wait("globex", Job("globex", 2, log))
+
+    watch.round()
+
+    assert log == ["acme"]
+
+
+def test_who_is_gone_has_no_turn() -> None:
+    watch, log = Stopwatch(), list[str]()
+    job = Job("acme", 2, log)
+    watch.turns.wait("acme", job)
+    watch.turns.forget("acme", job)
+
+    watch.round()
+
+    assert not log
+    assert watch.turns.until_ns() > 0
+
+
+def test_a_worker_that_fails_is_forgotten() -> None:
+    watch = Stopwatch()
+
+    class Failing:
+        def take_slice(self) -> bool:
+            raise ValueError
+
+    watch.turns.wait("acme", Failing())
+    with contextlib.suppress(ValueError):
+        watch.round()
+
+    assert watch.turns.waiting == 0

@@ -1,0 +1,153 @@
+"""Work that pauses gives the same result as work that does not, and other work does not disturb it."""
+
+import pytest
+
+from bifrost.forwarding.work import Work
+from bifrost.wire.engine import in_steps
+from bifrost.wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
+from support.hasty_turns import HastyTurns, pausing_everywhere
+from support.playbook import broker_answers, client_sends, request_frame, split_frames, to_broker, to_client
+from support.stage import Stage
+
+LATER_NS = 2**62
+
+
+def coordinators(keys: list[str]) -> FindCoordinatorResponse:
+    """Answer for keys."""
+    one = FindCoordinatorResponse.Coordinator
+    return FindCoordinatorResponse(
+        coordinators=[one(key=key, node_id=-1, host="", port=-1, error_code=15) for key in keys]
+    )
+
+
+def find_coordinator(correlation_id: int, keys: list[str]) -> bytes:
+    """Give a request's frame."""
+    request = FindCoordinatorRequest(key_type=0, coordinator_keys=keys)
+    return request_frame(request, 6, correlation_id, b"client", b"\0")
+
+
+def test_work_pauses_when_its_time_is_up_and_goes_on_from_there(stage: Stage) -> None:
+    seen: list[int] = []
+
+    def run() -> bool:
+        for number in in_steps(range(1000)):
+            seen.append(number)
+        return True
+
+    work = Work(run, stage.namespaces["acme"])
+
+    assert work.go_on(0) is None
+    assert 0 < len(seen) < 1000
+    assert work.go_on(LATER_NS) is True
+    assert seen == list(range(1000))
+
+
+def test_what_work_raises_reaches_whoever_goes_on_with_it(stage: Stage) -> None:
+    def run() -> bool:
+        for _ in in_steps(range(1000)):
+            pass
+        raise ValueError("at the end")
+
+    work = Work(run, stage.namespaces["acme"])
+
+    assert work.go_on(0) is None
+    with pytest.raises(ValueError, match="at the end"):
+        work.go_on(LATER_NS)
+
+
+def test_cancelled_work_cleans_up(stage: Stage) -> None:
+    ended: list[str] = []
+
+    def run() -> bool:
+        try:
+            for _ in in_steps(range(1000)):
+                pass
+        finally:
+            ended.append("cleaned up")
+        return True
+
+    work = Work(run, stage.namespaces["acme"])
+    work.go_on(0)
+    work.cancel()
+
+    assert ended == ["cleaned up"]
+
+
+def test_ids_that_two_messages_need_are_kept_apart(stage: Stage) -> None:
+    namespace = stage.namespaces["acme"]
+
+    def needs(topic_id: bytes) -> bool:
+        for _ in in_steps(range(1000)):
+            namespace.unresolved.add(topic_id)
+        return namespace.take_unresolved() == {topic_id}
+
+    first, second = Work(lambda: needs(b"a"), namespace), Work(lambda: needs(b"b"), namespace)
+    assert first.go_on(0) is None
+    assert second.go_on(0) is None
+
+    assert first.go_on(LATER_NS) is True
+    assert second.go_on(LATER_NS) is True
+
+
+def test_a_large_request_is_done_in_slices(stage: Stage) -> None:
+    turns = stage.shared.turns = HastyTurns()
+    keys = [f"group-{number}" for number in range(2000)]
+
+    with pausing_everywhere():
+        book = (
+            stage.play()
+            >> client_sends(FindCoordinatorRequest(key_type=0, coordinator_keys=keys))
+            << to_broker(
+                FindCoordinatorRequest(key_type=0, coordinator_keys=[f"__vt_acme_{key}" for key in keys])
+            )
+            >> broker_answers(coordinators([f"__vt_acme_{key}" for key in keys]))
+            << to_client(coordinators(keys))
+        )
+        assert book
+
+    assert turns.given > len(keys)
+
+
+def test_what_comes_behind_a_request_that_pauses_waits_for_it(stage: Stage) -> None:
+    book = stage.play()
+    stage.shared.turns = HastyTurns()
+    session = book.session
+
+    with pausing_everywhere():
+        session.receive_from_client(find_coordinator(1, ["a", "b"]))
+        session.receive_from_client(find_coordinator(2, ["c"]))
+        assert session.waits_for_turn
+        assert session.is_holding
+        assert not session.to_broker
+        while session.waits_for_turn:
+            session.go_on()
+
+    frames = split_frames(b"".join(session.to_broker))
+    assert [int.from_bytes(frame[4:8], "big") for frame in frames] == [1, 2]
+    assert session.in_flight == 2
+
+
+def test_a_connection_that_ends_leaves_nothing_to_send(stage: Stage) -> None:
+    book = stage.play()
+    stage.shared.turns = HastyTurns()
+    session = book.session
+
+    with pausing_everywhere():
+        session.receive_from_client(find_coordinator(1, ["a", "b"]))
+        assert session.close() is not None
+        session.go_on()
+
+    assert not session.to_broker
+    assert session.in_flight == 0
+
+
+def test_a_session_that_stops_drops_what_it_has_not_sent_on(stage: Stage) -> None:
+    book = stage.play()
+    stage.shared.turns = HastyTurns()
+    session = book.session
+
+    with pausing_everywhere():
+        session.receive_from_client(find_coordinator(1, ["a", "b"]))
+        session.stop()
+
+    assert session.has_finished

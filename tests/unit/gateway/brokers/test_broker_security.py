@@ -1,0 +1,75 @@
+from typing import Any
+
+import pytest
+
+from bifrost.config.fields.client_tls import ClientTls
+from bifrost.config.fields.tenants import Auth, Credential, Tenant
+from bifrost.config.fields.upstream import SecurityProtocol, Upstream
+from bifrost.config.fields.upstream_sasl import UpstreamMechanism, UpstreamSasl
+from bifrost.config.kept_secret import KeptSecret
+from bifrost.config.secrets import Secret
+from bifrost.config.values import Address
+from bifrost.gateway.brokers.broker_security import BrokerSecurity
+from bifrost.gateway.errors import StartError
+
+
+def account(name: str) -> UpstreamSasl:
+    return UpstreamSasl(
+        mechanism=UpstreamMechanism.PLAIN,
+        username=name,
+        password_file="password",
+        password=KeptSecret(name.encode()),
+    )
+
+
+def user(name: str, sasl: UpstreamSasl | None = None) -> Credential:
+    return Credential(username=name, password_file="x", password=Secret(b"x"), upstream_sasl=sasl)
+
+
+ACME = Auth(credentials=[user("one", account("one")), user("two")])
+GLOBEX = Auth(credentials=[user("three"), user("four", account("acme"))])
+TENANTS = (
+    Tenant(name="acme", upstream_sasl=account("acme"), auth=ACME),
+    Tenant(name="globex", auth=GLOBEX),
+)
+
+
+def security(protocol: SecurityProtocol, **fields: Any) -> BrokerSecurity:
+    upstream = Upstream(bootstrap=[Address("kafka-1", 9092)], security_protocol=protocol, **fields)
+    return BrokerSecurity(upstream, TENANTS, timeout_ms=1000, now_ms=lambda: 0)
+
+
+@pytest.mark.parametrize("protocol", [SecurityProtocol.PLAINTEXT, SecurityProtocol.SSL])
+def test_without_sasl_nobody_logs_in(protocol: SecurityProtocol) -> None:
+    one = security(protocol)
+
+    assert one.own is None
+    assert one.login_of("acme", "one") is None
+
+
+def test_each_has_the_nearest_account_and_the_same_account_is_one() -> None:
+    one = security(SecurityProtocol.SASL_PLAINTEXT, sasl=account("gateway"))
+
+    of = {name: one.login_of(tenant, name) for tenant, name in
+          (("acme", "one"), ("acme", "two"), ("globex", "three"), ("globex", "four"))}  # fmt: skip
+    assert of["three"] is one.own
+    assert of["two"] is of["four"]
+    assert len({of["one"], of["two"], of["three"]}) == 3
+
+
+@pytest.mark.parametrize("protocol", SecurityProtocol)
+def test_connections_are_encrypted_as_the_protocol_says(protocol: SecurityProtocol) -> None:
+    sasl = account("gateway") if protocol.has_sasl else None
+
+    options = security(protocol, sasl=sasl).connect_options("kafka-1.internal")
+
+    if protocol.has_tls:
+        assert options["server_hostname"] == "kafka-1.internal"
+        assert options["ssl"].check_hostname
+    else:
+        assert options == {}
+
+
+def test_files_that_cannot_be_read_keep_the_gateway_from_starting() -> None:
+    with pytest.raises(StartError, match=r"upstream\.tls: .*No such file"):
+        security(SecurityProtocol.SSL, tls=ClientTls(ca_file="none.pem"))

@@ -1,0 +1,126 @@
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from bifrost.authentication.accounts import Account
+from bifrost.config.model import Config
+from bifrost.gateway.brokers.cluster import Cluster
+from bifrost.gateway.brokers.clusters import Clusters
+from bifrost.gateway.brokers.virtual_clusters import foreign_marks, virtual_clusters
+from bifrost.session.virtual_clusters import VirtualClusters
+from unit.gateway.test_gateway import CONFIG
+
+
+def configured(**tenants: dict[str, Any]) -> Config:
+    """The configuration of two tenants, with more about some of them."""
+    data = deepcopy(CONFIG)
+    for tenant in data["tenants"]:
+        tenant.update(tenants.get(tenant["name"], {}))
+    if any("upstream" in tenant for tenant in data["tenants"]):
+        del data["upstream"]
+        data["upstreams"] = [{"name": name, "bootstrap": [f"{name}:9092"]} for name in ("one", "other")]
+    return Config.model_validate(data)
+
+
+def built(config: Config) -> VirtualClusters:
+    clusters = Clusters(Cluster(one, (), config.proxy.limits, int) for one in config.clusters)
+    return virtual_clusters(config, clusters, int)
+
+
+def test_every_tenant_has_its_namespace() -> None:
+    clusters = built(configured())
+    acme, globex = (clusters.of_tenant(name).namespace for name in ("acme", "globex"))
+
+    assert (acme.names.allowed_topics, globex.names.allowed_topics) == (frozenset({b"orders"}), None)
+    assert (acme.allow_topic_deletion, globex.allow_topic_deletion) == (False, True)
+    assert acme.topic_ids is globex.topic_ids
+    assert len(clusters) == 2
+
+
+def test_masks_are_random() -> None:
+    clusters = built(configured())
+    masks = {
+        clusters.of_tenant(name).namespace.masked_ids.mask(bytes([number]) * 16)
+        for name in ("acme", "globex")
+        for number in range(1, 50)
+    }
+
+    assert len(masks) == 98
+    assert {len(one) for one in masks} == {16}
+
+
+def test_physical_clusters_share_neither_topic_ids_nor_fetch_sessions() -> None:
+    clusters = built(configured(acme={"upstream": "one"}, globex={"upstream": "other"}))
+    acme, globex = clusters.of_tenant("acme"), clusters.of_tenant("globex")
+
+    assert (acme.upstream, globex.upstream) == ("one", "other")
+    assert acme.namespace.topic_ids is not globex.namespace.topic_ids
+    assert acme.fetch_sessions is not globex.fetch_sessions
+
+
+def test_a_namespace_below_has_its_tenant_s_settings() -> None:
+    prefixes = {"topic": "t1-", "group": "g1-", "transactional_id": "x1-"}
+    clusters = built(configured(globex={"prefixes": prefixes}))
+    below = clusters.of(Account("reader", "globex", namespace=("eu",))).namespace
+
+    assert below.names.prefix == b"t1-eu."
+    assert below.allow_topic_deletion
+    assert below.topic_ids is clusters.of_tenant("globex").namespace.topic_ids
+
+
+def test_brokers_see_client_ids_with_the_prefix_of_groups() -> None:
+    prefixes = {"topic": "t1-", "group": "g1-", "transactional_id": "x1-"}
+    clusters = built(configured(globex={"prefixes": prefixes}))
+    below = clusters.of(Account("reader", "globex", namespace=("eu",))).namespace
+    found = [clusters.of_tenant(name).namespace.names.client_id_prefix for name in ("acme", "globex")]
+
+    assert found == [b"__vt_acme_", b"g1-"]
+    assert below.names.client_id_prefix == b"g1-eu."
+
+
+def test_client_ids_that_are_to_be_unchanged_have_none() -> None:
+    clusters = built(configured(globex={"client_ids": "unchanged"}))
+    below = clusters.of(Account("reader", "globex", namespace=("eu",))).namespace
+
+    assert clusters.of_tenant("globex").namespace.names.client_id_prefix is None
+    assert below.names.client_id_prefix is None
+
+
+def test_a_tenant_whose_client_ids_change_begins_anew_and_no_other() -> None:
+    config = configured()
+    clusters = Clusters(Cluster(one, (), config.proxy.limits, int) for one in config.clusters)
+    before = virtual_clusters(config, clusters, int)
+
+    after = virtual_clusters(configured(globex={"client_ids": "unchanged"}), clusters, int, before)
+
+    assert after.of_tenant("acme") is before.of_tenant("acme")
+    assert after.of_tenant("globex") is not before.of_tenant("globex")
+
+
+@pytest.mark.parametrize(
+    ("literal", "acme", "globex"),
+    [
+        ({}, {"__vt_"}, {"__vt_"}),
+        ({"globex": "t1-"}, {"__vt_", "t1-"}, {"__vt_"}),
+        ({"acme": "t1-", "globex": "t2-"}, {"__vt_", "t2-"}, {"__vt_", "t1-"}),
+    ],
+)
+def test_marks_are_what_stands_before_the_names_of_others(
+    literal: dict[str, str], acme: set[str], globex: set[str]
+) -> None:
+    kinds = ("topic", "group", "transactional_id")
+    config = configured(
+        **{name: {"prefixes": dict.fromkeys(kinds, prefix)} for name, prefix in literal.items()}
+    )
+
+    assert foreign_marks(config) == {"acme": acme, "globex": globex}
+
+
+def test_the_same_prefix_on_two_physical_clusters_is_a_mark_for_both() -> None:
+    kinds = dict.fromkeys(("topic", "group", "transactional_id"), "t-")
+    config = configured(
+        acme={"upstream": "one", "prefixes": kinds}, globex={"upstream": "other", "prefixes": kinds}
+    )
+
+    assert foreign_marks(config) == {"acme": {"__vt_", "t-"}, "globex": {"__vt_", "t-"}}

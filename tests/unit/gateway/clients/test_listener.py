@@ -1,0 +1,126 @@
+"""What a listener says when it cannot listen; that it does listen is in tests/kafka."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bifrost.authentication.accounts import Account, Accounts
+from bifrost.authentication.sasl_server import SaslSettings
+from bifrost.config.fields.listener_sets import BrokerPortRange, ListenerSet, PortRange
+from bifrost.config.fields.verifiers import Mechanism, ScramVerifier
+from bifrost.gateway.clients.listener import Listener
+from bifrost.gateway.errors import StartError
+from bifrost.session.close_reason import CloseReason
+from bifrost.tenancy.brokers import BrokerPorts
+from support.fake_transport import FakeTransport
+from support.stage import PASSWORD_MECHANISMS, Stage
+
+LISTENER_SET = ListenerSet(
+    name="plaintext",
+    port_range=PortRange(
+        bind_host="192.0.2.9",
+        advertised_host="proxy.example.com",
+        bootstrap_port=9092,
+        broker_port_range=BrokerPortRange(start=9093, end=9095),
+        broker_id_base=1,
+    ),
+)
+
+
+def listener(*node_ids: int, listener_set: ListenerSet = LISTENER_SET) -> Listener:
+    clusters = SimpleNamespace(served_node_ids=frozenset(node_ids))
+    gateway: Any = SimpleNamespace(clusters=clusters, shared=Stage().shared)
+    return Listener(listener_set, gateway)
+
+
+def test_ports_are_those_of_the_configuration() -> None:
+    ports = listener().addresses
+    assert isinstance(ports, BrokerPorts)
+
+    assert (ports.advertised_host, ports.port_of(1), ports.port_of(3), ports.port_of(4)) == (
+        "proxy.example.com",
+        9093,
+        9095,
+        None,
+    )
+
+
+def test_mechanisms_are_those_of_the_configuration_or_all_that_the_credentials_allow() -> None:
+    some = LISTENER_SET.model_copy(update={"sasl_mechanisms": (Mechanism.SCRAM_SHA_512, Mechanism.PLAIN)})
+
+    assert listener().mechanisms == PASSWORD_MECHANISMS
+    assert listener(listener_set=some).mechanisms == (Mechanism.SCRAM_SHA_512, Mechanism.PLAIN)
+
+
+def test_a_mechanism_that_nobody_can_use_is_not_offered() -> None:
+    verifier = ScramVerifier.derive(Mechanism.SCRAM_SHA_256, b"pw", b"salt of sixteen.", 4096)
+    only = Account("acme", "acme", None, {verifier.mechanism: verifier})
+    sasl = SaslSettings(Accounts([only], key=b""), new_nonce=str, now_ms=lambda: 0)
+    gateway: Any = SimpleNamespace(shared=SimpleNamespace(sasl=sasl))
+
+    some = LISTENER_SET.model_copy(update={"sasl_mechanisms": tuple(Mechanism)})
+
+    assert Listener(some, gateway).mechanisms == (Mechanism.PLAIN, Mechanism.SCRAM_SHA_256)
+
+
+class Taken:
+    """Ports that somebody else has."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[object, ...]] = []
+
+    async def bind(self, *where: object) -> None:
+        self.asked.append(where)
+        raise StartError("taken")
+
+
+def test_the_bootstrap_port_is_bound_first() -> None:
+    ports = Taken()
+    one = listener(1)
+    one._gateway.whole = SimpleNamespace(ports=ports)  # type: ignore[assignment]
+
+    with pytest.raises(StartError):
+        asyncio.run(one.reserve())
+
+    assert ports.asked == [("plaintext", "192.0.2.9", 9092)]
+
+
+def test_a_broker_without_a_port_is_warned_of_once(logged: list[dict[str, Any]]) -> None:
+    one = listener(1, 4, 7)
+
+    one._warn_of_brokers_without_port(one.addresses, frozenset({1, 4, 7}))
+    one._warn_of_brokers_without_port(one.addresses, frozenset({1, 4, 7}))
+    one._warn_of_brokers_without_port(one.addresses, frozenset({1, 4, 7, 9}))
+
+    assert [entry["node_id"] for entry in logged] == [4, 7, 9]
+    assert "widen broker_port_range" in logged[0]["detail"]
+
+
+def test_nobody_is_let_in_while_no_broker_is_known() -> None:
+    one = listener()
+    ends: list[tuple[object, ...]] = []
+    one._gateway.clusters = SimpleNamespace(brokers_at=lambda _node_id: {})  # type: ignore[assignment]
+    one._gateway.count_end = lambda *end: ends.append(end)  # type: ignore[method-assign]
+    made: list[Any] = []
+
+    class Served:
+        async def serve(self, accept: Any, _stands_for: str) -> None:
+            made.append(accept())
+
+    asyncio.run(one._serve(None, Served()))  # type: ignore[arg-type]
+    transport = FakeTransport()
+    made[0].connection_made(transport)
+
+    assert transport.is_aborted
+    assert [end[:3] for end in ends] == [(CloseReason.BROKER_UNREACHABLE, None, "192.0.2.1:50000")]
+
+
+def test_a_listener_that_never_opened_can_be_closed() -> None:
+    one = listener(1)
+
+    one.close()
+    one.close()
+
+    assert one._servers == {}

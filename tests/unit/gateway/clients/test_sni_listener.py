@@ -1,0 +1,136 @@
+"""Who is let in to what, by the host name that it said; that clients say it is in tests/kafka."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bifrost.authentication.accounts import Account, AuthenticationFailed
+from bifrost.config.fields.listener_sets import ListenerSet, PortRange
+from bifrost.config.fields.sni import Sni
+from bifrost.gateway.brokers.cluster import Broker
+from bifrost.gateway.clients.listener import Listener
+from bifrost.gateway.clients.sni_listener import SniListener, listener_of
+from bifrost.gateway.sockets.arrival import Arrival
+from bifrost.gateway.sockets.server_tls import TlsFailure
+from bifrost.session.close_reason import CloseReason
+from support.stage import Stage
+
+from .line import FakeGateway
+
+SNI = Sni(
+    port=9093,
+    bootstrap_host="{tenant}.kafka.example.com",
+    broker_host="b{node_id}-{tenant}.kafka.example.com",
+)
+
+
+class OneCluster:
+    """Knows the brokers 1 and 2; counts who was asked for."""
+
+    node_ids = frozenset({1, 2})
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.asked: list[int | None] = []
+
+    def brokers_at(self, node_id: int | None) -> dict[str, Broker]:
+        self.asked.append(node_id)
+        if node_id not in {None, 1, 2}:
+            return {}
+        return {"kafka": Broker(node_id or 1, "kafka-1.internal", 9092, self.stage.versions)}
+
+
+@pytest.fixture
+def gateway(monkeypatch: pytest.MonkeyPatch) -> Any:
+    # Reads certificates, which play no part in what a name stands for.
+    monkeypatch.setattr("bifrost.gateway.clients.listener.Entrance", lambda *_: None)
+    stage = Stage()
+    gateway: Any = FakeGateway(stage)
+    gateway.clusters, gateway.config = OneCluster(stage), configuration("Acme", "globex")
+    return gateway
+
+
+def configuration(*tenants: str) -> Any:
+    return SimpleNamespace(tenants=[SimpleNamespace(name=name) for name in tenants])
+
+
+def listener(gateway: Any, sni: Sni = SNI) -> SniListener:
+    return SniListener(ListenerSet.model_construct(name="one-port", sni=sni, sasl_mechanisms=None), gateway)
+
+
+def entered(gateway: Any, server_name: str | None, **came: Any) -> Arrival:
+    arrival: Arrival = listener(gateway)._enter(None, Arrival(server_name=server_name, **came))._arrival
+    return arrival
+
+
+@pytest.mark.parametrize(
+    ("server_name", "node_id", "tenant"),
+    [
+        ("acme.kafka.example.com", None, "Acme"),
+        ("b2-acme.kafka.example.com", 2, "Acme"),
+        ("B1-GLOBEX.KAFKA.EXAMPLE.COM", 1, "globex"),
+    ],
+)
+def test_a_name_leads_to_a_broker_and_binds_to_a_tenant(
+    gateway: Any, server_name: str, node_id: int | None, tenant: str
+) -> None:
+    assert entered(gateway, server_name).tenant == tenant
+    assert gateway.clusters.asked == [node_id]
+
+
+def test_a_tenant_that_there_is_not_is_not_told_from_one_without_users(gateway: Any) -> None:
+    assert entered(gateway, "nobody.kafka.example.com").tenant == "nobody"
+
+
+@pytest.mark.parametrize("server_name", [None, "kafka.example.com", "b9-acme.kafka.example.com", "localhost"])
+def test_a_name_that_stands_for_nothing_is_refused(gateway: Any, server_name: str | None) -> None:
+    with pytest.raises(TlsFailure) as refused:
+        entered(gateway, server_name)
+
+    assert refused.value.reason is CloseReason.UNKNOWN_SERVER_NAME
+
+
+def test_a_certificate_of_another_tenant_does_not_come_in(gateway: Any) -> None:
+    mine, foreign = Account("CN=a", "Acme", None, {}), Account("CN=g", "globex", None, {})
+
+    assert entered(gateway, "acme.kafka.example.com", account=mine).account is mine
+    with pytest.raises(AuthenticationFailed) as refused:
+        entered(gateway, "acme.kafka.example.com", account=foreign)
+    assert "belongs to another tenant" in refused.value.detail
+
+
+def test_a_listener_set_of_one_tenant_stays_its_own(gateway: Any) -> None:
+    assert entered(gateway, "acme.kafka.example.com", tenant="Acme").tenant == "Acme"
+    with pytest.raises(TlsFailure, match="the only tenant of this listener set"):
+        entered(gateway, "globex.kafka.example.com", tenant="Acme")
+
+
+def test_where_names_say_no_tenant_any_may_come(gateway: Any) -> None:
+    shared = Sni(port=9093, bootstrap_host="kafka.example.com", broker_host="b{node_id}.kafka.example.com")
+
+    one = listener(gateway, shared)._enter(None, Arrival(server_name="b2.kafka.example.com"))
+
+    assert one._arrival.tenant is None
+    assert gateway.clusters.asked == [2]
+
+
+def test_tenants_of_a_new_configuration_are_known(gateway: Any) -> None:
+    one = listener(gateway)
+    one._enter(None, Arrival(server_name="acme.kafka.example.com"))
+    gateway.config = configuration("Acme", "Initech")
+
+    connection = one._enter(None, Arrival(server_name="initech.kafka.example.com"))
+
+    assert connection._arrival.tenant == "Initech"
+
+
+def test_the_kind_of_listener_is_that_of_its_addresses(gateway: Any) -> None:
+    ports = PortRange(
+        advertised_host="gw", bootstrap_port=1, broker_port_range={"start": 2, "end": 3}, broker_id_base=0
+    )
+
+    by_port = listener_of(ListenerSet(name="ports", port_range=ports), gateway)
+
+    assert type(by_port) is Listener
+    assert type(listener_of(listener(gateway).listener_set, gateway)) is SniListener

@@ -1,0 +1,34 @@
+"""What a process that is alone has in common with others."""
+
+from typing import Any
+
+from bifrost.gateway.peers.whole import Whole
+
+
+def test_nothing_is_shared() -> None:
+    one, other = Whole(), Whole()
+
+    assert one.is_alone
+    assert one.workers == 1
+    assert one.key != other.key
+    assert (one.failures, one.elsewhere, one.again) == (None, None, None)
+
+
+def test_everything_is_counted_here() -> None:
+    whole = Whole()
+    of_all = whole.new_load(None, None)
+
+    counter = whole.counter("ends")
+    counter["idle"] += 2
+    whole.note_open(7)
+
+    assert counter == {"idle": 2}
+    assert whole.new_traffic("acme", 1).requests == 0
+    assert whole.new_load("acme", of_all).has_room
+    assert whole.fetch_sessions("upstream") is not whole.fetch_sessions("upstream")
+
+
+def test_that_clients_are_served_is_logged(logged: list[dict[str, Any]]) -> None:
+    Whole().tell_ready([1, 2], 3)
+
+    assert [(one["event"], one["brokers"], one["tenants"]) for one in logged] == [("ready", [1, 2], 3)]

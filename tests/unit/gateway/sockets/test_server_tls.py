@@ -1,0 +1,192 @@
+"""Contexts that follow their files, and how handshakes end: without a socket."""
+
+import asyncio
+import os
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bifrost.config.fields.server_tls import ServerTls
+from bifrost.config.files.server_context import ServerContextError
+from bifrost.gateway.sockets.server_tls import (
+    LOOK_EVERY_MS,
+    Encrypted,
+    ServerContexts,
+    ServerSocket,
+    TlsFailure,
+    feed,
+    shake_hands,
+)
+from bifrost.session.close_reason import CloseReason
+from support.certificates import Authority
+
+AUTHORITY = Authority("CA")
+
+
+class Clock:
+    now_ms = 1000
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def contexts(tmp_path: Path, clock: Clock) -> ServerContexts:
+    files = AUTHORITY.server("gateway").write(tmp_path, "server")
+    tls = ServerTls(certificate_file=str(files.certificate), key_file=str(files.key))
+    return ServerContexts("outside", tls, clock)
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Put a file in another's place, as tools do; its inode is another one."""
+    beside = path.with_suffix(".new")
+    beside.write_bytes(content)
+    os.replace(beside, path)
+
+
+def test_the_context_stays_while_the_files_do(contexts: ServerContexts, clock: Clock) -> None:
+    first = contexts.current()
+    clock.now_ms += 10 * LOOK_EVERY_MS
+
+    assert contexts.current() is first
+
+
+def test_new_files_make_a_new_context_but_not_at_every_connection(
+    contexts: ServerContexts, clock: Clock, tmp_path: Path, logged: list[dict[str, Any]]
+) -> None:
+    first, renewed = contexts.current(), AUTHORITY.server("gateway")
+    replace(tmp_path / "server.pem", renewed.certificate_pem)
+    replace(tmp_path / "server.key", renewed.key_pem())
+
+    assert contexts.current() is first
+    clock.now_ms += LOOK_EVERY_MS
+    assert contexts.current() is not first
+    assert [entry["event"] for entry in logged] == ["certificate_renewed"]
+
+
+def test_files_that_do_not_fit_leave_the_old_ones_with_one_warning(
+    contexts: ServerContexts, tmp_path: Path, logged: list[dict[str, Any]]
+) -> None:
+    first, renewed = contexts.current(), AUTHORITY.server("gateway")
+    replace(tmp_path / "server.pem", renewed.certificate_pem)
+
+    contexts.refresh()
+    contexts.refresh()
+
+    assert contexts.current() is first
+    assert [(entry["event"], entry["listener"], entry["key"]) for entry in logged] == [
+        ("certificate_not_renewed", "outside", "tls.key_file")
+    ]
+    replace(tmp_path / "server.key", renewed.key_pem())
+    contexts.refresh()
+    assert contexts.current() is not first
+
+
+def test_a_file_that_is_gone_is_warned_of_and_may_come_back(
+    contexts: ServerContexts, tmp_path: Path, logged: list[dict[str, Any]]
+) -> None:
+    first, key = contexts.current(), (tmp_path / "server.key").read_bytes()
+    (tmp_path / "server.key").unlink()
+    contexts.refresh()
+    assert contexts.current() is first
+    (tmp_path / "server.key").write_bytes(key)
+    contexts.refresh()
+
+    assert [entry["event"] for entry in logged] == ["certificate_not_renewed", "certificate_renewed"]
+
+
+def test_at_the_start_there_must_be_certificates(tmp_path: Path, clock: Clock) -> None:
+    with pytest.raises(ServerContextError, match="no such file"):
+        ServerContexts("outside", ServerTls(certificate_file=str(tmp_path / "a"), key_file="b"), clock)
+
+
+def hello_to(name: str) -> bytes:
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(to_client, to_server, server_hostname=name)
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    return to_server.read()
+
+
+def test_the_server_name_is_noted(contexts: ServerContexts) -> None:
+    context, incoming = contexts.current(), ssl.MemoryBIO()
+    assert context.sslsocket_class is ServerSocket
+    incoming.write(hello_to("kafka.example.com"))
+    made: Any = context.wrap_bio(incoming, ssl.MemoryBIO(), server_side=True)
+
+    with pytest.raises(ssl.SSLWantReadError):
+        made.do_handshake()
+
+    assert made.server_name == "kafka.example.com"
+
+
+class Shaken:
+    """A transport whose handshake ends as it is told."""
+
+    def __init__(self, outcome: Any) -> None:
+        self.outcome = outcome
+
+    async def shake_hands(self, _context: ssl.SSLContext, *, server_side: bool) -> Any:
+        assert server_side
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+
+class Resumed:
+    """A client's TLS that goes on with a session of before."""
+
+    session_reused, server_name = True, None
+
+    def __init__(self, not_after: str) -> None:
+        self.not_after = not_after
+
+    def getpeercert(self, binary_form: bool = False) -> Any:
+        return b"a certificate" if binary_form else {"notAfter": self.not_after}
+
+
+def shake(contexts: ServerContexts, outcome: Any) -> Encrypted:
+    return asyncio.run(shake_hands(Shaken(outcome), contexts.current()))  # type: ignore[arg-type]
+
+
+def test_a_failed_handshake_ends_in_words(contexts: ServerContexts) -> None:
+    error = ssl.SSLError(1, "[SSL: NO_SHARED_CIPHER] no shared cipher")
+    error.reason = "NO_SHARED_CIPHER"
+    with pytest.raises(TlsFailure, match="no cipher in common") as caught:
+        shake(contexts, error)
+    assert caught.value.reason is CloseReason.TLS_HANDSHAKE_FAILED
+
+
+def test_who_is_gone_has_not_failed(contexts: ServerContexts) -> None:
+    with pytest.raises(ConnectionResetError):
+        shake(contexts, ConnectionResetError("gone"))
+
+
+def test_a_resumed_session_does_not_outlive_the_certificate(contexts: ServerContexts) -> None:
+    assert shake(contexts, Resumed("Jan  1 00:00:00 2090 GMT")).certificate == b"a certificate"
+    with pytest.raises(TlsFailure, match="expired since"):
+        shake(contexts, Resumed("Jan  1 00:00:00 2020 GMT"))
+
+
+def test_what_came_before_is_given_in_the_room_there_is() -> None:
+    class Reader(asyncio.BufferedProtocol):
+        def __init__(self) -> None:
+            self.buffer, self.got = bytearray(3), b""
+
+        def get_buffer(self, sizehint: int) -> bytearray:
+            return self.buffer
+
+        def buffer_updated(self, nbytes: int) -> None:
+            self.got += self.buffer[:nbytes]
+
+    reader = Reader()
+    feed(reader, b"12345678")
+
+    assert reader.got == b"12345678"
