@@ -41,7 +41,7 @@ WITHOUT_TWIN = {
     "gateway/workers/processes.py": "starts what is asked for: tests/kafka/operations/test_workers.py",
     "filters/filter.py": "the shape of a filter, without behaviour",
     "gateway/reload/reconfiguration.py": "binds ports and asks brokers: tests/kafka/operations/test_reload.py",
-    "gateway/issuers/guard.py": "makes what others test: tests/unit/gateway/test_gateway.py, tests/kafka/operations",
+    "gateway/issuers/client_authenticators.py": "makes what others test: test_gateway.py, tests/kafka/operations",
     "gateway/journaling/journaling.py": "the journal's tasks: tests/kafka/operations/test_journal.py",
     "gateway/journaling/journal_snapshots.py": "asks real brokers: tests/kafka/operations/test_journal.py",
     "gateway/journaling/journal_topic.py": "asks real brokers: tests/kafka/operations/test_journal.py",

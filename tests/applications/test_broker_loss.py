@@ -49,7 +49,7 @@ def test_nothing_acknowledged_is_lost(cluster: EmbeddedKafka, tenant: Endpoint) 
     make_topic(tenant)
     others = set(cluster.node_ids)
     with contextlib.ExitStack() as stack:
-        members = [stack.enter_context(Member(tenant, f"member-{number}")) for number in range(2)]
+        members = [stack.enter_context(WorkerPeers(tenant, f"member-{number}")) for number in range(2)]
         writer = stack.enter_context(Writer(tenant))
         await_that(lambda: all(member.partitions for member in members), "both members have partitions")
         writer.await_more()
@@ -135,7 +135,7 @@ class Writer(InBackground):
             self._acknowledged_in[message.partition()] += 1
 
 
-class Member(InBackground):
+class WorkerPeers(InBackground):
     """A member of the group that notes what it is given, and commits it."""
 
     def __init__(self, endpoint: Endpoint, client_id: str) -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from bifrost.authentication.distinguished_name import BadCertificate, read_subject
 from bifrost.config.principals.principal_mapping import PrincipalMapping
+from bifrost.session.first_bytes.foreign_protocol import recognise_foreign_protocol, recognise_plaintext
 from bifrost.session.first_bytes.proxy_header import (
     HEAD_BYTES,
     MAX_REST_BYTES,
@@ -15,7 +16,6 @@ from bifrost.session.first_bytes.proxy_header import (
     read_head,
     read_source,
 )
-from bifrost.session.first_bytes.stranger import recognise_plaintext, recognise_stranger
 from support.certificates import Authority
 
 CERTIFICATE = Authority("CA").client("billing").der
@@ -42,7 +42,11 @@ def test_first_bytes_of_all_kinds_are_told_apart(data: bytes) -> None:
     found = recognise_plaintext(data, "SSL")
 
     assert (found is None) == (data[:2] == b"\x16\x03")
-    assert recognise_stranger(data) is None or recognise_stranger(data) != found or data[:2] != b"\x16\x03"
+    assert (
+        recognise_foreign_protocol(data) is None
+        or recognise_foreign_protocol(data) != found
+        or data[:2] != b"\x16\x03"
+    )
 
 
 @given(st.integers(0, len(CERTIFICATE) - 1), st.binary(min_size=1, max_size=8), st.booleans())

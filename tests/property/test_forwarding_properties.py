@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from bifrost.gateway.sockets.leg import Leg
+from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.session import client_session
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import SessionEnded
@@ -80,8 +80,10 @@ class Compiled(Connected):
         super().__init__(stage, request)
         self.is_reading, self.broker, self.client = True, FakeTransport(), FakeTransport()
         there: Any = self
-        self.there = Leg(Framer(1 << 20), self.session, there, there, cast(Any, self.broker))
-        self.back = Leg(Framer(1 << 20), self.session, there, cast(Any, object()), cast(Any, self.client))
+        self.there = FrameRelay(Framer(1 << 20), self.session, there, there, cast(Any, self.broker))
+        self.back = FrameRelay(
+            Framer(1 << 20), self.session, there, cast(Any, object()), cast(Any, self.client)
+        )
 
     def from_client(self, frame: bytes) -> None:
         receive(self.there, framed(frame))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from bifrost.gateway.sockets.leg import Leg
+from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.wire.engine import Framer
 from support import messages
 from support.fake_transport import framed
@@ -83,7 +83,7 @@ def test_every_byte_arrives_in_order(new_loop: Callable[[], Any], seed: int) -> 
         loop, owner, framer = asyncio.get_running_loop(), Owner(), Framer(1 << 20)
         transport, _ = await loop.create_connection(lambda: owner, sock=one)
         to: Any = transport
-        leg, twin, expected = Leg(framer, session(), owner, owner, to), session(), bytearray()
+        leg, twin, expected = FrameRelay(framer, session(), owner, owner, to), session(), bytearray()
         for _ in range(BATCHES):
             frames = requests(rng)
             data = framed(*frames)

@@ -18,8 +18,8 @@ from bifrost.config.secrets import Secret
 from bifrost.filters.api_versions import OfferedVersions, offered_versions
 from bifrost.filters.build import build_plans
 from bifrost.filters.filter import Exchange, Scope
+from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.forwarding.lanes import Lanes
-from bifrost.forwarding.loads import Loads
 from bifrost.session.client_session import ClientSession
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.shared_state import Entry, Route, SharedState
@@ -125,7 +125,7 @@ class Stage:
         """What is to be called a little later, for those who wait for room."""
         self.shared = SharedState(
             plans=PLANS,
-            lanes=Lanes(PLANS, Loads(self.turns.append)),
+            lanes=Lanes(PLANS, InFlightLimits(self.turns.append)),
             sasl=SaslSettings(
                 accounts=Accounts([account(name) for name in tenants], key=b"a secret"),
                 new_nonce=lambda: f"server-nonce-{next(nonces)}",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from bifrost.filters.plan import Plans
-from bifrost.forwarding.loads import Loads
+from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.wire.engine import Lane, Traffic
 
 NO_TENANT = ""
@@ -16,7 +16,7 @@ class Lanes:
     def __init__(
         self,
         plans: Plans,
-        loads: Loads,
+        loads: InFlightLimits,
         new_traffic: Callable[[str, int | None], Traffic] = lambda tenant, api_key: Traffic(),
     ) -> None:
         """Begin to count; there are at most as many counters as tenants times served APIs, and one more for each.

@@ -15,7 +15,7 @@ while other tenants need theirs slows down only itself.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from bifrost.forwarding.loads import Again, Loads
+from bifrost.forwarding.in_flight_limits import Again, InFlightLimits
 from bifrost.wire.engine import Load, Spending
 
 LOOK_EVERY_NS = 20_000_000
@@ -44,7 +44,7 @@ class _Bucket:
 class TimeBudgets:
     """The buckets of all tenants that have spent something."""
 
-    def __init__(self, loads: Loads, again: Again, now_ns: Callable[[], int]) -> None:
+    def __init__(self, loads: InFlightLimits, again: Again, now_ns: Callable[[], int]) -> None:
         """Begin without limits.
 
         Args:

@@ -16,8 +16,8 @@ from bifrost.authentication.failed_authentications import FailedAuthentications
 from bifrost.config.fields.limits import Limits
 from bifrost.config.model import Config
 from bifrost.filters.build import build_plans
+from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.forwarding.lanes import NO_TENANT, Lanes
-from bifrost.forwarding.loads import Loads
 from bifrost.forwarding.time_budgets import TimeBudgets
 from bifrost.forwarding.turns import Turns
 from bifrost.gateway.admin.admin_pages import build_admin
@@ -26,8 +26,8 @@ from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.brokers.clusters import Clusters
 from bifrost.gateway.brokers.virtual_clusters import virtual_clusters
 from bifrost.gateway.clients.client_connection import ClientConnection
+from bifrost.gateway.clients.client_handshake import ClientHandshake
 from bifrost.gateway.clients.connection_shares import shares_of
-from bifrost.gateway.clients.doorway import Doorway
 from bifrost.gateway.clients.drain import drain
 from bifrost.gateway.clients.idle_sweep import close_idle
 from bifrost.gateway.clients.newcomers import Newcomers, Refusal
@@ -35,12 +35,12 @@ from bifrost.gateway.clients.open_tenants import OpenTenants
 from bifrost.gateway.clients.slow_sweep import end_slow
 from bifrost.gateway.clients.sni_listener import listener_of
 from bifrost.gateway.errors import StartError
-from bifrost.gateway.issuers.guard import Guard, Secured
+from bifrost.gateway.issuers.client_authenticators import ClientAuthenticators, Secured
 from bifrost.gateway.journaling.journaling import Journaling
 from bifrost.gateway.loop.loop_guard import InternalErrors, Work, keep
 from bifrost.gateway.loop.pauses import Pauses
 from bifrost.gateway.loop.spare_memory import release_unused, settle
-from bifrost.gateway.peers.whole import Whole
+from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.gateway.reload.reconfiguration import prepare
 from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
@@ -59,7 +59,7 @@ def now_ms() -> int:
 class Gateway:
     """Everything one process shares between its connections."""
 
-    def __init__(self, config: Config, path: Path | None = None, whole: Whole | None = None) -> None:
+    def __init__(self, config: Config, path: Path | None = None, whole: AlonePeers | None = None) -> None:
         """Build what the configuration describes; no I/O yet, but for certificates and Kerberos's files.
 
         Args:
@@ -72,14 +72,14 @@ class Gateway:
         self.config = config
         self.limits = config.proxy.limits
         self.now_ms = now_ms
-        self.whole = whole = whole or Whole()
-        self.guard = Guard(now_ms, whole.key, whole.counter("authentications"))
+        self.whole = whole = whole or AlonePeers()
+        self.guard = ClientAuthenticators(now_ms, whole.key, whole.counter("authentications"))
         self.clusters = Clusters(
             Cluster(one, config.tenants_of(one), self.limits, now_ms, whole) for one in config.clusters
         )
         plans = build_plans()
         secured = self.guard.secure(config)
-        loads = Loads(_soon, whole.new_load, whole.again, whole.counter("waits"))
+        loads = InFlightLimits(_soon, whole.new_load, whole.again, whole.counter("waits"))
         self.turns = Turns(_soon, monotonic_ns, loads.load)
         """Whose large work is done next."""
         self.budgets = TimeBudgets(loads, _later, monotonic_ns)
@@ -107,7 +107,7 @@ class Gateway:
         self.listeners = [listener_of(one, self) for one in config.proxy.listener_sets]
         self.reloader = None if path is None else Reloader(self, path)
         self._connections: set[ClientConnection] = set()
-        self._doorways: set[Doorway] = set()
+        self._doorways: set[ClientHandshake] = set()
         self._admin = build_admin(config, OfProcess(self), self.reloader) if whole.is_alone else None
         self.is_ready = False
         """Whether clients can be served: the listeners are open, and a broker answered when last asked."""
@@ -195,7 +195,7 @@ class Gateway:
         return 0
 
     def admit(
-        self, connection: ClientConnection | Doorway, address: str | None, *, is_newcomer: bool = True
+        self, connection: ClientConnection | ClientHandshake, address: str | None, *, is_newcomer: bool = True
     ) -> Refusal | None:
         """Count a connection in; return why not, if there are too many.
 
@@ -209,7 +209,7 @@ class Gateway:
         refusal = self.newcomers.admit(connection, address) if is_newcomer else None
         if refusal is not None:
             return refusal
-        if isinstance(connection, Doorway):
+        if isinstance(connection, ClientHandshake):
             self._doorways.add(connection)
         else:
             self._connections.add(connection)
@@ -223,10 +223,10 @@ class Gateway:
         self.newcomers.forget(connection)
         return True
 
-    def forget(self, connection: ClientConnection | Doorway) -> None:
+    def forget(self, connection: ClientConnection | ClientHandshake) -> None:
         """Count a connection out."""
         self.newcomers.forget(connection)
-        if isinstance(connection, Doorway):
+        if isinstance(connection, ClientHandshake):
             self._doorways.discard(connection)
         else:
             self._connections.discard(connection)

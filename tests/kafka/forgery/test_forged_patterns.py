@@ -76,7 +76,7 @@ def own_topics(prober: Prober) -> dict[bytes, str]:
     return {topic.topic_id: topic.name for topic in topics}
 
 
-class Member:
+class WorkerPeers:
     """A member that subscribes by a pattern."""
 
     def __init__(self, regex: str) -> None:
@@ -106,7 +106,7 @@ def test_patterns_find_own_topics_only(
     tenant: str, attack: Attack, loot: Loot, own: dict[str, Own], victim: BusyVictim
 ) -> None:
     prober = attack(tenant)
-    members = [Member(regex.replace("TAG", victim.victim.tag)) for regex in ESCAPES]
+    members = [WorkerPeers(regex.replace("TAG", victim.victim.tag)) for regex in ESCAPES]
     topics = own_topics(prober)
     wanted = {
         one.regex: {name for name in topics.values() if re.fullmatch(_in_python(one.regex), name)}
@@ -139,13 +139,13 @@ def _in_python(regex: str) -> str:
     return quoted.replace(r"\z", r"\Z").replace("(?U)", "")
 
 
-def _names(member: Member, topics: dict[bytes, str]) -> set[str]:
+def _names(member: WorkerPeers, topics: dict[bytes, str]) -> set[str]:
     return {topics.get(topic_id, topic_id.hex()) for topic_id in member.assigned}
 
 
 @pytest.mark.parametrize("regex", REFUSED_BY_RE2)
 def test_pattern_that_does_not_compile_is_refused(regex: str, attack: Attack, victim: BusyVictim) -> None:
-    answer = Member(regex).beat(attack("initech"))
+    answer = WorkerPeers(regex).beat(attack("initech"))
 
     assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
     assert "__vt_" not in (answer.error_message or "")

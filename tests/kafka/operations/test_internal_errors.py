@@ -22,8 +22,8 @@ from bifrost.gateway.brokers.broker_connection import BrokerConnection
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.clients import idle_sweep
 from bifrost.gateway.clients.client_connection import ClientConnection
-from bifrost.gateway.clients.doorway import Doorway
-from bifrost.gateway.clients.entrance import Entrance
+from bifrost.gateway.clients.client_handshake import ClientHandshake
+from bifrost.gateway.clients.ingress import Ingress
 from bifrost.gateway.clients.listener import Listener
 from bifrost.gateway.clients.probation import Probation
 from bifrost.gateway.gateway import Gateway
@@ -125,7 +125,7 @@ def speak(running: InProcess) -> None:
 
 
 PLACES: list[tuple[Any, str]] = [
-    (Entrance, "open"),
+    (Ingress, "open"),
     (Listener, "_enter"),
     (ClientConnection, "__init__"),
     (ClientConnection, "connection_made"),
@@ -165,7 +165,7 @@ def test_a_bug_in_a_doorway_leaves_the_listener_accepting(
 ) -> None:
     before = behind_a_balancer.errors
     with monkeypatch.context() as patch:
-        patch.setattr(Doorway, name, raise_bug)
+        patch.setattr(ClientHandshake, name, raise_bug)
         speak(behind_a_balancer)
         if name == "connection_lost":
             socket.create_connection((HOST, behind_a_balancer.port)).close()

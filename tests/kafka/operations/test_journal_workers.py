@@ -187,7 +187,7 @@ def test_one_that_is_killed_loses_less_than_an_interval_and_it_is_told(
         produce(client, "orders", [b"z" * 300])
     produce(staying, "orders", [b"z" * 300])
     staying.close()
-    time.sleep(2 * 0.5)  # Looks go on.
+    time.sleep(2 * 0.5)  # SnapshotTurn go on.
     gateway.stop()
     records = read_journal(broker, name)
 

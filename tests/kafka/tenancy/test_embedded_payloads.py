@@ -71,7 +71,7 @@ def _topics(broker: Endpoint, globex: Endpoint, fresh_topic: FreshTopic) -> Iter
         delete_topic(client, PHYSICAL_FOREIGN)
 
 
-class Member:
+class WorkerPeers:
     """The member that makes a group one of KIP-848."""
 
     def __init__(self, client: RawClient, group: str, topic: str = OWN) -> None:
@@ -135,7 +135,7 @@ def join(client: RawClient, group: str, metadata: bytes, version: int = 9, *, na
 
 def observed(client: RawClient, group: str, topic: str, payload: bytes) -> list[Any]:
     """Return what is learnt by a classic member with this payload that comes to a group of one's own."""
-    member = Member(client, group, topic)
+    member = WorkerPeers(client, group, topic)
     assert member.settled[1] == OWN_PARTITIONS
     answer = join(client, group, payload)
     return [member.settled, answer.error_code, answer.generation_id, member.settle()]
@@ -178,7 +178,7 @@ def test_a_payload_that_kafka_refuses_is_refused_alike(
     answers = []
     for client, own in ((connect("globex"), OWN), (direct, f"__vt_globex_{OWN}")):
         group = unique("group")
-        Member(client, group, own)
+        WorkerPeers(client, group, own)
         # The coordinator has not given the member an ID yet, so it asks for none.
         answer = join(client, group, REFUSED_BY_KAFKA[shape], 3)
         answers.append((answer.error_code, answer.generation_id, answer.protocol_name, answer.leader))
@@ -260,7 +260,7 @@ def test_members_of_another_protocol_say_what_they_want(
 def test_a_subscription_as_kafka_go_writes_it_is_completed(connect: Connect, unique: UniqueName) -> None:
     """Version 1 without the field of version 1: Kafka takes it in a classic group only, the gateway everywhere."""
     client, group = connect("globex"), unique("group")
-    Member(client, group)
+    WorkerPeers(client, group)
 
     answer = join(client, group, b"\0\1" + subscription(OWN, version=0)[2:])
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.forwarding.lanes import NO_TENANT, Lanes
-from bifrost.forwarding.loads import Loads
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import DURATION_BOUNDS_S, Awaited, Lane, Load, Traffic
 from support import messages
@@ -20,7 +20,7 @@ def counted(stage: Stage, tenant: str, api_key: int | None) -> tuple[int, int, i
 
 
 def test_a_lane_is_made_once_and_counts_with_all_versions_of_its_api() -> None:
-    lanes = Lanes(PLANS, Loads(print))
+    lanes = Lanes(PLANS, InFlightLimits(print))
     one, other = lanes.lane("acme", ApiKey.FETCH, 12), lanes.lane("acme", ApiKey.FETCH, 16)
 
     assert lanes.lane("acme", ApiKey.FETCH, 12) is one

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bifrost.forwarding.loads import TIME_LIMIT, Loads
+from bifrost.forwarding.in_flight_limits import TIME_LIMIT, InFlightLimits
 from bifrost.forwarding.time_budgets import BURST_NS, LOOK_EVERY_NS, TimeBudgets
 from bifrost.wire.engine import Load
 
@@ -16,7 +16,7 @@ class Clock:
         self.now_ns = 1_000_000_000_000
         self.soon: list[Callable[[], None]] = []
         self.later: list[Callable[[], None]] = []
-        self.loads = Loads(self.soon.append)
+        self.loads = InFlightLimits(self.soon.append)
         self.budgets = TimeBudgets(self.loads, lambda _s, call: self.later.append(call), lambda: self.now_ns)
         self.budgets.limit(percent, percent_of or {})
 

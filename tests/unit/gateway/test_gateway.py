@@ -7,7 +7,7 @@ import pytest
 from bifrost.config.fields.verifiers import Mechanism, ScramVerifier
 from bifrost.config.model import Config
 from bifrost.config.secrets import Secret
-from bifrost.forwarding.loads import UNLIMITED
+from bifrost.forwarding.in_flight_limits import UNLIMITED
 from bifrost.gateway.gateway import Gateway, now_ms
 from bifrost.session.close_reason import CloseReason
 

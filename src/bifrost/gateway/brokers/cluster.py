@@ -7,7 +7,7 @@ keeps what was known of it: its clients find out for themselves. So does one tha
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from bifrost.gateway.brokers.broker_security import BrokerSecurity
 from bifrost.gateway.brokers.topic_look_ups import TopicLookUps
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop.loop_guard import report
-from bifrost.gateway.peers.whole import Whole
+from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.api_keys import ApiKey
@@ -62,6 +62,10 @@ class Broker:
     """When it was last asked what it offers, by the gateway's monotonic clock."""
 
 
+BrokersByCluster = Mapping[str, Broker]
+"""A broker of each physical cluster, by the cluster's name in the configuration."""
+
+
 class Cluster:
     """The brokers of one physical cluster."""
 
@@ -71,7 +75,7 @@ class Cluster:
         tenants: Sequence[Tenant],
         limits: Limits,
         now_ms: Callable[[], int],
-        whole: Whole | None = None,
+        whole: AlonePeers | None = None,
     ) -> None:
         """Know nothing yet; `discover` asks.
 

@@ -15,8 +15,8 @@ from bifrost.filters.api_versions import common_versions
 from bifrost.gateway.brokers.cluster import Broker, Cluster
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop.loop_guard import report
-from bifrost.gateway.peers.whole import Whole
-from bifrost.gateway.sockets.arrival import DIRECT, Arrival
+from bifrost.gateway.peers.alone_peers import AlonePeers
+from bifrost.gateway.sockets.client_origin import DIRECT, ClientOrigin
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.shared_state import Entry, Route
 from bifrost.tenancy.brokers import BrokerAddresses
@@ -119,7 +119,7 @@ class Clusters:
         await asyncio.gather(*(self._refresh(one) for one in self))
 
     async def like(
-        self, config: Config, before: Config, now_ms: Callable[[], int], whole: Whole | None = None
+        self, config: Config, before: Config, now_ms: Callable[[], int], whole: AlonePeers | None = None
     ) -> "Changed":
         """Return the clusters of another configuration; nothing has changed yet.
 
@@ -227,7 +227,7 @@ def entry_to(
     brokers: Mapping[str, Broker],
     addresses: BrokerAddresses,
     mechanisms: tuple[Mechanism, ...],
-    arrival: Arrival = DIRECT,
+    origin: ClientOrigin = DIRECT,
 ) -> Entry:
     """Return the session's view of where a connection came in.
 
@@ -239,4 +239,4 @@ def entry_to(
         raise SessionEnded(CloseReason.BROKER_UNREACHABLE, "no broker is known yet")
     routes = {name: Route(broker.node_id, broker.offered) for name, broker in brokers.items()}
     offered = common_versions([route.offered for route in routes.values()])
-    return Entry(routes, offered, addresses, mechanisms, arrival.account, arrival.tenant)
+    return Entry(routes, offered, addresses, mechanisms, origin.account, origin.tenant)

@@ -4,7 +4,7 @@ What is not obvious here:
 
 * A drained connection is not closed but half closed. Closing a socket with unread bytes makes the kernel send a
   reset, which throws away answers that the client has received and not read. So only the writing side ends, and
-  `farewell.py` reads into nowhere until the client closes too. uvloop remembers a protocol's `get_buffer`: replacing
+  `half_close.py` reads into nowhere until the client closes too. uvloop remembers a protocol's `get_buffer`: replacing
   it takes `set_protocol`.
 * What was read and not sent on may be dropped when a connection drains: nobody was told that it would be done. What
   was sent on must be answered, or a producer without idempotence writes it twice.

@@ -5,14 +5,14 @@ rest. Nothing queues without bound: see `update_reading`.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import cast
 
 import structlog
 
 from bifrost.gateway.brokers.broker_connection import BrokerConnection, set_reading, set_up_socket
-from bifrost.gateway.brokers.cluster import Broker
+from bifrost.gateway.brokers.cluster import BrokersByCluster
 from bifrost.gateway.clients import endings
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.clients.coupling import couple, frames_of
@@ -22,11 +22,11 @@ from bifrost.gateway.clients.way_to_broker import WayToBroker
 from bifrost.gateway.loop.deadline import MAX_WAIT_MS, Deadline
 from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.loop.pauses import BROKER, CLIENT, Unread
-from bifrost.gateway.sockets.arrival import DIRECT, Arrival
-from bifrost.gateway.sockets.farewell import Farewell
+from bifrost.gateway.sockets.client_origin import DIRECT, ClientOrigin
+from bifrost.gateway.sockets.half_close import HalfClose
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import OVER_BUDGET, CloseReason
-from bifrost.session.first_bytes.stranger import recognise_stranger
+from bifrost.session.first_bytes.foreign_protocol import recognise_foreign_protocol
 from bifrost.session.shared_state import Entry
 from bifrost.wire.engine import Framer
 from bifrost.wire.errors import WireError
@@ -38,19 +38,19 @@ class ClientConnection(asyncio.BufferedProtocol):
     """One client, and the broker connection that is made for it once it is authenticated and asks for something."""
 
     __slots__ = (
-        "_address", "_arrival", "_authentications", "_broker_side", "_deadline", "_expiry", "_framer",
-        "_gateway", "_holding", "_is_write_paused", "_peer", "_probation", "_reads_broker", "_reads_client", "_session",
+        "_address", "_authentications", "_broker_side", "_deadline", "_expiry", "_framer", "_gateway",
+        "_holding", "_is_write_paused", "_origin", "_peer", "_probation", "_reads_broker", "_reads_client", "_session",
         "_task", "_transport", "_unread", "_way", "addresses", "get_buffer", "has_ended", "is_reading",
     )  # fmt: skip
 
     def __init__(
-        self, gateway: ClientContext, brokers: Mapping[str, Broker], entry: Entry, arrival: Arrival = DIRECT
+        self, gateway: ClientContext, brokers: BrokersByCluster, entry: Entry, origin: ClientOrigin = DIRECT
     ) -> None:
         """Stand for one of `brokers`, the one of the physical cluster that its client's tenant belongs to.
 
         They are by the name of that cluster, and at least one; `entry` is the same as the session sees it.
         """
-        self._gateway, self._arrival = gateway, arrival
+        self._gateway, self._origin = gateway, origin
         self.addresses = entry.addresses
         """Those of the listener that it came through."""
         self._session = ClientSession(gateway.shared, entry)
@@ -76,10 +76,10 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Count the connection and give it its time to authenticate."""
         self._transport = cast(asyncio.Transport, transport)
         set_up_socket(self._transport)
-        address = self._arrival.address or self._transport.get_extra_info("peername")
+        address = self._origin.address or self._transport.get_extra_info("peername")
         if address:
             self._address, self._peer = address[0], f"{address[0]}:{address[1]}"
-        refusal = self._gateway.admit(self, self._address, is_newcomer=self._arrival.account is None)
+        refusal = self._gateway.admit(self, self._address, is_newcomer=self._origin.account is None)
         if refusal is not None:
             self.end(*refusal)
             return
@@ -88,14 +88,14 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self.has_ended:
             return
         if self._session.is_authenticated:
-            proved_by = str(self._arrival.security_protocol)
+            proved_by = str(self._origin.security_protocol)
             self._gateway.shared.sasl.outcomes[self.tenant or "", proved_by, "success"] += 1
             self._let_in()
             return
         timeout_ms = self._gateway.limits.authentication_timeout_ms
         late = CloseReason.AUTHENTICATION_TIMEOUT, f"not authenticated within {timeout_ms} ms"
-        self._deadline.set((timeout_ms - (self._arrival.waited_ms or 0)) / 1000, lambda: self.end(*late))
-        if self._arrival.waited_ms is None:
+        self._deadline.set((timeout_ms - (self._origin.waited_ms or 0)) / 1000, lambda: self.end(*late))
+        if self._origin.waited_ms is None:
             self._probation.begin(self._address, self._go_on)
 
     def take_turn(self) -> None:
@@ -281,7 +281,7 @@ class ClientConnection(asyncio.BufferedProtocol):
                 self._transport.abort()
             elif reason in endings.IN_ORDER:
                 timeout_s = self._gateway.limits.drain_timeout_ms / 1000
-                Farewell(
+                HalfClose(
                     self._transport, self.connection_lost, timeout_s=max(timeout_s, endings.CLOSE_TIMEOUT_S)
                 )
             else:
@@ -379,7 +379,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     def _fail(self, error: Exception) -> None:
         """End the connection for an error; one of ours ends it with a trace, and the others live."""
         if isinstance(error, WireError):
-            found = recognise_stranger(self._framer.first_bytes, self._arrival.security_protocol)
+            found = recognise_foreign_protocol(self._framer.first_bytes, self._origin.security_protocol)
             if found and not self._session.authentications:
                 self.end(*found)
                 return

@@ -1,7 +1,7 @@
 """How the connections of a gateway are divided: what `proxy.limits` leaves open is a part of `max_connections`.
 
     max_connections ──┬── for clients that are just authenticating
-                      └── for tenants ──┬── common: in order of arrival, each tenant up to its share
+                      └── for tenants ──┬── common: in order of origin, each tenant up to its share
                                         └── reserve: only for tenants that have few
 
 A tenant that has fewer than `reserved_connections_per_tenant` may use the reserve as well. So no other tenant keeps it

@@ -11,13 +11,13 @@ from bifrost.gateway.brokers.clusters import Clusters
 from bifrost.gateway.clients.newcomers import Newcomers, Refusal
 from bifrost.gateway.clients.open_tenants import OpenTenants
 from bifrost.gateway.loop.pauses import Pauses
-from bifrost.gateway.peers.whole import Whole
+from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.shared_state import SharedState
 
 if TYPE_CHECKING:
     from bifrost.gateway.clients.client_connection import ClientConnection
-    from bifrost.gateway.clients.doorway import Doorway
+    from bifrost.gateway.clients.client_handshake import ClientHandshake
 
 
 class FetchesKeys(Protocol):
@@ -39,21 +39,25 @@ class ClientContext(Protocol):
     shared: SharedState
     tenants: OpenTenants
     turns: Turns
-    whole: Whole
+    whole: AlonePeers
 
     @property
     def guard(self) -> FetchesKeys:
         """What knows the issuers of tokens."""
 
     def admit(
-        self, connection: "ClientConnection | Doorway", address: str | None, *, is_newcomer: bool = True
+        self,
+        connection: "ClientConnection | ClientHandshake",
+        address: str | None,
+        *,
+        is_newcomer: bool = True,
     ) -> Refusal | None:
         """Count a connection in; return why not, if there are too many."""
 
     def let_in(self, tenant: str, connection: "ClientConnection") -> bool:
         """Count a connection for its tenant, unless the tenant has too many."""
 
-    def forget(self, connection: "ClientConnection | Doorway") -> None:
+    def forget(self, connection: "ClientConnection | ClientHandshake") -> None:
         """Count a connection out."""
 
     def count_end(

@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bifrost.gateway.brokers.broker_connection import set_up_socket
-from bifrost.gateway.sockets.leg import Leg
+from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.gateway.sockets.socket_transport import SocketTransport
 from bifrost.wire.engine import Forwarding, Framer
 from bifrost.wire.errors import FrameTooLarge
@@ -35,8 +35,8 @@ def couple(
     if transport is None or broker is None or broker.transport is None:
         return transport
     transport, broker.transport = _taken(transport, client), _taken(broker.transport, broker)
-    transport.set_protocol(Leg(framer, session, client, client, broker.transport))
-    broker.transport.set_protocol(Leg(broker.framer, session, client, broker, transport))
+    transport.set_protocol(FrameRelay(framer, session, client, client, broker.transport))
+    broker.transport.set_protocol(FrameRelay(broker.framer, session, client, broker, transport))
     return transport
 
 

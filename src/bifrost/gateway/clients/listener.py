@@ -11,9 +11,9 @@ from bifrost.gateway.brokers.clusters import entry_to
 from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.clients.endings import log_end
-from bifrost.gateway.clients.entrance import Entrance
+from bifrost.gateway.clients.ingress import Ingress
 from bifrost.gateway.loop.loop_guard import peer_of
-from bifrost.gateway.sockets.arrival import Arrival
+from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.gateway.sockets.ports import Port
 from bifrost.session.close_reason import SessionEnded
 from bifrost.tenancy.brokers import BrokerAddresses, BrokerPorts
@@ -32,7 +32,7 @@ class Listener:
         """
         self._gateway = gateway
         self.listener_set = listener_set
-        self._entrance = Entrance(listener_set, gateway)
+        self._entrance = Ingress(listener_set, gateway)
         self._name = listener_set.name
         self.addresses: BrokerAddresses = _addresses_of(listener_set)
         """The addresses that clients are told of; another object when those who have the old ones are to go."""
@@ -58,7 +58,7 @@ class Listener:
         Raises:
             StartError: its certificates cannot be used any more; nothing has changed.
         """
-        entrance, before = Entrance(listener_set, self._gateway), self.listener_set
+        entrance, before = Ingress(listener_set, self._gateway), self.listener_set
         self.listener_set, self._entrance = listener_set, entrance
         if listener_set.port_range != before.port_range:
             for node_id in [one for one in self._servers if one is not None]:
@@ -117,8 +117,8 @@ class Listener:
     async def _serve(self, node_id: int | None, port: Port) -> None:
         """Accept clients on a port, for one broker or (None) for whoever bootstraps."""
 
-        def enter(arrival: Arrival) -> ClientConnection:
-            return self._enter(node_id, arrival)
+        def enter(origin: ClientOrigin) -> ClientConnection:
+            return self._enter(node_id, origin)
 
         def accept() -> asyncio.BaseProtocol:
             try:
@@ -129,7 +129,7 @@ class Listener:
         self._servers[node_id] = port
         await port.serve(accept, "bootstrap" if node_id is None else f"broker {node_id}")
 
-    def _enter(self, node_id: int | None, arrival: Arrival) -> ClientConnection:
+    def _enter(self, node_id: int | None, origin: ClientOrigin) -> ClientConnection:
         """Let a client in to what its port stands for.
 
         Raises:
@@ -138,8 +138,8 @@ class Listener:
         # The broker may be gone since the client came; then any other tells it where to go.
         clusters = self._gateway.clusters
         brokers = clusters.brokers_at(node_id) or clusters.brokers_at(None)
-        entry = entry_to(brokers, self.addresses, self.mechanisms, arrival)
-        return ClientConnection(self._gateway, brokers, entry, arrival)
+        entry = entry_to(brokers, self.addresses, self.mechanisms, origin)
+        return ClientConnection(self._gateway, brokers, entry, origin)
 
     async def _bind(self, port: int) -> Port:
         host, _ = _bootstrap_of(self.listener_set)

@@ -17,7 +17,7 @@ Refusal = tuple[CloseReason, str]
 
 
 class Newcomer(Protocol):
-    """A connection: a ClientConnection or a Doorway."""
+    """A connection: a ClientConnection or a ClientHandshake."""
 
     def end(self, reason: CloseReason, detail: str) -> None:
         """End now."""

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from bifrost.config.fields.limits import Limits
 from bifrost.config.fields.tenant_limits import TenantLimits
 from bifrost.config.fields.tenants import Tenant
-from bifrost.forwarding.loads import Loads
+from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.forwarding.rooms import Rooms
 from bifrost.gateway.clients.connection_shares import shares_of
 from bifrost.gateway.peers.elsewhere import Elsewhere, Nowhere
@@ -19,7 +19,10 @@ class OpenTenants:
     """The connections of tenants: those that have authenticated."""
 
     def __init__(
-        self, loads: Loads, elsewhere: Elsewhere | None = None, hits: Counter[tuple[str, str]] | None = None
+        self,
+        loads: InFlightLimits,
+        elsewhere: Elsewhere | None = None,
+        hits: Counter[tuple[str, str]] | None = None,
     ) -> None:
         """Begin with none, and without limits.
 

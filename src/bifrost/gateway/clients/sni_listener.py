@@ -10,7 +10,7 @@ from bifrost.gateway.brokers.clusters import entry_to
 from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.clients.listener import Listener
-from bifrost.gateway.sockets.arrival import Arrival
+from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.gateway.sockets.server_tls import TlsFailure
 from bifrost.session.close_reason import CloseReason
 
@@ -31,7 +31,7 @@ class SniListener(Listener):
     async def follow_brokers(self) -> None:
         """Do nothing: there is a host name for every broker."""
 
-    def _enter(self, node_id: int | None, arrival: Arrival) -> ClientConnection:
+    def _enter(self, node_id: int | None, origin: ClientOrigin) -> ClientConnection:
         """Let a client in to what it wanted to reach.
 
         Raises:
@@ -39,26 +39,26 @@ class SniListener(Listener):
             AuthenticationFailed: its certificate is another tenant's.
             SessionEnded: no broker is known.
         """
-        wanted = self._wanted(arrival.server_name)
+        wanted = self._wanted(origin.server_name)
         if wanted.tenant is not None:
-            arrival = self._bound(arrival, self._tenant(wanted.tenant))
+            origin = self._bound(origin, self._tenant(wanted.tenant))
         brokers = self._gateway.clusters.brokers_at(wanted.node_id)
         if not brokers and wanted.node_id is not None:
-            detail = f"{arrival.server_name} stands for broker {wanted.node_id}, which there is not"
+            detail = f"{origin.server_name} stands for broker {wanted.node_id}, which there is not"
             raise TlsFailure(CloseReason.UNKNOWN_SERVER_NAME, detail)
-        entry = entry_to(brokers, self.addresses, self.mechanisms, arrival)
-        return ClientConnection(self._gateway, brokers, entry, arrival)
+        entry = entry_to(brokers, self.addresses, self.mechanisms, origin)
+        return ClientConnection(self._gateway, brokers, entry, origin)
 
-    def _bound(self, arrival: Arrival, tenant: str) -> Arrival:
-        """Return the arrival of one who came for `tenant`, and may be nobody else's client."""
-        account = arrival.account
+    def _bound(self, origin: ClientOrigin, tenant: str) -> ClientOrigin:
+        """Return the origin of one who came for `tenant`, and may be nobody else's client."""
+        account = origin.account
         if account is not None and account.tenant != tenant:
-            text = f"User:{account.username} belongs to another tenant than {arrival.server_name}"
+            text = f"User:{account.username} belongs to another tenant than {origin.server_name}"
             raise AuthenticationFailed("Authentication failed", text)
-        if arrival.tenant not in (None, tenant):
-            detail = f"{arrival.server_name} is not of {arrival.tenant}, the only tenant of this listener set"
+        if origin.tenant not in (None, tenant):
+            detail = f"{origin.server_name} is not of {origin.tenant}, the only tenant of this listener set"
             raise TlsFailure(CloseReason.UNKNOWN_SERVER_NAME, detail)
-        return replace(arrival, tenant=tenant)
+        return replace(origin, tenant=tenant)
 
     def _tenant(self, label: str) -> str:
         """Return the name of the tenant that a host name's label stands for.

@@ -1,11 +1,10 @@
 """The way from one client's connection to its broker: which one that is, and as whom the gateway is there."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bifrost.gateway.brokers.broker_connection import BrokerConnection, connect, renew_login
 from bifrost.gateway.brokers.broker_login import Login
-from bifrost.gateway.brokers.cluster import Broker, Cluster
+from bifrost.gateway.brokers.cluster import Broker, BrokersByCluster, Cluster
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.errors import BrokerError, LoginError
 from bifrost.session.client_session import ClientSession
@@ -19,7 +18,7 @@ class WayToBroker:
 
     __slots__ = ("_brokers", "_gateway", "_session")
 
-    def __init__(self, gateway: ClientContext, brokers: Mapping[str, Broker], session: ClientSession) -> None:
+    def __init__(self, gateway: ClientContext, brokers: BrokersByCluster, session: ClientSession) -> None:
         """Take the candidates, by the name of the physical cluster; whose the client is says `session`, later."""
         self._gateway, self._brokers, self._session = gateway, brokers, session
 

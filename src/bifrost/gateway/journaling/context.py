@@ -5,7 +5,7 @@ from typing import Protocol
 from bifrost.config.fields.limits import Limits
 from bifrost.config.model import Config
 from bifrost.gateway.brokers.clusters import Clusters
-from bifrost.gateway.peers.whole import Whole
+from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.session.shared_state import SharedState
 
 
@@ -16,4 +16,4 @@ class JournalContext(Protocol):
     clusters: Clusters
     limits: Limits
     shared: SharedState
-    whole: Whole
+    whole: AlonePeers

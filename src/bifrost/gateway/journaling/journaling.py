@@ -15,7 +15,7 @@ import structlog
 
 from bifrost.config.fields.journal import Journal as JournalSettings
 from bifrost.config.model import Config
-from bifrost.forwarding.loads import TENANT_LIMIT, TIME_LIMIT, WHOLE_LIMIT
+from bifrost.forwarding.in_flight_limits import TENANT_LIMIT, TIME_LIMIT, WHOLE_LIMIT
 from bifrost.forwarding.look_up_turns import LOOK_UPS_LIMIT
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.errors import BrokerError

@@ -7,13 +7,13 @@ from bifrost.config.model import Config
 from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.clients.listener import Listener
-from bifrost.gateway.issuers.guard import Guard, Secured
+from bifrost.gateway.issuers.client_authenticators import ClientAuthenticators, Secured
 
 
 class ReloadContext(ClientContext, Protocol):
     """The gateway whose configuration changes."""
 
-    guard: Guard
+    guard: ClientAuthenticators
     listeners: list[Listener]
     now_ms: Callable[[], int]
 

@@ -16,7 +16,7 @@ from bifrost.gateway.brokers.virtual_clusters import virtual_clusters
 from bifrost.gateway.clients.listener import Listener
 from bifrost.gateway.clients.sni_listener import listener_of
 from bifrost.gateway.errors import StartError
-from bifrost.gateway.issuers.guard import Secured
+from bifrost.gateway.issuers.client_authenticators import Secured
 from bifrost.gateway.reload.context import ReloadContext
 from bifrost.session.close_reason import CloseReason
 

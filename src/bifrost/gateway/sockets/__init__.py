@@ -10,9 +10,9 @@ What is not obvious here:
   The loop's TLS would keep 200 KiB of buffers for each connection that was ever busy, and close before a failed
   handshake's alert is out. While the loop has something left to write for a connection, that connection stays with
   it: it works either way.
-* A coupled connection has legs for protocols. Once its broker's side is open, both transports call a `Leg`, which
-  asks Python only about frames that the session has to see. It writes to the socket itself, past the transport, but
-  only while the transport is open and has nothing left to write: a closed transport's descriptor is soon another
+* A coupled connection has relays for protocols. Once its broker's side is open, both transports call a `FrameRelay`,
+  which asks Python only about frames that the session has to see. It writes to the socket itself, past the transport,
+  but only while the transport is open and has nothing left to write: a closed transport's descriptor is soon another
   client's. Everything else may still be written by the transport, in order. When a login is renewed, the broker's
   transport gets its own protocol back until it is done.
 * A failed TLS handshake is told to nobody before its alert is sent: asyncio and uvloop close first, and a client

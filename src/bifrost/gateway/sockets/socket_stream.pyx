@@ -13,7 +13,7 @@ from socket import SHUT_WR
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport uint8_t
 
-from bifrost.gateway.sockets.leg cimport CompiledLeg
+from bifrost.gateway.sockets.frame_relay cimport CompiledLeg
 from bifrost.wire.engine cimport Room
 
 cdef extern from *:

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import structlog
 
-from bifrost.gateway.workers.board import BEAT_MS, GONE, IS_READY, TAKEN, Board
 from bifrost.gateway.workers.channel import Channel, Handle
 from bifrost.gateway.workers.given_ports import NUMBER_BYTES
-from bifrost.gateway.workers.ledger import LedgerReader, new_ledger
+from bifrost.gateway.workers.shared_counters import SharedCountersReader, new_ledger
+from bifrost.gateway.workers.shared_limits import BEAT_MS, GONE, IS_READY, TAKEN, SharedLimits
 from bifrost.gateway.workers.spread import WorkerLoad
 
 log = structlog.get_logger()
@@ -33,7 +33,7 @@ class Child:
     """A process that was started, and what it was given."""
 
     def __init__(
-        self, number: int, board: Board, process: "subprocess.Popen[bytes]", doors: socket.socket
+        self, number: int, board: SharedLimits, process: "subprocess.Popen[bytes]", doors: socket.socket
     ) -> None:
         """Take a process that was just started."""
         self.number, self.process = number, process
@@ -127,7 +127,9 @@ class Child:
         self.cpu_s = used.ru_utime + used.ru_stime
 
 
-def start(number: int, board: Board, command: Sequence[str]) -> tuple[Child, socket.socket, LedgerReader]:
+def start(
+    number: int, board: SharedLimits, command: Sequence[str]
+) -> tuple[Child, socket.socket, SharedCountersReader]:
     """Start a worker in a fresh interpreter; return it, the channel's socket, and what it will count.
 
     Args:
@@ -156,7 +158,7 @@ def start(number: int, board: Board, command: Sequence[str]) -> tuple[Child, soc
                 one.close()
             os.close(ledger)
             raise
-    return Child(number, board, process, doors), control, LedgerReader(ledger)
+    return Child(number, board, process, doors), control, SharedCountersReader(ledger)
 
 
 async def _end_of(pid: int) -> None:

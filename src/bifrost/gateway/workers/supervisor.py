@@ -3,7 +3,7 @@
     start: workers, side by side ──all ready──▶ ports open ──▶ … one ends: another in its place … ──▶ stop: all drain
 
 It also has what there is once for the gateway: the operator's port, the configuration's reload, the sums of what
-workers count. What the workers share among themselves stands in memory that all of them map (`board.py`).
+workers count. What the workers share among themselves stands in memory that all of them map (`shared_limits.py`).
 """
 
 import asyncio
@@ -33,12 +33,12 @@ from bifrost.gateway.reload.reconfiguration import check_changes
 from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
 from bifrost.gateway.workers.agreement import agree, take
-from bifrost.gateway.workers.board import Board, Places
 from bifrost.gateway.workers.channel import Message
 from bifrost.gateway.workers.child import SLOW_AFTER_MS, STUCK_AFTER_MS, Child, start
 from bifrost.gateway.workers.handover import Handover, dumps
 from bifrost.gateway.workers.kept_ports import KeptPort, KeptPorts, peer_of
 from bifrost.gateway.workers.pace import MAX_FAILED_STARTS, RestartPace
+from bifrost.gateway.workers.shared_limits import Places, SharedLimits
 from bifrost.gateway.workers.spread import choose
 from bifrost.gateway.workers.totals import OfAll, Processes, Sums
 from bifrost.gateway.workers.whole_journal import WholeJournal
@@ -67,7 +67,7 @@ class Supervisor:
             workers: how many there are to be, and `command` what starts one: see `child.start`.
         """
         self.config, self._command = config, command
-        self.board, self.places, self._sums = Board.create(workers), Places(), Sums()
+        self.board, self.places, self._sums = SharedLimits.create(workers), Places(), Sums()
         self._key = os.urandom(32)
         self._children: dict[int, Child] = {}
         self._paces = [RestartPace() for _ in range(workers)]

@@ -15,8 +15,8 @@ from bifrost.gateway.admin.counted import StallCounts, TrafficCounts, WorkerCoun
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.loop.loop_stalls import take_recent
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
-from bifrost.gateway.workers.board import BUFFERED_BYTES, IN_FLIGHT, SPARE_BYTES
-from bifrost.gateway.workers.ledger import Key, LedgerReader
+from bifrost.gateway.workers.shared_counters import Key, SharedCountersReader
+from bifrost.gateway.workers.shared_limits import BUFFERED_BYTES, IN_FLIGHT, SPARE_BYTES
 from bifrost.session.close_reason import CloseReason
 
 if TYPE_CHECKING:
@@ -33,19 +33,19 @@ class Sums:
     def __init__(self) -> None:
         """Begin with nothing."""
         self._buried: dict[Key, tuple[int, ...]] = {}
-        self._readers: set[LedgerReader] = set()
+        self._readers: set[SharedCountersReader] = set()
         self._lock = threading.Lock()
         self.all: Mapping[Key, tuple[int, ...]] = {}
         """As of the last `refresh`."""
         self.gauges: Mapping[Key, list[int]] = {}
         """The first number of each of the living, where it is no counter."""
 
-    def add(self, reader: LedgerReader) -> None:
+    def add(self, reader: SharedCountersReader) -> None:
         """Count what is read there from now on."""
         with self._lock:
             self._readers.add(reader)
 
-    def bury(self, reader: LedgerReader) -> None:
+    def bury(self, reader: SharedCountersReader) -> None:
         """Read it for the last time: its worker is gone, and what it counted stays."""
         with self._lock:
             self._readers.discard(reader)

@@ -19,11 +19,11 @@ from bifrost.gateway.errors import BrokerError, StartError
 from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.loop.loop_guard import keep
 from bifrost.gateway.reload.reconfiguration import Prepared, prepare
-from bifrost.gateway.workers.board import Board, Places
 from bifrost.gateway.workers.channel import Channel, Message, Refused
 from bifrost.gateway.workers.handover import Handover, loads
-from bifrost.gateway.workers.ledger import Ledger
-from bifrost.gateway.workers.member import Member
+from bifrost.gateway.workers.shared_counters import SharedCounters
+from bifrost.gateway.workers.shared_limits import Places, SharedLimits
+from bifrost.gateway.workers.worker_peers import WorkerPeers
 
 log = structlog.get_logger()
 
@@ -57,11 +57,11 @@ class Worker:
     def __init__(self, inherited: Inherited) -> None:
         """Open what was inherited."""
         self._inherited = inherited
-        self._board = Board(inherited.board, inherited.workers)
-        self._ledger = Ledger(inherited.ledger)
+        self._board = SharedLimits(inherited.board, inherited.workers)
+        self._ledger = SharedCounters(inherited.ledger)
         self._places = Places()
         self._gateway: asyncio.Future[Gateway]
-        self._member: asyncio.Future[Member]
+        self._member: asyncio.Future[WorkerPeers]
         self._first: asyncio.Future[Handover]
         self._prepared: Prepared | None = None
         self._stop, self._hurry = asyncio.Event(), asyncio.Event()
@@ -79,7 +79,7 @@ class Worker:
         listening = loop.create_task(channel.run(self._handle))
         listening.add_done_callback(_lose_supervisor)
         handover = await self._first
-        member = Member(
+        member = WorkerPeers(
             self._inherited.number,
             self._board,
             self._ledger,

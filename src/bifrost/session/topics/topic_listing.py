@@ -22,7 +22,7 @@ from typing import Any
 from bifrost.filters.filter import Exchange
 from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
 from bifrost.filters.topics.metadata import ask_by_name
-from bifrost.forwarding.loads import Loads
+from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.session.shared_state import Route
 from bifrost.session.topics.inquiry import Inquiry
@@ -44,7 +44,9 @@ class TopicListing(Inquiry):
 
     __slots__ = ("_hits", "_is_asked", "_names", "_offers", "_page", "_pages")
 
-    def __init__(self, namespace: Namespace, route: Route, in_flight: InFlight, loads: Loads) -> None:
+    def __init__(
+        self, namespace: Namespace, route: Route, in_flight: InFlight, loads: InFlightLimits
+    ) -> None:
         """Wait for nothing yet.
 
         Args:

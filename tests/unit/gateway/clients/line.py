@@ -21,7 +21,7 @@ from bifrost.gateway.clients.newcomers import Newcomers
 from bifrost.gateway.clients.open_tenants import OpenTenants
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop.pauses import Pauses
-from bifrost.gateway.sockets.arrival import DIRECT, Arrival
+from bifrost.gateway.sockets.client_origin import DIRECT, ClientOrigin
 from bifrost.session.close_reason import CloseReason
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.engine import monotonic_ns
@@ -115,14 +115,14 @@ class Line:
         self,
         gateway: Any,
         mechanisms: tuple[Mechanism, ...] = (Mechanism.PLAIN,),
-        arrival: Arrival = DIRECT,
+        origin: ClientOrigin = DIRECT,
     ) -> None:
         self.gateway = gateway
         self.client = FakeTransport()
         self.broker: FakeTransport | None = None
         brokers = {UPSTREAM: gateway.cluster.broker(1)}
-        entry = entry_to(brokers, PORTS, mechanisms, arrival)
-        self.connection = ClientConnection(gateway, brokers, entry, arrival)
+        entry = entry_to(brokers, PORTS, mechanisms, origin)
+        self.connection = ClientConnection(gateway, brokers, entry, origin)
         self.connection.connection_made(self.client)
         self._correlation_id = 0
 

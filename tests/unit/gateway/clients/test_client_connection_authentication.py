@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from bifrost.authentication.accounts import Account
 from bifrost.authentication.oauthbearer_server import KeysAreFetched, Vouched
 from bifrost.config.fields.verifiers import Mechanism
-from bifrost.gateway.sockets.arrival import Arrival
+from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.session.close_reason import CloseReason
 from support.fake_transport import framed, receive
 from support.issuer import client_first
@@ -340,7 +340,7 @@ def test_who_goes_while_keys_are_fetched_leaves_nothing() -> None:
 def test_what_was_waited_before_counts_and_is_not_waited_again() -> None:
     async def scenario(gateway: FakeGateway) -> None:
         fail(gateway)
-        line = Line(gateway, arrival=Arrival(waited_ms=gateway.limits.authentication_timeout_ms - 50))
+        line = Line(gateway, origin=ClientOrigin(waited_ms=gateway.limits.authentication_timeout_ms - 50))
         assert is_heard(line)
         await asyncio.sleep(0.1)
 
@@ -349,7 +349,7 @@ def test_what_was_waited_before_counts_and_is_not_waited_again() -> None:
 
 def test_failures_are_those_of_the_address_that_a_balancer_tells() -> None:
     async def scenario(gateway: FakeGateway) -> None:
-        line = Line(gateway, arrival=Arrival(address=("203.0.113.9", 5), waited_ms=0))
+        line = Line(gateway, origin=ClientOrigin(address=("203.0.113.9", 5), waited_ms=0))
         line.send(handshake(), 1)
         line.send(authenticate(plain_token("acme", "guess")), 2)
         now_ms = gateway.shared.sasl.now_ms()
@@ -363,7 +363,7 @@ def test_failures_are_those_of_the_address_that_a_balancer_tells() -> None:
 def test_a_client_that_is_known_is_let_in_at_once_and_has_no_time_limit() -> None:
     async def scenario(gateway: FakeGateway) -> None:
         object.__setattr__(gateway.limits, "authentication_timeout_ms", 100)
-        line = Line(gateway, arrival=Arrival("PLAINTEXT", Account("ANONYMOUS", "acme")))
+        line = Line(gateway, origin=ClientOrigin("PLAINTEXT", Account("ANONYMOUS", "acme")))
         assert gateway.shared.sasl.outcomes == {("acme", "PLAINTEXT", "success"): 1}
         assert line.connection._framer.max_frame_bytes == gateway.limits.max_request_bytes
         await asyncio.sleep(0.15)
@@ -376,7 +376,7 @@ def test_a_client_that_is_known_is_let_in_at_once_and_has_no_time_limit() -> Non
 
 def test_tls_at_an_open_port_is_told_by_the_log() -> None:
     async def scenario(gateway: FakeGateway) -> None:
-        line = Line(gateway, arrival=Arrival("PLAINTEXT", Account("ANONYMOUS", "acme")))
+        line = Line(gateway, origin=ClientOrigin("PLAINTEXT", Account("ANONYMOUS", "acme")))
         with capture_logs() as logged:
             receive(line.connection, b"\x16\x03\x01\x02\0\x01\0")
         assert "security.protocol to PLAINTEXT" in logged[0]["detail"]

@@ -6,12 +6,12 @@ import pytest
 
 from bifrost.gateway.clients import coupling
 from bifrost.gateway.clients.coupling import couple, frames_of
-from bifrost.gateway.sockets.leg import Leg
+from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.gateway.sockets.socket_transport import SocketTransport
 from bifrost.wire.engine import Framer
 from support.fake_transport import framed
 from support.playbook import PHYSICAL_CLIENT_ID, request_frame, response_frame
-from unit.gateway.sockets.test_leg import ANSWER, HEARTBEAT, PHYSICAL, FakeBrokerSide, Owner, Pair
+from unit.gateway.sockets.test_frame_relay import ANSWER, HEARTBEAT, PHYSICAL, FakeBrokerSide, Owner, Pair
 
 
 class BrokerSide(Owner):
@@ -35,8 +35,8 @@ def test_sides_are_coupled_when_both_are_there() -> None:
 
     side.transport = pair.broker
     couple(owner, pair.as_transport(pair.client), Framer(1000), side, pair.session)
-    assert isinstance(pair.client.protocol, Leg)
-    assert isinstance(pair.broker.protocol, Leg)
+    assert isinstance(pair.client.protocol, FrameRelay)
+    assert isinstance(pair.broker.protocol, FrameRelay)
 
 
 def test_a_framer_that_has_failed_gives_no_frames() -> None:

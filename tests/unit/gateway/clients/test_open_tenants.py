@@ -7,7 +7,7 @@ import pytest
 from bifrost.config.fields.limits import Limits
 from bifrost.config.fields.tenant_limits import TenantLimits
 from bifrost.config.fields.tenants import Tenant
-from bifrost.forwarding.loads import Loads
+from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.gateway.clients.open_tenants import OpenTenants
 
 
@@ -16,7 +16,7 @@ def limited(**limits: TenantLimits) -> list[Tenant]:
 
 
 def tenants(**limits: TenantLimits) -> OpenTenants:
-    opened = OpenTenants(Loads(print))
+    opened = OpenTenants(InFlightLimits(print))
     opened.limit(Limits(max_request_bytes=5000), limited(**limits))
     return opened
 
@@ -84,7 +84,7 @@ class Others:
 
 def test_those_in_other_processes_count_as_well() -> None:
     others = Others()
-    opened = OpenTenants(Loads(print), others)
+    opened = OpenTenants(InFlightLimits(print), others)
     opened.limit(Limits(), limited(acme=TenantLimits(max_connections=3)))
     others.counts["acme"] = 2
 
@@ -97,7 +97,7 @@ def test_those_in_other_processes_count_as_well() -> None:
 
 
 def divided(*names: str, others: Others | None = None, **limits: int) -> OpenTenants:
-    opened = OpenTenants(Loads(print), others)
+    opened = OpenTenants(InFlightLimits(print), others)
     opened.limit(Limits(max_connections=100, **limits), [Tenant(name=name) for name in names])
     return opened
 

@@ -11,7 +11,7 @@ from bifrost.config.fields.sni import Sni
 from bifrost.gateway.brokers.cluster import Broker
 from bifrost.gateway.clients.listener import Listener
 from bifrost.gateway.clients.sni_listener import SniListener, listener_of
-from bifrost.gateway.sockets.arrival import Arrival
+from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.gateway.sockets.server_tls import TlsFailure
 from bifrost.session.close_reason import CloseReason
 from support.stage import Stage
@@ -44,7 +44,7 @@ class OneCluster:
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Any:
     # Reads certificates, which play no part in what a name stands for.
-    monkeypatch.setattr("bifrost.gateway.clients.listener.Entrance", lambda *_: None)
+    monkeypatch.setattr("bifrost.gateway.clients.listener.Ingress", lambda *_: None)
     stage = Stage()
     gateway: Any = FakeGateway(stage)
     gateway.clusters, gateway.config = OneCluster(stage), configuration("Acme", "globex")
@@ -59,9 +59,11 @@ def listener(gateway: Any, sni: Sni = SNI) -> SniListener:
     return SniListener(ListenerSet.model_construct(name="one-port", sni=sni, sasl_mechanisms=None), gateway)
 
 
-def entered(gateway: Any, server_name: str | None, **came: Any) -> Arrival:
-    arrival: Arrival = listener(gateway)._enter(None, Arrival(server_name=server_name, **came))._arrival
-    return arrival
+def entered(gateway: Any, server_name: str | None, **came: Any) -> ClientOrigin:
+    origin: ClientOrigin = (
+        listener(gateway)._enter(None, ClientOrigin(server_name=server_name, **came))._origin
+    )
+    return origin
 
 
 @pytest.mark.parametrize(
@@ -109,20 +111,20 @@ def test_a_listener_set_of_one_tenant_stays_its_own(gateway: Any) -> None:
 def test_where_names_say_no_tenant_any_may_come(gateway: Any) -> None:
     shared = Sni(port=9093, bootstrap_host="kafka.example.com", broker_host="b{node_id}.kafka.example.com")
 
-    one = listener(gateway, shared)._enter(None, Arrival(server_name="b2.kafka.example.com"))
+    one = listener(gateway, shared)._enter(None, ClientOrigin(server_name="b2.kafka.example.com"))
 
-    assert one._arrival.tenant is None
+    assert one._origin.tenant is None
     assert gateway.clusters.asked == [2]
 
 
 def test_tenants_of_a_new_configuration_are_known(gateway: Any) -> None:
     one = listener(gateway)
-    one._enter(None, Arrival(server_name="acme.kafka.example.com"))
+    one._enter(None, ClientOrigin(server_name="acme.kafka.example.com"))
     gateway.config = configuration("Acme", "Initech")
 
-    connection = one._enter(None, Arrival(server_name="initech.kafka.example.com"))
+    connection = one._enter(None, ClientOrigin(server_name="initech.kafka.example.com"))
 
-    assert connection._arrival.tenant == "Initech"
+    assert connection._origin.tenant == "Initech"
 
 
 def test_the_kind_of_listener_is_that_of_its_addresses(gateway: Any) -> None:

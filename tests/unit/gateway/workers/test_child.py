@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from bifrost.gateway.workers import child as module
-from bifrost.gateway.workers.board import BEAT_MS, GONE, IS_READY, TAKEN, Board
 from bifrost.gateway.workers.channel import Message
 from bifrost.gateway.workers.child import MOST_UNDER_WAY, Child, start
+from bifrost.gateway.workers.shared_limits import BEAT_MS, GONE, IS_READY, TAKEN, SharedLimits
 
 from .conftest import Pair
 
@@ -39,7 +39,7 @@ def employed(program: str, first: bytes = b"", number: int = 1) -> tuple[Child, 
         heard.append(message)
 
     async def scenario() -> Child:
-        board = Board.create(2)
+        board = SharedLimits.create(2)
         child, control, ledger = start(number, board, [sys.executable, "-c", HEAD + program])
         client, server = socket.socketpair()
         with client, server:
@@ -96,14 +96,14 @@ class Process:
 
 
 @pytest.fixture
-def living(pair: Pair) -> tuple[Child, Board]:
-    board = Board.create(2)
+def living(pair: Pair) -> tuple[Child, SharedLimits]:
+    board = SharedLimits.create(2)
     _, doors = pair(socket.SOCK_SEQPACKET)
     process: Any = Process()
     return Child(0, board, process, doors), board
 
 
-def test_connections_are_those_given_without_those_gone(living: tuple[Child, Board]) -> None:
+def test_connections_are_those_given_without_those_gone(living: tuple[Child, SharedLimits]) -> None:
     child, board = living
     child.dispatched = 10
     board.pulse(0)[GONE] = 4
@@ -113,7 +113,7 @@ def test_connections_are_those_given_without_those_gone(living: tuple[Child, Boa
     assert child.connections == 0
 
 
-def test_one_that_takes_none_is_given_no_more(living: tuple[Child, Board]) -> None:
+def test_one_that_takes_none_is_given_no_more(living: tuple[Child, SharedLimits]) -> None:
     child, board = living
     child.dispatched = MOST_UNDER_WAY
     assert not child.can_take
@@ -123,7 +123,7 @@ def test_one_that_takes_none_is_given_no_more(living: tuple[Child, Board]) -> No
     assert child.can_take
 
 
-def test_a_connection_that_cannot_be_given_is_not_counted(living: tuple[Child, Board]) -> None:
+def test_a_connection_that_cannot_be_given_is_not_counted(living: tuple[Child, SharedLimits]) -> None:
     child, _ = living
     one, other = socket.socketpair()
     child._doors.close()
@@ -133,7 +133,7 @@ def test_a_connection_that_cannot_be_given_is_not_counted(living: tuple[Child, B
     assert child.dispatched == 0
 
 
-def test_silence_is_the_time_since_the_last_beat(living: tuple[Child, Board]) -> None:
+def test_silence_is_the_time_since_the_last_beat(living: tuple[Child, SharedLimits]) -> None:
     child, board = living
     assert child.silent_ms(5_000) == 0, "it has not begun"
 
@@ -145,7 +145,7 @@ def test_silence_is_the_time_since_the_last_beat(living: tuple[Child, Board]) ->
     assert child.is_ready
 
 
-def test_cpu_time_is_the_processs_own(living: tuple[Child, Board]) -> None:
+def test_cpu_time_is_the_processs_own(living: tuple[Child, SharedLimits]) -> None:
     child, _ = living
 
     child.look()
@@ -156,7 +156,7 @@ def test_cpu_time_is_the_processs_own(living: tuple[Child, Board]) -> None:
 
 
 def test_what_cannot_be_started_leaves_nothing_open() -> None:
-    board = Board.create(1)
+    board = SharedLimits.create(1)
     before = len(os.listdir("/proc/self/fd"))
 
     with pytest.raises(FileNotFoundError):

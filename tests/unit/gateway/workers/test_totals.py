@@ -13,8 +13,13 @@ from bifrost.gateway.admin.metrics import Metrics
 from bifrost.gateway.loop.loop_guard import InternalErrors
 from bifrost.gateway.loop.loop_stalls import EVER, RECENT, STALL_CELLS, LoopStalls
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
-from bifrost.gateway.workers.board import BUFFERED_BYTES, SPARE_BYTES, Board, Places
-from bifrost.gateway.workers.ledger import Ledger, LedgerCounter, LedgerReader, new_ledger
+from bifrost.gateway.workers.shared_counters import (
+    LedgerCounter,
+    SharedCounters,
+    SharedCountersReader,
+    new_ledger,
+)
+from bifrost.gateway.workers.shared_limits import BUFFERED_BYTES, SPARE_BYTES, Places, SharedLimits
 from bifrost.gateway.workers.totals import OfAll, Processes, Sums
 from bifrost.journal.record import RecordKind
 from bifrost.journal.record_buffer import DropReason
@@ -28,7 +33,7 @@ class Worker:
 
     def __init__(self, sums: Sums) -> None:
         fd = new_ledger()
-        self.ledger, self.reader = Ledger(fd), LedgerReader(fd)
+        self.ledger, self.reader = SharedCounters(fd), SharedCountersReader(fd)
         sums.add(self.reader)
         self.traffic = Traffic(self.ledger.cells(("traffic", "acme", 1), TRAFFIC_CELLS))
 
@@ -37,7 +42,7 @@ class Worker:
 
 
 def of_all(sums: Sums, **more: Any) -> OfAll:
-    board, places = Board.create(2), Places()
+    board, places = SharedLimits.create(2), Places()
     places.add(iter(["", "acme", "globex"]))
     known = {
         "board": board,

@@ -16,7 +16,7 @@ _SCRATCH = bytearray(64 * 1024)
 """What nobody reads is received here, whoever sent it."""
 
 
-class Farewell(asyncio.BufferedProtocol):
+class HalfClose(asyncio.BufferedProtocol):
     """What a connection is once everything is answered."""
 
     __slots__ = ("_left_s", "_lost", "_transport")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.gateway.sockets.leg import Leg
+from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.journal.journal import Journal
 from bifrost.session.client_session import ClientSession
 from bifrost.wire.engine import Framer
@@ -68,11 +68,13 @@ class Pair:
         self.session.to_broker.clear()
         self.session.to_client.clear()
         self.from_client, self.from_broker = Framer(1000), Framer(1000)
-        self.there = Leg(
+        self.there = FrameRelay(
             self.from_client, self.session, self.owner, self.owner, self.as_transport(self.broker)
         )
         other: Any = FakeBrokerSide()
-        self.back = Leg(self.from_broker, self.session, self.owner, other, self.as_transport(self.client))
+        self.back = FrameRelay(
+            self.from_broker, self.session, self.owner, other, self.as_transport(self.client)
+        )
 
     def as_transport(self, fake: FakeTransport) -> Any:
         return fake

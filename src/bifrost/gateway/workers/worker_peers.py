@@ -1,4 +1,4 @@
-"""What a worker has in common with the others: the answers of `Whole` that hold for all of them."""
+"""What a worker has in common with the others: the answers of `AlonePeers` that hold for all of them."""
 
 import asyncio
 import hashlib
@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 from bifrost.authentication.failed_authentications import SharedFailures
 from bifrost.config.fields.journal import Journal
 from bifrost.gateway.loop.loop_stalls import STALL_CELLS, LoopStalls
+from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.gateway.peers.journal_source import source_of_worker
-from bifrost.gateway.peers.whole import Whole
-from bifrost.gateway.workers.board import (
+from bifrost.gateway.workers.channel import Channel
+from bifrost.gateway.workers.given_ports import GivenPorts
+from bifrost.gateway.workers.shared_counters import LedgerCounter, SharedCounters
+from bifrost.gateway.workers.shared_limits import (
     BEAT_MS,
     BUFFERED_BYTES,
     GONE,
@@ -22,13 +25,10 @@ from bifrost.gateway.workers.board import (
     SPARE_BYTES,
     TAKEN,
     WHOLE,
-    Board,
     Places,
+    SharedLimits,
 )
-from bifrost.gateway.workers.channel import Channel
-from bifrost.gateway.workers.given_ports import GivenPorts
-from bifrost.gateway.workers.ledger import Ledger, LedgerCounter
-from bifrost.gateway.workers.shared_looks import SharedLooks
+from bifrost.gateway.workers.shared_snapshot_turn import SharedSnapshotTurn
 from bifrost.gateway.workers.shared_topics import SharedTopics
 from bifrost.journal.record import Source
 from bifrost.session.fetch_sessions import FetchSessions, SharedClaims
@@ -44,7 +44,7 @@ NO_SUCH = -1
 """Stands where a physical cluster's brokers are counted that the configuration has no more."""
 
 
-class Member(Whole):
+class WorkerPeers(AlonePeers):
     """One worker of several."""
 
     is_alone = False
@@ -52,8 +52,8 @@ class Member(Whole):
     def __init__(
         self,
         number: int,
-        board: Board,
-        ledger: Ledger,
+        board: SharedLimits,
+        ledger: SharedCounters,
         key: bytes,
         places: Places,
         channel: Channel,
@@ -81,7 +81,7 @@ class Member(Whole):
         self.failures = SharedFailures(board.failures(), number, _derived(key, b"addresses"))
         self.elsewhere = TenantsElsewhere(number, board, places)
         self.again = lambda delay_s, call: asyncio.get_running_loop().call_later(delay_s, call)
-        self.looks = SharedLooks(board)
+        self.looks = SharedSnapshotTurn(board)
         self.known_topics = self.shared_topics = SharedTopics(
             lambda content: channel.tell({"do": "known"}, content)
         )
@@ -160,7 +160,7 @@ class Member(Whole):
 class TenantsElsewhere:
     """The connections of tenants in the other workers."""
 
-    def __init__(self, number: int, board: Board, places: Places) -> None:
+    def __init__(self, number: int, board: SharedLimits, places: Places) -> None:
         """Look at the board as the worker of this number."""
         self._number, self._board, self._places = number, board, places
 

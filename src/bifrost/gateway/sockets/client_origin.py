@@ -6,7 +6,7 @@ from bifrost.authentication.accounts import Account
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ClientOrigin:
     """What is known of a client by the way it came."""
 
     security_protocol: str = "SASL_PLAINTEXT"
@@ -29,5 +29,5 @@ class Arrival:
     authentications is behind it; None: it has just come."""
 
 
-DIRECT = Arrival()
+DIRECT = ClientOrigin()
 """The way of SASL_PLAINTEXT, with nobody between."""

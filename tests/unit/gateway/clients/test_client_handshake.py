@@ -9,11 +9,11 @@ import pytest
 from bifrost.config.fields.listener_sets import ListenerSet
 from bifrost.config.fields.verifiers import Mechanism
 from bifrost.gateway.brokers.clusters import entry_to
-from bifrost.gateway.clients import doorway as module
+from bifrost.gateway.clients import client_handshake as module
 from bifrost.gateway.clients.client_connection import ClientConnection
-from bifrost.gateway.clients.doorway import Doorway
-from bifrost.gateway.clients.entrance import Entrance
-from bifrost.gateway.sockets.arrival import Arrival
+from bifrost.gateway.clients.client_handshake import ClientHandshake
+from bifrost.gateway.clients.ingress import Ingress
+from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.session.close_reason import NOT_LET_IN, CloseReason
 from support.fake_transport import FakeTransport, framed, receive
 from support.proxy_relay import LOCAL, proxy_header
@@ -34,20 +34,20 @@ class Door:
 
     def __init__(self, gateway: FakeGateway, **keys: Any) -> None:
         self.gateway = gateway
-        self.entered: list[Arrival] = []
+        self.entered: list[ClientOrigin] = []
         listener_set = ListenerSet.model_validate({"name": "one", "port_range": RANGE} | keys)
         self.transport = ProtocolTransport()
-        made = Entrance(listener_set, gateway).open(self._enter)  # type: ignore[arg-type]
-        assert isinstance(made, Doorway)
+        made = Ingress(listener_set, gateway).open(self._enter)  # type: ignore[arg-type]
+        assert isinstance(made, ClientHandshake)
         self.doorway = made
         self.transport.protocol = made
         made.connection_made(self.transport)  # type: ignore[arg-type]
 
-    def _enter(self, arrival: Arrival) -> ClientConnection:
-        self.entered.append(arrival)
+    def _enter(self, origin: ClientOrigin) -> ClientConnection:
+        self.entered.append(origin)
         brokers = {UPSTREAM: self.gateway.cluster.broker(1)}
-        entry = entry_to(brokers, PORTS, (Mechanism.PLAIN,), arrival)
-        return ClientConnection(self.gateway, brokers, entry, arrival)  # type: ignore[arg-type]
+        entry = entry_to(brokers, PORTS, (Mechanism.PLAIN,), origin)
+        return ClientConnection(self.gateway, brokers, entry, origin)  # type: ignore[arg-type]
 
     def send(self, data: bytes) -> None:
         """Let the client say something, read as far as the protocol of the moment wants it."""
@@ -86,9 +86,9 @@ def test_the_client_is_who_the_header_says_and_what_follows_is_its_own(pieces: i
             data = data[pieces:]
         await settled()
 
-        [arrival] = door.entered
-        assert arrival.address == ("203.0.113.9", 5555)
-        assert arrival.waited_ms is not None
+        [origin] = door.entered
+        assert origin.address == ("203.0.113.9", 5555)
+        assert origin.waited_ms is not None
         door.send(framed(request_frame(handshake(), 1, 3)))
         [answer] = door.transport.take_frames()
         assert answer[:4] == b"\0\0\0\3"
@@ -261,7 +261,7 @@ def test_a_bug_on_the_way_in_ends_one_connection_and_frees_its_place(
         if where == "read_head":
             monkeypatch.setattr(module, "read_head", lambda *_: 1 / 0)
         elif where == "enter":
-            door.doorway._enter = lambda _arrival: 1 / 0  # type: ignore[assignment, return-value]
+            door.doorway._enter = lambda _origin: 1 / 0  # type: ignore[assignment, return-value]
         else:
             monkeypatch.setattr(ClientConnection, "connection_made", lambda *_: 1 / 0)
 
@@ -280,7 +280,7 @@ def test_a_bug_on_the_way_in_ends_one_connection_and_frees_its_place(
 def test_nobody_is_let_in_while_no_broker_is_known() -> None:
     async def scenario(gateway: FakeGateway) -> None:
         door = Door(gateway, proxy_protocol="required")
-        door.doorway._enter = lambda arrival: entry_to({}, PORTS, (), arrival)  # type: ignore[assignment, return-value]
+        door.doorway._enter = lambda origin: entry_to({}, PORTS, (), origin)  # type: ignore[assignment, return-value]
         receive(door.doorway, HEADER)
         await settled()
         await asyncio.sleep(0.15)

@@ -7,10 +7,10 @@ import pytest
 from bifrost.authentication.accounts import AuthenticationFailed
 from bifrost.authentication.sasl_server import SaslSettings
 from bifrost.config.fields.listener_sets import ListenerSet, ProxyProtocol, SecurityProtocol
-from bifrost.gateway.clients.doorway import Doorway
-from bifrost.gateway.clients.entrance import Entrance
+from bifrost.gateway.clients.client_handshake import ClientHandshake
+from bifrost.gateway.clients.ingress import Ingress
 from bifrost.gateway.errors import StartError
-from bifrost.gateway.sockets.arrival import Arrival
+from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.session.shared_state import Entry
 from support import stage as stages
 from support.certificates import Authority
@@ -24,9 +24,9 @@ PORTS = {
 }
 
 
-def entrance(**keys: Any) -> Entrance:
+def entrance(**keys: Any) -> Ingress:
     gateway: Any = SimpleNamespace(shared=Stage(max_reauth_ms=1000).shared)
-    return Entrance(ListenerSet.model_validate({"name": "one", "port_range": PORTS} | keys), gateway)
+    return Ingress(ListenerSet.model_validate({"name": "one", "port_range": PORTS} | keys), gateway)
 
 
 @pytest.fixture
@@ -36,59 +36,59 @@ def tls(tmp_path: Path) -> dict[str, str]:
     return {"certificate_file": str(files.certificate), "key_file": str(files.key)}
 
 
-def opened(one: Entrance) -> Any:
-    """What a new connection's bytes go to; the arrival itself, where it comes in at once."""
-    return one.open(lambda arrival: arrival)  # type: ignore[arg-type,return-value]
+def opened(one: Ingress) -> Any:
+    """What a new connection's bytes go to; the origin itself, where it comes in at once."""
+    return one.open(lambda origin: origin)  # type: ignore[arg-type,return-value]
 
 
-def settings_of(arrival: Arrival) -> SaslSettings:
+def settings_of(origin: ClientOrigin) -> SaslSettings:
     """How whoever came in so authenticates."""
     stage = Stage(max_reauth_ms=1000)
-    entry = Entry({}, stage.versions, stages.PORTS, (), arrival.account, arrival.tenant)
+    entry = Entry({}, stage.versions, stages.PORTS, (), origin.account, origin.tenant)
     return entry.settings(stage.shared.sasl)
 
 
 def test_sasl_without_anything_before_it_comes_in_at_once() -> None:
-    assert opened(entrance()) == Arrival(SecurityProtocol.SASL_PLAINTEXT)
+    assert opened(entrance()) == ClientOrigin(SecurityProtocol.SASL_PLAINTEXT)
 
 
 def test_without_sasl_everybody_is_the_tenant_and_nothing_expires() -> None:
-    arrival = opened(entrance(security_protocol="PLAINTEXT", tenant="acme"))
+    origin = opened(entrance(security_protocol="PLAINTEXT", tenant="acme"))
 
-    assert (arrival.account.username, arrival.account.tenant) == ("ANONYMOUS", "acme")
-    assert settings_of(arrival).max_reauth_ms == 0
+    assert (origin.account.username, origin.account.tenant) == ("ANONYMOUS", "acme")
+    assert settings_of(origin).max_reauth_ms == 0
 
 
 def test_with_sasl_a_tenants_own_listener_set_has_its_users_alone() -> None:
-    arrival = opened(entrance(tenant="acme"))
+    origin = opened(entrance(tenant="acme"))
 
-    assert arrival.account is None
-    settings = settings_of(arrival)
+    assert origin.account is None
+    settings = settings_of(origin)
     assert settings.max_reauth_ms == 1000
     assert settings.accounts.matching("acme", b"acme-password") is not None
     assert settings.accounts.matching("globex", b"globex-password") is None
 
 
 def test_what_comes_first_is_read_in_the_doorway(tls: dict[str, str]) -> None:
-    assert isinstance(opened(entrance(security_protocol="SASL_SSL", tls=tls)), Doorway)
+    assert isinstance(opened(entrance(security_protocol="SASL_SSL", tls=tls)), ClientHandshake)
     one = entrance(proxy_protocol="allowed")
     assert one.proxy_protocol is ProxyProtocol.ALLOWED
-    assert isinstance(opened(one), Doorway)
+    assert isinstance(opened(one), ClientHandshake)
 
 
 def test_a_certificate_says_who_it_is(tls: dict[str, str], tmp_path: Path) -> None:
     mutual = tls | {"client_auth": "required", "client_ca_file": str(tmp_path / "ca.pem")}
     shop = AUTHORITY.client("shop").der
     with pytest.raises(AuthenticationFailed):
-        entrance(security_protocol="SSL", tls=mutual).arrival(shop)
+        entrance(security_protocol="SSL", tls=mutual).origin(shop)
 
-    arrival = entrance(security_protocol="SSL", tls=mutual, tenant="acme").arrival(
+    origin = entrance(security_protocol="SSL", tls=mutual, tenant="acme").origin(
         shop, ("192.0.2.1", 5), "gw", 40
     )
 
-    assert arrival.account is not None
-    assert (arrival.account.username, arrival.account.tenant) == ("CN=shop", "acme")
-    assert (arrival.address, arrival.server_name, arrival.waited_ms) == (("192.0.2.1", 5), "gw", 40)
+    assert origin.account is not None
+    assert (origin.account.username, origin.account.tenant) == ("CN=shop", "acme")
+    assert (origin.address, origin.server_name, origin.waited_ms) == (("192.0.2.1", 5), "gw", 40)
 
 
 def test_a_certificate_that_is_gone_since_it_was_loaded_stops_the_start(tls: dict[str, str]) -> None:

@@ -1,7 +1,7 @@
 """What a process has in common with the others of its gateway: nothing, while it is the only one.
 
-With `proxy.workers` above 1 each worker has `workers/member.py` in its place, where the same questions have answers
-that hold for all of them. What asks does not know which it is.
+With `proxy.workers` above 1 each worker has `workers/worker_peers.py` in its place, where the same questions have
+answers that hold for all of them. What asks does not know which it is.
 """
 
 import os
@@ -13,11 +13,11 @@ import structlog
 
 from bifrost.authentication.failed_authentications import Failures
 from bifrost.config.fields.journal import Journal
-from bifrost.forwarding.loads import Again
+from bifrost.forwarding.in_flight_limits import Again
 from bifrost.gateway.loop.loop_stalls import LoopStalls
 from bifrost.gateway.peers.elsewhere import Elsewhere
 from bifrost.gateway.peers.journal_source import source_alone
-from bifrost.gateway.peers.looks import Looks
+from bifrost.gateway.peers.snapshot_turn import SnapshotTurn
 from bifrost.gateway.sockets.ports import OwnPorts, Ports
 from bifrost.journal.known_topics import KnownTopics
 from bifrost.journal.record import Source
@@ -27,7 +27,7 @@ from bifrost.wire.engine import Load, Traffic
 log = structlog.get_logger()
 
 
-class Whole:
+class AlonePeers:
     """A gateway of one process."""
 
     is_alone = True
@@ -42,7 +42,7 @@ class Whole:
         self.failures: Failures | None = None
         self.elsewhere: Elsewhere | None = None
         self.again: Again | None = None
-        self.looks = Looks()
+        self.looks = SnapshotTurn()
         self.known_topics = KnownTopics()
 
     def journal_source(self, settings: Journal) -> Source:

@@ -56,7 +56,7 @@ class _Queue:
         """Whether it is among those that have turns."""
 
 
-class Loads:
+class InFlightLimits:
     """The requests that await an answer, and the connections that wait for room."""
 
     def __init__(

@@ -8,18 +8,18 @@ import pytest
 
 from bifrost.config.model import Config
 from bifrost.gateway.gateway import Gateway
-from bifrost.gateway.workers.board import (
+from bifrost.gateway.workers.shared_counters import SharedCounters, SharedCountersReader, new_ledger
+from bifrost.gateway.workers.shared_limits import (
     BEAT_MS,
     CONNECTIONS,
     GONE,
     IN_FLIGHT,
     IS_READY,
     TAKEN,
-    Board,
     Places,
+    SharedLimits,
 )
-from bifrost.gateway.workers.ledger import Ledger, LedgerReader, new_ledger
-from bifrost.gateway.workers.member import NO_SUCH, Member
+from bifrost.gateway.workers.worker_peers import NO_SUCH, WorkerPeers
 from bifrost.journal.known_topics import Known
 from bifrost.journal.record import RecordKind, Source
 from bifrost.journal.record_buffer import DropReason
@@ -52,18 +52,18 @@ class Crew:
 
     def __init__(self, pair: Pair, config: Config = LIMITED) -> None:
         self.pair = pair
-        self.board, self.places = Board.create(2), Places()
+        self.board, self.places = SharedLimits.create(2), Places()
         self.places.add(iter(["", "acme", "globex"]))
         self.told: list[Any] = []
         self.ledgers = [new_ledger(), new_ledger()]
         self.members = [self._member(number) for number in range(2)]
         self.gateways = [Gateway(config, None, member) for member in self.members]
 
-    def _member(self, number: int) -> Member:
+    def _member(self, number: int) -> WorkerPeers:
         channel: Any = self
         doors = self.pair(socket.SOCK_SEQPACKET)[0]
-        ledger = Ledger(self.ledgers[number])
-        return Member(number, self.board, ledger, b"key", self.places, channel, doors, 100 + number)
+        ledger = SharedCounters(self.ledgers[number])
+        return WorkerPeers(number, self.board, ledger, b"key", self.places, channel, doors, 100 + number)
 
     def tell(self, message: Any, content: bytes = b"") -> None:
         self.told.append(message)
@@ -71,7 +71,7 @@ class Crew:
             self.members[1].shared_topics.hear(content)
 
     def counted(self, number: int) -> dict[Any, tuple[int, ...]]:
-        return dict(LedgerReader(self.ledgers[number]).read())
+        return dict(SharedCountersReader(self.ledgers[number]).read())
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ def test_each_writes_in_the_journal_as_a_gateway_of_its_own(pair: Pair) -> None:
     assert not [key for key in crew.counted(0) if str(key[0]).startswith("journal")]
 
 
-async def alive(member: Member, gateway: Gateway) -> None:
+async def alive(member: WorkerPeers, gateway: Gateway) -> None:
     """Let a worker live for a moment."""
     living = asyncio.create_task(member.live(gateway))
     await asyncio.sleep(0.01)

@@ -8,17 +8,17 @@ from bifrost.config.fields.listener_sets import ListenerSet, ProxyProtocol
 from bifrost.config.files.server_context import ServerContextError
 from bifrost.config.principals.principal_mapping import PrincipalMapping
 from bifrost.gateway.clients.client_connection import ClientConnection
+from bifrost.gateway.clients.client_handshake import ClientHandshake
 from bifrost.gateway.clients.context import ClientContext
-from bifrost.gateway.clients.doorway import Doorway
 from bifrost.gateway.errors import StartError
-from bifrost.gateway.sockets.arrival import Arrival
+from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.gateway.sockets.server_tls import ServerContexts
 
-Enter = Callable[[Arrival], ClientConnection]
+Enter = Callable[[ClientOrigin], ClientConnection]
 """Makes the connection of a client that has come in."""
 
 
-class Entrance:
+class Ingress:
     """The way in of one listener set."""
 
     def __init__(self, listener_set: ListenerSet, gateway: ClientContext) -> None:
@@ -47,20 +47,20 @@ class Entrance:
     def open(self, enter: Enter) -> asyncio.BaseProtocol:
         """Return what a new connection's bytes go to."""
         if self.contexts is None and self.proxy_protocol is ProxyProtocol.OFF:
-            return enter(self.arrival(None))
-        return Doorway(self._gateway, self, enter)
+            return enter(self.origin(None))
+        return ClientHandshake(self._gateway, self, enter)
 
-    def arrival(
+    def origin(
         self,
         certificate: bytes | None,
         address: tuple[str, int] | None = None,
         server_name: str | None = None,
         waited_ms: int | None = None,
-    ) -> Arrival:
+    ) -> ClientOrigin:
         """Return a client that has come in.
 
         Raises:
             AuthenticationFailed: its certificate makes it nobody.
         """
         account = None if self._identification is None else self._identification.account_of(certificate)
-        return Arrival(self.security_protocol, account, self._tenant, address, server_name, waited_ms)
+        return ClientOrigin(self.security_protocol, account, self._tenant, address, server_name, waited_ms)

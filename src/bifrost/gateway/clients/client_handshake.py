@@ -19,10 +19,11 @@ from bifrost.config.fields.security_protocol import SecurityProtocol
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.clients.endings import AT_ONCE, CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, log_end
 from bifrost.gateway.loop.loop_guard import report
-from bifrost.gateway.sockets.arrival import Arrival
+from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.gateway.sockets.server_tls import TlsFailure, feed, shake_hands
 from bifrost.gateway.sockets.socket_transport import SocketTransport
 from bifrost.session.close_reason import NOT_LET_IN, CloseReason, SessionEnded
+from bifrost.session.first_bytes.foreign_protocol import TLS_RECORD_BYTES, recognise_plaintext
 from bifrost.session.first_bytes.proxy_header import (
     HEAD_BYTES,
     MAX_REST_BYTES,
@@ -33,10 +34,9 @@ from bifrost.session.first_bytes.proxy_header import (
     read_head,
     read_source,
 )
-from bifrost.session.first_bytes.stranger import TLS_RECORD_BYTES, recognise_plaintext
 
 if TYPE_CHECKING:
-    from bifrost.gateway.clients.entrance import Enter, Entrance
+    from bifrost.gateway.clients.ingress import Enter, Ingress
 
 AROUND_TLS_NS = 1_000_000
 """CPU time charged for a connection with TLS besides OpenSSL's own: to accept it, to take it over and to close it."""
@@ -46,10 +46,10 @@ _CUT = AT_ONCE | {CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN, CloseReason.A
 """Ends that wait for nothing to be read by the client."""
 
 
-class Doorway(asyncio.BufferedProtocol):
+class ClientHandshake(asyncio.BufferedProtocol):
     """One client on its way in."""
 
-    def __init__(self, gateway: ClientContext, entrance: "Entrance", enter: "Enter") -> None:
+    def __init__(self, gateway: ClientContext, entrance: "Ingress", enter: "Enter") -> None:
         """Await a client at `entrance`, who comes before the connection that `enter` makes."""
         self._gateway = gateway
         self._entrance = entrance
@@ -198,7 +198,7 @@ class Doorway(asyncio.BufferedProtocol):
             if self._transport is None or self._ended:
                 return
             if self._entrance.contexts is None:
-                self._hand_over(self._transport, received, self._arrival(None, None))
+                self._hand_over(self._transport, received, self._origin(None, None))
             else:
                 await self._encrypt(self._transport, self._entrance.contexts.current())
         except TlsFailure as failure:
@@ -225,15 +225,15 @@ class Doorway(asyncio.BufferedProtocol):
             cost = Cost(requests=1, cpu_ns=AROUND_TLS_NS + transport.handshake_cpu_ns)
             now_ms = self._gateway.shared.sasl.now_ms()
             self._gateway.failed_authentications.charge(self._address, cost, now_ms)
-        self._hand_over(transport, b"", self._arrival(told.certificate, told.server_name))
+        self._hand_over(transport, b"", self._origin(told.certificate, told.server_name))
 
-    def _arrival(self, certificate: bytes | None, server_name: str | None) -> Arrival:
+    def _origin(self, certificate: bytes | None, server_name: str | None) -> ClientOrigin:
         waited_ms = int((time.monotonic() - self._came_s) * 1000)
-        return self._entrance.arrival(certificate, self._source, server_name, waited_ms)
+        return self._entrance.origin(certificate, self._source, server_name, waited_ms)
 
-    def _hand_over(self, transport: asyncio.Transport, received: bytes, arrival: Arrival) -> None:
+    def _hand_over(self, transport: asyncio.Transport, received: bytes, origin: ClientOrigin) -> None:
         """Let the connection take the doorway's place."""
-        connection = self._enter(arrival)
+        connection = self._enter(origin)
         if self._timer is not None:
             self._timer.cancel()
         self._ended = True

@@ -1,4 +1,4 @@
-"""Limits of requests in flight that several processes share: here two `Loads` on one memory."""
+"""Limits of requests in flight that several processes share: here two `InFlightLimits` on one memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bifrost.forwarding.loads import LOOK_AGAIN_S, UNLIMITED, Loads
+from bifrost.forwarding.in_flight_limits import LOOK_AGAIN_S, UNLIMITED, InFlightLimits
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import Awaited, Lane, Load, Traffic
 from support.stage import PLANS
@@ -26,7 +26,7 @@ class Process:
             place = 0 if tenant is None else 1 + TENANTS.index(tenant)
             return Load(of_all, (memory[place * 16 :], STRIDE, processes, number))
 
-        self.loads = Loads(self.soon.append, new_load, self._again)
+        self.loads = InFlightLimits(self.soon.append, new_load, self._again)
         self.loads.limit(whole, dict.fromkeys(TENANTS, most))
         self.awaited: dict[str, list[Awaited]] = {name: [] for name in TENANTS}
         self.has_turns = 0

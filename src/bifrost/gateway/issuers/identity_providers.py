@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from bifrost.gateway.issuers.jwks import Jwks
 
 
-class Vouchers:
+class IdentityProviders:
     """Those of one configuration."""
 
-    def __init__(self, config: Config, now_ms: Callable[[], int], before: "Vouchers | None" = None) -> None:
+    def __init__(
+        self, config: Config, now_ms: Callable[[], int], before: "IdentityProviders | None" = None
+    ) -> None:
         """Read the files that they need; no key is fetched yet.
 
         Args:
@@ -51,7 +53,7 @@ class Vouchers:
         if self._jwks is not None and self._task is None:
             self._task = asyncio.get_running_loop().create_task(keep("jwks", self._jwks.run))
 
-    def stop(self, after: "Vouchers | None" = None) -> None:
+    def stop(self, after: "IdentityProviders | None" = None) -> None:
         """Fetch no more keys, unless those that come `after` do."""
         if self._task is not None and (after is None or after._task is not self._task):
             self._task.cancel()

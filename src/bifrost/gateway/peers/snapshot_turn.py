@@ -1,10 +1,10 @@
 """Who looks at the sizes of topics for the journal: in a gateway of one process it is this one.
 
-With several workers `workers/shared_looks.py` is in its place: one of them looks for all.
+With several workers `workers/shared_snapshot_turn.py` is in its place: one of them looks for all.
 """
 
 
-class Looks:
+class SnapshotTurn:
     """Those of one process."""
 
     def is_mine(self) -> bool:

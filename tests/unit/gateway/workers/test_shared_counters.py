@@ -4,14 +4,20 @@ import os
 
 import pytest
 
-from bifrost.gateway.workers.ledger import CHUNK, Ledger, LedgerCounter, LedgerReader, new_ledger
+from bifrost.gateway.workers.shared_counters import (
+    CHUNK,
+    LedgerCounter,
+    SharedCounters,
+    SharedCountersReader,
+    new_ledger,
+)
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.engine import TRAFFIC_CELLS, Traffic
 
 
-def both() -> tuple[Ledger, LedgerReader]:
+def both() -> tuple[SharedCounters, SharedCountersReader]:
     fd = new_ledger()
-    return Ledger(fd), LedgerReader(fd)
+    return SharedCounters(fd), SharedCountersReader(fd)
 
 
 def test_what_is_counted_is_read_at_once() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bifrost.gateway.workers.board import (
+from bifrost.gateway.workers.shared_limits import (
     CONNECTIONS,
     FIRST_TENANT,
     GONE,
@@ -10,19 +10,19 @@ from bifrost.gateway.workers.board import (
     MAX_TENANTS,
     WAITING,
     WHOLE,
-    Board,
     Places,
+    SharedLimits,
 )
 from bifrost.wire.engine import Load
 
 
 @pytest.fixture
-def board() -> Board:
-    return Board.create(3)
+def board() -> SharedLimits:
+    return SharedLimits.create(3)
 
 
-def test_who_maps_the_same_file_sees_the_same(board: Board) -> None:
-    other = Board(board.fd, 3)
+def test_who_maps_the_same_file_sees_the_same(board: SharedLimits) -> None:
+    other = SharedLimits(board.fd, 3)
 
     board.pulse(1)[GONE] = 7
     board.note_connections(2, FIRST_TENANT, 5)
@@ -33,7 +33,7 @@ def test_who_maps_the_same_file_sees_the_same(board: Board) -> None:
     assert other.fetch_marks()[9] == 2**64 - 1
 
 
-def test_no_two_things_stand_in_one_place(board: Board) -> None:
+def test_no_two_things_stand_in_one_place(board: SharedLimits) -> None:
     for worker in range(3):
         board.pulse(worker)[-1] = 1
         board.failures()[worker][0] = board.failures()[worker][-1] = 2
@@ -49,7 +49,7 @@ def test_no_two_things_stand_in_one_place(board: Board) -> None:
     assert board.fetch_marks()[0] == 4
 
 
-def test_the_engine_counts_where_others_read(board: Board) -> None:
+def test_the_engine_counts_where_others_read(board: SharedLimits) -> None:
     loads = [Load(None, board.load_share(FIRST_TENANT, worker)) for worker in range(3)]
 
     loads[1].waiting = 4
@@ -58,7 +58,7 @@ def test_the_engine_counts_where_others_read(board: Board) -> None:
     assert [board.tenant(worker, FIRST_TENANT)[IN_FLIGHT] for worker in range(3)] == [0, 0, 0]
 
 
-def test_what_a_worker_had_open_can_be_taken_out(board: Board) -> None:
+def test_what_a_worker_had_open_can_be_taken_out(board: SharedLimits) -> None:
     for worker in (0, 1):
         board.note_connections(worker, FIRST_TENANT, 3)
         board.pulse(worker)[GONE] = 9
@@ -71,7 +71,7 @@ def test_what_a_worker_had_open_can_be_taken_out(board: Board) -> None:
     assert board.failures()[1][5] == 1
 
 
-def test_a_lock_is_given_back(board: Board) -> None:
+def test_a_lock_is_given_back(board: SharedLimits) -> None:
     for _ in range(2):
         with board.locked(FIRST_TENANT):
             board.note_connections(0, FIRST_TENANT, 1)

@@ -21,7 +21,7 @@ class Owner(Protocol):
     def flush(self) -> None:
         """Write what the session has, and see who is to be read."""
 
-class Leg(asyncio.BufferedProtocol):
+class FrameRelay(asyncio.BufferedProtocol):
     """From one side of a connection to the other; the protocol of the transport that is read."""
 
     def __init__(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from bifrost.authentication.accounts import Account, Accounts
 from bifrost.authentication.sasl_server import SaslSettings
 from bifrost.config.model import Config
-from bifrost.gateway.issuers.vouchers import Vouchers
+from bifrost.gateway.issuers.identity_providers import IdentityProviders
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +19,10 @@ class Secured:
     """The accounts of a configuration, and whoever vouches for them."""
 
     sasl: SaslSettings
-    vouchers: Vouchers
+    vouchers: IdentityProviders
 
 
-class Guard:
+class ClientAuthenticators:
     """Who may come into one gateway."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Guard:
             StartError: a certificate, a keytab or a library that it needs cannot be used.
         """
         before = None if self._secured is None else self._secured.vouchers
-        vouchers = Vouchers(config, self._now_ms, before)
+        vouchers = IdentityProviders(config, self._now_ms, before)
         accounts = Accounts(_accounts(config), key=self._key)
         tenants = [tenant.name for tenant in config.tenants]
         settings = SaslSettings(

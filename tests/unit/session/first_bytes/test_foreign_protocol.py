@@ -1,14 +1,14 @@
 import pytest
 
 from bifrost.session.close_reason import CloseReason
-from bifrost.session.first_bytes.stranger import recognise_plaintext, recognise_stranger
+from bifrost.session.first_bytes.foreign_protocol import recognise_foreign_protocol, recognise_plaintext
 
 
 @pytest.mark.parametrize("minor", range(5))
 def test_a_tls_hello_is_recognised(minor: int) -> None:
     hello = bytes([0x16, 0x03, minor, 0x02, 0x00, 0x01])
 
-    reason, detail = recognise_stranger(hello)
+    reason, detail = recognise_foreign_protocol(hello)
 
     assert reason is CloseReason.TLS_ON_PLAINTEXT
     assert "SASL_PLAINTEXT" in detail
@@ -18,7 +18,7 @@ def test_a_tls_hello_is_recognised(minor: int) -> None:
     "method", ["GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "PRI"]
 )
 def test_http_is_recognised(method: str) -> None:
-    reason, detail = recognise_stranger(f"{method} / HTTP/1.1".encode()[:16])
+    reason, detail = recognise_foreign_protocol(f"{method} / HTTP/1.1".encode()[:16])
 
     assert reason is CloseReason.HTTP
     assert "HTTP" in detail
@@ -38,21 +38,21 @@ def test_http_is_recognised(method: str) -> None:
     ],
 )
 def test_anything_else_is_nothing_known(first_bytes: bytes) -> None:
-    assert recognise_stranger(first_bytes) is None
+    assert recognise_foreign_protocol(first_bytes) is None
 
 
 @pytest.mark.parametrize(
     "first_bytes", [b"PROX", b"PROXY TCP4 1.2.3.4", b"\r\n\r\n", b"\r\n\r\n\0\r\nQUIT\n!\x11\0\x0c"]
 )
 def test_a_load_balancers_header_is_recognised(first_bytes: bytes) -> None:
-    reason, detail = recognise_stranger(first_bytes)
+    reason, detail = recognise_foreign_protocol(first_bytes)
 
     assert reason is CloseReason.BAD_PROXY_HEADER
     assert "set proxy_protocol" in detail
 
 
 def test_the_advice_is_what_the_listener_set_speaks() -> None:
-    assert "security.protocol to PLAINTEXT" in recognise_stranger(b"\x16\x03\x01", "PLAINTEXT")[1]
+    assert "security.protocol to PLAINTEXT" in recognise_foreign_protocol(b"\x16\x03\x01", "PLAINTEXT")[1]
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ import sys
 
 import pytest
 
-from bifrost.gateway.workers.board import LOOK_PLACES, Board
-from bifrost.gateway.workers.shared_looks import SharedLooks
+from bifrost.gateway.workers.shared_limits import LOOK_PLACES, SharedLimits
+from bifrost.gateway.workers.shared_snapshot_turn import SharedSnapshotTurn
 
 HOLD = """
 import sys
-from bifrost.gateway.workers.board import Board
-from bifrost.gateway.workers.shared_looks import SharedLooks
-looks = SharedLooks(Board(int(sys.argv[1]), 2))
+from bifrost.gateway.workers.shared_limits import SharedLimits
+from bifrost.gateway.workers.shared_snapshot_turn import SharedSnapshotTurn
+looks = SharedSnapshotTurn(SharedLimits(int(sys.argv[1]), 2))
 print(looks.is_mine(), looks.last_ms("main"), flush=True)
 sys.stdin.readline()
 looks.note("main", 70)
@@ -23,11 +23,11 @@ sys.stdin.readline()
 
 
 @pytest.fixture
-def board() -> Board:
-    return Board.create(2)
+def board() -> SharedLimits:
+    return SharedLimits.create(2)
 
 
-def other_worker(board: Board) -> "subprocess.Popen[str]":
+def other_worker(board: SharedLimits) -> "subprocess.Popen[str]":
     """Start a process that takes the turn if it can, then leaves it, then ends: step by step, a line each."""
     pipe = subprocess.PIPE
     command = [sys.executable, "-c", HOLD, str(board.fd)]
@@ -39,8 +39,8 @@ def heard(process: "subprocess.Popen[str]") -> str:
     return process.stdout.readline().strip()
 
 
-def test_one_has_the_turn_until_it_leaves(board: Board) -> None:
-    looks = SharedLooks(board)
+def test_one_has_the_turn_until_it_leaves(board: SharedLimits) -> None:
+    looks = SharedSnapshotTurn(board)
     with other_worker(board) as other:
         assert heard(other) == "True None"
         assert not looks.is_mine()
@@ -55,8 +55,8 @@ def test_one_has_the_turn_until_it_leaves(board: Board) -> None:
         other.stdin.close()
 
 
-def test_one_that_is_killed_has_it_no_more(board: Board) -> None:
-    looks = SharedLooks(board)
+def test_one_that_is_killed_has_it_no_more(board: SharedLimits) -> None:
+    looks = SharedSnapshotTurn(board)
     with other_worker(board) as other:
         assert heard(other) == "True None"
         assert not looks.is_mine()
@@ -67,8 +67,8 @@ def test_one_that_is_killed_has_it_no_more(board: Board) -> None:
         assert looks.is_mine()
 
 
-def test_nobody_takes_it_from_who_has_it(board: Board) -> None:
-    looks = SharedLooks(board)
+def test_nobody_takes_it_from_who_has_it(board: SharedLimits) -> None:
+    looks = SharedSnapshotTurn(board)
     assert looks.is_mine()
     looks.note("main", 50)
 
@@ -77,14 +77,14 @@ def test_nobody_takes_it_from_who_has_it(board: Board) -> None:
         other.kill()
 
 
-def test_looks_at_several_clusters_stand_side_by_side(board: Board) -> None:
-    looks = SharedLooks(board)
+def test_looks_at_several_clusters_stand_side_by_side(board: SharedLimits) -> None:
+    looks = SharedSnapshotTurn(board)
     names = [f"cluster-{number}" for number in range(LOOK_PLACES)]
     for number, name in enumerate(names):
         looks.note(name, number)
     looks.note(names[3], 1000)
 
-    other = SharedLooks(Board(board.fd, 2))
+    other = SharedSnapshotTurn(SharedLimits(board.fd, 2))
 
     assert [other.last_ms(name) for name in names] == [0, 1, 2, 1000, *range(4, LOOK_PLACES)]
     looks.note("one too many", 5)

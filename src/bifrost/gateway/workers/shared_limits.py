@@ -46,7 +46,7 @@ LOOKING = MAX_TENANTS
 """What the worker holds that looks at the sizes of topics for the journal; below it are the places of tenants."""
 
 
-class Board:
+class SharedLimits:
     """That memory, as one process sees it."""
 
     def __init__(self, fd: int, workers: int) -> None:
@@ -56,7 +56,7 @@ class Board:
         self._cells = self._memory.cast("q")
 
     @classmethod
-    def create(cls, workers: int) -> "Board":
+    def create(cls, workers: int) -> "SharedLimits":
         """Make a new one, of nothing but zeros."""
         fd = os.memfd_create("bifrost-board", os.MFD_CLOEXEC)
         os.ftruncate(fd, size_of(workers))

@@ -6,14 +6,14 @@ are written stands on the board, so that whoever looks next covers the time sinc
 
 from hashlib import blake2b
 
-from bifrost.gateway.peers.looks import Looks
-from bifrost.gateway.workers.board import LOOKING, Board
+from bifrost.gateway.peers.snapshot_turn import SnapshotTurn
+from bifrost.gateway.workers.shared_limits import LOOKING, SharedLimits
 
 
-class SharedLooks(Looks):
+class SharedSnapshotTurn(SnapshotTurn):
     """Those of all workers, as one of them sees them."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: SharedLimits) -> None:
         """Look at the board; the turn is nobody's until one asks."""
         self._board, self._cells = board, board.looks()
 

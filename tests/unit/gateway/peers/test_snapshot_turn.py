@@ -1,8 +1,8 @@
-from bifrost.gateway.peers.looks import Looks
+from bifrost.gateway.peers.snapshot_turn import SnapshotTurn
 
 
 def test_the_only_process_always_has_the_turn_and_nobody_looked_before() -> None:
-    looks = Looks()
+    looks = SnapshotTurn()
 
     looks.note("main", 50)
     looks.leave()

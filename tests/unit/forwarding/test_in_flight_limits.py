@@ -2,18 +2,18 @@
 
 from collections.abc import Callable
 
-from bifrost.forwarding.loads import TENANT_LIMIT, UNLIMITED, WHOLE_LIMIT, Loads
+from bifrost.forwarding.in_flight_limits import TENANT_LIMIT, UNLIMITED, WHOLE_LIMIT, InFlightLimits
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import Awaited, Lane, Traffic
 from support.stage import PLANS
 
 
 class Room:
-    """Loads whose turns are given when a test says so."""
+    """Limits whose turns are given when a test says so."""
 
     def __init__(self, whole: int = UNLIMITED, **most: int) -> None:
         self.soon: list[Callable[[], None]] = []
-        self.loads = Loads(self.soon.append)
+        self.loads = InFlightLimits(self.soon.append)
         self.loads.limit(whole, most)
         self.sent: list[str] = []
         self.awaited: dict[str, list[Awaited]] = {}

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from bifrost.gateway.peers.whole import Whole
+from bifrost.gateway.peers.alone_peers import AlonePeers
 
 
 def test_nothing_is_shared() -> None:
-    one, other = Whole(), Whole()
+    one, other = AlonePeers(), AlonePeers()
 
     assert one.is_alone
     assert one.workers == 1
@@ -15,7 +15,7 @@ def test_nothing_is_shared() -> None:
 
 
 def test_everything_is_counted_here() -> None:
-    whole = Whole()
+    whole = AlonePeers()
     of_all = whole.new_load(None, None)
 
     counter = whole.counter("ends")
@@ -29,6 +29,6 @@ def test_everything_is_counted_here() -> None:
 
 
 def test_that_clients_are_served_is_logged(logged: list[dict[str, Any]]) -> None:
-    Whole().tell_ready([1, 2], 3)
+    AlonePeers().tell_ready([1, 2], 3)
 
     assert [(one["event"], one["brokers"], one["tenants"]) for one in logged] == [("ready", [1, 2], 3)]

@@ -5,7 +5,7 @@ The event loop calls a leg with what it has received. The frames of which the se
 rewritten and written at once, several in one system call; the first that is unusual, and all behind it, go to the
 connection's Python code.
 
-    event loop ──▶ Leg.buffer_updated ──▶ Framer ──▶ Forwarding ──▶ sendmsg
+    event loop ──▶ FrameRelay.buffer_updated ──▶ Framer ──▶ Forwarding ──▶ sendmsg
                                              │ unusual, or an error
                                              └──────────▶ ClientConnection
 
@@ -200,7 +200,7 @@ cdef class CompiledLeg:
         return done
 
 
-class Leg(CompiledLeg, asyncio.BufferedProtocol):
+class FrameRelay(CompiledLeg, asyncio.BufferedProtocol):
     """From one side of a connection to the other."""
 
     __slots__ = ()

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bifrost.gateway.sockets.farewell import Farewell
+from bifrost.gateway.sockets.half_close import HalfClose
 from support.fake_transport import FakeTransport
 
 
@@ -17,7 +17,7 @@ def played(
 
     async def scenario() -> None:
         lost: list[Exception | None] = []
-        Farewell(one, lost.append, timeout_s=0.08)  # type: ignore[arg-type]
+        HalfClose(one, lost.append, timeout_s=0.08)  # type: ignore[arg-type]
         result = play(one, lost)
         if asyncio.iscoroutine(result):
             await result
@@ -28,7 +28,7 @@ def played(
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bifrost.gateway.sockets.farewell.LINGER_S", 0.02)
+    monkeypatch.setattr("bifrost.gateway.sockets.half_close.LINGER_S", 0.02)
 
 
 def test_only_the_writing_side_is_closed_and_what_comes_is_thrown_away() -> None:

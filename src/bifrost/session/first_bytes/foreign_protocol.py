@@ -14,7 +14,7 @@ _TLS_MAJOR_VERSION = 0x03
 _HTTP_METHODS = (b"GET ", b"POST", b"HEAD", b"PUT ", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC", b"PRI ")
 
 
-def recognise_stranger(
+def recognise_foreign_protocol(
     first_bytes: bytes, security_protocol: str = "SASL_PLAINTEXT"
 ) -> tuple[CloseReason, str] | None:
     """Return why the connection is closed, in words, or None when the bytes are nothing known.
@@ -42,7 +42,7 @@ def recognise_plaintext(first_bytes: bytes, security_protocol: str) -> tuple[Clo
     """Return why a connection to a port of TLS is closed, in words, or None when the bytes begin a TLS hello."""
     if is_tls_hello(first_bytes):
         return None
-    stranger = recognise_stranger(first_bytes, security_protocol)
+    stranger = recognise_foreign_protocol(first_bytes, security_protocol)
     if stranger is not None:
         return stranger
     return CloseReason.PLAINTEXT_ON_TLS, (

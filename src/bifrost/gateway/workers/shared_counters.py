@@ -32,7 +32,7 @@ def new_ledger() -> int:
     return fd
 
 
-class Ledger:
+class SharedCounters:
     """Where a worker counts."""
 
     def __init__(self, fd: int) -> None:
@@ -77,7 +77,7 @@ class Ledger:
         self._chunks[0][:_USED] = self._used.to_bytes(_USED, "little")
 
 
-class LedgerReader:
+class SharedCountersReader:
     """Where a supervisor reads."""
 
     def __init__(self, fd: int) -> None:
@@ -108,7 +108,7 @@ class LedgerReader:
 class LedgerCounter(Counter[Any]):
     """A Counter whose numbers stand in a ledger as well."""
 
-    def __init__(self, ledger: Ledger, name: str) -> None:
+    def __init__(self, ledger: SharedCounters, name: str) -> None:
         """Count under (name, then the key: its text, or what it is a tuple of)."""
         super().__init__()
         self._ledger, self._name = ledger, name

@@ -10,7 +10,7 @@ import pytest
 from bifrost.authentication.accounts import Accounts
 from bifrost.config.model import Config
 from bifrost.gateway.errors import StartError
-from bifrost.gateway.issuers.vouchers import Vouchers
+from bifrost.gateway.issuers.identity_providers import IdentityProviders
 from unit.gateway.test_gateway import CONFIG
 
 NOBODY = Accounts([], key=b"key")
@@ -43,7 +43,7 @@ def now_ms() -> int:
 def test_without_vouchers_nobody_is_vouched_for() -> None:
     async def play() -> list[str]:
         called: list[str] = []
-        none = Vouchers(Config.model_validate(CONFIG), now_ms)
+        none = IdentityProviders(Config.model_validate(CONFIG), now_ms)
         none.start()
         none.call_when_keys_are_fetched(lambda: called.append("soon"))
         await asyncio.sleep(0)
@@ -57,10 +57,10 @@ def test_without_vouchers_nobody_is_vouched_for() -> None:
 
 def test_what_a_reload_does_not_change_goes_on(keys: Path) -> None:
     async def play() -> None:
-        first = Vouchers(config(keys), now_ms)
+        first = IdentityProviders(config(keys), now_ms)
         first.start()
         task = first._task
-        same = Vouchers(config(keys), now_ms, first)
+        same = IdentityProviders(config(keys), now_ms, first)
         same.start()
         first.stop(same)
         await asyncio.sleep(0.05)
@@ -76,9 +76,9 @@ def test_what_a_reload_does_not_change_goes_on(keys: Path) -> None:
 
 def test_what_a_reload_changes_is_made_anew(keys: Path) -> None:
     async def play() -> None:
-        first = Vouchers(config(keys), now_ms)
+        first = IdentityProviders(config(keys), now_ms)
         first.start()
-        other = Vouchers(config(keys, audience=("other",)), now_ms, first)
+        other = IdentityProviders(config(keys, audience=("other",)), now_ms, first)
         other.start()
         first.stop(other)
         await asyncio.sleep(0)
@@ -87,7 +87,7 @@ def test_what_a_reload_changes_is_made_anew(keys: Path) -> None:
         assert (first._task.cancelled(), other._task.cancelled()) == (True, False)
         assert other.tokens(NOBODY, ["acme"]) is not None
         other.stop()
-        none = Vouchers(Config.model_validate(CONFIG), now_ms, other)
+        none = IdentityProviders(Config.model_validate(CONFIG), now_ms, other)
         assert none.tokens(NOBODY, ["acme"]) is None
 
     asyncio.run(play())
@@ -96,7 +96,7 @@ def test_what_a_reload_changes_is_made_anew(keys: Path) -> None:
 def test_who_waits_for_keys_is_called_when_nobody_fetches_them_any_more(keys: Path) -> None:
     async def play() -> list[str]:
         called: list[str] = []
-        first = Vouchers(config(keys), now_ms)
+        first = IdentityProviders(config(keys), now_ms)
         first.start()
         await asyncio.sleep(0)
         first.call_when_keys_are_fetched(lambda: called.append("over"))
@@ -108,7 +108,7 @@ def test_who_waits_for_keys_is_called_when_nobody_fetches_them_any_more(keys: Pa
 
 
 def test_a_file_that_cannot_be_used_is_told_before_anything_changes(keys: Path) -> None:
-    first = Vouchers(config(keys), now_ms)
+    first = IdentityProviders(config(keys), now_ms)
 
     with pytest.raises(StartError, match="ca_file"):
-        Vouchers(config(keys, ca_file=str(keys)), now_ms, first)
+        IdentityProviders(config(keys, ca_file=str(keys)), now_ms, first)
