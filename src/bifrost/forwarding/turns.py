@@ -33,6 +33,7 @@ class Turns:
         schedule: Callable[[Callable[[], None]], object],
         now_ns: Callable[[], int],
         load_of: Callable[[str], Load] | None = None,
+        on_busy: Callable[[bool], None] = lambda _is_busy: None,
     ) -> None:
         """Begin with no work.
 
@@ -41,8 +42,9 @@ class Turns:
             now_ns: a monotonic clock, in nanoseconds.
             load_of: returns where the time of a tenant's slices is noted; one that is over its budget has no turn
                 while others wait.
+            on_busy: told when work begins to wait for slices, and when none waits any more.
         """
-        self._schedule, self._now_ns, self._load_of = schedule, now_ns, load_of
+        self._schedule, self._now_ns, self._load_of, self._on_busy = schedule, now_ns, load_of, on_busy
         self._until_ns = 0
         self._is_scheduled = False
         self._waiting: OrderedDict[str, OrderedDict[Worker, None]] = OrderedDict()
@@ -61,14 +63,14 @@ class Turns:
 
     def wait(self, tenant: str, worker: Worker) -> None:
         """Let a connection wait for a slice, if it does not wait yet."""
-        self._waiting.setdefault(tenant, OrderedDict())[worker] = None
+        self._queue(tenant)[worker] = None
         self._soon()
 
     def work_off(self, tenant: str | None, worker: Worker | None) -> None:
         """Let what is left of a connection, if anything is, have its tenant's next slices: it holds much memory."""
         if tenant is None or worker is None:
             return
-        queue = self._waiting.setdefault(tenant, OrderedDict())
+        queue = self._queue(tenant)
         queue[worker] = None
         queue.move_to_end(worker, last=False)
         self._soon()
@@ -80,6 +82,13 @@ class Turns:
             queue.pop(worker, None)
             if not queue:
                 del self._waiting[tenant]
+                if not self._waiting:
+                    self._on_busy(False)
+
+    def _queue(self, tenant: str) -> OrderedDict[Worker, None]:
+        if not self._waiting:
+            self._on_busy(True)
+        return self._waiting.setdefault(tenant, OrderedDict())
 
     def _whose_turn(self) -> str:
         """Return the tenant that comes next: the first within its budget, or else the first of all."""

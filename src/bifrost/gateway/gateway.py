@@ -39,7 +39,7 @@ from bifrost.gateway.issuers.client_authenticators import ClientAuthenticators, 
 from bifrost.gateway.journaling.journaling import Journaling
 from bifrost.gateway.loop.loop_guard import InternalErrors, Work, keep
 from bifrost.gateway.loop.pauses import Pauses
-from bifrost.gateway.loop.spare_memory import release_unused, settle
+from bifrost.gateway.loop.spare_memory import hold_collections_back, release_unused, settle
 from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.gateway.reload.reconfiguration import prepare
 from bifrost.gateway.reload.reloader import Reloader
@@ -80,7 +80,7 @@ class Gateway:
         plans = build_plans()
         secured = self.guard.secure(config)
         loads = InFlightLimits(_soon, whole.new_load, whole.again, whole.counter("waits"))
-        self.turns = Turns(_soon, monotonic_ns, loads.load)
+        self.turns = Turns(_soon, monotonic_ns, loads.load, hold_collections_back)
         """Whose large work is done next."""
         self.budgets = TimeBudgets(loads, _later, monotonic_ns)
         self.shared = SharedState(
@@ -174,7 +174,7 @@ class Gateway:
         works: dict[str, Work] = {
             "idle_sweep": sweep,
             "slow_sweep": slow,
-            "spare_memory": partial(release_unused, lambda: self.turns.waiting > 0),
+            "spare_memory": release_unused,
             "listener_watch": self.listener_watch.run,
         }
         background |= {loop.create_task(keep(place, work)) for place, work in works.items()}

@@ -22,7 +22,7 @@ def test_spare_memory_is_released_again_and_again(monkeypatch: pytest.MonkeyPatc
 
         monkeypatch.setattr(spare_memory, "release_spares", release)
         calls.append(asyncio.get_running_loop().time())
-        releasing = asyncio.create_task(spare_memory.release_unused(lambda: False))
+        releasing = asyncio.create_task(spare_memory.release_unused())
         await asyncio.wait_for(enough.wait(), 5)
         releasing.cancel()
 
@@ -31,43 +31,37 @@ def test_spare_memory_is_released_again_and_again(monkeypatch: pytest.MonkeyPatc
     assert all(later - earlier > pause_s / 2 for earlier, later in itertools.pairwise(calls))
 
 
-@pytest.fixture
-def full_collections(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """What is put in whenever a full collection is made; the collector says that `due` of the middle ones were."""
-    made: list[int] = []
-    monkeypatch.setattr(spare_memory.gc, "collect", lambda: made.append(2))
-    return made
+def test_a_full_collection_is_made_when_it_is_overdue(monkeypatch: pytest.MonkeyPatch) -> None:
+    due, made = [spare_memory.OVERDUE - 1], asyncio.Event()
+    monkeypatch.setattr(spare_memory, "UNUSED_S", 0.001)
+    monkeypatch.setattr(spare_memory.gc, "get_count", lambda: (0, 0, due[0]))
+    monkeypatch.setattr(spare_memory.gc, "collect", made.set)
+
+    async def scenario() -> None:
+        releasing = asyncio.create_task(spare_memory.release_unused())
+        await asyncio.sleep(0.02)
+        assert not made.is_set()
+        due[0] = spare_memory.OVERDUE
+        await asyncio.wait_for(made.wait(), 5)
+        releasing.cancel()
+
+    asyncio.run(scenario())
 
 
-@pytest.mark.parametrize(
-    ("due", "is_busy", "is_made"),
-    [
-        (spare_memory.DUE - 1, False, False),
-        (spare_memory.DUE, False, True),
-        (spare_memory.OVERDUE - 1, True, False),
-        (spare_memory.OVERDUE, True, True),
-    ],
-)
-def test_cycles_are_looked_for_when_that_is_due_and_keeps_no_large_work_waiting(
-    monkeypatch: pytest.MonkeyPatch, full_collections: list[int], due: int, is_busy: bool, is_made: bool
+@pytest.mark.parametrize(("is_busy", "oldest"), [(True, "1"), (False, "2")])
+def test_no_full_collection_is_made_by_itself_while_large_work_is_under_way(
+    is_busy: bool, oldest: str
 ) -> None:
-    monkeypatch.setattr(spare_memory.gc, "get_count", lambda: (0, 0, due))
-
-    spare_memory.collect(is_busy)
-
-    assert bool(full_collections) is is_made
-
-
-def test_the_collector_makes_no_full_collection_by_itself_once_a_gateway_has_settled() -> None:
     code = (
         "import gc\n"
-        "from bifrost.gateway.loop.spare_memory import settle\n"
+        "from bifrost.gateway.loop.spare_memory import hold_collections_back, settle\n"
         "settle()\n"
+        f"hold_collections_back({is_busy})\n"
         "made = []\n"
         "gc.callbacks.append(lambda phase, info: made.append(info['generation']))\n"
         "kept = [[number] for number in range(300_000)]\n"
-        "print(max(made), gc.get_count()[2] > 10)\n"
+        "print(max(made))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout.split() == ["1", "True"]
+    assert done.stdout.strip() == oldest
