@@ -19,6 +19,11 @@ def compiled(name: str) -> Extension:
     return Extension(name, [source], extra_compile_args=compile_args, extra_link_args=link_args)
 
 
-names = ("wire.engine", "gateway.sockets.frame_relay", "gateway.loop.loop_watch", "gateway.sockets.socket_stream")
+names = (
+    "wire.engine",
+    "gateway.sockets.frame_relay",
+    "gateway.loop.loop_watch",
+    "gateway.sockets.socket_stream",
+)
 modules = [compiled(f"bifrost.{name}") for name in names]
 setup(ext_modules=cythonize(modules, include_path=["src"], language_level=3))

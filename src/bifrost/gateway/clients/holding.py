@@ -32,7 +32,9 @@ class Holding:
 
     def __init__(self, rooms: Rooms, framer: Framer, connection: "ClientConnection") -> None:
         """Begin with a client that has not authenticated; `framer` splits what it sends into frames."""
-        self._rooms, self._framer, self._connection = rooms, framer, connection
+        self._rooms, self._framer = rooms, framer
+        self._connection: ClientConnection | None = connection
+        """None once it is over: else the two would wait for the garbage collector, which storms of them keep busy."""
         self._tenant: str | None = None
         self._framers = [framer]
         self._transports: list[asyncio.Transport] = []
@@ -69,12 +71,13 @@ class Holding:
         return len(self._framers) > 1 and self._waits(self._framers[1])
 
     def _waits(self, framer: Framer) -> bool:
-        if framer.is_blocked:
+        if framer.is_blocked and self._connection is not None:
             self._rooms.wait(self._tenant, framer, self._connection)
         return framer.is_blocked
 
     def leave(self) -> None:
         """The connection is over."""
+        self._connection = None
         for framer in self._framers:
             framer.leave()
             self._rooms.forget(self._tenant, framer)
@@ -87,7 +90,7 @@ class Holding:
             timeout_ms: how long a frame may take to come, and how long the client or the broker may read nothing.
             is_read: whether the gateway reads from the client; if not, the client does not cause the delay.
         """
-        if self._connection.has_ended:
+        if self._connection is None:
             return
         frame = self._framer.unfinished if is_read else None
         if frame is None or frame != self._seen_frame:
