@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, all of it at once.
+"""The errors of a configuration, all reported at once.
 
 The counterpart is `load.py`, which collects the problems; the command line prints them and exits with status
 2. Neither type ever holds the content of a password file.
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake of the operator: where it stands, what it is and how to mend it.
+    """One mistake of the operator: its place, what is wrong and how to correct it.
 
-    Printed as `file:line: text`, the form editors and CI jump to; without a line as `file: text`.
+    Printed as `file:line: text`, which editors and CI turn into a link; without a line as `file: text`.
     """
 
     file: str
@@ -22,12 +22,12 @@ class Problem:
     """The line, from 1; None when the file itself cannot be read."""
 
     text: str
-    """What is wrong and how to mend it, in one line."""
+    """What is wrong and how to correct it, in one line."""
 
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}:{self.line}"
         line = f"{where}: {self.text}"
-        # A path or a value may hold anything; it begins no line and steers no terminal.
+        # A path or a value may hold any character; it must not start a new line or control the terminal.
         return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
 
 

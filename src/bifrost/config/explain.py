@@ -1,7 +1,7 @@
-"""What the model says of a file, in words for the one who wrote it.
+"""Turns the model's errors into messages for the operator who wrote the file.
 
-Pydantic finds what is wrong; this says where in the file's own terms, what was found and what to write
-instead. Values under `credentials`, `sasl` and `upstream_sasl` are never repeated, whatever they are.
+Pydantic finds the mistakes; this module names the place in the file's own terms, the value found and what to write
+instead. It never repeats values under `credentials`, `sasl` and `upstream_sasl`.
 """
 
 import re
@@ -25,20 +25,20 @@ _EXPECTED = {
 }
 
 _SECRETIVE = frozenset({"credentials", "sasl", "upstream_sasl", "upstreamSasl"})
-"""Keys below which a password may have strayed into the file."""
+"""Keys below which the operator may have written a password by mistake."""
 
 
 def explain(error: ValidationError, data: object, model: type[BaseModel]) -> Iterator[tuple[Loc, str]]:
-    """Yield where and what for every error the model has of `data`.
+    """Yield the place and a message for every error that the model finds in `data`.
 
-    Errors of the whole (loc ()) that are not about its kind are left out: `clashes.py` reports those with
-    their places.
+    Errors of the whole file (loc ()) that are not about its type are left out: `clashes.py` reports those with their
+    places.
     """
     for detail in error.errors(include_url=False, include_input=False):
         loc: Loc = tuple(detail["loc"])
         if not loc and detail["type"] != "model_type":
             continue
-        # Pydantic calls a list too short as well when none of its entries is valid.
+        # Pydantic also reports a list as too short when none of its entries is valid.
         if detail["type"] != "too_short" or not _value(loc, data):
             yield loc, _text(detail, loc, data, model)
 
@@ -92,15 +92,15 @@ def _unknown_key(key: str, parent: Loc, model: type[BaseModel]) -> str:
 
 
 def unknown_key_text(loc: Loc, known: Mapping[str, str]) -> str:
-    """Return what to say of a key that does not exist.
+    """Return the message for a key that does not exist.
 
     Args:
-        loc: where it stands; the last step is the key.
-        known: the keys there are, by their names in snake_case.
+        loc: its place; the last step is the key.
+        known: the keys that exist, by their names in snake_case.
     """
     where = show_loc(loc)
     plain = re.sub("([a-z0-9])([A-Z])", r"\1_\2", str(loc[-1])).replace("-", "_").lower()
-    # Needed here only, and it costs memory that a running gateway would keep.
+    # Imported only when needed: a running gateway would keep its memory.
     from difflib import get_close_matches
 
     close = get_close_matches(plain, sorted(known), n=1)
@@ -113,7 +113,7 @@ def unknown_key_text(loc: Loc, known: Mapping[str, str]) -> str:
 
 
 def section_at(model: type[BaseModel], loc: Loc) -> type[BaseModel] | None:
-    """Return the section of the model that stands at `loc`, None when there is none."""
+    """Return the section of the model at `loc`, None when there is none."""
     section: type[BaseModel] | None = model
     for step in loc:
         if isinstance(step, int):

@@ -1,8 +1,8 @@
-"""The configuration's JSON Schema (draft 2020-12), by which editors complete keys, show what they mean, mark mistakes.
+"""The configuration's JSON Schema (draft 2020-12), with which editors complete keys, explain them and mark mistakes.
 
-It is made of the model and of the documentation under its fields, and knows what a single value may be. What concerns
-more than one place (names that overlap, ports taken twice) and the files that are named only the loader knows: `bifrost
-check` says it. So whatever the loader takes, the schema takes, but not the other way round.
+It is made from the model and from the documentation under its fields, and checks single values. Only the loader checks
+what concerns more than one place (names that overlap, ports used twice) and the named files: `bifrost check` reports
+that. So the schema accepts everything that the loader accepts, but not the other way round.
 """
 
 import ast
@@ -32,7 +32,7 @@ def schema_text() -> str:
 
 
 def configuration_schema() -> JsonSchemaValue:
-    """Return the schema of a configuration: of each document in it, be it of the one dialect or of the other."""
+    """Return the schema of a configuration: of each document in it, in either dialect."""
     config = Config.model_json_schema(schema_generator=_Generator)
     definitions = {**config.pop("$defs"), "Config": config}
     documents = document_definitions(definitions)
@@ -80,7 +80,7 @@ def _flat(text: str) -> str:
 
 
 def _number_or_text(number: JsonSchemaValue, units: Iterable[str]) -> JsonSchemaValue:
-    """Let a quantity be written as a number, or with its unit."""
+    """Return the schema of a quantity, written as a number or with its unit."""
     pattern = rf"^\s*[0-9]{{1,12}}(\.[0-9]{{1,9}})? ?({'|'.join(units)})\s*$"
     return {"anyOf": [number, {"type": "string", "pattern": pattern}]}
 
@@ -90,24 +90,24 @@ _BEFORE: dict[Any, Callable[[JsonSchemaValue], JsonSchemaValue]] = {
     read_duration_ms: lambda number: _number_or_text(number, MS_PER_UNIT),
     read_address: lambda _: {"type": "string", "pattern": "^[^,/]+:[0-9]{1,5}$"},
 }
-"""What the file says in place of the value that these readers make of it."""
+"""The schema of the text in the file that each of these readers turns into a value."""
 
 
 class _Generator(GenerateJsonSchema):
-    """Describes the file: not what the model holds once it is loaded, and with the documentation."""
+    """Describes the file with its documentation, not the values that the model holds once it is loaded."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
-        # A key is left out; one without a value is refused.
+        # A key may be absent; a key without a value is refused.
         return self.generate_inner(schema["schema"])
 
     def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> JsonSchemaValue:
         described = _BEFORE.get(schema["function"]["function"])
         inner = super().function_before_schema(schema)
         if schema["schema"]["type"] == "enum" and "off" in schema["schema"]["members"]:
-            # To YAML 1.1 that is the truth value false, and the model takes it.
+            # YAML 1.1 reads `off` as false, and the model accepts it.
             return {"anyOf": [inner, {"const": False}]}
         return described(inner) if described else inner
 
@@ -123,7 +123,7 @@ class _Generator(GenerateJsonSchema):
         texts = field_documentation(section)
         for name, field in described.get("properties", {}).items():
             field["description"] = texts[name]
-            # Examples in the model are pieces of YAML, for messages; a section's default is its fields' own.
+            # Examples in the model are pieces of YAML, for messages; a section's default follows from its fields.
             field.pop("examples", None)
             if field.get("default") is None or isinstance(field["default"], dict | list):
                 field.pop("default", None)

@@ -1,6 +1,6 @@
-"""A secret of the gateway's own: it has to be said to a broker, so unlike a `Secret` it can be read back.
+"""A secret of the gateway's own: the gateway sends it to a broker, so unlike a `Secret` it can be read back.
 
-Its counterpart is `secrets.py`, for what clients say to the gateway, where a digest is enough. Neither is ever printed.
+Its counterpart is `secrets.py`, for the secrets of clients, where a digest is enough. Neither is ever printed.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ class KeptSecret(Secret):
         object.__setattr__(self, "_value", value)
 
     def reveal(self) -> bytes:
-        """Return the value, to be sent where it belongs and nowhere else."""
+        """Return the value; send it only to the server that it is meant for."""
         return self._value
 
     @classmethod

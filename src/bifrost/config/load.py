@@ -1,9 +1,8 @@
-"""A configuration becomes a `Config`, or a list of everything that is wrong with it.
+"""Loads a configuration into a `Config`, or reports a list of everything that is wrong with it.
 
 The steps: read the files with the line of every value (`source_files.py`, `document.py`), read the password files,
-hold the values against the model (`model.py`, worded by `explain.py`), look for what gets in each other's
-way (`clashes.py`). Each step goes on after mistakes as far as it can, so that an operator mends a file in
-one round.
+validate the values with the model (`model.py`, messages by `explain.py`), look for conflicts (`clashes.py`). Each step
+continues after mistakes as far as it can, so that an operator corrects a file in one round.
 """
 
 import hmac
@@ -37,23 +36,23 @@ from bifrost.config.secrets import READ_FROM_FILES, Secret
 from bifrost.config.source_files import read_source
 
 MAX_PASSWORD_BYTES = 4096
-"""Largest file of a password or of verifiers, in bytes; a larger one is not a password but a wrong path."""
+"""Largest file of a password or of verifiers, in bytes; a larger file is not a password but a wrong path."""
 
 MIN_PSEUDONYM_KEY_BYTES = 16
-"""128 bits: what nobody guesses, if they are random."""
+"""128 bits: if they are random, an attacker cannot guess them."""
 
 MAX_NAMED_FILE_BYTES = 1 << 20
 """Largest file of keys or certificates, in bytes."""
 
 _SALT_KEY = os.urandom(32)
-"""Makes the salts of derived verifiers, so that the same file loaded twice by one process is the same `Config`."""
+"""Key for the salts of derived verifiers: a process that loads the same file twice gets equal `Config`s."""
 
 
 def load(path: str | Path) -> Config:
     """Read a configuration, a file or a folder, and the password files it names.
 
     Raises:
-        ConfigError: with every problem found, each with its file and line.
+        ConfigError: the configuration is wrong; it has every problem found, each with its file and line.
     """
     source = read_source(Path(path))
     config, problems = _check(source)
@@ -63,7 +62,7 @@ def load(path: str | Path) -> Config:
 
 
 def _check(source: Source) -> tuple[Config | None, list[tuple[Place, str]]]:
-    """Return the configuration when the source has one, and what is wrong, with places."""
+    """Return the configuration if the source has a valid one, and the mistakes with their places."""
     data = source.data
     if not isinstance(data, dict):
         what = "is empty" if data is None else "is not a mapping"
@@ -73,7 +72,7 @@ def _check(source: Source) -> tuple[Config | None, list[tuple[Place, str]]]:
     others = [(place, text) for loc, place, text in source.problems if loc is None]
 
     def report(loc: Loc, text: str) -> None:
-        # What is wrong inside something already reported is its consequence.
+        # An error inside a value that is already reported is its consequence.
         around = [loc[:depth] for depth in range(1, len(loc) + 1)]
         if not any(place in found or place in source.unreported for place in around):
             found[loc] = (source.place_of(loc), source.word(loc, text))
@@ -110,7 +109,7 @@ def _clashes(data: dict[str, object], bad: Collection[Loc]) -> Iterator[Clash]:
 
 
 def _earlier(source: Source, clash: Clash) -> str:
-    """Return where the other of the two stands, and what explains them."""
+    """Return the text that names the place of the earlier value and explains both."""
     if clash.first is None:
         return source.hint(clash.loc)
     place = source.place_of(clash.first)
@@ -120,7 +119,7 @@ def _earlier(source: Source, clash: Clash) -> str:
 
 
 def _remove_empty(value: object, loc: Loc) -> Iterator[Loc]:
-    """Take keys without a value out of the known sections, and yield where they stood.
+    """Remove keys without a value from the known sections, and yield their places.
 
     `allowed_topics:` with nothing behind it must not count as absent: that would give the tenant every name.
     """
@@ -140,7 +139,7 @@ def _remove_empty(value: object, loc: Loc) -> Iterator[Loc]:
 
 
 def _read_pseudonym_key(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:
-    """Put the key beside `pseudonym_key_file`, and yield what is wrong with it."""
+    """Put the key beside `pseudonym_key_file`, and yield the mistakes in it."""
     proxy = data.get("proxy")
     if not isinstance(proxy, dict):
         return
@@ -163,9 +162,9 @@ def _read_pseudonym_key(data: dict[str, object], folder: Path) -> Iterator[tuple
 
 
 def _read_secrets(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:
-    """Put what the files hold beside every `password_file` and `scram_file`, and yield what is wrong with them.
+    """Put the files' content beside every `password_file` and `scram_file`, and yield what is wrong with the files.
 
-    A credential whose file cannot be read is left without: the configuration as a whole is refused then.
+    A credential whose file cannot be read gets none: the configuration as a whole is refused then.
     """
     derived = _offered_scram(data)
     for loc, credential in _credentials(data):
@@ -193,7 +192,7 @@ def _read_secrets(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, 
 
 
 def _read_upstream_files(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:
-    """Put secrets and paths beside or in place of the files that secure connections to brokers; yield what is wrong."""
+    """Put the secrets and paths of the files that secure connections to brokers into `data`; yield what is wrong."""
     for at, section, is_tls in secured_sections(data):
         for stray in sorted(READ_FROM_FILES & section.keys()):
             yield (
@@ -247,13 +246,13 @@ def _read_verifiers(content: bytes) -> tuple[ScramVerifier, ...]:
 
 
 def _derive(mechanism: Mechanism, password: bytes, username: str) -> ScramVerifier:
-    """Make a verifier of a password that stands in a file beside us: no reason for more iterations than the least."""
+    """Make a verifier with the fewest iterations: more protect nothing, because the password is in a file here."""
     salt = hmac.digest(_SALT_KEY, f"{mechanism} {username}".encode("utf-8", "surrogatepass"), "sha512")
     return ScramVerifier.derive(mechanism, password, salt[:NEW_SALT_BYTES], MIN_ITERATIONS)
 
 
 def _offered_scram(data: dict[str, object]) -> list[Mechanism]:
-    """Return the SCRAM mechanisms that some listener set offers, as far as the file can be understood."""
+    """Return the SCRAM mechanisms that any listener set offers, as far as the file is readable."""
     proxy = data.get("proxy")
     sets = proxy.get("listener_sets") if isinstance(proxy, dict) else None
     every = sets if isinstance(sets, list) else []
@@ -263,7 +262,7 @@ def _offered_scram(data: dict[str, object]) -> list[Mechanism]:
 
 
 def _credentials(data: dict[str, object]) -> Iterator[tuple[Loc, dict[str, object]]]:
-    """Yield every credential that is a mapping, and where it stands."""
+    """Yield every credential that is a mapping, and its place."""
     tenants = data.get("tenants")
     for index, tenant in enumerate(tenants if isinstance(tenants, list) else ()):
         auth = tenant.get("auth") if isinstance(tenant, dict) else None

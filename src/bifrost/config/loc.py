@@ -3,14 +3,14 @@
 from typing import Protocol
 
 Loc = tuple[str | int, ...]
-"""Where a value stands: keys and indexes from the root."""
+"""The place of a value: keys and indexes from the root."""
 
 
 class Tree(Protocol):
     """Reads values of the file, and None for what is absent or malformed."""
 
     def get(self, *loc: str | int) -> object:
-        """Return what is at `loc`."""
+        """Return the value at `loc`."""
 
     def text(self, *loc: str | int) -> str | None:
         """Return the text at `loc`."""

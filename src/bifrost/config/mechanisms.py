@@ -1,4 +1,4 @@
-"""Which SASL mechanisms of a listener set nobody could use: it must not offer what lets nobody in."""
+"""Finds the SASL mechanisms of a listener set that no client can use: it must not offer them."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def unusable_mechanisms(config: "Config") -> Iterator[tuple[Loc, str]]:
-    """Yield every mechanism that a listener set should offer and that nobody can use, and how to mend that."""
+    """Yield every mechanism that a listener set names and no client can use, and how to correct that."""
     for index, listener_set in enumerate(config.proxy.listener_sets):
         for number, mechanism in enumerate(listener_set.sasl_mechanisms or ()):
             reason = _reason(config, mechanism)
@@ -20,7 +20,7 @@ def unusable_mechanisms(config: "Config") -> Iterator[tuple[Loc, str]]:
 
 
 def _reason(config: "Config", mechanism: Mechanism) -> str | None:
-    """Return why nobody can use a mechanism; None: somebody can."""
+    """Return why no client can use a mechanism; None when some client can."""
     users = [user for _, user in config.credentials()]
     has_principals = any(tenant.auth.principals for tenant in config.tenants)
     match mechanism:

@@ -1,10 +1,10 @@
 """The configuration of a gateway as one typed model.
 
-The classes here and in the modules it imports are the sections of the file and the fields its keys; the text under a
-field is its documentation, from which `tools/configuration_page.py` writes docs/configuration.md. A `Config` that
-exists is valid as a whole: what concerns more than one field is checked by `clashes.py`, here for a Config built in
-Python and in `load.py`, with lines, for a file. Nothing changes after it is built. No I/O: the loader reads the
-password files.
+The classes here and in the modules it imports are the sections of the file, and their fields are its keys; the text
+under a field is its documentation, from which `tools/configuration_page.py` writes docs/configuration.md. A `Config`
+that exists is valid as a whole: `clashes.py` makes the checks that need more than one field, called here for a Config
+built in Python and in `load.py`, with lines, for a file. A Config never changes after it is built. No I/O: the loader
+reads the password files.
 """
 
 from collections import Counter
@@ -33,8 +33,8 @@ class Admin(Section):
     """The operator's HTTP port: `/metrics` for Prometheus, `/healthz` and `/readyz` for probes."""
 
     bind_host: Host = "127.0.0.1"
-    """Address on which the port is bound. Default `127.0.0.1`, because it tells of all tenants and asks nobody
-    who he is: give an address that only operators reach."""
+    """Address on which the port is bound. Default `127.0.0.1`, because it shows data of all tenants without
+    authentication: set an address that only operators can reach."""
 
     port: Port = Field(examples=["9404"])
     """TCP port of the three pages. Required."""
@@ -50,36 +50,37 @@ class Proxy(Section):
     """The operator's HTTP port. Default: none."""
 
     watch_files_ms: DurationMs = Field(default=2_000, ge=0, le=3_600_000)
-    """Time between two looks at this file and those that it names, in milliseconds. When one has changed, and is the
-    same at the next look, all are read again (see [operations.md](operations.md)). Default 2 s; 0 turns it off, and
-    SIGHUP and `bifrost reload` remain. A change of this key itself takes a restart, and so does one of `admin`."""
+    """Time between two checks of this file and those that it names, in milliseconds. When one has changed, and is the
+    same at the next check, all are read again (see [operations.md](operations.md)). Default 2 s; 0 turns it off, and
+    SIGHUP and `bifrost reload` remain. A change of this key itself needs a restart, and so does one of `admin`."""
 
     workers: Workers = 1
     """Processes that carry the clients' connections: a number from 1 to 64, or `auto`, one for each CPU that the
-    process may use (its affinity, and its cgroup's quota rounded up). Default 1. From 2 on one process more accepts the
-    connections and gives each to the worker that has least to do; limits, metrics and reload are those of all together
-    (see [operations.md](operations.md#worker-processes)). Linux only. A change takes a restart."""
+    process may use (its affinity, and its cgroup's quota rounded up). Default 1. From 2 on an additional process
+    accepts the connections and gives each to the worker with the least load; limits, metrics and reload apply to all
+    workers together (see [operations.md](operations.md#worker-processes)). Linux only. A change needs a restart."""
 
     oauth: OAuth | None = None
-    """Whose access tokens clients may show (SASL/OAUTHBEARER). Default: nobody's."""
+    """Which access tokens the gateway accepts (SASL/OAUTHBEARER). Default: none."""
 
     kerberos: Kerberos | None = None
     """How clients prove who they are by Kerberos tickets (SASL/GSSAPI). Default: they cannot."""
 
     journal: Journal | None = None
-    """What is written down of tenants' usage and of events. Default: nothing."""
+    """What is recorded of tenants' usage and of events. Default: nothing."""
 
     limits: Limits = Limits()
-    """Bounds of what clients may ask. Default: those of each limit."""
+    """Bounds on what clients may request. Default: those of each limit."""
 
     policy: Policy = Policy()
-    """What tenants may set of topics and groups. Default: what harms nobody else."""
+    """What tenants may set for topics and groups. Default: what harms no other tenant."""
 
     pseudonym_key_file: Text | None = Field(default=None, examples=["secrets/pseudonym.key"])
-    """File that holds a secret, 16 bytes to 4 KiB, by which the cluster IDs and the names of log directories are made
-    that tenants see; without, a tenant that knows the physical cluster's ID can check guesses. The same for all
-    gateways of a platform. With another key every tenant sees another cluster ID. A relative path starts at the folder
-    of the configuration file. A change takes a restart. Default: none; the ID of the physical cluster is the key."""
+    """File that holds a secret, 16 bytes to 4 KiB, from which the gateway makes the cluster IDs and the names of log
+    directories that tenants see; without it, a tenant that knows the physical cluster's ID can check guesses. It must
+    be the same for all gateways of a platform. With another key every tenant sees another cluster ID. A relative path
+    starts at the folder of the configuration file. A change needs a restart. Default: none; the ID of the physical
+    cluster is the key."""
 
     pseudonym_key: KeptSecret | None = Field(default=None, repr=False)
     """The secret. Not a key of the file: the loader reads it from `pseudonym_key_file`."""

@@ -1,7 +1,7 @@
-"""How the physical name of a tenant's entity is built: the template, and when two tenants' names can meet.
+"""How the physical name of a tenant's entity is built: the template, and when two tenants' names can collide.
 
-Only the template stands here, because the loader must refuse tenants whose names overlap; the mapping itself
-is `bifrost.tenancy.names`.
+Only the template is here, because the loader must refuse tenants whose names overlap; the mapping itself is in
+`bifrost.tenancy.names`.
 """
 
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 DEFAULT_TEMPLATE = "__vt_{tenant}_{name}"
 
 DEFAULT_MARK = DEFAULT_TEMPLATE.partition("{tenant}")[0]
-"""What every physical name made by the default template begins with."""
+"""The start of every physical name that the default template makes."""
 
 INTERNAL_MARK = "__"
-"""What internal topics begin with: Kafka's, and by custom those of what runs beside it (MirrorMaker, Cruise Control,
+"""The start of internal topics: Kafka's own, and by custom those of tools beside it (MirrorMaker, Cruise Control,
 operators)."""
 
 INTERNAL_TOPICS = (
@@ -26,7 +26,7 @@ INTERNAL_TOPICS = (
 """Kafka's own topics. Source: org.apache.kafka.common.internals.Topic, TopicBasedRemoteLogMetadataManagerConfig."""
 
 MAX_TOPIC_NAME_LENGTH = 249
-"""The longest topic name a broker takes, in characters (all ASCII, so bytes as well).
+"""The longest topic name that a broker accepts, in characters (all ASCII, so also in bytes).
 
 Source: org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH (255 of a file name less "-" and the
 partition and suffix).
@@ -40,12 +40,12 @@ MAX_TENANT_NAME_LENGTH = 64
 class NameTemplate:
     """A physical name as `text` with `{tenant}` filled in and `{name}` at the very end.
 
-    What precedes `{name}` is the tenant's prefix; a name is mapped by prepending it and mapped back by
-    removing it, so the mapping of one tenant is injective whatever the name. Between tenants it is so while
-    no tenant's prefix is a prefix of another's (see `fold`).
+    The text before `{name}` is the tenant's prefix; a name is mapped by prepending it and mapped back by removing it,
+    so the mapping of one tenant is injective for every name. Between tenants it is injective while no tenant's prefix
+    is a prefix of another's (see `fold`).
 
     Raises:
-        ValueError: the text is not of that shape.
+        ValueError: the text does not have that form.
     """
 
     text: str = DEFAULT_TEMPLATE
@@ -57,13 +57,13 @@ class NameTemplate:
             raise ValueError("a name template has {tenant} once")
 
     def prefix(self, tenant: str) -> str:
-        """Return what stands before every physical name of `tenant`."""
+        """Return the prefix of every physical name of `tenant`."""
         return self.text.removesuffix("{name}").replace("{tenant}", tenant)
 
 
 @dataclass(frozen=True, slots=True)
 class NamePrefixes:
-    """What the physical names of one namespace begin with, by kind."""
+    """The prefixes of the physical names of one namespace, by kind."""
 
     topic: str
     group: str
@@ -76,16 +76,17 @@ class NamePrefixes:
         return cls(prefix, prefix, prefix)
 
     def below(self, tiers: Sequence[str]) -> "NamePrefixes":
-        """Return the prefixes of a namespace below: its tiers come before the names, each with a dot behind it.
+        """Return the prefixes of a namespace below this one: its tiers come before the names, each followed by a dot.
 
-        A tier has no dot in it, so no two namespaces share a prefix; and one's names are names of those above.
+        A tier contains no dot, so no two namespaces share a prefix; and a namespace's names also belong to those above
+        it.
         """
         path = "".join(f"{tier}." for tier in tiers)
         return NamePrefixes(self.topic + path, self.group + path, self.transactional_id + path)
 
 
 def fold(name: str) -> str:
-    """Return `name` as Kafka sees it when it looks for colliding topics: `.` and `_` are one character.
+    """Return `name` as Kafka compares it when it looks for colliding topics: `.` and `_` are one character.
 
     A broker refuses to create `a.b` beside `a_b`, so two tenants whose names are equal once folded would
     learn of each other's topics. Source: org.apache.kafka.common.internals.Topic.unifyCollisionChars (metric

@@ -1,8 +1,7 @@
 """A password that can be compared but not read back.
 
-Only its SHA-256 digest is kept: what a process does not hold cannot reach a log line, a traceback, a core of
-the object or a pickle. SASL/PLAIN needs no more; it hands over the candidate and asks whether it is the
-same.
+Only its SHA-256 digest is kept: a password that the process does not hold cannot reach a log line, a traceback, a core
+of the object or a pickle. SASL/PLAIN needs no more; it passes the candidate and asks whether it is the same.
 """
 
 import hashlib
@@ -13,7 +12,7 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 READ_FROM_FILES = frozenset({"password", "verifiers", "client_secret", "key_password", "pseudonym_key"})
-"""Fields of a section that are no keys of the configuration file: the loader reads them from files beside it."""
+"""Fields of a section that are not keys of the configuration file: the loader reads them from files beside it."""
 
 
 class Secret:
@@ -28,7 +27,7 @@ class Secret:
     def matches(self, candidate: bytes) -> bool:
         """Whether `candidate` is the secret, in a time that tells nothing about either.
 
-        Digests of equal length are compared, so that not even the secret's length can be measured.
+        It compares digests of equal length, so that not even the secret's length can be measured.
         """
         return hmac.compare_digest(self._digest, hashlib.sha256(candidate).digest())
 

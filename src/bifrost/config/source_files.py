@@ -13,10 +13,10 @@ from bifrost.config.kubernetes.resource import Resource
 from bifrost.config.kubernetes.virtual_clusters import VirtualClusters
 
 MAX_FILE_BYTES = 1 << 20
-"""Largest configuration file, in bytes: some 6,500 tenants, read in some two seconds."""
+"""Largest configuration file, in bytes: some 6,500 tenants, read in about two seconds."""
 
 MAX_FILES = 256
-"""Most files in a folder: four times the virtual clusters that there can be, to leave out none by a slip."""
+"""Most files in a folder: four times the most virtual clusters, so that none is left out by mistake."""
 
 MAX_FOLDER_BYTES = 8 << 20
 """Largest sum of the files in a folder, in bytes."""
@@ -25,7 +25,7 @@ SUFFIXES = (".yaml", ".yml")
 
 
 def read_source(path: Path) -> Source:
-    """Read a file, or every *.yaml and *.yml file of a folder in the order of their names; not of folders inside it.
+    """Read a file, or every *.yaml and *.yml file of a folder (not of folders inside it) in the order of their names.
 
     Raises:
         ConfigError: a file cannot be read or is not YAML, or there is none.
@@ -55,7 +55,7 @@ def read_source(path: Path) -> Source:
 
 
 def _files_at(path: Path) -> list[Path]:
-    """Return the files to read; hidden ones are an editor's, or old versions of a ConfigMap that Kubernetes mounts."""
+    """Return the files to read, without hidden ones: an editor's, or old versions of a mounted ConfigMap."""
     try:
         is_folder = path.is_dir()
     except (OSError, ValueError):
@@ -83,7 +83,7 @@ def _decode(content: bytes) -> str:
 
 
 def _choose_dialect(documents: list[Resource]) -> Source:
-    # `---` at the end of a file begins a document that says nothing.
+    # `---` at the end of a file begins an empty document.
     some = [one for one in documents if one.document.data is not None] or documents[:1]
     resources = [one for one in some if _is_resource(one.document)]
     strangers = [one for one in some if not _is_resource(one.document)]

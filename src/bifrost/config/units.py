@@ -1,8 +1,7 @@
 """Sizes and durations as people write them: `512KiB`, `10s`.
 
-A plain whole number is taken in the unit of the setting's own name (`..._bytes`, `..._ms`), as in Kafka's
-own configuration. Only units with one meaning are known: `KB` is 1000 to some and 1024 to others, so it is
-refused.
+A plain whole number has the unit of the setting's own name (`..._bytes`, `..._ms`), as in Kafka's own configuration.
+Only units with one meaning are accepted: `KB` means 1000 or 1024, so it is refused.
 """
 
 import re

@@ -1,8 +1,7 @@
-"""The kinds of value a configuration is made of: text, ports, hosts, addresses, names.
+"""The types of a configuration's values: text, ports, hosts, addresses, names.
 
-Each says in its error what it expects, in words an operator can act on. Numbers and texts are not turned
-into each other: YAML reads `0123` and `1:30` as numbers, and a password user called `123` must not depend on
-that.
+The error of each says what it expects, so that an operator can act on it. Numbers and texts are not converted into each
+other: YAML reads `0123` and `1:30` as numbers, and a user called `123` must not depend on that.
 """
 
 import ipaddress
@@ -42,7 +41,7 @@ def read_address(value: object) -> Address:
     """Read `host:port`, or `[address]:port` for IPv6.
 
     Raises:
-        ValueError: it is not of that form, or the port is not 1 to 65535.
+        ValueError: it does not have that form, or the port is not 1 to 65535.
     """
     if isinstance(value, Address):
         return value
@@ -101,7 +100,7 @@ def _check_name(name: str) -> str:
 
 
 def is_namespace(path: str) -> bool:
-    """Whether a text names a namespace below a tenant, as a configuration may write it."""
+    """Whether a text names a namespace below a tenant, in the form that a configuration uses."""
     return len(path) <= MAX_TENANT_NAME_LENGTH and _NAMESPACE.fullmatch(path) is not None
 
 
@@ -120,7 +119,7 @@ def _check_topic(name: str) -> str:
 
 
 def _check_username(name: str) -> str:
-    # SASL/PLAIN separates its fields by NUL (RFC 4616); the rest would make log lines lie.
+    # SASL/PLAIN separates its fields by NUL (RFC 4616); the other characters could forge log lines.
     if not name.isprintable() or name != name.strip():
         raise ValueError(f"{name!r} has control characters, or spaces at an end")
     return name
@@ -160,7 +159,7 @@ Name = Annotated[
     StrictStr, Field(min_length=1, max_length=MAX_TENANT_NAME_LENGTH), AfterValidator(_check_name)
 ]
 Prefix = Name
-"""What physical names begin with: what a topic's name may consist of, and short enough to leave room for the rest."""
+"""A prefix of physical names: characters that a topic's name may have, and short enough to leave room for the rest."""
 TopicName = Annotated[Text, AfterValidator(_check_topic)]
 NamespacePath = Annotated[
     StrictStr, Field(min_length=1, max_length=MAX_TENANT_NAME_LENGTH), AfterValidator(_check_namespace)

@@ -1,1 +1,1 @@
-"""What no single field of a configuration shows."""
+"""Checks of a configuration that need more than one field."""

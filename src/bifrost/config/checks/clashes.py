@@ -1,8 +1,7 @@
-"""What no single field shows: ports, names and users that get in each other's way.
+"""Checks that need more than one field: ports, names and users that conflict with each other.
 
-It works on plain mappings and lists, not on the model, so that it finds what it can in a file that has other
-mistakes as well: whatever is absent or malformed (`bad`) is passed over, and is reported by whoever found it
-so.
+They work on plain mappings and lists, not on the model, so that they find what they can in a file that has other
+mistakes as well: they skip a value that is absent or malformed (`bad`); the step that found it reports it.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,24 +21,24 @@ _WILDCARD_IPV4 = "0.0.0.0"  # noqa: S104 - recognised, not bound
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """Two places that cannot both stand, or one that cannot stand at all."""
+    """Two values that exclude each other, or one value that is not allowed at all."""
 
     loc: Loc
-    """The later of the two."""
+    """The place of the later value."""
 
     text: str
-    """What is wrong and how to mend it."""
+    """What is wrong and how to correct it."""
 
     first: Loc | None = None
-    """The earlier of the two."""
+    """The place of the earlier value."""
 
 
 def find_clashes(data: object, bad: Collection[Loc] = ()) -> list[Clash]:
-    """Find everything that gets in the way of something else.
+    """Find all values that conflict with others.
 
     Args:
         data: the configuration as mappings and sequences, keys as in the file.
-        bad: places already known to be wrong; nothing is concluded from them.
+        bad: places already known to be wrong; the checks ignore them.
     """
     tree = _Tree(data, bad)
     sets: Loc = ("proxy", "listener_sets")
@@ -181,7 +180,7 @@ def _hosts_overlap(one: str, other: str) -> bool:
 
 
 def _unknown_tenants(tree: _Tree) -> Iterator[Clash]:
-    """Report listener sets of tenants that there are not, unless some tenant's name could not be read."""
+    """Report listener sets whose tenant does not exist, unless some tenant's name could not be read."""
     names = [tree.text("tenants", index, "name") for index in tree.indexes("tenants")]
     known = {name for name in names if name is not None}
     if not known or None in names:
@@ -195,7 +194,7 @@ def _unknown_tenants(tree: _Tree) -> Iterator[Clash]:
 
 
 def _upstream_clashes(tree: _Tree) -> Iterator[Clash]:
-    """Report what keeps a tenant from having exactly one physical cluster."""
+    """Report every tenant that does not have exactly one physical cluster, and why."""
     has_one, has_several = tree.get("upstream") is not None, tree.get("upstreams") is not None
     if has_one and has_several:
         yield Clash(
@@ -226,7 +225,7 @@ _KINDS_OF_NAMES = ("topic", "group", "transactional_id")
 
 
 def _tenant_clashes(tree: _Tree) -> Iterator[Clash]:
-    """Report tenants of which one's prefix begins another's on the same physical cluster; each later one once."""
+    """Report each tenant whose prefix overlaps that of an earlier tenant on the same physical cluster, once."""
     first: dict[str | None, int] = {}
     clusters = _clusters(tree)
     by_cluster: dict[str | int | None, list[int]] = {}
@@ -249,9 +248,9 @@ def _tenant_clashes(tree: _Tree) -> Iterator[Clash]:
 
 
 def _clusters(tree: _Tree) -> dict[str | None, int]:
-    """Return a number for each upstream's name, the same for those that share a broker: they are one cluster.
+    """Return a number for each upstream's name; upstreams that share a broker are one cluster and get the same number.
 
-    None stands for the only one there is.
+    The name None stands for the only upstream.
     """
     locs: list[Loc] = [("upstreams", index) for index in tree.indexes("upstreams")] or [("upstream",)]
     names: dict[str | None, int] = {}
@@ -268,7 +267,7 @@ def _clusters(tree: _Tree) -> dict[str | None, int]:
 
 
 def _overlaps(prefixes: Mapping[int, str | None]) -> dict[int, int]:
-    """Return, for each whose prefix overlaps an earlier one's, the earliest of those."""
+    """Return, for each tenant whose prefix overlaps those of earlier tenants, the earliest of them."""
     folded = {index: fold(prefix) for index, prefix in prefixes.items() if prefix}
     first_with: dict[str, int] = {}
     for index, prefix in folded.items():
@@ -325,12 +324,12 @@ def _overlap_text(template: NameTemplate, earlier: str, later: str) -> str:
 
 
 def _unreachable_tenants(tree: _Tree) -> Iterator[Clash]:
-    """Report tenants without users that have no listener set either where nobody is asked who he is."""
+    """Report tenants that have neither users nor a `PLAINTEXT` or `SSL` listener set of their own."""
     sets: list[Loc] = [("proxy", "listener_sets", index) for index in tree.indexes("proxy", "listener_sets")]
     if not sets or any(tree.is_bad(*at, key) for at in sets for key in ("tenant", "security_protocol")):
-        return  # what could not be read may have been meant for the tenant
+        return  # a section that could not be read may have been meant for the tenant
     if tree.text("proxy", "oauth", "namespace_claim") is not None:
-        return  # tokens say whom they are for
+        return  # tokens name their tenant
     owners = {
         tree.text(*at, "tenant") for at in sets if tree.text(*at, "security_protocol") in ("PLAINTEXT", "SSL")
     }
@@ -382,7 +381,7 @@ _KINDS: dict[str | int, str] = {
 
 
 def _repeated(tree: _Tree, locs: Sequence[Loc], why: str = "") -> Iterator[Clash]:
-    """Report each text that stands at more than one of `locs`, at every place but its first."""
+    """Report each text that occurs at more than one of `locs`, at every place but its first."""
     first: dict[str, Loc] = {}
     for loc in locs:
         value = tree.text(*loc)

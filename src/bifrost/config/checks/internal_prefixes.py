@@ -1,7 +1,7 @@
-"""Literal prefixes under which topics lie that are no tenant's, with the places for `clashes.py`.
+"""Check that no tenant's literal prefix covers internal topics or other tenants'; `clashes.py` reports the places.
 
-Names are looked at one by one (`bifrost.tenancy.names`), but a pattern that the broker matches finds all that a prefix
-begins: so such a prefix is refused. Its counterpart for tenants among themselves is in `clashes.py`.
+The gateway checks names one by one (`bifrost.tenancy.names`), but a pattern that the broker matches finds all names
+that begin with a prefix: so such a prefix is refused. `clashes.py` checks the tenants' prefixes against each other.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from bifrost.config.name_template import DEFAULT_MARK, INTERNAL_TOPICS
 
 
 def prefix_misfits(tree: Tree) -> Iterator[tuple[Loc, str]]:
-    """Yield where and why a prefix is not one tenant's own."""
+    """Yield the place of each prefix that covers topics of no tenant or of others, and the reason."""
     for index in tree.indexes("tenants"):
         at: Loc = ("tenants", index, "prefixes", "topic")
         prefix = tree.text(*at)

@@ -1,4 +1,4 @@
-"""Tenants whose names cannot stand in the host names of a listener set with `sni`, with the places for `clashes.py`."""
+"""Check that tenants' names can be part of the host names of a listener set with `sni`; `clashes.py` calls it."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from bifrost.config.loc import Loc, Tree
 
 
 def sni_misfits(tree: Tree) -> Iterator[tuple[Loc, str]]:
-    """Yield where and why a tenant could not be reached, or be taken for another."""
+    """Yield the place of each tenant that clients could not reach or would confuse with another, and the reason."""
     sets: Loc = ("proxy", "listener_sets")
     for index in tree.indexes(*sets):
         at: Loc = (*sets, index, "sni")

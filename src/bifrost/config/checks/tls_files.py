@@ -1,6 +1,6 @@
-"""See that the TLS files of a configuration can be served with, while it is loaded.
+"""Check, while a configuration is loaded, that the gateway can serve TLS with its files.
 
-Only what may be read already is looked at: whatever else is wrong with a section is the model's to say.
+Only sections that the model accepts are checked here: the model reports every other mistake in a section.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from bifrost.config.loc import Loc
 
 
 def check_tls_files(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:
-    """Write out the paths of every section `tls` from `folder` on, and yield what is wrong with the files.
+    """Make the paths of every section `tls` absolute, relative to `folder`, and yield what is wrong with the files.
 
     The paths are made absolute in `data`, because the files are read again long after the configuration.
     """
@@ -36,7 +36,7 @@ def check_tls_files(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc
 
 
 def _sections(data: dict[str, object]) -> Iterator[tuple[Loc, dict[str, object]]]:
-    """Yield every section `tls` that is a mapping, and where it stands."""
+    """Yield every section `tls` that is a mapping, and its place."""
     proxy = data.get("proxy")
     sets = proxy.get("listener_sets") if isinstance(proxy, dict) else None
     for index, one in enumerate(sets if isinstance(sets, list) else ()):

@@ -1,6 +1,6 @@
-"""What of `upstream`'s security goes together, and what does not; with the places, for `clashes.py`.
+"""Check which security keys of `upstream` may be combined; `clashes.py` reports the places.
 
-It reads the file as plain values, as `clashes.py` does, and concludes nothing from what is absent or malformed.
+It reads the file as plain values, as `clashes.py` does, and ignores values that are absent or malformed.
 
 Source: Kafka's SaslConfigs, SslConfigs; PlainLoginModule, ScramLoginModule, OAuthBearerLoginCallbackHandler (KIP-768),
 Krb5LoginModule.
@@ -38,7 +38,7 @@ class Tree(Protocol):
 
 
 def security_misfits(tree: Tree) -> Iterator[tuple[Loc, str]]:
-    """Yield where and what for everything that does not go together."""
+    """Yield the place and a text for each combination that is not allowed."""
     several: list[Loc] = [("upstreams", index) for index in tree.indexes("upstreams")]
     protocols = {}
     for at in several or [("upstream",)]:
@@ -130,7 +130,7 @@ def _tls_misfits(tree: Tree, at: Loc) -> Iterator[tuple[Loc, str]]:
 
 
 def _given(tree: Tree, at: Loc) -> set[str]:
-    """Return the keys of a section that say something, whether or not that can be used."""
+    """Return the keys of a section that have a value, valid or not."""
     section = tree.get(*at)
     if not isinstance(section, Mapping):
         return set()
@@ -138,7 +138,7 @@ def _given(tree: Tree, at: Loc) -> set[str]:
 
 
 def _protocol(tree: Tree, at: Loc) -> SecurityProtocol | None:
-    """Return the upstream's protocol; None when what stands there is none, which is reported already."""
+    """Return the upstream's protocol; None when the value is not a protocol, which is reported already."""
     value = tree.get(*at, "security_protocol")
     if value is None:
         return SecurityProtocol.PLAINTEXT

@@ -1,6 +1,6 @@
-"""What the brokers see of clients' IDs: the key `client_ids` of a tenant.
+"""How the brokers see clients' IDs: the key `client_ids` of a tenant.
 
-Which tenants get which by default is for `Config.namespaced_client_ids` to say, which knows all accounts.
+`Config.namespaced_client_ids`, which knows all accounts, decides the default of each tenant.
 """
 
 from enum import StrEnum

@@ -22,17 +22,17 @@ class TlsVersion(StrEnum):
 class ClientTls(Section):
     """TLS towards the brokers, for `security_protocol` SSL and SASL_SSL.
 
-    All files are read anew for the next connection when they have changed; connections that there are go on.
+    When a file has changed, the next connection reads all of them again; existing connections continue.
     """
 
     ca_file: Text | None = Field(default=None, examples=["tls/kafka-ca.pem"])
-    """File with the certificates, PEM, that are trusted to sign a broker's, or are a broker's own (Kafka's
+    """File with the trusted certificates, PEM: of the authorities that sign the brokers', or the brokers' own (Kafka's
     `ssl.truststore.location`). A relative path starts at the folder of the configuration file, as those below do.
     Default: the certificates that the system trusts."""
 
     certificate_file: Text | None = Field(default=None, examples=["tls/gateway.pem"])
-    """File with the certificate, PEM, by which the brokers know the gateway (mTLS), followed by those that signed it
-    but the root's. Default: none is shown."""
+    """File with the certificate, PEM, that the gateway shows to the brokers (mTLS), followed by those of the
+    authorities that signed it, without the root's. Default: the gateway shows none."""
 
     key_file: Text | None = Field(default=None, examples=["tls/gateway.key"])
     """File with the private key of the certificate, PEM. Goes with `certificate_file`. Default: none."""
@@ -43,14 +43,14 @@ class ClientTls(Section):
 
     verify_hostname: Flag = True
     """Whether a broker's certificate must be for the host that the gateway connects to, which is the one the broker
-    advertises (Kafka's `ssl.endpoint.identification.algorithm`). Default true; without it, whoever has any certificate
-    of the same authority can pose as a broker."""
+    advertises (Kafka's `ssl.endpoint.identification.algorithm`). Default true; with false, any server that has a
+    certificate of the same authority can pose as a broker."""
 
     min_version: TlsVersion = TlsVersion.TLS_1_2
     """Lowest version of TLS, `TLSv1.2` or `TLSv1.3`. Default `TLSv1.2`, Kafka's own."""
 
     ciphers: Text | None = Field(default=None, examples=["ECDHE+AESGCM"])
-    """Cipher suites for TLS 1.2 in OpenSSL's form; those of TLS 1.3 are always all allowed. Default: OpenSSL's own
+    """Cipher suites for TLS 1.2 in OpenSSL's form; all those of TLS 1.3 are always allowed. Default: OpenSSL's own
     choice."""
 
     key_password: KeptSecret | None = Field(default=None, repr=False)

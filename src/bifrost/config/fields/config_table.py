@@ -1,9 +1,9 @@
 """Every topic config and group config of Kafka, and what a tenant may set it to unless the operator says otherwise.
 
-A config that is not here does not exist for a tenant: a newer Kafka can only add configs that cannot be set, until
-somebody has thought about them. The columns are facts about Kafka 3.9 to 4.3 (LogConfig, GroupConfig, QuotaConfig) and
-a decision with its reason. What decides by this table is `bifrost.tenancy.policy`; what the operator changes is
-`bifrost.config.fields.policy`; docs/config-policy.md is written from it.
+A config that is not here does not exist for a tenant: tenants cannot set a config of a newer Kafka until it is added
+here. The columns are facts about Kafka 3.9 to 4.3 (LogConfig, GroupConfig, QuotaConfig) and a decision with its reason.
+`bifrost.tenancy.policy` decides by this table; `bifrost.config.fields.policy` has the operator's changes;
+docs/config-policy.md is written from it.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ MIN_SEGMENT_BYTES = 16 * 1024 * 1024
 process 65,530 maps (vm.max_map_count) unless it is raised. Kafka Streams takes 50 MiB for its repartition topics."""
 
 MIN_SEGMENT_MS = 4 * 3_600_000
-"""A partition that has a record in each period gets a segment in each: with four hours and a week of retention, 42."""
+"""A partition that has a record in each period gets a segment for each: with four hours and a week of retention, 42."""
 
 MAX_LONG = 2**63 - 1
-"""Java's Long.MAX_VALUE, by which Kafka says "never"."""
+"""Java's Long.MAX_VALUE, which means "never" in Kafka."""
 
 
 class Kind(StrEnum):
-    """What a value is."""
+    """The type of a config's value."""
 
     NUMBER = "number"
     SIZE = "size"
@@ -30,7 +30,7 @@ class Kind(StrEnum):
     RATIO = "ratio"
     CHOICE = "choice"
     LIST = "list"
-    """Choices with commas between."""
+    """Choices separated by commas."""
     TEXT = "text"
 
 
@@ -41,15 +41,15 @@ class Decision:
     name: str
     kind: Kind
     default: str
-    """Kafka's, as a text; the broker's own configuration may say otherwise."""
+    """Kafka's default, as a text; the broker's configuration may set another."""
     why: str
     allowed: bool = True
-    """Whether it may be set at all."""
+    """Whether a tenant may set it at all."""
     low: float | None = None
     high: float | None = None
-    """Both ends included; None: Kafka's own."""
+    """The bounds, both included; None: Kafka's own."""
     values: tuple[str, ...] | None = None
-    """Of a choice or a list; None: all that Kafka knows. The empty text stands for the empty list."""
+    """The values of a choice or a list; None: all that Kafka knows. The empty text stands for the empty list."""
     unlimited: bool = False
     """Whether a number below zero means "no limit", hence more than any bound."""
 

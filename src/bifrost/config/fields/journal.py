@@ -1,4 +1,4 @@
-"""What the gateway writes down of its tenants' usage and of events: the section `proxy.journal`."""
+"""What the gateway records of its tenants' usage and of events: the section `proxy.journal`."""
 
 from collections.abc import Iterator
 
@@ -9,27 +9,27 @@ from bifrost.config.section import Section
 from bifrost.config.values import Count, DurationMs, Name, SizeBytes
 
 JOURNAL_TOPIC = "__bifrost_journal"
-"""The topic of the journal: no tenant's, whatever its names begin with."""
+"""The topic of the journal: it belongs to no tenant, whatever the prefixes of the tenants are."""
 
 
 class Journal(Section):
-    """What the gateway writes down of its tenants' usage and of events, to the topic `__bifrost_journal` on a cluster.
+    """What the gateway records of its tenants' usage and of events, in the topic `__bifrost_journal` on a cluster.
 
-    Every key has a default: `journal: {}` turns it on. See [journal.md](journal.md). A change takes a restart. With
-    several `workers` each has a buffer and rows of its own, and the bounds below are those of each.
+    Every key has a default: `journal: {}` turns it on. See [journal.md](journal.md). A change needs a restart. With
+    several `workers` each has a buffer and rows of its own, and the bounds below apply to each.
     """
 
     upstream: Name | None = None
-    """Name of the physical cluster that has the topic, for the tenants of all clusters. Default: the only one there
-    is; required where there are several."""
+    """Name of the physical cluster that has the topic, for the tenants of all clusters. Default: the only cluster;
+    required where there are several."""
 
     gateway_id: Name | None = None
-    """What this gateway is called in the journal; no two that write to the same topic may be called the same. Its
-    workers, if there are several, are called so with `/0`, `/1` and so on behind it. Default: the host's name."""
+    """Name of this gateway in the journal; no two gateways that write to the same topic may have the same. If there are
+    several workers, `/0`, `/1` and so on is appended for each. Default: the host's name."""
 
     interval_ms: DurationMs = Field(default=10_000, ge=100, le=3_600_000)
-    """Time that a row of usage covers, in milliseconds. Default 10 s: what a gateway that is killed has not written
-    yet is little, and so are the rows of a day."""
+    """Time that a row of usage covers, in milliseconds. Default 10 s: a gateway that is killed loses little, and a day
+    has few rows."""
 
     snapshot_interval_ms: DurationMs = Field(default=60_000, ge=0, le=86_400_000)
     """Time between two looks at the sizes of tenants' topics, in milliseconds. Default 1 min; 0 turns them off."""
@@ -39,30 +39,31 @@ class Journal(Section):
 
     replication_factor: Count = Field(default=-1, ge=-1, le=32767)
     """Replicas of each partition, if the gateway creates the topic. Default -1, the cluster's own
-    `default.replication.factor`; give 3 where that is less, for it is what bills are made of."""
+    `default.replication.factor`; give 3 where that is less, because bills are made from this topic."""
 
     retention_ms: DurationMs = Field(default=2_592_000_000, ge=-1, le=2**53)
     """Time for which the topic keeps records (`retention.ms`), if the gateway creates it, in milliseconds. Default 30
-    days, so that a month can be billed again; -1 keeps them for ever."""
+    days, so that a month can be billed again; -1 keeps them forever."""
 
     buffer_bytes: SizeBytes = Field(default=16_777_216, ge=65_536, le=2**31 - 1)
-    """Memory for records that wait to be written, in bytes; what finds no room is dropped, counted and written down as
-    dropped, and no client waits. Default 16 MiB, some 20,000 records."""
+    """Memory for records that wait to be written, in bytes; a record that finds no room is dropped, counted and
+    recorded as dropped, and no client waits. Default 16 MiB, some 20,000 records."""
 
     max_usage_rows: Count = Field(default=50_000, ge=100, le=10_000_000)
     """Most combinations of client, API version and topic that are counted one by one; above it new ones are counted
     together. Default 50,000, some 40 MB when all are in use."""
 
     max_usage_rows_per_tenant: Count = Field(default=10_000, ge=100, le=10_000_000)
-    """The same for one tenant, so that one that makes up client IDs takes nobody else's room. Default 10,000."""
+    """The same for one tenant, so that a tenant that invents client IDs takes no room from other tenants. Default
+    10,000."""
 
     max_events_per_tenant: Count = Field(default=1_000, ge=1, le=1_000_000)
-    """Most events of one tenant that are written down in one interval; further ones are only counted. Those of clients
-    that have not authenticated are bounded likewise. Default 1,000."""
+    """Most events of one tenant that are recorded in one interval; further ones are only counted. The same bound
+    applies to those of clients that have not authenticated. Default 1,000."""
 
 
 def journal_misfits(tree: Tree, default_upstream: str) -> Iterator[tuple[Loc, str]]:
-    """Yield where and why the journal has no physical cluster; one without a name is called `default_upstream`."""
+    """Yield where and why the journal has no physical cluster; a cluster without a name has `default_upstream`."""
     indexes = tree.indexes("upstreams")
     known = [tree.text("upstreams", index, "name") or default_upstream for index in indexes]
     known = known or [tree.text("upstream", "name") or default_upstream]

@@ -14,7 +14,7 @@ from bifrost.config.values import AdvertisedHost, Count, Host, Name, Port
 
 
 class ProxyProtocol(StrEnum):
-    """Whether a load balancer says in front of each connection whose it is."""
+    """Whether a load balancer sends the client's address at the start of each connection."""
 
     OFF = "off"
     ALLOWED = "allowed"
@@ -22,7 +22,7 @@ class ProxyProtocol(StrEnum):
 
 
 def _read_proxy_protocol(value: object) -> object:
-    """Take `off` as it is written: YAML makes the truth value false of it."""
+    """Accept `off` as it is written, which YAML reads as false."""
     return ProxyProtocol.OFF if value is False else value
 
 
@@ -30,14 +30,14 @@ ProxyProtocolSetting = Annotated[ProxyProtocol, BeforeValidator(_read_proxy_prot
 
 
 class BrokerPortRange(Section):
-    """The ports that stand for the physical cluster's brokers, both ends included."""
+    """The ports that represent the physical cluster's brokers, both ends included."""
 
     start: Port = Field(examples=["9093"])
     """TCP port of the broker whose node ID is `broker_id_base`. Required."""
 
     end: Port = Field(examples=["9095"])
-    """Last TCP port of the range, at least `start`. A broker whose port would lie beyond it cannot be
-    reached, so leave room for brokers to come: a port is only bound when its broker exists. Required."""
+    """Last TCP port of the range, at least `start`. Clients cannot reach a broker whose port would lie beyond it, so
+    leave room for future brokers: a port is only bound when its broker exists. Required."""
 
 
 class PortRange(Section):
@@ -49,13 +49,12 @@ class PortRange(Section):
     """
 
     bind_host: Host = "0.0.0.0"  # noqa: S104
-    """Address on which the ports are bound. Default `0.0.0.0`, every IPv4 interface, as a Kafka broker does
-    whose listener names no host; `127.0.0.1` keeps the gateway to the machine itself."""
+    """Address on which the ports are bound. Default `0.0.0.0`, every IPv4 interface, as a Kafka broker does whose
+    listener names no host; with `127.0.0.1` only this machine can reach the gateway."""
 
     advertised_host: AdvertisedHost = Field(examples=["proxy.example.com"])
     """Host that clients are told to connect to, as Kafka's `advertised.listeners`: it must resolve, for
-    them, to this gateway. Without a port. Required, because no gateway can know how it is seen from
-    outside."""
+    them, to this gateway. Without a port. Required, because the gateway cannot know its address outside."""
 
     bootstrap_port: Port = Field(examples=["9092"])
     """TCP port clients bootstrap from; any broker of the physical cluster may serve it. Required."""
@@ -82,7 +81,7 @@ class ListenerSet(Section):
     """One way to reach the gateway: addresses that belong together."""
 
     name: Name = Field(examples=["plaintext"])
-    """What logs call it. Letters, digits, `.`, `_` and `-`, at most 64; no two sets share one. Required."""
+    """Name of the set in logs. Letters, digits, `.`, `_` and `-`, at most 64; no two sets share one. Required."""
 
     port_range: PortRange | None = Field(default=None, examples=["{ ... }"])
     """The addresses: a port to bootstrap from and one for each broker. Default: the key is absent, `sni` is given."""
@@ -93,30 +92,30 @@ class ListenerSet(Section):
 
     sasl_mechanisms: tuple[Mechanism, ...] | None = Field(default=None, min_length=1, max_length=5)
     """How clients may authenticate here: `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`, `OAUTHBEARER`, `GSSAPI`.
-    Default: the key is absent and each is offered that some user or principal can use: `OAUTHBEARER` where there is a
-    section `oauth`, `GSSAPI` where there is `kerberos`. Where no listener set offers SCRAM, no verifiers
-    are derived from password files, which takes some 4 ms for each at the start."""
+    Default: the key is absent and each mechanism is offered that some user or principal can use: `OAUTHBEARER` where
+    there is a section `oauth`, `GSSAPI` where there is `kerberos`. Where no listener set offers SCRAM, no verifiers are
+    derived from password files, which takes some 4 ms for each at the start."""
 
     security_protocol: SecurityProtocol = SecurityProtocol.SASL_PLAINTEXT
-    """How clients connect, in the words of their own `security.protocol`: `PLAINTEXT` (unencrypted, and nobody is asked
-    who he is: all are the `tenant`'s), `SSL` (TLS, and the client's certificate says who it is), `SASL_PLAINTEXT`
-    (SASL, unencrypted) or `SASL_SSL` (SASL within TLS). Default `SASL_PLAINTEXT`, which needs no certificate: outside a
-    trusted network take `SASL_SSL` or `SSL`."""
+    """How clients connect, in the terms of their own `security.protocol`: `PLAINTEXT` (unencrypted, without
+    authentication: all clients belong to the `tenant`), `SSL` (TLS, and the client's certificate authenticates it),
+    `SASL_PLAINTEXT` (SASL, unencrypted) or `SASL_SSL` (SASL within TLS). Default `SASL_PLAINTEXT`, which needs no
+    certificate: outside a trusted network use `SASL_SSL` or `SSL`."""
 
     tenant: Name | None = Field(default=None, examples=["acme"])
     """The tenant that all clients of this listener set belong to. Required with `PLAINTEXT`: every connection is the
-    tenant's at once. With `SSL` everybody whose certificate is trusted is the tenant's, or everybody when `client_auth`
-    is `none`. With SASL only the tenant's users may authenticate here. Default: the key is absent, and who a client is
-    decides its tenant."""
+    tenant's at once. With `SSL` every client whose certificate is trusted is the tenant's, or every client when
+    `client_auth` is `none`. With SASL only the tenant's users may authenticate here. Default: the key is absent, and
+    the client's principal decides its tenant."""
 
     tls: ServerTls | None = Field(default=None, examples=["{ ... }"])
     """Certificates. Required with `SSL` and `SASL_SSL`. Default: none."""
 
     proxy_protocol: ProxyProtocolSetting = ProxyProtocol.OFF
     """Whether a load balancer sends HAProxy's PROXY protocol, version 2, in front of each connection: `required`,
-    `allowed` or `off`. The address in it then stands in logs and for the client where authentication failed. Whoever
-    reaches the port can claim any address by it, so let only the balancer reach it, above all with `allowed`.
-    Default `off`: who sends it is closed."""
+    `allowed` or `off`. Logs and the limits on failed authentications then use the address in it. Any client that
+    reaches the port can claim any address with it, so let only the balancer reach the port, above all with `allowed`.
+    Default `off`: a connection that sends it is closed."""
 
     @model_validator(mode="after")
     def _check_addresses(self) -> "ListenerSet":

@@ -1,4 +1,4 @@
-"""Whose access tokens clients may show: the section `proxy.oauth`.
+"""Which issuer's access tokens the gateway accepts: the section `proxy.oauth`.
 
 Defaults are those of Kafka's own settings `sasl.oauthbearer.*` where it has one.
 """
@@ -16,7 +16,7 @@ _HOST = r"(?:\[[0-9a-fA-F:.]+\]|[a-zA-Z0-9_](?:[a-zA-Z0-9_.-]*[a-zA-Z0-9_.])?)"
 _URL = re.compile(rf"https?://{_HOST}(?::[0-9]{{1,5}})?(?:/[!-\"$-~]*)?")
 
 DISCOVERY_PATH = "/.well-known/openid-configuration"
-"""Where an issuer tells of itself, below its own URL (OpenID Connect Discovery, section 4)."""
+"""Path of an issuer's metadata, below its own URL (OpenID Connect Discovery, section 4)."""
 
 
 def _check_url(url: str) -> str:
@@ -39,7 +39,8 @@ Scope = Annotated[Text, Field(pattern=r"^[!#-\[\]-~]+$")]
 
 
 class Algorithm(StrEnum):
-    """How a token may be signed (RFC 7518, section 3): by a private key, so that nobody who checks it can make one."""
+    """How a token may be signed (RFC 7518, section 3): by a private key, so that a checker of tokens cannot make
+    one."""
 
     RS256 = "RS256"
     RS384 = "RS384"
@@ -53,48 +54,50 @@ class Algorithm(StrEnum):
 
 
 class OAuth(Section):
-    """Whose access tokens clients may show (SASL/OAUTHBEARER): signed JSON Web Tokens of one issuer.
+    """Which access tokens the gateway accepts (SASL/OAUTHBEARER): signed JSON Web Tokens of one issuer.
 
-    The issuer's public keys are read when the gateway starts and fetched anew ever after. It starts without them too:
-    until they are there, whoever shows a token is refused.
+    The gateway reads the issuer's public keys when it starts and fetches them again regularly. It also starts without
+    them: until it has them, it refuses every client that shows a token.
     """
 
     issuer: Text = Field(examples=['"https://login.example.com/realms/kafka"'])
-    """Who makes the tokens: their claim `iss` must be exactly this. Required."""
+    """The issuer of the tokens: their claim `iss` must be exactly this. Required."""
 
     jwks_url: Url | None = None
     """Where the issuer's public keys are (a JWK set, RFC 7517), `https://` or `http://`; redirects are not followed.
-    With `http` whoever stands between can let in anybody. Default: the key is absent and so is `jwks_file`; then it
-    is the `jwks_uri` in what the issuer tells below its own URL, at `/.well-known/openid-configuration`."""
+    With `http` an attacker on the network path can replace the keys and let in any client. Default: the key is absent
+    and so is `jwks_file`; then it is the `jwks_uri` in the issuer's metadata, below its own URL at
+    `/.well-known/openid-configuration`."""
 
     jwks_file: Text | None = None
     """File that holds the issuer's public keys, in place of `jwks_url`, at most 256 KiB; a relative path starts at
-    the folder of the configuration file. It is read anew as often as keys are fetched. Default: none."""
+    the folder of the configuration file. It is read again as often as keys are fetched. Default: none."""
 
     ca_file: Text | None = None
-    """File with the certificates, in PEM form, of who may vouch for the issuer's HTTPS; a relative path starts at the
-    folder of the configuration file. Default: the key is absent and those that the system trusts may."""
+    """File with the certificates, in PEM form, of the authorities that are trusted to sign the issuer's HTTPS
+    certificate; a relative path starts at the folder of the configuration file. Default: the key is absent and those
+    that the system trusts are."""
 
     audience: tuple[Text, ...] = Field(default=(), max_length=100)
-    """Whom tokens must be for: their claim `aud` must have one of these, as Kafka's
-    `sasl.oauthbearer.expected.audience`. Default: none, which is taken only where `any_audience` is true."""
+    """Audiences that are accepted: a token's claim `aud` must have one of these, as Kafka's
+    `sasl.oauthbearer.expected.audience`. Default: none, which is accepted only where `any_audience` is true."""
 
     any_audience: Flag = False
-    """Whether tokens may be for anybody. Default false, because the issuer makes tokens for other services too, and
-    each of them could show here what it is shown there."""
+    """Whether tokens for any audience are accepted. Default false, because the issuer makes tokens for other services
+    too, and each of these services could use the tokens of its clients here."""
 
     scope: tuple[Scope, ...] = Field(default=(), max_length=100)
-    """Scopes that a token must all have, in its claim `scope` or `scp`: a list, or a text with spaces between.
+    """Scopes that a token must all have, in its claim `scope` or `scp`: a list, or a text separated by spaces.
     Default: none."""
 
     principal_claim: Claim = "sub"
-    """Claim that says who it is, a text of 1 to 256 printable characters. Default `sub`, as Kafka's
+    """Claim with the client's principal, a text of 1 to 256 printable characters. Default `sub`, as Kafka's
     `sasl.oauthbearer.sub.claim.name`."""
 
     namespace_claim: Claim | None = None
-    """Claim that says where whoever shows the token belongs: `tenant`, or `tenant:tier:tier` for a namespace below
-    it. The tenant must be one of this file; a token without the claim is refused. Default: the key is absent and the
-    principal decides: it must be one of some tenant's `principals`."""
+    """Claim that names the client's tenant: `tenant`, or `tenant:tier:tier` for a namespace below it. The tenant must
+    be one of this file; a token without the claim is refused. Default: the key is absent and the principal decides: it
+    must be one of some tenant's `principals`."""
 
     algorithms: tuple[Algorithm, ...] = Field(default=tuple(Algorithm), min_length=1, max_length=9)
     """How tokens may be signed. Default: each of `RS256`, `RS384`, `RS512`, `PS256`, `PS384`, `PS512`, `ES256`,
@@ -110,17 +113,17 @@ class OAuth(Section):
     more."""
 
     jwks_refresh_ms: DurationMs = Field(default=3_600_000, ge=1_000, le=86_400_000)
-    """Time after which the keys are fetched anew, in milliseconds. Default 1 h, Kafka's
-    `sasl.oauthbearer.jwks.endpoint.refresh.ms`: a new key is also fetched when the first token signed by it is
-    shown."""
+    """Time after which the keys are fetched again, in milliseconds. Default 1 h, Kafka's
+    `sasl.oauthbearer.jwks.endpoint.refresh.ms`: a new key is also fetched when a client shows the first token signed by
+    it."""
 
     jwks_unknown_key_refresh_ms: DurationMs = Field(default=10_000, ge=100, le=3_600_000)
-    """Least time between two fetches because of a key that is not known, in milliseconds: anybody can show tokens
+    """Least time between two fetches because of a key that is not known, in milliseconds: any client can show tokens
     that name one. Default 10 s, so the issuer is asked six times a minute at most."""
 
     jwks_max_age_ms: DurationMs = Field(default=86_400_000, ge=1_000, le=2_592_000_000)
-    """How long keys are trusted that could not be fetched anew, in milliseconds: the issuer may have withdrawn one
-    meanwhile. Default 24 h, an outage that somebody has seen by then."""
+    """How long keys are trusted that could not be fetched again, in milliseconds: the issuer may have withdrawn one
+    meanwhile. Default 24 h: operators notice a longer outage."""
 
     max_keys: Count = Field(default=100, ge=1, le=1_000)
     """Most keys read of a set; one with more is refused as a whole. Default 100: issuers have two or three."""

@@ -1,4 +1,4 @@
-"""What tenants may set, where the operator wants it otherwise than `config_table.py` has it: the sections `policy`."""
+"""What tenants may set, where the operator changes the defaults of `config_table.py`: the sections `policy`."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ def read_bound(value: object) -> float:
     """Read a bound: a number, or a size or a duration with its unit.
 
     Raises:
-        ValueError: it is none of them.
+        ValueError: it is neither a number, a size nor a duration.
     """
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return value
@@ -33,25 +33,25 @@ def read_bound(value: object) -> float:
 
 
 Bound = Annotated[float, PlainValidator(read_bound, json_schema_input_type=int | float | str)]
-"""A whole number stays one: Java's largest has no float."""
+"""A whole number stays an int: a float cannot hold Java's largest long."""
 
 
 class ConfigRule(Section):
-    """What a tenant may set one config to. What is left out stays as it is in the table of
-    [config-policy.md](config-policy.md), or, for a tenant's own rule, in that of `proxy.policy`."""
+    """What a tenant may set one config to. A key that is left out has its value from the table of
+    [config-policy.md](config-policy.md), or, for a tenant's own rule, from `proxy.policy`."""
 
     name: Text = Field(examples=["retention.ms"])
     """Kafka's name of the config. Required."""
 
     allowed: Flag | None = None
-    """Whether it may be set. Default: true where a rule gives a bound or values, or else as in the table."""
+    """Whether tenants may set it. Default: true where a rule gives a bound or values, or else as in the table."""
 
     min: Bound | None = None
     """Least value, of a config that is a number, a size or a duration; with a unit where it has one (`16MiB`, `4h`).
     Default: as in the table."""
 
     max: Bound | None = None
-    """Largest value. Where -1 means that there is no limit, it is refused as well. Default: as in the table."""
+    """Largest value. A value of -1 that means "no limit" is then also refused. Default: as in the table."""
 
     values: tuple[Text, ...] | None = Field(default=None, min_length=1, max_length=100)
     """The values it may have, of a config that is a choice or a list of choices. Default: as in the table."""
@@ -72,7 +72,7 @@ def _checker(known: Mapping[str, Decision], kind: str) -> Callable[[ConfigRule],
     def check(rule: ConfigRule) -> ConfigRule:
         decision = known.get(rule.name)
         if decision is None:
-            from difflib import get_close_matches  # needed here only, and it costs memory
+            from difflib import get_close_matches  # imported only when needed, because it costs memory
 
             close = get_close_matches(rule.name, known, n=1)
             hint = f"did you mean {close[0]}?" if close else "docs/config-policy.md has all that there are"
@@ -92,27 +92,27 @@ OF_GROUPS = AfterValidator(_checker(GROUP_CONFIGS, "group"))
 
 class Policy(Section):
     """What tenants may set of topics and groups. Kafka's brokers have classes for that
-    (`create.topic.policy.class.name`); here the defaults already allow only what harms nobody else: see
-    [config-policy.md](config-policy.md). What is refused is answered POLICY_VIOLATION."""
+    (`create.topic.policy.class.name`); here the defaults already allow only what harms no other tenant: see
+    [config-policy.md](config-policy.md). A refused request is answered POLICY_VIOLATION."""
 
     topic_configs: tuple[Annotated[ConfigRule, OF_TOPICS], ...] = Field(
         default=(), max_length=_MAX_RULES, examples=["[{ name: retention.ms, max: 168h }]"]
     )
-    """Topic configs that are allowed otherwise than by default. Default: none."""
+    """Rules for topic configs that differ from the defaults. Default: none."""
 
     group_configs: tuple[Annotated[ConfigRule, OF_GROUPS], ...] = Field(
         default=(), max_length=_MAX_RULES, examples=["[{ name: streams.num.standby.replicas, max: 1 }]"]
     )
-    """Group configs that are allowed otherwise than by default. Default: none."""
+    """Rules for group configs that differ from the defaults. Default: none."""
 
     max_replication_factor: Count | None = Field(default=None, ge=1, le=32_767)
-    """Most replicas of a partition that a request may ask for; what it leaves to the brokers
-    (`default.replication.factor`) is not looked at. Default: the key is absent, and that is 3, or for a tenant what
+    """Most replicas of a partition that a request may ask for; a number that it leaves to the brokers
+    (`default.replication.factor`) is not checked. Default: the key is absent, and that is 3, or for a tenant what
     `proxy.policy` says: more replicas cost disk and network, and clients that ask for a number ask for 1 or 3."""
 
     allow_replica_assignments: Flag | None = None
-    """Whether a request may say which brokers have a new partition's replicas. Default: the key is absent, and that is
-    false, or for a tenant what `proxy.policy` says: by it a tenant could put all its load on one broker."""
+    """Whether a request may choose the brokers of a new partition's replicas. Default: the key is absent, and that is
+    false, or for a tenant what `proxy.policy` says: a tenant could otherwise put all its load on one broker."""
 
     @model_validator(mode="after")
     def _check_rules(self) -> "Policy":

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class SecurityProtocol(StrEnum):
-    """How what crosses the network is protected and how a client says who it is, in Kafka's words."""
+    """How a connection is protected and how a client authenticates, in Kafka's terms."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -18,5 +18,5 @@ class SecurityProtocol(StrEnum):
 
     @property
     def has_sasl(self) -> bool:
-        """Whether clients say who they are by SASL."""
+        """Whether clients authenticate with SASL."""
         return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)

@@ -1,7 +1,7 @@
-"""Which broker, and whose, a client wants to reach by the host name it says in its TLS hello (SNI, RFC 6066).
+"""Which broker of which tenant a client wants to reach, by the host name in its TLS hello (SNI, RFC 6066).
 
 Two patterns, such as `{tenant}.kafka.example.com` to bootstrap from and `b{node_id}-{tenant}.kafka.example.com` for a
-broker, say it in both directions. Host names are compared without regard to case (RFC 4343).
+broker, map names in both directions. Host names are compared without regard to case (RFC 4343).
 """
 
 import re
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 TENANT, NODE_ID = "{tenant}", "{node_id}"
 MAX_LABEL_LENGTH = 63
-"""Of a host name's label (RFC 1035)."""
+"""Longest label of a host name, in characters (RFC 1035)."""
 
 _LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 _NODE_ID = "0|[1-9][0-9]{0,9}"
 
 
 def is_label(name: str) -> bool:
-    """Whether a name can stand in a host name as it is: letters, digits and inner hyphens, at most 63."""
+    """Whether a name can be a label of a host name unchanged: letters, digits and inner hyphens, at most 63."""
     return len(name) <= MAX_LABEL_LENGTH and re.fullmatch(_LABEL, name.lower()) is not None
 
 
@@ -35,12 +35,12 @@ class ServerNames:
     """The host names of one listener set."""
 
     def __init__(self, bootstrap_host: str, broker_host: str, port: int) -> None:
-        """Take two patterns; what they may be is for the configuration to check.
+        """Use two patterns; the configuration has checked them.
 
         Args:
             bootstrap_host: may have `{tenant}` in it.
             broker_host: has `{node_id}` in it, and `{tenant}` if the other has.
-            port: at which clients reach all of them.
+            port: the port at which clients reach all of them.
         """
         self._broker_host = broker_host.lower()
         self._bootstrap_host = bootstrap_host.lower()
@@ -50,9 +50,9 @@ class ServerNames:
         self.names_tenants = TENANT in self._bootstrap_host
 
     def wanted(self, server_name: str) -> Wanted | None:
-        """Return what a host name stands for, None when it is none of these.
+        """Return what a host name stands for, None when it matches neither pattern.
 
-        A tenant that there is not is not told from one that there is: that is for authentication to find.
+        It does not check that the tenant exists: authentication does.
         """
         name = server_name.lower().removesuffix(".")
         for pattern in (self._broker, self._bootstrap):

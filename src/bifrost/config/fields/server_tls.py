@@ -25,10 +25,10 @@ class TlsVersion(StrEnum):
 
 
 class ServerTls(Section):
-    """How the gateway proves to clients who it is, and whom it believes.
+    """Which certificate the gateway shows to clients, and which certificates of clients it trusts.
 
-    The files are looked at every few seconds while clients connect: new connections get what stands in them then, and
-    those that there are live on. Where the new files do not fit together, the old ones hold and a warning is logged.
+    The gateway checks the files every few seconds while clients connect: new connections use the new content, and
+    existing ones continue. When the new files do not fit together, it keeps the old content and logs a warning.
     """
 
     certificate_file: Text = Field(examples=["tls/gateway.pem"])
@@ -40,7 +40,7 @@ class ServerTls(Section):
     """File of the certificate's private key, in PEM. Required."""
 
     key_password_file: Text | None = None
-    """File of the password that the key is encrypted with, without its final line break. Default: the key is
+    """File of the password that encrypts the key, without its final line break. Default: the key is
     not encrypted."""
 
     client_auth: ClientAuth = ClientAuth.NONE
@@ -48,22 +48,22 @@ class ServerTls(Section):
     must be trusted) or `none`. Default `none`, as Kafka's."""
 
     client_ca_file: Text | None = None
-    """File of the CA certificates that client certificates are believed by, in PEM; each is believed by itself, be it
-    a root or an intermediate one. Default: the key is absent, and `client_auth` is `none`."""
+    """File of the CA certificates that are trusted to sign client certificates, in PEM; each is trusted by itself,
+    whether it is a root or an intermediate one. Default: the key is absent, and `client_auth` is `none`."""
 
     min_version: TlsVersion = TlsVersion.V1_2
-    """Oldest TLS that is spoken: `TLSv1.2` or `TLSv1.3`. Default `TLSv1.2`, the oldest that is safe; Kafka's
+    """Oldest TLS version that is accepted: `TLSv1.2` or `TLSv1.3`. Default `TLSv1.2`, the oldest that is safe; Kafka's
     clients speak TLSv1.3 on Java 11 and later."""
 
     ciphers: Text | None = None
-    """The ciphers of TLSv1.2, in OpenSSL's words, e.g. `ECDHE+AESGCM:ECDHE+CHACHA20`; those of TLSv1.3 are all good and
-    not chosen. Default: the key is absent, and the safe ones of the OpenSSL that runs are taken."""
+    """The ciphers of TLSv1.2, in OpenSSL's notation, e.g. `ECDHE+AESGCM:ECDHE+CHACHA20`; those of TLSv1.3 are all safe
+    and cannot be chosen. Default: the key is absent, and the safe ones of the installed OpenSSL are used."""
 
     principal_mapping_rules: PrincipalMappingRules = "DEFAULT"
     """How the distinguished name of a certificate becomes a principal, as Kafka's `ssl.principal.mapping.rules`:
     `RULE:pattern/replacement/` with `L` or `U` behind it for lower or upper case, or `DEFAULT`, the name as it is;
-    several with commas between, the first that matches holds, and without one the client is refused. Only with SSL;
-    with SASL_SSL SASL says who it is. Default `DEFAULT`."""
+    several separated by commas; the first that matches applies, and if none matches the client is refused. Only with
+    SSL; with SASL_SSL, SASL gives the principal. Default `DEFAULT`."""
 
     @model_validator(mode="after")
     def _check_client_ca(self) -> "ServerTls":
@@ -81,5 +81,5 @@ class ServerTls(Section):
 
     @property
     def has_mapping(self) -> bool:
-        """Whether names of certificates are mapped otherwise than by default."""
+        """Whether the mapping of certificates' names differs from the default."""
         return "principal_mapping_rules" in self.model_fields_set

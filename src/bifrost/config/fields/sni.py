@@ -25,10 +25,10 @@ HostPattern = Annotated[StrictStr, Field(min_length=1, max_length=253), AfterVal
 
 
 class Sni(Section):
-    """One port, where the host name that a client wants to reach says which broker it means, and of which tenant.
+    """One port for all brokers and tenants; the host name that a client connects to selects both.
 
-    Clients say it in their TLS hello (SNI, RFC 6066), so the listener set needs `security_protocol` SSL or SASL_SSL,
-    and a certificate that is good for all these names, such as one for `*.kafka.example.com`: that covers one label.
+    Clients send it in their TLS hello (SNI, RFC 6066), so the listener set needs `security_protocol` SSL or SASL_SSL,
+    and a certificate that is valid for all these names, such as one for `*.kafka.example.com`: `*` covers one label.
     """
 
     bind_host: Host = "0.0.0.0"  # noqa: S104
@@ -41,8 +41,8 @@ class Sni(Section):
     """TCP port that clients are told to connect to, where a load balancer has another. Default: `port`."""
 
     bootstrap_host: HostPattern = Field(examples=['"{tenant}.kafka.example.com"'])
-    """Host that clients bootstrap from. With `{tenant}` in it, it says the tenant: only that one's clients may
-    authenticate under it, and every tenant's name has to be a host name's label. Required."""
+    """Host that clients bootstrap from. With `{tenant}` in it, it selects the tenant: only that tenant's clients may
+    authenticate under it, and every tenant's name has to be a valid label of a host name. Required."""
 
     broker_host: HostPattern = Field(examples=['"b{node_id}-{tenant}.kafka.example.com"'])
     """Host of each broker, with `{node_id}` in it, and with `{tenant}` if `bootstrap_host` has it. Required."""

@@ -1,4 +1,4 @@
-"""Bounds of what the clients of one tenant may ask together: the section `limits` of a tenant."""
+"""Bounds on what the clients of one tenant may request together: the section `limits` of a tenant."""
 
 from pydantic import Field
 
@@ -7,34 +7,34 @@ from bifrost.config.values import Count, SizeBytes
 
 
 class TenantLimits(Section):
-    """Bounds of what the clients of one tenant may ask together, within those of the gateway (`proxy.limits`)."""
+    """Bounds on what the clients of one tenant may request together, within those of the gateway (`proxy.limits`)."""
 
     max_connections: Count | None = Field(default=None, ge=1, le=1_000_000)
-    """Most connections of the tenant at one time; a further one is closed once it has authenticated, for before
-    that nobody knows whose it is. Default: the key is absent, and only the gateway's limit holds."""
+    """Most connections of the tenant at one time; a further one is closed once it has authenticated, because before
+    that the gateway does not know its tenant. Default: the key is absent, and only the gateway's limit applies."""
 
     max_in_flight_requests: Count | None = Field(default=None, ge=1, le=10_000_000)
-    """Most requests of the tenant that wait for their responses, over all its connections; above it those that
-    send more are not read until there is room, each in its turn. A consumer has nearly always one under way with
-    each broker (a long poll): allow for them. Default: the key is absent, and only the gateway's limits hold."""
+    """Most requests of the tenant that wait for their responses, over all its connections; above it connections that
+    send more are not read until there is room, each in its turn. A consumer nearly always has one in flight with each
+    broker (a long poll): allow for them. Default: the key is absent, and only the gateway's limits apply."""
 
     gateway_time_percent: Count | None = Field(default=None, ge=1, le=100)
-    """The tenant's share of a process's time while others want some and there is not enough for all, in percent; see
-    `proxy.limits.gateway_time_percent`. Default: the key is absent, and that holds."""
+    """The tenant's share of a process's time while others need time and there is not enough for all, in percent; see
+    `proxy.limits.gateway_time_percent`. Default: the key is absent, and that limit applies."""
 
     max_buffered_bytes: SizeBytes | None = Field(default=None, ge=65_536, le=2**40)
     """Most bytes of the tenant's frames that one process (each worker) holds, in bytes; above it its connections are
     not read until there is room, each in its turn. No request of the tenant is larger. Default: the key is absent,
-    and the gateway's `max_buffered_bytes` holds."""
+    and the gateway's `max_buffered_bytes` applies."""
 
     max_topics: Count | None = Field(default=None, ge=1, le=10_000_000)
     """Most topics of the tenant, those of its namespaces together; a request that creates another is answered
-    POLICY_VIOLATION. Default: the key is absent, and the gateway's `max_topics` holds."""
+    POLICY_VIOLATION. Default: the key is absent, and the gateway's `max_topics` applies."""
 
     max_partitions: Count | None = Field(default=None, ge=1, le=100_000_000)
     """Most partitions of all topics of the tenant together; a request that creates more is answered POLICY_VIOLATION.
-    Default: the key is absent, and the gateway's `max_partitions` holds."""
+    Default: the key is absent, and the gateway's `max_partitions` applies."""
 
     max_request_bytes: SizeBytes | None = Field(default=None, ge=1024, le=2**31 - 1)
-    """Largest request of the tenant, in bytes; a larger one closes the connection. Holds for connections that are
-    made from then on. Default: the key is absent, and only the gateway's limit holds."""
+    """Largest request of the tenant, in bytes; a larger one closes the connection. A change applies to new connections.
+    Default: the key is absent, and only the gateway's limit applies."""

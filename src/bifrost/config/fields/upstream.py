@@ -16,8 +16,8 @@ class Upstream(Section):
     """The physical cluster behind the gateway."""
 
     name: Name = DEFAULT_UPSTREAM
-    """What tenants and logs call it: letters, digits, `.`, `_` and `-`, at most 64. Default `upstream`, which suits
-    while there is one only; under `upstreams` each has a name of its own."""
+    """Its name in tenants and logs: letters, digits, `.`, `_` and `-`, at most 64. Default `upstream`, which is enough
+    for a single cluster; under `upstreams` each has a name of its own."""
 
     bootstrap: tuple[BrokerAddress, ...] = Field(
         min_length=1, max_length=64, examples=['["kafka-1.internal:9092"]']
@@ -31,9 +31,9 @@ class Upstream(Section):
     as Kafka's clients."""
 
     tls: ClientTls | None = None
-    """TLS towards the brokers; only with SSL and SASL_SSL. Default: the brokers' certificates must be signed by whom
-    the system trusts, and none is shown to them."""
+    """TLS towards the brokers; only with SSL and SASL_SSL. Default: the brokers' certificates must be signed by an
+    authority that the system trusts, and the gateway shows none."""
 
     sasl: UpstreamSasl | None = None
-    """As whom the gateway authenticates at the brokers, for its own requests and for those of tenants that have no
-    `upstream_sasl`. Required with SASL_PLAINTEXT and SASL_SSL, and only allowed there. Default: nobody."""
+    """The account with which the gateway authenticates at the brokers, for its own requests and for those of tenants
+    that have no `upstream_sasl`. Required with SASL_PLAINTEXT and SASL_SSL, and only allowed there. Default: none."""

@@ -1,7 +1,7 @@
-"""As whom the gateway authenticates at the brokers: `upstream.sasl`, and `upstream_sasl` of a tenant or a credential.
+"""The gateway's accounts at the brokers: `upstream.sasl`, and `upstream_sasl` of a tenant or a credential.
 
-Kafka's words are `sasl.mechanism` and the options of its login modules in `sasl.jaas.config`. What belongs to which
-mechanism is checked by `upstream_security.py`, which knows the lines.
+Kafka's counterparts are `sasl.mechanism` and the options of its login modules in `sasl.jaas.config`.
+`upstream_security.py`, which knows the lines, checks which keys belong to which mechanism.
 """
 
 from enum import StrEnum
@@ -14,7 +14,7 @@ from bifrost.config.values import Flag, HttpUrl, Text, Username
 
 
 class UpstreamMechanism(StrEnum):
-    """How the gateway may prove to a broker who it is."""
+    """How the gateway may authenticate at a broker."""
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
@@ -39,12 +39,12 @@ class UpstreamSasl(Section):
     token_endpoint_url: HttpUrl | None = Field(
         default=None, examples=["https://login.example.com/oauth2/token"]
     )
-    """OAUTHBEARER: where a token is asked for by the client credentials grant (KIP-768; Kafka's
+    """OAUTHBEARER: URL from which the gateway requests a token by the client credentials grant (KIP-768; Kafka's
     `sasl.oauthbearer.token.endpoint.url`). Default: the token is read from `token_file`."""
 
     token_endpoint_ca_file: Text | None = None
-    """OAUTHBEARER: file with the certificates, PEM, that are trusted to sign the token endpoint's. Default: those that
-    the system trusts."""
+    """OAUTHBEARER: file with the certificates, PEM, that are trusted to sign the token endpoint's certificate. Default:
+    those that the system trusts."""
 
     client_id: Text | None = Field(default=None, examples=["gateway"])
     """OAUTHBEARER: the client's name at the token endpoint. Goes with `token_endpoint_url`. Default: none."""
@@ -54,27 +54,27 @@ class UpstreamSasl(Section):
     `token_endpoint_url`. Default: none."""
 
     scope: Text | None = None
-    """OAUTHBEARER: the scope that is asked for. Default: none, which lets the endpoint choose."""
+    """OAUTHBEARER: the scope that the gateway requests. Default: none, which lets the endpoint choose."""
 
     header_urlencode: Flag = False
     """OAUTHBEARER: whether name and secret are form-encoded before they are sent, as RFC 6749 wants (Kafka's
-    `sasl.oauthbearer.header.urlencode`). Default false, as Kafka's clients; it matters only for secrets with other
-    characters than letters, digits, `-`, `.` and `_`."""
+    `sasl.oauthbearer.header.urlencode`). Default false, as Kafka's clients; it matters only for secrets with characters
+    other than letters, digits, `-`, `.` and `_`."""
 
     token_file: Text | None = Field(default=None, examples=["/var/run/secrets/tokens/kafka"])
-    """OAUTHBEARER: file that holds a token, at most 64 KiB; read anew for each login, so that whoever writes it may
-    replace it at any time. Default: the token is asked for at `token_endpoint_url`."""
+    """OAUTHBEARER: file that holds a token, at most 64 KiB; read again for each login, so that the program that writes
+    it may replace it at any time. Default: the gateway requests the token at `token_endpoint_url`."""
 
     service_name: Text | None = None
     """GSSAPI: first part of the brokers' principals, `kafka` in `kafka/kafka-1.internal@EXAMPLE.COM` (Kafka's
     `sasl.kerberos.service.name`). Default: `kafka`."""
 
     principal: Text | None = Field(default=None, examples=["gateway@EXAMPLE.COM"])
-    """GSSAPI: as whom the gateway authenticates. Default: whose ticket there is."""
+    """GSSAPI: the principal with which the gateway authenticates. Default: that of the ticket it finds."""
 
     keytab_file: Text | None = Field(default=None, examples=["secrets/gateway.keytab"])
-    """GSSAPI: file with the keys of `principal`, which goes with it. Default: there is a ticket, or a keytab, where
-    Kerberos itself looks for one (KRB5CCNAME, KRB5_CLIENT_KTNAME)."""
+    """GSSAPI: file with the keys of `principal`, which goes with it. Default: Kerberos uses the ticket or keytab at its
+    own places (KRB5CCNAME, KRB5_CLIENT_KTNAME)."""
 
     password: KeptSecret | None = Field(default=None, repr=False)
     """The password. Not a key of the file: the loader reads it from `password_file`."""
@@ -84,10 +84,10 @@ class UpstreamSasl(Section):
 
     @property
     def account(self) -> str:
-        """Name what a broker's principal is made from: two with different names are never one principal by default.
+        """The name from which a broker makes the principal: by default, different names give different ones.
 
-        Of a Kerberos principal that is the first part, as in Kafka's default rule; where it is not known, the file
-        that says it.
+        For a Kerberos principal that is the first part, as in Kafka's default rule; when it is not known, the file that
+        determines it.
         """
         if self.principal is not None:
             return self.principal.partition("@")[0].partition("/")[0]

@@ -1,14 +1,14 @@
-"""What proves a password without being it: the salted verifiers of SCRAM (RFC 5802, section 3; RFC 7677).
+"""The salted verifiers of SCRAM, which check a password without containing it (RFC 5802, section 3; RFC 7677).
 
     SaltedPassword := PBKDF2(password, salt, iterations)      StoredKey := H(HMAC(SaltedPassword, "Client Key"))
                                                               ServerKey := HMAC(SaltedPassword, "Server Key")
 
-Who has a verifier can check a password, but neither say what it is nor log in with it. Written as Kafka writes it
-(ScramCredentialUtils), a mechanism a line; what follows a `#` at a line's start is a comment:
+A process that has a verifier can check a password, but can neither learn it nor log in with the verifier. It is written
+as Kafka writes it (ScramCredentialUtils), one mechanism per line; a line that starts with `#` is a comment:
 
     SCRAM-SHA-256=[salt=...,stored_key=...,server_key=...,iterations=8192]
 
-Passwords are taken as they are, in UTF-8, without SASLprep: so do Kafka's own clients and librdkafka.
+Passwords are used unchanged, in UTF-8, without SASLprep, as in Kafka's own clients and librdkafka.
 
 Source: KIP-84; ScramFormatter, ScramMechanism, ScramCredentialUtils.
 """
@@ -27,7 +27,7 @@ from pydantic_core import CoreSchema, core_schema
 
 
 class Mechanism(StrEnum):
-    """How a client may prove who it is."""
+    """How a client may authenticate."""
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
@@ -45,7 +45,7 @@ MAX_ITERATIONS = 16_384
 """Kafka's upper bound: a login costs each side the iterations, some 12 ms for SHA-512."""
 
 MIN_SALT_BYTES = 12
-"""As many as in RFC 5802's own example: 96 bits, so that no two users of this world share one by chance."""
+"""As many as in RFC 5802's own example: 96 bits, so that no two users share a salt by chance."""
 
 MAX_SALT_BYTES = 64
 
@@ -64,7 +64,7 @@ class ScramVerifier:
 
     @classmethod
     def derive(cls, mechanism: Mechanism, password: bytes, salt: bytes, iterations: int) -> "ScramVerifier":
-        """Make the verifier of a password: milliseconds of work."""
+        """Make the verifier of a password; takes milliseconds."""
         name = SCRAM_HASHES[mechanism]
         salted = hashlib.pbkdf2_hmac(name, password, salt, iterations)
         client_key = hmac.digest(salted, b"Client Key", name)
@@ -81,20 +81,20 @@ class ScramVerifier:
         return hmac.compare_digest(hashlib.new(name, client_key).digest(), self.stored_key)
 
     def server_signature(self, auth_message: bytes) -> bytes:
-        """Return what proves to the client that we have its verifier."""
+        """Return the signature that proves to the client that the gateway has its verifier."""
         return hmac.digest(self.server_key, auth_message, SCRAM_HASHES[self.mechanism])
 
     def matches(self, candidate: bytes) -> bool:
-        """Whether `candidate` is the password: milliseconds of work."""
+        """Whether `candidate` is the password; takes milliseconds."""
         derived = self.derive(self.mechanism, candidate, self.salt, self.iterations)
         return hmac.compare_digest(derived.stored_key, self.stored_key)
 
     def imitated(self, key: bytes, username: str) -> "ScramVerifier":
-        """Return a verifier for a user that does not exist, of this one's shape; nothing proves or matches it.
+        """Return a verifier of the same shape for a user that does not exist; no proof or password fits it.
 
         Args:
-            key: a secret: whoever has it can tell which users there are.
-            username: the same name gets the same salt each time, as a user's is.
+            key: a secret: an attacker that has it can tell which users exist.
+            username: the same name gets the same salt each time, as a real user's name does.
         """
 
         def made_up(what: bytes, name: str) -> bytes:
@@ -103,14 +103,14 @@ class ScramVerifier:
 
         salt = made_up(b"salt", "sha512")[: len(self.salt)]
         if self.salt.isalnum() and self.salt.islower():
-            # So do the salts look that Kafka itself makes: a number to the base of 36.
+            # Kafka's own salts have this form: a number in base 36.
             salt = bytes(_BASE_36[one % 36] for one in salt)
         name = SCRAM_HASHES[self.mechanism]
         stored_key, server_key = made_up(b"stored key", name), made_up(b"server key", name)
         return replace(self, salt=salt, stored_key=stored_key, server_key=server_key)
 
     def to_line(self) -> str:
-        """Return the line that stands for it in a file."""
+        """Return its line in a file of verifiers."""
         keys = {"salt": self.salt, "stored_key": self.stored_key, "server_key": self.server_key}
         encoded = ",".join(f"{key}={b64encode(value).decode()}" for key, value in keys.items())
         return f"{self.mechanism}=[{encoded},iterations={self.iterations}]"
@@ -134,7 +134,8 @@ def read_verifiers(text: str) -> tuple[ScramVerifier, ...]:
     """Read the lines of a file of verifiers.
 
     Raises:
-        ValueError: a line is none, or there is none; the text says which and what to do, without a value.
+        ValueError: a line is not a verifier, or there is no verifier; the text says which line and what to do, without
+            a value.
     """
     found: dict[Mechanism, ScramVerifier] = {}
     for number, line in enumerate(map(str.strip, text.splitlines()), 1):

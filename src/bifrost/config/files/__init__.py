@@ -1,1 +1,1 @@
-"""The files of a configuration, and those that it names."""
+"""Readers of the configuration files and of the files that they name."""

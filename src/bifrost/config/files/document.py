@@ -1,8 +1,8 @@
-"""YAML text as plain values, with the line of every one of them.
+"""Reads YAML text into plain values, with the line of each.
 
-Only what a configuration needs: mappings with text keys, lists, texts, numbers, truth values; anchors and
-merge keys, but no tags. The text is not trusted to be harmless: nesting, aliases and the number of values
-they expand to are bounded. Messages never repeat a value, because a password may have strayed into the file.
+It supports only what a configuration needs: mappings with text keys, lists, texts, numbers, booleans; anchors and merge
+keys, but no tags. The text is not trusted: nesting, aliases and the number of values they expand to are bounded.
+Messages never repeat a value, because the operator may have written a password there by mistake.
 """
 
 import re
@@ -23,7 +23,7 @@ MAX_DOCUMENTS = 1000
 """Most documents (separated by `---`) in one file; the model has room for far fewer virtual clusters."""
 
 MAX_VALUES = 200_000
-"""Most values after aliases are expanded: twice what a file of 1 MiB holds that is full of tenants."""
+"""Most values after aliases are expanded: twice those in a file of 1 MiB full of tenants."""
 
 # libyaml is six times as fast; a platform without it has PyYAML's own parser.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -41,7 +41,7 @@ _HINTS = (
 
 
 class DocumentError(Exception):
-    """The text is not YAML, or not of the plain kind; there is nothing to go on with."""
+    """The text is not YAML or uses YAML that is not supported, so it cannot be read at all."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(f"line {line}: {text}")
@@ -51,20 +51,20 @@ class DocumentError(Exception):
 
 @dataclass(slots=True)
 class Document:
-    """What a text says."""
+    """The values of one YAML document."""
 
     data: object = None
-    """The root value: dict, list, str, int, float, bool, or None. No part of it is shared with another."""
+    """The root value: dict, list, str, int, float, bool, or None. No object occurs in it twice."""
 
     lines: dict[Loc, int] = field(default_factory=dict)
     """The line, from 1, on which each value begins; for a value in a mapping, that of its key."""
 
     problems: list[tuple[Loc | None, int, str]] = field(default_factory=list)
-    """Mistakes that leave the rest readable: the value in `data` that is not as meant (None when all of them
-    are), line, what and how to mend it."""
+    """Mistakes that leave the rest readable: the place in `data` of the wrong value (None when all values are right),
+    the line, and a text that says what is wrong and how to correct it."""
 
     def line_of(self, loc: Loc) -> int:
-        """Return the line of the value at `loc`, or of the nearest thing around it that is there."""
+        """Return the line of the value at `loc`, or of the nearest enclosing value that exists."""
         while loc and loc not in self.lines:
             loc = loc[:-1]
         return self.lines.get(loc, 1)
@@ -74,9 +74,9 @@ def read_documents(text: str) -> list[Document]:
     """Read the YAML documents of one file; lines count from the start of the file.
 
     Returns:
-        One for each, those without a value among them; one without a value when there is none.
+        One Document for each, also for those without a value; one without a value when the file has no document.
     Raises:
-        DocumentError: the text is not YAML, uses what is not supported, or is beyond a limit.
+        DocumentError: the text is not YAML, uses a feature that is not supported, or exceeds a limit.
     """
     match = _CONTROL_CHARACTER.search(text)
     if match:
@@ -100,7 +100,7 @@ def read_documents(text: str) -> list[Document]:
 
 
 def _check_bounds(text: str) -> None:
-    """Refuse what would exhaust the stack or the memory of whoever builds the tree."""
+    """Refuse a text whose tree would exhaust the stack or the memory of the code that builds it."""
     depth = aliases = 0
     line = 0
     documents = 0
@@ -140,14 +140,14 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str) -> DocumentError:
         problem = f"{error.context}, {problem}"
     elif error.context_mark is not None and error.context_mark.line + 1 != line:
         problem = f"{problem}, noticed on line {line} {error.context}"
-        # A bracket or quote that is not closed is wrong where it stands, not where that shows.
+        # Report a bracket or quote that is not closed where it opens, not where the parser notices it.
         line = error.context_mark.line + 1 if re.search("flow|quoted", error.context or "") else line
     hint = next((hint for start, hint in _HINTS if start in problem), "")
     return DocumentError(line, f"not YAML: {problem}" + (f": {hint}" if hint else ""))
 
 
 def show_key(key: str) -> str:
-    """Return a key as it may be printed: only what looks like one, for the rest may be a stray password."""
+    """Return a key as it may be printed: only a text that looks like a key, because any other may be a password."""
     return key if re.fullmatch("[A-Za-z0-9_.-]{1,60}", key) else "this key"
 
 
@@ -158,7 +158,7 @@ class _Reader:
         """Begin a document.
 
         Args:
-            count: how many values the documents before it have, for the bound is one of the file.
+            count: how many values the documents before it have, because the bound applies to the whole file.
         """
         self.document = Document()
         self.count = count
@@ -190,7 +190,7 @@ class _Reader:
 
     def _read_scalar(self, node: yaml.ScalarNode, loc: Loc, line: int) -> object:
         if node.tag.removeprefix(_TAG) in ("str", "value", "timestamp", "merge"):
-            # A date is not a value of any setting; its text can at least be named in what is reported.
+            # No setting takes a date; as a text it can at least be named in the message.
             return node.value
         if node.tag.removeprefix(_TAG) not in ("int", "float", "bool", "null"):
             self._tag_problem(loc, line)
@@ -228,7 +228,7 @@ class _Reader:
         return values
 
     def _read_merged(self, node: yaml.Node, loc: Loc) -> Iterator[tuple[str, object]]:
-        """Yield what `<<` brings in, with the lines of where it was written."""
+        """Yield the entries that `<<` merges, with the lines where they were written."""
         if not isinstance(node, yaml.MappingNode):
             line = node.start_mark.line + 1
             self.document.problems.append((None, line, "<< takes a mapping or a list of mappings"))

@@ -1,7 +1,7 @@
-"""Files that the configuration names and that are read later, by who needs them: keys, certificates.
+"""Files that the configuration names and that other code reads later: keys, certificates.
 
-Their paths become absolute here, and whether they can be read is said with the configuration's other mistakes, not when
-the first client comes.
+Their paths become absolute here, and a file that cannot be read is reported with the configuration's other mistakes,
+not when the first client connects.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ FILES: tuple[tuple[Loc, str], ...] = (
     (("proxy", "oauth", "ca_file"), "file of certificates"),
     (("proxy", "kerberos", "keytab_file"), "keytab"),
 )
-"""Where they stand, and what they are."""
+"""The places of their keys, and what each file is."""
 
 
 def find_files(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str, Path]]:
-    """Make the paths of these files absolute, and yield where each stands, what it is and its path.
+    """Make the paths of these files absolute, and yield for each its place, what it is and its path.
 
     Args:
         data: the configuration as mappings, keys as in the file; it is changed.

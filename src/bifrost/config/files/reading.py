@@ -1,4 +1,4 @@
-"""Read the files that a configuration names: bounded, and with words for the operator when it cannot be done."""
+"""Reads the files that a configuration names, up to a size limit, with messages for the operator on failure."""
 
 import stat
 from pathlib import Path
@@ -32,10 +32,10 @@ def read_file(path: Path, max_bytes: int) -> bytes:
 
 
 def read_regular_file(path: Path, max_bytes: int) -> bytes:
-    """Return a file's content, and do not open what is a pipe, a socket or a device.
+    """Return a file's content; never open a pipe, a socket or a device.
 
     Raises:
-        UnreadableError: as `read_file`, or it is none of the kind.
+        UnreadableError: as `read_file`, or it is not a regular file.
     """
     try:
         mode = path.stat().st_mode

@@ -1,8 +1,8 @@
-"""The SSL context that the section `tls` of a listener set describes, or why its files do not give one.
+"""Builds the SSL context that the section `tls` of a listener set describes, or says why its files do not allow that.
 
-It is here, where files are read and not where connections are, so that a file is held against the very code that will
-use it: the loader makes a context to see whether it can be made, the gateway makes one to serve, and again whenever the
-files change. A context is no I/O but what it reads from the files.
+It is in this package so that the same code checks the files and uses them: the loader builds a context to see whether
+the files are valid, the gateway builds one to serve, and again whenever the files change. Building a context does no
+I/O except reading the files.
 """
 
 import ssl
@@ -15,7 +15,7 @@ MAX_PEM_BYTES = 1 << 20
 """Largest file of certificates or of a key, in bytes: some 500 CAs."""
 
 MAX_KEY_PASSWORD_BYTES = 1024
-"""Longest password of a key: OpenSSL takes no longer one."""
+"""Longest password of a key, OpenSSL's own limit."""
 
 FILE_KEYS = ("certificate_file", "key_file", "key_password_file", "client_ca_file")
 """The keys of the section that name files."""
@@ -29,19 +29,19 @@ _VERSIONS = {TlsVersion.V1_2: ssl.TLSVersion.TLSv1_2, TlsVersion.V1_3: ssl.TLSVe
 
 
 class ServerContextError(Exception):
-    """What is wrong with a file of the section, in words for the operator."""
+    """A file of the section is unusable; the message is for the operator."""
 
     def __init__(self, key: str, text: str) -> None:
         super().__init__(text)
         self.key = key
-        """The key of the section that is to be mended."""
+        """The key of the section that the operator has to correct."""
 
 
 def build_server_context(tls: ServerTls) -> ssl.SSLContext:
-    """Return a context that serves as the section says.
+    """Return a server's SSL context as the section describes it.
 
-    A connection is never resumed from a ticket: it would come in without showing its certificate, which may have
-    expired since, and the key of the tickets, kept in memory, would open what was recorded before.
+    A connection is never resumed from a session ticket: the client would not show its certificate, which may have
+    expired since, and a leak of the tickets' key, kept in memory, would decrypt recorded traffic.
 
     Raises:
         ServerContextError: a file is missing, unreadable, not what it should be, or does not fit the others.
@@ -62,7 +62,7 @@ def build_server_context(tls: ServerTls) -> ssl.SSLContext:
     context.verify_mode = _VERIFY[tls.client_auth]
     if tls.client_ca_file is not None:
         _read_pem("client_ca_file", tls.client_ca_file, b"CERTIFICATE", "a CA certificate")
-        # As a truststore of Java's: what is in it is trusted, an intermediate CA without its root as well.
+        # As in a truststore of Java: every certificate in it is trusted, also an intermediate CA without its root.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         _load_certificates(context, "client_ca_file", tls.client_ca_file)
     return context
@@ -76,7 +76,7 @@ def _load_certificate(context: ssl.SSLContext, tls: ServerTls) -> None:
     was_asked = False
 
     def tell_password() -> bytes:
-        # Always given: without it OpenSSL asks the terminal.
+        # Always pass a password: without one OpenSSL asks on the terminal.
         nonlocal was_asked
         was_asked = True
         return password or b""
@@ -124,7 +124,7 @@ def _load_certificates(context: ssl.SSLContext, key: str, path: str) -> None:
 
 
 def _read_pem(key: str, path: str, label: bytes, what: str) -> None:
-    """See that a file can be read and has a block of this kind, before OpenSSL, which says less, opens it."""
+    """Check that a file can be read and has a block of this kind, before OpenSSL, whose errors say less, opens it."""
     try:
         content = read_regular_file(Path(path), MAX_PEM_BYTES)
     except UnreadableError as error:

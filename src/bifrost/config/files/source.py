@@ -1,9 +1,9 @@
-"""Where a configuration comes from: its values, and the file and line of every one of them.
+"""The source of a configuration: its values, and the file and line of each.
 
-The loader and all that it asks speak of places in the terms of the flat dialect (`proxy.listener_sets[0].name`),
-whatever the files say. A source turns such a place into the file and line where it was written, and what is said of it
-into the words that stand there. This one is for a file of the flat dialect, where the words are the same;
-`virtual_clusters.py` has the other.
+The loader and the checks name places in the terms of the flat dialect (`proxy.listener_sets[0].name`), whichever
+dialect the files use. A source turns such a place into the file and line where it was written, and a message into the
+terms of that file. The class here is for a file of the flat dialect, whose terms are the same; `virtual_clusters.py`
+has the one for the second dialect.
 """
 
 from pathlib import Path
@@ -14,10 +14,10 @@ from bifrost.config.loc import Loc
 
 
 class Place(NamedTuple):
-    """Where something was written."""
+    """The file and line of a value."""
 
     file: str
-    """The file, as the one who named it or its folder called it."""
+    """The file, as the caller named it or its folder."""
 
     line: int
     """The line, from 1."""
@@ -30,7 +30,7 @@ class Source:
     """A configuration in the terms of the flat dialect."""
 
     def __init__(self, file: str, document: Document) -> None:
-        """Take one document as it is."""
+        """Use one document without translation."""
         self.file = file
         self._document = document
         self.data: object = document.data
@@ -38,9 +38,9 @@ class Source:
         self.problems: list[tuple[Loc | None, Place, str]] = [
             (loc, Place(file, line), text) for loc, line, text in document.problems
         ]
-        """What is already known to be wrong; with the place it makes unusable, so that consequences are not told."""
+        """Mistakes already known, each with the place it makes unusable, so that its consequences are not reported."""
         self.unreported: set[Loc] = set()
-        """Places that nobody wrote, of which nothing is told: what is wrong there is told of where it comes from."""
+        """Places that the operator did not write; a mistake there is reported at the value that it comes from."""
 
     @property
     def folder(self) -> Path:
@@ -48,13 +48,13 @@ class Source:
         return Path(self.file).parent
 
     def place_of(self, loc: Loc) -> Place:
-        """Return where the value at `loc` was written, or the nearest thing around it that was."""
+        """Return the file and line of the value at `loc`, or of the nearest enclosing value that was written."""
         return Place(self.file, self._document.line_of(loc))
 
     def word(self, loc: Loc, text: str) -> str:
-        """Return what is said of the value at `loc` in the words of the file."""
+        """Return a message about the value at `loc` in the terms of the file."""
         return text
 
     def hint(self, *locs: Loc) -> str:
-        """Return what to add to a clash of these places."""
+        """Return the text to add to the message about a clash of these places."""
         return ""

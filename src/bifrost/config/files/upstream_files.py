@@ -1,7 +1,7 @@
-"""The files that secure the connections to the brokers: where they are named, and what each must hold.
+"""The files that secure the connections to the brokers: the keys that name them, and what each must contain.
 
-`load.py` reads them. A secret is put beside its key; of a file that the gateway reads again while it runs
-(certificates, tokens, keytabs), only the path remains, completed to the folder of the configuration.
+`load.py` reads them. It puts a secret beside its key; of a file that the gateway reads again while it runs
+(certificates, tokens, keytabs), it keeps only the path, made absolute from the folder of the configuration.
 """
 
 import re
@@ -26,7 +26,7 @@ _TOKEN = re.compile(rb"[A-Za-z0-9._~+/-]+=*")
 
 
 class UnusableFile(ValueError):
-    """What a file does not hold, in words for the operator."""
+    """A file lacks the content that it must have; the message is for the operator."""
 
 
 def _check_certificates(content: bytes) -> None:
@@ -54,7 +54,7 @@ def read_token(content: bytes) -> str:
     """Return the bearer token that a file holds.
 
     Raises:
-        UnusableFile: it holds none (RFC 6750, section 2.1).
+        UnusableFile: it holds no bearer token (RFC 6750, section 2.1).
     """
     token = content.strip()
     if not _TOKEN.fullmatch(token):
@@ -78,7 +78,7 @@ class _Kind:
     what: str
     max_bytes: int
     check: Callable[[bytes], None] | None = None
-    """What must hold for the content; None for a secret, which the loader reads as one."""
+    """Checks the content; None for a secret, which the loader reads itself."""
 
 
 _CERTIFICATES = _Kind("certificate file", MAX_PEM_BYTES, _check_certificates)
@@ -103,7 +103,7 @@ class NamedFile:
 
     section: dict[str, object]
     loc: Loc
-    """Where its key stands."""
+    """The place of its key."""
 
     key: str
     what: str
@@ -116,14 +116,14 @@ class NamedFile:
         return self._check is None
 
     def keep_secret(self, value: bytes) -> None:
-        """Put the secret that it holds beside its key."""
+        """Put the file's secret beside its key."""
         self.section[self.key.removesuffix("_file")] = KeptSecret(value)
 
     def keep_path(self, content: bytes, path: str) -> None:
-        """Put its path in place of its name.
+        """Replace its name by its path.
 
         Raises:
-            UnusableFile: it does not hold what it should.
+            UnusableFile: it lacks the content that it must have.
         """
         assert self._check is not None
         self._check(content)
@@ -137,7 +137,7 @@ class NamedFile:
 
 
 def secured_sections(data: dict[str, object]) -> Iterator[tuple[Loc, dict[str, object], bool]]:
-    """Yield where each section is that secures connections to brokers, what it holds, and whether it is about TLS."""
+    """Yield each section that secures connections to brokers: its place, its content, and whether it is about TLS."""
     several: list[tuple[Loc, object]] = [
         (("upstreams", index), one) for index, one in enumerate(_list(data.get("upstreams")))
     ]
@@ -165,7 +165,7 @@ def named_files(loc: Loc, section: dict[str, object], *, is_tls: bool) -> Iterat
 
 
 def lacks_gssapi(section: dict[str, object]) -> bool:
-    """Whether a section needs Kerberos, and the library for it is not installed."""
+    """Whether a section needs Kerberos but the library for it is not installed."""
     return section.get("mechanism") == "GSSAPI" and find_spec("gssapi") is None
 
 

@@ -2,8 +2,8 @@
 
 What is not obvious here:
 
-* The loader knows one dialect. Documents of the other become its plain mapping first, and a `Source` keeps for each
-  place in it the file, the line and the key that stand there: whoever checks something speaks of `tenants[0].auth`,
-  the operator reads `spec.auth`. So a new key of the flat dialect is there in the other, in camelCase, without a line
-  of code; one that does not fit has to be left out of `LISTENER_KEYS`, `TENANT_KEYS` or `GATEWAY_KEYS`.
+* The loader knows one dialect. Documents of the other are first translated into its plain mapping, and a `Source` keeps
+  the file, line and key of each place in it: a check names `tenants[0].auth`, the operator reads `spec.auth`. So a new
+  key of the flat dialect exists in the other, in camelCase, without new code; a key that does not fit has to be left
+  out of `LISTENER_KEYS`, `TENANT_KEYS` or `GATEWAY_KEYS`.
 """

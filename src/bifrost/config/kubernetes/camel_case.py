@@ -1,4 +1,4 @@
-"""Kubernetes writes keys in camelCase: `passwordFile` where the flat dialect has `password_file`."""
+"""Converts keys to Kubernetes' camelCase: `passwordFile` where the flat dialect has `password_file`."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -15,19 +15,19 @@ def to_camel(name: str) -> str:
 
 
 def camel_keys(section: type[BaseModel], without: Collection[str] = ()) -> dict[str, str]:
-    """Return the field for each key that a section has in the second dialect, but for some fields."""
+    """Return the field for each key that a section has in the second dialect, except the fields in `without`."""
     return {to_camel(name): name for name in section.model_fields if name not in without}
 
 
 def reword(text: str, root: type[BaseModel], others: Mapping[str, str]) -> str:
-    """Return a message with the keys it names as the second dialect has them.
+    """Return a message in which the keys have their names of the second dialect.
 
     Args:
-        text: what a check said that knows the flat dialect only.
+        text: the message of a check, which knows the flat dialect only.
         root: the model, for the names of its fields; one without `_` is the same in both.
-        others: what is called otherwise.
+        others: keys with different names in the second dialect.
     """
-    # Not within a path or a quoted text: that is somebody's own.
+    # Not within a path or a quoted text: those are the operator's own words.
     names = {name: to_camel(name) for name in _names(root, set()) if "_" in name} | dict(others)
     return re.sub(
         r"(?<![\w/.'\"-])[a-z_]+(?![\w/'\"-]|\.\w)", lambda found: names.get(found[0], found[0]), text

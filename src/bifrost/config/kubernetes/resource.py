@@ -1,4 +1,4 @@
-"""One Kubernetes-style document and the file it stands in."""
+"""One Kubernetes-style document and its file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from bifrost.config.loc import Loc
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resource:
-    """A document, asked by places of its own such as `spec.listener.port`."""
+    """A document, read by places in its own terms such as `spec.listener.port`."""
 
     file: str
-    """The file, as the one who named it or its folder called it."""
+    """The file, as the caller named it or its folder."""
 
     document: Document
 
@@ -24,11 +24,11 @@ class Resource:
 
     @property
     def broken(self) -> set[Loc]:
-        """Places of which it is known already that they cannot be read."""
+        """Places that are already known to be unreadable."""
         return {loc for loc, _, _ in self.document.problems if loc is not None}
 
     def find(self, at: Loc) -> tuple[bool, object]:
-        """Return whether there is something at a place, and what."""
+        """Return whether a place has a value, and the value."""
         value: object = self.root
         for step in at:
             if not isinstance(value, dict) or step not in value:
@@ -37,9 +37,9 @@ class Resource:
         return True, value
 
     def get(self, *at: str) -> object:
-        """Return what is at a place, None when there is nothing."""
+        """Return the value at a place, None when there is none."""
         return self.find(at)[1]
 
     def place_of(self, at: Loc) -> Place:
-        """Return where the value at a place was written, or the nearest thing around it that was."""
+        """Return the file and line of the value at a place, or of the nearest enclosing value that was written."""
         return Place(self.file, self.document.line_of(at))

@@ -1,9 +1,9 @@
-"""Which virtual clusters have the same physical cluster behind them.
+"""Finds the virtual clusters that share a physical cluster.
 
-Each says in `spec.targetCluster` which is its own, by a list of brokers. Those that say the same are one upstream;
-where one has a `name`, the others need only the name. An upstream without a name is called after its first broker,
-which stays the same when documents come and go; so two that begin with the same broker, which makes them one cluster,
-must not differ otherwise.
+Each names its physical cluster in `spec.targetCluster` by a list of brokers. Those with the same list are one upstream;
+where one has a `name`, the others need only the name. An upstream without a name is named after its first broker, so
+that its name stays the same when other documents are added or removed; so two that begin with the same broker, which
+makes them one cluster, must be equal in everything else.
 """
 
 import json
@@ -26,31 +26,31 @@ _AT: Loc = ("spec", "targetCluster")
 
 @dataclass(slots=True, eq=False)
 class Target:
-    """What one document says of its physical cluster."""
+    """One document's description of its physical cluster."""
 
     resource: Resource
     content: dict[str, object]
-    """The section, as it was written."""
+    """The section, as the operator wrote it."""
     tenant: dict[str, object]
-    """The tenant it is for; it is given the name of its upstream."""
+    """The tenant of the document; `merge_targets` gives it the name of its upstream."""
     name: object = None
-    """What the upstream is called: a text, or what was written in its place."""
+    """The name of the upstream: a text, or the value that was written in its place."""
 
     @property
     def place(self) -> Place:
-        """Where the section stands."""
+        """The file and line of the section."""
         return self.resource.place_of(_AT)
 
     @property
     def addresses(self) -> list[str]:
-        """The addresses in `bootstrapServers`; like Kafka's clients, without regard to spaces and empty ones."""
+        """The addresses in `bootstrapServers`; like Kafka's clients, it ignores spaces and empty entries."""
         text = self.content.get("bootstrapServers")
         parts = text.split(",") if isinstance(text, str) else []
         return [part.strip() for part in parts if part.strip()]
 
     @property
     def description(self) -> str:
-        """All but the name, to be compared."""
+        """All keys except the name, for comparison."""
         others = {
             key: value for key, value in self.content.items() if key not in ("name", "bootstrapServers")
         }
@@ -58,15 +58,15 @@ class Target:
 
     @property
     def is_reference(self) -> bool:
-        """Whether it only names what another document describes."""
+        """Whether it only names a cluster that another document describes."""
         return self.content.keys() == {"name"}
 
 
 def merge_targets(targets: Sequence[Target]) -> tuple[list[Target], list[tuple[Place, str]]]:
-    """Give each tenant its upstream.
+    """Set the upstream of each tenant.
 
     Returns:
-        One target for each upstream, the first that describes it, and what is wrong, with its place.
+        One target for each upstream, the first that describes it, and the mistakes, each with its place.
     """
     merged: list[Target] = []
     by_name: dict[object, Target] = {}
@@ -80,7 +80,7 @@ def merge_targets(targets: Sequence[Target]) -> tuple[list[Target], list[tuple[P
         by_description.setdefault(target.description, target)
 
     named = [target for target in targets if "name" in target.content]
-    for target in sorted(named, key=lambda target: target.is_reference):  # what describes, first
+    for target in sorted(named, key=lambda target: target.is_reference):  # targets with a description first
         name = target.content["name"]
         known = by_name.get(_key(name))
         if known is None:

@@ -1,6 +1,6 @@
-"""What turns Kubernetes-style documents into the terms of the flat dialect, and remembers where everything was.
+"""Translates Kubernetes-style documents into the terms of the flat dialect, and remembers the origin of each value.
 
-Its counterpart that knows which section means what is `virtual_clusters.py`.
+Its counterpart `virtual_clusters.py` knows the meaning of each section.
 """
 
 import re
@@ -18,31 +18,31 @@ from bifrost.config.secrets import READ_FROM_FILES
 
 
 class Translation(Source):
-    """A configuration in the terms of the flat dialect, made of documents of the other."""
+    """A configuration in the terms of the flat dialect, translated from documents of the other."""
 
     def __init__(self, first: Resource, words: Mapping[str, str]) -> None:
-        """Begin one.
+        """Start an empty translation.
 
         Args:
-            first: the document that stands for the whole, where there is none that is nearer.
-            words: the keys of this dialect that are not the flat one's in camelCase, by those.
+            first: the document to report for a place that no document has.
+            words: the keys of this dialect that are not the flat dialect's keys in camelCase, by the flat keys.
         """
         self.file = first.file
         self.problems = []
         self.unreported = set()
         self.origins: dict[Loc, tuple[Resource, Loc]] = {(): (first, ())}
-        """The document and the place in it for each place of the flat dialect."""
+        """The document, and the place in it, for each place of the flat dialect."""
         self._words = words
 
-    # -- what the loader asks
+    # -- called by the loader
 
     def place_of(self, loc: Loc) -> Place:
-        """Return where the value at `loc` was written, or the nearest thing around it that was."""
+        """Return the file and line of the value at `loc`, or of the nearest enclosing value that was written."""
         resource, shown = self._origin(loc)
         return resource.place_of(shown)
 
     def word(self, loc: Loc, text: str) -> str:
-        """Return what is said of the value at `loc` with the keys of this dialect."""
+        """Return a message about the value at `loc` with the keys of this dialect."""
         _, shown = self._origin(loc)
         flat = show_loc(loc)
         if text.startswith(flat):
@@ -59,7 +59,7 @@ class Translation(Source):
         resource, shown = self.origins[loc]
         return resource, (*shown, *(to_camel(step) if isinstance(step, str) else step for step in rest))
 
-    # -- what a translation is made of
+    # -- used to build a translation
 
     def copy_fields(
         self,
@@ -70,7 +70,7 @@ class Translation(Source):
         section: type[BaseModel],
         keys: Mapping[str, str],
     ) -> dict[str, object]:
-        """Return some keys of a section as fields of the model, and remember where they were."""
+        """Return some keys of a section as fields of the model, and remember their places."""
         return {
             keys[key]: self._copy(
                 resource, (*at, key), (*to, keys[key]), value, section_at(section, (keys[key],))
@@ -106,14 +106,14 @@ class Translation(Source):
         spoils: Loc | None = None,
         needs: str = "",
     ) -> dict[str, object] | None:
-        """Return a section's keys that are known, None when there is no such section; tell what is wrong.
+        """Return a section's known keys, None when there is no such section; report what is wrong.
 
         Args:
             resource: the document.
-            at: where the section is in it.
-            known: the keys that there are.
-            spoils: the place of the flat dialect that has no sense without the section.
-            needs: what is in it at the least, in words; without, there may be none.
+            at: the place of the section in it.
+            known: the keys that exist.
+            spoils: the place of the flat dialect that has no meaning without the section.
+            needs: its required keys, in words, for the message; if empty, the section may be absent.
         """
         is_there, value = resource.find(at)
         if isinstance(value, dict):
@@ -131,7 +131,7 @@ class Translation(Source):
         return None
 
     def known(self, resource: Resource, at: Loc, known: Collection[str]) -> dict[str, object]:
-        """Return what a mapping has under known keys, and tell of the others."""
+        """Return the values of a mapping's known keys, and report the other keys."""
         _, value = resource.find(at)
         found = {}
         for key, content in value.items() if isinstance(value, dict) else ():
@@ -147,11 +147,11 @@ class Translation(Source):
         self.problems.append((None, resource.place_of(loc), unknown_key_text(loc, plain)))
 
     def tell(self, resource: Resource, loc: Loc, text: str, spoils: Loc | None = None) -> None:
-        """Report what is wrong at a place of a document; `text` follows the place."""
+        """Report a mistake at a place of a document; the message is the place and then `text`."""
         self.problems.append((spoils, resource.place_of(loc), f"{show_loc(loc)}{text}"))
 
     def add_document_problems(self, resources: Sequence[Resource]) -> None:
-        """Add what was found when the documents were read; what else is told of such a value is its consequence."""
+        """Add the mistakes found while reading the documents; other errors about these values are consequences."""
         spoiled: dict[tuple[int, Loc], Loc] = {}
         for place, (resource, at) in self.origins.items():
             spoiled.setdefault((id(resource), at), place)

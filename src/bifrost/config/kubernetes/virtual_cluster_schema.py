@@ -1,4 +1,4 @@
-"""The JSON Schema of the second dialect, made of that of the first: the same keys in camelCase, at other places."""
+"""The JSON Schema of the second dialect, derived from the first's: the same keys in camelCase, at other places."""
 
 import copy
 import re
@@ -46,20 +46,20 @@ _OWN: Mapping[str, str] = {
     "filters": "None is built yet: a filter that is listed is refused by name.",
     "labels": "For people and other programs; the gateway does not look at them.",
 }
-"""What is said of keys that mean something else than in the flat dialect, or are not in it."""
+"""Documentation of the keys that the flat dialect does not have, or that have another meaning there."""
 
 
 def document_definitions(definitions: Mapping[str, Schema]) -> dict[str, Schema]:
     """Return the definitions that the second dialect adds to those of the first.
 
     Args:
-        definitions: those of the first, by the names of the model's sections.
+        definitions: the definitions of the first dialect, by the names of the model's sections.
     """
     made: dict[str, Schema] = {}
 
     def keys_of(section: str, keys: Mapping[str, str]) -> dict[str, Schema]:
         properties = definitions[section]["properties"]
-        # What the loader fills is no key.
+        # Fields that the loader fills are not keys.
         there = {key: properties[name] for key, name in keys.items() if name in properties}
         return {key: _in_camel_case(schema, definitions, made) for key, schema in there.items()}
 
@@ -121,7 +121,7 @@ def _describe(properties: dict[str, Schema], key: str, text: str) -> None:
 
 
 def _in_camel_case(schema: Schema, definitions: Mapping[str, Schema], made: dict[str, Schema]) -> Schema:
-    """Return a copy with camelCase keys; sections that it refers to are put beside the others in `made`."""
+    """Return a copy with camelCase keys; add the sections that it refers to to `made`."""
     copied = copy.deepcopy(schema)
     for holder in _holders(copied):
         if "description" in holder:
@@ -133,7 +133,7 @@ def _in_camel_case(schema: Schema, definitions: Mapping[str, Schema], made: dict
             continue
         holder["$ref"] = f"#/$defs/{name}{_SUFFIX}"
         if f"{name}{_SUFFIX}" not in made:
-            made[f"{name}{_SUFFIX}"] = {}  # so that a section in itself comes to an end
+            made[f"{name}{_SUFFIX}"] = {}  # so that a section that contains itself does not recurse forever
             section = _in_camel_case(definitions[name], definitions, made)
             section["properties"] = {to_camel(key): inner for key, inner in section["properties"].items()}
             if "required" in section:
@@ -143,7 +143,7 @@ def _in_camel_case(schema: Schema, definitions: Mapping[str, Schema], made: dict
 
 
 def _holders(schema: object) -> list[Schema]:
-    """Return every schema within a schema, itself among them."""
+    """Return every schema within a schema, including itself."""
     if isinstance(schema, list):
         return [found for one in schema for found in _holders(one)]
     if not isinstance(schema, dict):

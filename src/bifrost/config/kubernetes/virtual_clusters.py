@@ -1,4 +1,4 @@
-"""The second dialect: Kubernetes-style documents, each KafkaVirtualCluster of them a tenant with a port of its own.
+"""The second dialect: Kubernetes-style documents; each KafkaVirtualCluster is a tenant with a port of its own.
 
     KafkaVirtualCluster                     in the terms of the flat dialect
       metadata.name                         tenants[].name, proxy.listener_sets[].name and .tenant
@@ -11,8 +11,9 @@
     KafkaGateway (at most one)
       spec                                  proxy, without listener_sets
 
-Every other key is the flat dialect's at that place, in camelCase. The result is checked as a file of that dialect is,
-and its errors are told in the words and with the lines of this one; only what has no counterpart is looked at here.
+Every other key is the flat dialect's at that place, in camelCase. The loader checks the result like a file of that
+dialect, and reports errors in the terms and with the lines of this one; only keys without a counterpart are checked
+here.
 """
 
 import re
@@ -34,15 +35,15 @@ VIRTUAL_CLUSTER = "KafkaVirtualCluster"
 GATEWAY = "KafkaGateway"
 
 DEFAULT_BROKER_PORTS = 16
-"""Ports that follow a listener's own for the brokers, where brokerPorts does not say which."""
+"""Number of ports for the brokers, after the listener's own, when brokerPorts is absent."""
 
 MAX_PORT = 65_535
 
 TOP_KEYS = ("apiVersion", "kind", "metadata", "spec")
 METADATA_KEYS = ("name", "labels", "annotations")
-"""Labels and annotations are for people and other programs."""
+"""Keys of `metadata`; labels and annotations are for people and other programs."""
 TENANT_SECTIONS = {"auth": "auth", "upstreamSasl": "upstream_sasl"}
-"""Sections of a tenant that stand beside the others, in `spec`."""
+"""Sections of a tenant that are directly in `spec`."""
 SPEC_KEYS = ("listener", "targetCluster", "virtualization", *TENANT_SECTIONS, "filters")
 PORT_KEYS = {
     "bind": "bind_host",
@@ -62,14 +63,14 @@ WORDS = {
     "bootstrap_port": "port",
     "broker_port_range": "brokerPorts",
 }
-"""What is not called as in the flat dialect, apart from camelCase."""
+"""Keys whose names differ from the flat dialect's in more than camelCase."""
 
 
 class VirtualClusters(Translation):
-    """The configuration that documents of the second dialect make together."""
+    """The configuration that several documents of the second dialect form together."""
 
     def __init__(self, resources: Sequence[Resource]) -> None:
-        """Translate them, in their order; there is at least one."""
+        """Translate the documents in their order; there is at least one."""
         super().__init__(resources[0], WORDS)
         self._default_ports: set[Loc] = set()
         self._targets: list[Target] = []
@@ -93,7 +94,7 @@ class VirtualClusters(Translation):
         self.add_document_problems(resources)
 
     def hint(self, *locs: Loc) -> str:
-        """Explain ports that nobody wrote."""
+        """Explain ports that the operator did not write."""
         if self._default_ports.isdisjoint(locs):
             return ""
         return (
@@ -104,7 +105,7 @@ class VirtualClusters(Translation):
     # -- documents
 
     def _read_head(self, resource: Resource) -> str | None:
-        """Return the kind of a document, None when it has none that is known."""
+        """Return the kind of a document, None when it is unknown or absent."""
         self.known(resource, (), TOP_KEYS)
         version, kind = resource.get("apiVersion"), resource.get("kind")
         before = len(self.problems)
@@ -141,7 +142,7 @@ class VirtualClusters(Translation):
         tenant_at: Loc = ("tenants", index)
         set_at: Loc = ("proxy", "listener_sets", index)
         self.origins[tenant_at] = (resource, ())
-        # What is wrong with these is told of the tenant's name, or of the target cluster.
+        # Mistakes in these are reported at the tenant's name, or at the target cluster.
         self.unreported |= {(*set_at, "name"), (*set_at, "tenant"), (*tenant_at, "upstream")}
         metadata = self.section(resource, ("metadata",), METADATA_KEYS, spoils=(*tenant_at, "name")) or {}
         self.origins[*tenant_at, "name"] = (resource, ("metadata", "name"))
@@ -230,11 +231,11 @@ class VirtualClusters(Translation):
         if prefixes:
             tenant["prefixes"] = prefixes
         spec = resource.get("spec")
-        assert isinstance(spec, dict)  # or there would have been nothing to read
+        assert isinstance(spec, dict)  # it is there, or there would have been nothing to read
         return tenant | self.copy_fields(resource, ("spec",), to, spec, Tenant, TENANT_SECTIONS)
 
     def _read_targets(self) -> list[dict[str, object]]:
-        """Return the upstreams, and give each tenant the name of its own."""
+        """Return the upstreams, and set in each tenant the name of its upstream."""
         merged, refused = merge_targets(self._targets)
         self.problems += [(None, place, text) for place, text in refused]
         upstreams = []
@@ -255,7 +256,7 @@ class VirtualClusters(Translation):
         return upstreams
 
     def _bootstrap(self, target: Target, to: Loc) -> object:
-        """Return the list that stands in one text, as Kafka's clients have it in `bootstrap.servers`."""
+        """Return the list of addresses in one text, in the form of `bootstrap.servers` of Kafka's clients."""
         at: Loc = ("spec", "targetCluster", "bootstrapServers")
         is_there, value = target.resource.find(at)
         for number in range(len(target.addresses)):

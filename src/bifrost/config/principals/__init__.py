@@ -1,1 +1,1 @@
-"""Rules that make principals of certificates and Kerberos tickets."""
+"""Rules that derive principals from certificates and Kerberos tickets."""

@@ -1,24 +1,25 @@
-r"""Java's regular expressions, as far as they mean the same to Python's engine and end in a time that can be foreseen.
+r"""Translates those of Java's regular expressions that mean the same to Python's engine and have bounded matching time.
 
-Taken are literals, `.`, `^`, `$`, classes without classes in them, `\d \w \s` and their opposites, groups,
-alternatives, greedy, lazy and possessive quantifiers, and `(?i)` in front of all. What else Java knows (named groups,
-look-around, back-references, `\b`, `\p{...}`, intersections) is refused with its place, rather than taken for something
-else.
+It accepts literals, `.`, `^`, `$`, classes without classes in them, `\d \w \s` and their opposites, groups,
+alternatives, greedy, lazy and possessive quantifiers, and `(?i)` at the start. It refuses Java's other constructs
+(named groups, look-around, back-references, `\b`, `\p{...}`, intersections) and names their place, so that none is read
+with another meaning.
 
 A group that is itself repeated may hold neither a repetition nor alternatives: `(a+)+` takes a time that doubles with
-each letter of a name that does not match. A possessive repetition, which never goes back, is none in this sense.
+each letter of a name that does not match. A possessive repetition, which never backtracks, does not count as a
+repetition here.
 
-The caller sees to it that no text has line breaks, about which the two disagree.
+The caller ensures that no text has line breaks, which the two engines treat differently.
 """
 
 import re
 from dataclasses import dataclass
 
 MAX_LENGTH = 1000
-"""Characters of a pattern."""
+"""Longest pattern, in characters."""
 
 MAX_REPEATS = 1000
-"""Largest number in a quantifier: a name is not longer."""
+"""Largest number in a quantifier: names are not longer."""
 
 _QUANTIFIER = re.compile(r"(?:([*+?])|\{(\d{1,9})(?:(,)(\d{1,9})?)?\})([+?]?)")
 _ESCAPE = re.compile(r"\\(?:[^A-Za-z0-9\s]|[dDwWsStnrf]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})", re.ASCII)
@@ -26,7 +27,7 @@ _ESCAPE = re.compile(r"\\(?:[^A-Za-z0-9\s]|[dDwWsStnrf]|x[0-9A-Fa-f]{2}|u[0-9A-F
 
 @dataclass(slots=True)
 class _Group:
-    """A group that is open."""
+    """A group that is not closed yet."""
 
     start: int
     varies: bool = False
@@ -37,7 +38,7 @@ def read_java_regex(pattern: str) -> re.Pattern[str]:
     """Return Python's form of a pattern.
 
     Raises:
-        ValueError: it is none, or has what is not taken, in words for the operator.
+        ValueError: it is not a pattern, or has a construct that is refused; the message is for the operator.
     """
     if len(pattern) > MAX_LENGTH:
         raise ValueError(f"the pattern has {len(pattern)} characters; at most {MAX_LENGTH} are read")
@@ -54,7 +55,7 @@ def read_java_regex(pattern: str) -> re.Pattern[str]:
 
 
 class _Reader:
-    """Walks along a pattern, and stops at what is not taken."""
+    """Reads a pattern from left to right, and stops at a construct that is refused."""
 
     def __init__(self, pattern: str, start: int) -> None:
         self._pattern = pattern
@@ -109,7 +110,7 @@ class _Reader:
                 "character or class, or make the inner repetition possessive, e.g. [^,]*+"
             )
             raise self._refused(start, text)
-        # Where nothing is given back, there is one way only.
+        # Without backtracking there is only one way to match.
         self._open[-1].varies |= mode != "+" and (varies or least != most)
 
     def _escape(self) -> None:

@@ -1,4 +1,4 @@
-"""Kerberos principals become the names that tenants list: Kafka's `sasl.kerberos.principal.to.local.rules`.
+"""Maps Kerberos principals to the names that tenants list: Kafka's `sasl.kerberos.principal.to.local.rules`.
 
     DEFAULT                                             the first part of a principal of the own realm
     RULE:[n:string](regexp)s/pattern/replacement/g/L    for principals of n parts
@@ -7,8 +7,8 @@ In `string` $0 is the realm, $1 and $2 are the parts; a rule applies if all of t
 replaced, once or with `g` everywhere, and `/L` or `/U` makes letters small or large. The first rule that applies
 counts.
 
-Patterns are Java's in Kafka and Python's here. What the two read differently is refused, so that a rule means here what
-it means at a broker; tests/golden holds both against each other.
+Patterns are Java's in Kafka and Python's here. A pattern that the two read differently is refused, so that a rule has
+the same meaning here and at a broker; tests/golden compares both.
 
 Source: KerberosName, KerberosShortNamer, KerberosRule (org.apache.kafka.common.security.kerberos).
 """
@@ -23,7 +23,7 @@ _RULE = re.compile(
 )
 _PARAMETER = re.compile(r"\$([0-9]*)")
 _MEANS_ANOTHER_THING = re.compile(
-    r"\\[^dDwWsS.\\/@$^|?*+(){}\[\]-]"  # an escape that one of both does not know, or a back reference
+    r"\\[^dDwWsS.\\/@$^|?*+(){}\[\]-]"  # an escape that one of the two does not know, or a back reference
     r"|\(\?(?!:)"  # flags, names, looks ahead and behind
     r"|\[[^\]]*(?:\[|&&)"  # Java's unions and intersections of classes
     r"|\[\^?\]"  # an empty class, or one that begins with a bracket
@@ -33,7 +33,7 @@ _MAX_PATTERN_LENGTH = 256
 
 
 class NoLocalName(Exception):
-    """No rule gives a principal a name; the text says why, for the log."""
+    """No rule gives the principal a name; the text says why, for the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Rule:
 
     text: str
     parts: int
-    """How many parts the principals have that it is for."""
+    """Number of parts of the principals that it applies to."""
 
     format: str
     match: re.Pattern[str] | None
@@ -52,12 +52,12 @@ class Rule:
     case: str | None
 
     def apply(self, parameters: tuple[str, ...]) -> str | None:
-        """Return the name; None if the rule is not for this principal.
+        """Return the name; None if the rule does not apply to this principal.
 
         Args:
             parameters: the realm, then the parts.
         Raises:
-            NoLocalName: the rule names a part that there is not.
+            NoLocalName: the rule names a part that does not exist.
         """
         if len(parameters) - 1 != self.parts:
             return None
@@ -74,7 +74,7 @@ def read_rule(text: str) -> Rule | None:
     """Read a rule; None stands for DEFAULT.
 
     Raises:
-        ValueError: it is none, or one that would mean another thing than at a broker.
+        ValueError: it is not a rule, or would have another meaning at a broker.
     """
     if text == "DEFAULT":
         return None
@@ -104,10 +104,10 @@ def read_rule(text: str) -> Rule | None:
 
 
 class LocalNames:
-    """Gives principals their names."""
+    """Maps principals to names by the rules."""
 
     def __init__(self, realm: str, rules: tuple[str, ...]) -> None:
-        """Take the rules, in the order in which they are tried; `realm` is the own one."""
+        """Store the rules, in the order in which they are tried; `realm` is the gateway's own."""
         self._realm = realm
         self._rules = tuple(read_rule(rule) for rule in rules)
 
@@ -115,7 +115,7 @@ class LocalNames:
         """Return the name of a principal such as `kafka/host@REALM`.
 
         Raises:
-            NoLocalName: it is malformed, no rule applies, or what comes of the first that does is no simple name.
+            NoLocalName: it is malformed, no rule applies, or the result of the first that applies is not a simple name.
         """
         found = _PRINCIPAL.fullmatch(principal)
         if found is None or not principal.isprintable():
@@ -168,7 +168,7 @@ def _check_replacement(text: str, groups: int) -> None:
 
 
 def _expand(replacement: str, found: re.Match[str]) -> str:
-    """Return what stands in place of a match, by the rules of Java's Matcher.appendReplacement."""
+    """Return the text that replaces a match, by the rules of Java's Matcher.appendReplacement."""
     expanded, position = "", 0
     while position < len(replacement):
         char = replacement[position]
@@ -179,7 +179,7 @@ def _expand(replacement: str, found: re.Match[str]) -> str:
         elif char == "$":
             group = int(replacement[position])
             position += 1
-            # As many more digits as there are groups for.
+            # Take more digits as long as a group with that number exists.
             while position < len(replacement) and replacement[position] in "0123456789":
                 longer = group * 10 + int(replacement[position])
                 if longer > found.re.groups:

@@ -1,11 +1,11 @@
-"""The principal of a certificate's distinguished name, by Kafka's `ssl.principal.mapping.rules`.
+"""Maps a certificate's distinguished name to a principal, by Kafka's `ssl.principal.mapping.rules`.
 
     rules := rule {"," rule}
     rule  := "DEFAULT" | "RULE:" pattern "/" replacement "/" ["L" | "U"]
 
 `/` within a pattern or a replacement is written `\\/`. A pattern must match the whole name; each place where it is
 found in it then becomes the replacement, `$1` in it being what the first group matched. The patterns are Java's, as far
-as `java_regex.py` takes them. Source: SslPrincipalMapper.
+as `java_regex.py` accepts them. Source: SslPrincipalMapper.
 """
 
 import re
@@ -17,7 +17,7 @@ from bifrost.config.principals.java_regex import read_java_regex
 from bifrost.config.values import Text
 
 MAX_RULES = 100
-"""More rules than principals are told apart by are a mistake."""
+"""Most rules: more than this are a mistake, not a way to distinguish principals."""
 
 _RULE = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)", re.DOTALL)
 _DEFAULT = "DEFAULT"
@@ -34,7 +34,7 @@ class _Rule:
         self._case = case
 
     def apply(self, name: str) -> str | None:
-        """Return what becomes of a name, None when it does not match."""
+        """Return the result for a name, None when it does not match."""
         if self._pattern.fullmatch(name) is None:
             return None
         principal = self._replaced(name)
@@ -43,7 +43,7 @@ class _Rule:
         return principal
 
     def _replaced(self, name: str) -> str:
-        """Replace as Java's Matcher.replaceAll, which goes on behind an empty match one character later."""
+        """Replace as Java's Matcher.replaceAll, which continues one character after an empty match."""
         parts, copied, start = [], 0, 0
         while start <= len(name):
             found = self._pattern.search(name, start)
@@ -63,7 +63,7 @@ class PrincipalMapping:
         """Read the rules.
 
         Raises:
-            ValueError: they cannot be read, in words for the operator.
+            ValueError: they cannot be read; the message is for the operator.
         """
         self._rules: list[_Rule | None] = []
         text, position = text.strip(), 0
@@ -77,7 +77,7 @@ class PrincipalMapping:
     def principal_of(self, distinguished_name: str) -> str | None:
         """Return the principal of a name, None when no rule matches it.
 
-        A name with a line break is nobody's: where `.` and `$` stop is what Java and Python disagree about.
+        A name with a line break has no principal: Java and Python disagree about where `.` and `$` stop.
         """
         if _LINE_BREAK.search(distinguished_name):
             return None
@@ -120,7 +120,7 @@ def _skip_spaces(text: str, start: int) -> int:
 def _read_replacement(text: str, groups: int) -> list[str | int]:
     """Return literal texts and numbers of groups, read as Java's Matcher.replaceAll does.
 
-    A number of a group that there is not is refused, though Kafka takes one of them, not two, for itself.
+    The number of a group that does not exist is refused, though Kafka takes a single one, not two, literally.
     """
     parts: list[str | int] = []
     position = 0
@@ -129,8 +129,8 @@ def _read_replacement(text: str, groups: int) -> list[str | int]:
         position += 1
         if char == "\\":
             if text[position] == "$" and groups and text[position + 1 : position + 2] in _DIGITS:
-                _read_reference(text, position + 1, groups)  # Kafka looks for numbers behind \$ as well.
-            parts.append(text[position])  # There is one: the grammar reads them in pairs.
+                _read_reference(text, position + 1, groups)  # Kafka also looks for numbers after \$.
+            parts.append(text[position])  # A character follows: the grammar reads them in pairs.
             position += 1
         elif char != "$":
             parts.append(char)
@@ -141,7 +141,7 @@ def _read_replacement(text: str, groups: int) -> list[str | int]:
 
 
 def _read_reference(text: str, start: int, groups: int) -> tuple[int, int]:
-    """Return the group that the digits at `start` name, and where they end: at the last that still names one."""
+    """Return the group that the digits at `start` name, and where they end: at the last that still names a group."""
     if start >= len(text) or text[start] not in _DIGITS:
         raise ValueError(
             "a $ in the replacement is followed by the number of a group; write \\$ for the sign itself"
