@@ -1,12 +1,13 @@
-"""What happens to one message. No I/O.
+"""The gateway's treatment of one message. No I/O.
 
 What is not obvious here:
 
-* Loops over what a message has many of say `in_steps`, in filters and wherever else a frame is worked on: that is
-  where work may pause. Between two steps other sessions of the tenant run, so nothing half done may stand in what
-  they share. A test finds loops that forget it.
-* Produce is presented from v0 where the broker does, or old librdkafka turns compression off (KAFKA-18659).
-* A field may be fine in place as long as it is as usual (`SLOT_USUAL`): an error of a topic, operations that somebody
-  asked for, a null list that means all. What a filter does to such a field has to be named in `filters/build.py`;
-  else the frame passes without it.
+* Loops over the items of a message use `in_steps`, in filters and in all other code that works on a frame: there the
+  work may pause. Between two steps other sessions of the tenant run, so the state that they share must be consistent
+  there. A test finds loops that forget it.
+* The gateway offers Produce from v0 where the broker does, because old librdkafka otherwise turns compression off
+  (KAFKA-18659).
+* Some fields need no decoding as long as they have their usual value (`SLOT_USUAL`): an error of a topic, operations
+  that a client asked for, a null list that means all. A filter that changes such a field has to be named in
+  `filters/build.py`; otherwise the frame passes without the filter.
 """

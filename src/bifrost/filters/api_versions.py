@@ -1,7 +1,7 @@
-"""ApiVersions: what a client may use is what the broker has and the gateway serves.
+"""ApiVersions: a client may use the APIs that both the broker and the gateway serve.
 
-The gateway answers itself, from what it asked the broker: before authentication nothing goes upstream. Features pass
-(KIP-584): clients learn from `transaction.version` and `group.version` which protocol they may speak.
+The gateway answers itself, from the broker's earlier answer: before authentication nothing goes upstream. Features are
+passed on (KIP-584): clients learn from `transaction.version` and `group.version` which protocol they may speak.
 """
 
 import re
@@ -54,7 +54,7 @@ class OfferedVersions:
         )
 
     def unsupported_version_response(self) -> Message:
-        """Return the answer to a version that is not known: in v0, with the versions that are (KIP-511)."""
+        """Return the answer to an unknown version: in v0, with the known versions (KIP-511)."""
         return self._response(error_code=ErrorCode.UNSUPPORTED_VERSION)
 
     def _response(self, **fields: Any) -> Message:
@@ -70,11 +70,12 @@ class OfferedVersions:
 
 
 def _features_epoch(broker: Any) -> int:
-    """Return a number that grows when a feature is raised, and at nothing else.
+    """Return a number that grows when a feature's level is raised, and never otherwise.
 
     A broker gives the offset of the last record in the cluster's metadata log (MetadataImage.highestOffsetAndEpoch),
-    which also counts every topic that any tenant makes. Clients only compare it with the last one that they were told
-    (NetworkClient, ApiVersions), so the sum of the levels will do; it is the same at all brokers and gateways.
+    which also grows with every topic that any tenant creates. Clients only compare it with the last one that they
+    received (NetworkClient, ApiVersions), so the sum of the levels is enough; it is the same at all brokers and
+    gateways.
     """
     if broker.finalized_features_epoch < 0:
         return -1
@@ -82,7 +83,7 @@ def _features_epoch(broker: Any) -> int:
 
 
 def is_valid(request: Any) -> bool:
-    """Whether a client's name and version are as KIP-511 wants them; a broker refuses the request otherwise."""
+    """Whether a client's name and version are valid by KIP-511; a broker refuses the request otherwise."""
     return bool(
         _SOFTWARE.fullmatch(request.client_software_name)
         and _SOFTWARE.fullmatch(request.client_software_version)
@@ -90,10 +91,11 @@ def is_valid(request: Any) -> bool:
 
 
 def offered_versions(broker_response: Any) -> OfferedVersions:
-    """Intersect what a broker has with what the gateway serves.
+    """Intersect the APIs of a broker with those that the gateway serves.
 
-    The lower end is the broker's even where its oldest versions are only presented: old librdkafka turns compression
-    off when Produce does not start at v0 (KAFKA-18659), and brokers without v0 list it for that reason.
+    The lowest version is the broker's even where its oldest versions are only listed and not served: old librdkafka
+    turns compression off when Produce does not start at v0 (KAFKA-18659), and brokers without v0 list it for that
+    reason.
     """
     ranges: dict[int, VersionRange] = {}
     for api in broker_response.api_keys:
@@ -111,10 +113,10 @@ def offered_versions(broker_response: Any) -> OfferedVersions:
 
 
 def common_versions(offered: Sequence[OfferedVersions]) -> OfferedVersions:
-    """Intersect what several brokers offer; a client whose cluster nobody knows yet gets this.
+    """Intersect what several brokers offer; a client whose cluster is not known yet gets this.
 
-    Features are left out where they are not the same everywhere: they say which protocol may be spoken (KIP-584).
-    No broker at all offers what the gateway serves itself.
+    Features that differ between brokers are left out: they say which protocol a client may use (KIP-584). Without any
+    broker, the result has the APIs that the gateway serves itself.
     """
     if not offered:
         return offered_versions(ApiVersionsResponse())

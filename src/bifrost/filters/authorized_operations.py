@@ -1,7 +1,7 @@
 """The operations a tenant may do, where a client asks for them (KIP-430).
 
-The broker answers for the gateway's own principal, which may do anything; what is true for the tenant is less. What
-stands here must be what happens: tests/kafka/tenancy/test_authorized_operations.py does each of them.
+The broker answers for the gateway's own principal, which may do anything; a tenant may do less. The operations listed
+here must be those that succeed: tests/kafka/tenancy/test_authorized_operations.py does each of them.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = (1 << code for code in rang
 _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = 1 << 10, 1 << 11, 1 << 12
 
 NOT_REQUESTED = -(2**31)
-"""Kafka's "nobody asked"."""
+"""Kafka's value for "the client did not ask"."""
 
 _TOPIC_OPERATIONS = _READ | _WRITE | _CREATE | _ALTER | _DESCRIBE | _DESCRIBE_CONFIGS | _ALTER_CONFIGS
 _GROUP_OPERATIONS = _READ | _DELETE | _DESCRIBE | _DESCRIBE_CONFIGS | _ALTER_CONFIGS
@@ -22,8 +22,8 @@ _CLUSTER_OPERATIONS = _DESCRIBE | _DESCRIBE_CONFIGS | _IDEMPOTENT_WRITE
 
 
 class AuthorizedOperationsFilter(ResponseFilter):
-    """Metadata v8+, DescribeCluster, DescribeTopicPartitions and what describes groups: keeps the operations that are
-    the tenant's too."""
+    """Metadata v8+, DescribeCluster, DescribeTopicPartitions and the descriptions of groups: keeps the operations that
+    the tenant may do."""
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
         """Intersect what the broker allows the gateway with what the gateway allows the tenant."""
@@ -36,7 +36,7 @@ class AuthorizedOperationsFilter(ResponseFilter):
         for group in in_steps(getattr(response, "groups", ())):
             group.authorized_operations = _intersect(group.authorized_operations, _GROUP_OPERATIONS)
         if hasattr(response, "cluster_authorized_operations"):
-            # To create on the cluster is to create any topic; on a topic, that one.
+            # CREATE on the cluster permits any topic; on a topic, only that one.
             allowed = _CLUSTER_OPERATIONS | (_CREATE if namespace.names.is_dynamic else 0)
             response.cluster_authorized_operations = _intersect(
                 response.cluster_authorized_operations, allowed

@@ -1,8 +1,7 @@
-"""Brokers are reached through the gateway: wherever a response gives a broker's address, give the listener's port
-for it.
+"""Replaces each broker's address in a response by the listener's port for it: clients connect through the gateway.
 
-Metadata, FindCoordinator, DescribeCluster, and the leader hints of Produce and Fetch (KIP-951); the schema says where.
-The engine does the same to bytes where it can (tenancy/answer_names.py); here is what becomes of the rest.
+Metadata, FindCoordinator, DescribeCluster, and the leader hints of Produce and Fetch (KIP-951); the schema has the
+places. The engine does the same in place where it can (tenancy/answer_names.py); this filter does the rest.
 """
 
 from dataclasses import dataclass
@@ -62,7 +61,8 @@ class BrokerAddressFilter(ResponseFilter):
 
 
 def _readdress(scope: Scope, struct: Any, node_id_attribute: str) -> bool:
-    """Set the address in one struct; False when it cannot be reached and carries no error code to say so."""
+    """Set the address in one struct; False when clients cannot reach the broker and there is no error code to say
+    so."""
     node_id = getattr(struct, node_id_attribute)
     address = None if node_id == NO_NODE else scope.address_of(node_id)
     if address is not None:

@@ -1,7 +1,7 @@
-"""DescribeConfigs of a broker: read-only, and only what a client needs to know.
+"""DescribeConfigs of a broker: read-only, and only the configs that a client needs.
 
 A client may want to know how large a record may be, how long offsets are kept or which defaults its topics get.
-Addresses, paths, credentials and everything else of the broker's configuration stay with the operator.
+Addresses, paths, credentials and everything else in the broker's configuration remain hidden from tenants.
 """
 
 from typing import Any, ClassVar
@@ -60,12 +60,12 @@ behave."""
 
 
 class BrokerConfigsFilter(ResponseFilter):
-    """Leaves out of a broker's configs what is not a client's concern."""
+    """Removes the configs that clients do not need from a broker's answer."""
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Keep what is shown; where a value comes from is not told, and nothing of it can be changed."""
+        """Keep the configs that tenants may read; hide the source of each value, and mark all as read-only."""
         for result in in_steps(response.results):
             if result.resource_type != BROKER:
                 continue

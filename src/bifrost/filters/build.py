@@ -1,4 +1,4 @@
-"""Which filters see which API, and in which order: the one place that knows them all."""
+"""Lists which filters see which API, and in which order; the only module that knows all filters."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ _UNLESS_USUAL = {
     "MetadataResponse": ("Topics.ErrorCode", "Topics.TopicAuthorizedOperations", _OPERATIONS),
     "DescribeClusterResponse": (_OPERATIONS,),
 }
-"""Fields for whose sake a filter must see a message: all topics, topics by ID, what may be done, what is wrong with a
+"""Fields that make a filter necessary: a request for all topics, topics by ID, permitted operations, errors about a
 name."""
 
 _METADATA = (MetadataIdsFilter(), AutomaticCreationFilter(), MetadataFilter())

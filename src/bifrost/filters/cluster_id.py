@@ -1,4 +1,4 @@
-"""Every tenant sees a cluster ID of its own; the physical cluster's stays behind the gateway."""
+"""Gives every tenant a cluster ID of its own; no tenant sees the physical cluster's."""
 
 from typing import Any, ClassVar
 
@@ -19,11 +19,11 @@ class ResponseClusterIdFilter(ResponseFilter):
 
 
 class RequestClusterIdFilter(RequestFilter):
-    """Fetch v12+: only brokers give a cluster ID there, and it is checked; a client's could only be the virtual one."""
+    """Fetch v12+: only brokers send a cluster ID there, and check it; a client could only send the virtual one."""
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.CLUSTER_ID})
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
-        """Leave it out."""
+        """Remove the cluster ID."""
         request.cluster_id = None
         return None

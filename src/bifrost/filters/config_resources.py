@@ -1,9 +1,9 @@
-"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: a resource name means a topic, a group or a broker, as its
-type says.
+"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: a resource's type says whether its name is a topic, a group
+or a broker.
 
 A tenant reads the configs of its own topics and groups, and changes those that the policy allows
-(`tenancy/policy.py`): all that a request wants of one resource, or nothing of it. Of a broker's it may read some
-(broker_configs.py); the rest is refused as Kafka refuses who has no such right on the cluster.
+(`tenancy/policy.py`): all changes of a request to one resource, or none. It may read some configs of a broker
+(broker_configs.py); the rest is refused as Kafka refuses a principal without that right on the cluster.
 """
 
 from typing import Any, ClassVar
@@ -38,13 +38,13 @@ class ConfigResourcesFilter:
     def __init__(
         self, response: type[Message], result: type[Any], results: str, passed: frozenset[int] = frozenset()
     ) -> None:
-        """Serve one of the APIs.
+        """Create the filter of one of the APIs.
 
         Args:
             response: its response.
             result: the struct that answers for one resource.
             results: the response's field that holds them.
-            passed: types that are asked of the broker as they are; another filter looks after what comes back.
+            passed: types that are sent to the broker unchanged; another filter handles the response.
         """
         self._response = response
         self._result = result
@@ -52,7 +52,7 @@ class ConfigResourcesFilter:
         self._passed = passed
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
-        """Keep back what is refused; answer at once when nothing is left."""
+        """Remove the refused resources; answer at once when none is left."""
         refused, accepted = [], []
         for resource in in_steps(request.resources):
             if resource.resource_type in self._passed:
@@ -79,7 +79,7 @@ class ConfigResourcesFilter:
         return None
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Name the resources as the tenant does, and add what was kept back."""
+        """Give the resources their virtual names, and add the refused ones."""
         namespace = exchange.scope.namespace
         results = getattr(response, self._results)
         for result in in_steps(results):
@@ -100,17 +100,17 @@ class ConfigResourcesFilter:
 
 
 def _refuse_default(entity: Entity, resource: Any) -> Refusal | None:
-    """Refuse to change the empty topic, as ConfigAdminManager does: with a prefix it would be one that is illegal."""
+    """Refuse to change the empty topic, as ConfigAdminManager does: with a prefix the broker would see another name."""
     if entity is not Entity.TOPIC_NAME or resource.resource_name or not hasattr(resource, "configs"):
         return None
     return Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
 
 
 def _violation(policy: ResourcePolicy, entity: Entity, resource: Any) -> Refusal | None:
-    """Return why a resource may not be changed so, None when it may, or is only described."""
+    """Return why a change of a resource is not allowed, None when it is, or when the request only describes it."""
     refuse = policy.refuse_topic_config if entity is Entity.TOPIC_NAME else policy.refuse_group_config
     for config in in_steps(getattr(resource, "configs", ())):
-        # AlterConfigs sets what it names, and takes back all else.
+        # AlterConfigs sets the configs that it names, and resets all others.
         refusal = refuse(config.name, config.value, getattr(config, "config_operation", SET))
         if refusal is not None:
             return refusal
@@ -119,7 +119,7 @@ def _violation(policy: ResourcePolicy, entity: Entity, resource: Any) -> Refusal
 
 def _physical(namespace: Namespace, entity: Entity, name: str) -> str:
     if entity is Entity.TOPIC_NAME and namespace.hides(name):
-        name = namespace.absent_topic(name)  # These APIs check the form of a name, and quote it.
+        name = namespace.absent_topic(name)  # These APIs check the form of a name, and quote it in errors.
     found = namespace.physical(entity, name.encode())
     assert found is not None
     return found.decode()
@@ -149,7 +149,7 @@ class ListConfigResourcesFilter(ResponseFilter):
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.RESOURCE_NAME})
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Keep what is the tenant's, under its own name."""
+        """Keep the tenant's own resources, under their virtual names."""
         namespace = exchange.scope.namespace
         kept = []
         for resource in in_steps(response.config_resources):

@@ -1,8 +1,8 @@
-"""Where the responses of an API carry an error, worked out of the schemas; filters/error_response.py fills it in.
+"""Derives from the schemas where the responses of an API carry an error; filters/error_response.py fills it in.
 
 An error code of the response itself is enough: its lists stay empty. A response without one has an item for each item
-of the request, with the item's keys (name, ID, index) and an error code of the item's own. The tables say where Kafka
-does otherwise.
+of the request, with the item's keys (name, ID, index) and an error code of the item's own. The tables list where Kafka
+differs.
 
 Source: `getErrorResponse` of Kafka's request classes (org.apache.kafka.common.requests); tests/golden compares the
 result with them.
@@ -37,12 +37,12 @@ _KEYS = frozenset(
         "transactional_id",
     }
 )
-"""Fields by which a client knows an item again. Others have the same name in both directions and do not mean the same:
+"""Fields by which a client identifies an item. Others have the same name in both directions, but another meaning:
 the leader epoch of OffsetForLeaderEpoch, the log start offset of Fetch."""
 _KEY_LISTS = frozenset({"entity"})
 """Lists that are keys: the parts of a quota's entity."""
 _OTHER_NAMES: Mapping[str, str] = {"partition_index": "partition"}
-"""What a request calls a key of its response: Fetch."""
+"""The names in a request of keys that have another name in its response: Fetch."""
 _ITEMS_TOO: Mapping[int, int] = {
     ApiKey.FETCH: 12,
     ApiKey.METADATA: MAX_VERSION,
@@ -52,7 +52,7 @@ _ITEMS_TOO: Mapping[int, int] = {
 }
 """APIs whose items carry the error although the response itself can, with the last version in which they do."""
 _WITHOUT_ITEMS = frozenset({"DescribeLogDirsResponse"})
-"""Responses whose items are not what the request named."""
+"""Responses whose items are not those that the request named."""
 _VALUES: Mapping[str, Mapping[str, Any]] = {
     "ProduceResponse.PartitionProduceResponse": {"base_offset": -1},
     "FetchResponse.PartitionData": {"high_watermark": -1, "records": b""},
@@ -73,7 +73,7 @@ _VALUES: Mapping[str, Mapping[str, Any]] = {
         "max_timestamp_ms": -1,
     },
 }
-"""What stands beside an error and is not the field's default; a null only where the version can say it."""
+"""Values beside an error that are not the field's default; null only where the version allows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +98,15 @@ class ItemList:
 
 @dataclass(frozen=True, slots=True)
 class ErrorPlace:
-    """A struct of the response, or the response itself: how it is filled in."""
+    """How to fill in a struct of the response, or the response itself."""
 
     make: type[Struct]
     values: Mapping[str, Any]
-    """What is not the default in it."""
+    """The values that differ from the default."""
     error: str | None
     """The field that takes the error code."""
     has_message: bool
-    """Whether a text for people can stand beside the code."""
+    """Whether the struct has a field for an error message."""
     has_throttle: bool
     keys: tuple[Key, ...]
     lists: tuple[ItemList, ...]
@@ -114,7 +114,7 @@ class ErrorPlace:
 
 @cache
 def error_place(api_key: int, api_version: int) -> ErrorPlace:
-    """Return how the response to a request is filled in; nothing of the request itself is copied but in its lists.
+    """Return how to fill in the response to a request; only items of its lists are copied from the request.
 
     Raises:
         KeyError: brokers serve no such API.
@@ -145,9 +145,9 @@ class _Compiler:
         """Compile one struct.
 
         Args:
-            name: of the message, or of the message and the struct.
+            name: the name of the message, or of the message and the struct.
             fields: of the struct.
-            asked: fields of what it answers.
+            asked: fields of the request's struct that it answers.
             keys: how its keys are copied.
             with_items: whether its lists are filled even if it can carry the error itself.
         """

@@ -1,6 +1,6 @@
-"""The response that carries an error to any request: what Kafka's `AbstractRequest.getErrorResponse` does.
+"""Builds the response with an error to any request, like Kafka's `AbstractRequest.getErrorResponse`.
 
-No API has a function here: filters/error_places.py knows from the schemas where the error stands.
+There is no function per API: filters/error_places.py knows from the schemas where the error belongs.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ Each = Callable[[Sequence[Any]], Iterable[Any]]
 """Visits a list of the request."""
 
 _EMPTY_IS_ERROR = frozenset({ApiKey.DESCRIBE_LOG_DIRS})
-"""Where a client takes a response without items for an error, before the version that has an error code. Source:
+"""APIs whose clients read a response without items as an error, before the version that has an error code. Source:
 KafkaAdminClient.describeLogDirs."""
 
 
@@ -36,13 +36,13 @@ def error_response(
     the items of a request that names none: an empty list, or null for all of them (Metadata before v13).
 
     Args:
-        request: as the client sent it, for names in it are copied.
-        api_version: the version that it came in.
+        request: as the client sent it, because names in it are copied.
+        api_version: the version of the request.
         error_code: not NONE.
-        throttle_time_ms: how long the client is asked to wait, where the version can say so.
-        message: a text for people, wherever it can stand beside the code; repeated for each item, so keep it short.
-            None: clients have a text of their own for each code.
-        each: visits the items of a list, so that a caller can pause between two of them.
+        throttle_time_ms: how long the client should wait, where the version has the field.
+        message: a text for people, set wherever the code has a message field; repeated for each item, so keep it short.
+        None: clients have a text of their own for each code. each: visits the items of a list, so that a caller can
+        pause between two of them.
     Raises:
         KeyError: brokers serve no such API.
     """
@@ -82,7 +82,7 @@ def top_level_error(api_key: int, api_version: int, error_code: ErrorCode) -> Me
 
 
 class _Answer:
-    """Makes the structs of one response."""
+    """Builds the structs of one response."""
 
     def __init__(self, error_code: ErrorCode, message: str | None, each: Each) -> None:
         self._error_code = error_code

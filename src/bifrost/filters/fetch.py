@@ -1,7 +1,8 @@
-"""Fetch: nobody replicates through the gateway, and nobody continues a fetch session that is not its own (KIP-227).
+"""Fetch: no client replicates through the gateway or continues a fetch session that is not its own (KIP-227).
 
-Sessions live in the broker under a number alone: whoever sends the number and the next epoch is served what the session
-holds. The gateway therefore remembers whose each session is (session/fetch_sessions.py); here is what it answers.
+A broker identifies sessions by a number only: a client that sends the number and the next epoch gets the partitions of
+the session. The gateway therefore remembers the owner of each session (session/fetch_sessions.py); this module has its
+answers.
 """
 
 from typing import Any, ClassVar
@@ -19,22 +20,22 @@ INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 
 
 def session_not_found() -> Message:
-    """Return what a broker says of a session it does not have; the client then starts a new one (v7+)."""
+    """Return a broker's answer to an unknown session; the client then starts a new one (v7+)."""
     return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, session_id=NO_SESSION)
 
 
 class FetchFilter(RequestFilter):
-    """Answers followers as Kafka answers whoever lacks CLUSTER_ACTION, topic by topic."""
+    """Answers followers as Kafka answers a principal without CLUSTER_ACTION, topic by topic."""
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.FOLLOWER})
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
-        """Refuse a replica's fetch; forget a session that is another's when it is only named to be closed."""
+        """Refuse a replica's fetch; remove the ID of a foreign session from a request that would only close it."""
         if exchange.notes.get("foreign_fetch_session"):
             request.session_id = NO_SESSION
         for topic in in_steps(request.topics):
             for partition in in_steps(topic.partitions):
-                partition.replica_directory_id = bytes(16)  # KIP-853: a follower's own
+                partition.replica_directory_id = bytes(16)  # KIP-853: only followers send it
         if request.replica_id < 0 and request.replica_state.replica_id < 0:
             return None
         response = FetchResponse(session_id=NO_SESSION)

@@ -1,8 +1,8 @@
-"""What a filter is: it sees one decoded request and, later, the response to it, both in the tenant's own names.
+"""The interface of a filter: it sees one decoded request and, later, its response, both with the tenant's own names.
 
-A filter does no I/O and keeps no state of its own; what it must remember from the request to the response it puts into
-the exchange. Order: on the way to the broker the filters run first and the namespace translates last; on the way
-back the namespace translates first. So a filter only ever sees virtual names.
+A filter does no I/O and keeps no state of its own; it stores in the exchange what it must remember from the request to
+the response. Order: on the way to the broker the filters run first and the namespace translates last; on the way back
+the namespace translates first. So a filter only ever sees virtual names.
 """
 
 from dataclasses import dataclass, field
@@ -16,13 +16,13 @@ from bifrost.wire.message import Message
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose request it is and where it came in: what stays the same for all of a connection's requests."""
+    """The tenant and listener of a request: the same for all requests of a connection."""
 
     namespace: Namespace
     addresses: BrokerAddresses
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:
-        """Return host and port at which the client reaches a broker, or None when there is no way to it."""
+        """Return host and port at which the client reaches a broker, or None when it cannot reach it."""
         return self.addresses.address_of(node_id, self.namespace.tenant)
 
     @property
@@ -33,22 +33,22 @@ class Scope:
 
 @dataclass(slots=True)
 class Exchange:
-    """One request and what the filters remember of it until its response comes."""
+    """One request, with the data that filters keep until its response comes."""
 
     api_key: int
     api_version: int
     scope: Scope
     notes: dict[str, Any] = field(default_factory=dict)
-    """Left by a filter for itself, under its own name."""
+    """Data that a filter keeps for itself, under its own name."""
     wants_response: bool = False
-    """Whether a filter must see the response, whatever is in it."""
+    """Whether a filter must see the response in any case."""
 
 
 class Filter(Protocol):
-    """One concern about one or a few APIs."""
+    """A treatment of one or a few APIs."""
 
     ENTITIES: ClassVar[frozenset[Entity]]
-    """The kinds of field it takes care of, of those that the engine cannot replace in place."""
+    """The kinds of field that it handles, of those that the engine cannot replace in place."""
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
         """Change the request in place, or return the response to give without asking the broker."""
@@ -63,7 +63,7 @@ class RequestFilter:
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Leave the response as it is."""
+        """Leave the response unchanged."""
 
 
 class ResponseFilter:
@@ -72,5 +72,5 @@ class ResponseFilter:
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
-        """Let the request go on as it is."""
+        """Leave the request unchanged."""
         return None

@@ -21,7 +21,7 @@ class FindCoordinatorFilter:
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.COORDINATOR_KEY})
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
-        """Name the physical group or transactional ID; any other kind of key is answered INVALID_REQUEST."""
+        """Replace the keys by physical group or transactional IDs; answer INVALID_REQUEST to other kinds of key."""
         entity = _KEY_TYPES.get(request.key_type)
         if entity is None:
             return _refusal(exchange.api_version, request)
@@ -37,7 +37,7 @@ class FindCoordinatorFilter:
         return None
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Give the keys back as the client wrote them."""
+        """Replace the keys by those that the client sent."""
         entity = exchange.notes["find_coordinator"]
         namespace = exchange.scope.namespace
         for coordinator in in_steps(response.coordinators):

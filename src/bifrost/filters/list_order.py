@@ -1,7 +1,7 @@
-"""Lists that a broker tells in the order of a hash table: told in the order of their names.
+"""Sorts by name the lists that a broker returns in the order of a hash table.
 
-Such a table grows with everybody's groups, transactions and partitions, and when it grows the order changes. So the
-order of a tenant's own would tell when others come and go.
+Such a table grows with the groups, transactions and partitions of all tenants, and when it grows the order changes. So
+the order of a tenant's own items would reveal when other tenants' are added and removed.
 """
 
 from operator import attrgetter
@@ -20,7 +20,7 @@ class ListOrderFilter(ResponseFilter):
         self._within = within
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Sort."""
+        """Sort the list."""
         for struct in [response] if self._within is None else getattr(response, self._within):
             getattr(struct, self._attribute).sort(key=self._key)
 

@@ -1,7 +1,7 @@
-"""ListTransactions v2 (KIP-1152): the broker matches a pattern with the transactional IDs of everybody.
+"""ListTransactions v2 (KIP-1152): the broker matches a pattern with the transactional IDs of all tenants.
 
-Confined to the namespace like the pattern of a subscription; a pattern that cannot be is answered as one that does not
-compile.
+The filter confines the pattern to the namespace like that of a subscription; one that cannot be confined is answered as
+if it did not compile.
 """
 
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from bifrost.wire.messages import ListTransactionsResponse
 
 
 class ListTransactionsFilter(RequestFilter):
-    """Confines the pattern; which transactions are the tenant's is the namespace's work."""
+    """Confines the pattern; the namespace removes other tenants' transactions from the answer."""
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.TRANSACTIONAL_ID_REGEX})
 

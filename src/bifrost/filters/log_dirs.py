@@ -1,7 +1,7 @@
-"""DescribeLogDirs: a tenant sees its own replicas, and nothing of the brokers' disks.
+"""DescribeLogDirs: a tenant sees its own replicas, but not the brokers' disks.
 
-The path becomes a name that tells directories of one broker apart, and is the same every time
-(`tenancy/pseudonyms.py`); the size and the free space of the disk are the operator's affair and read as unknown
+The path becomes a name that distinguishes the directories of one broker and is the same every time
+(`tenancy/pseudonyms.py`); the size and the free space of the disk are only for the operator and are reported as unknown
 (KIP-827).
 """
 

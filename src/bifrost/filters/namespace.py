@@ -1,8 +1,8 @@
-"""Translate a decoded message between virtual and physical names, as its schema says.
+"""Translates a decoded message between virtual and physical names, as its schema says.
 
-The counterpart in the compiled engine is `rewrite`, which does the same to bytes; this is the way for messages that
-must be decoded anyhow and for those the engine could not finish. No API is named here: the schema knows which field
-is what.
+The counterpart in the compiled engine is `rewrite`, which does the same to bytes; this module is for messages that must
+be decoded anyway and for those that the engine could not finish. No API is named here: the schema knows the meaning of
+each field.
 """
 
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ def _steps_of(message: str, version: int) -> tuple[_Step, ...]:
                     field.name, None if inner else entity, field.is_array, is_text, is_nullable, inner
                 )
                 found.append(step)
-        # Names before IDs: an answer that carries both teaches whose ID it is.
+        # Names before IDs: an answer that carries both shows the owner of the ID.
         return tuple(sorted(found, key=lambda step: step.entity == Entity.TOPIC_ID))
 
     return steps(message_schema(message).fields, "")
@@ -110,12 +110,12 @@ def _physical_value(namespace: Namespace, step: _Step, value: Any) -> Any:
 def to_virtual(namespace: Namespace, response: Message, version: int) -> bool:
     """Replace every physical name in a response by its virtual one, in place, and drop what is not the tenant's.
 
-    What is dropped is the smallest array element, or nullable struct, around a foreign name.
+    It drops the smallest array element, or nullable struct, around a foreign name.
 
     Returns:
         False when a topic ID must be looked up first (`namespace.unresolved`); the response must then be decoded anew.
     Raises:
-        ForeignEntity: a foreign name stands outside every array, where it cannot be left out.
+        ForeignEntity: a foreign name is outside every array, where it cannot be left out.
     """
     is_own = _response_struct(namespace, response, _steps_of(response.SCHEMA.name, version))
     if namespace.must_look_up():

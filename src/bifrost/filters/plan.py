@@ -1,11 +1,11 @@
-"""What happens to a message, decided once per (API key, version).
+"""Decides once per (API key, version) how messages are treated.
 
     in place   the engine replaces the entities in the bytes (most messages; none to replace is the cheapest case)
     decode     a typed message goes through the filters, because some field needs more than a look-up
     refuse     there is no plan: the API or the version is not wholly classified, or not served
 
-A direction that is done in place may still turn out to need decoding: an unknown tagged field, an address in a leader
-hint, a foreign name in an answer. Then the same filters run.
+A message that is usually handled in place may still need decoding: because of an unknown tagged field, an address in a
+leader hint, a foreign name in an answer. Then the same filters run.
 """
 
 from collections.abc import Mapping
@@ -65,16 +65,16 @@ class Plan:
     drops_trailing: bool = False
     """Whether bytes behind the body of a request are dropped; everywhere else they are malformed."""
     owned: Program | None = None
-    """For `prune`: where a response that may list everybody's things says whose each is."""
+    """For `prune`: where a response that may list the entities of all tenants has the name of each."""
     owned_entity: Entity = Entity.TOPIC_NAME
-    """What stands there."""
+    """The kind of entity at that place."""
     has_throttle: bool = False
     """Whether its response can tell a client to wait (`throttle_time_ms`, KIP-219)."""
     passage: Passage = field(init=False)
     """Both directions for the engine's hot path."""
 
     def __post_init__(self) -> None:
-        """Hand the engine what it needs."""
+        """Make the Passage for the engine."""
         passage = Passage(
             None if self.is_refused else self.request.program,
             None if self.is_refused else self.response.program,
@@ -94,11 +94,11 @@ _OWNED: Mapping[str, tuple[str, Entity]] = {
     "ListGroupsResponse": ("Groups.GroupId", Entity.GROUP_ID),
     "ListTransactionsResponse": ("TransactionStates.TransactionalId", Entity.TRANSACTIONAL_ID),
 }
-"""Lists of everything: to decode ten thousand topics of others for two of one's own takes a second."""
+"""Lists of all tenants' entities: decoding ten thousand foreign topics to find two of the tenant's takes a second."""
 
 _TRAILING_SINCE = 9
 """librdkafka 2.16 leaves three bytes behind the body when it asks for all topics by Metadata v9 or later. A broker
-ignores such bytes in every request; we let nobody hide anything there that we have not read."""
+ignores such bytes in every request; the gateway drops or refuses them, so that no client can hide data there."""
 
 PEEKED_FIELDS: Mapping[str, Mapping[str, Usually]] = {
     "ProduceRequest": {"Acks": Usually.NOT_ZERO},
@@ -109,8 +109,9 @@ PEEKED_FIELDS: Mapping[str, Mapping[str, Usually]] = {
     },
     "FetchResponse": {"SessionId": Usually.ZERO},
 }
-"""Fields that every request of a kind is asked for; those a version does not have read as their default. Where all are
-as usual the engine asks nobody whether the message may pass; otherwise it asks the session (`FetchOwnership`)."""
+"""Fields that the engine reads from every message of a kind; a field that the version lacks reads as its default. Where
+all have their usual value the engine passes the message on without asking; otherwise it asks the session
+(`FetchOwnership`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +141,13 @@ class Plans:
         decoded: frozenset[str],
         unless_usual: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     ) -> None:
-        """Plan with these filters.
+        """Start without plans, to be made with these filters.
 
         Args:
             filters: by API key, in the order in which a request meets them.
             decoded: messages that a filter always wants to see decoded.
-            unless_usual: by message, fields for whose sake a filter wants to see it decoded: numbers that are not
-                their default, arrays and names that are null, topic IDs that are not zero.
+            unless_usual: by message, the fields because of which a filter needs it decoded: numbers that are not their
+                default, arrays and names that are null, topic IDs that are not zero.
         """
         self._filters = filters
         self._decoded = decoded
@@ -159,7 +160,7 @@ class Plans:
         if key not in self._plans:
             versions = served_versions(api_key)
             if versions is None or api_version not in versions:
-                return None  # Not remembered: whoever sends the pairs chooses how many there are.
+                return None  # Not remembered: clients choose the pairs, so their number has no bound.
             self._plans[key] = self._make(api_key, api_version)
         return self._plans[key]
 
@@ -200,7 +201,7 @@ class Plans:
 
 
 def _check_coverage(filters: tuple[Filter, ...], request: str, response: str, version: int) -> None:
-    """Fail closed: an entity that is not replaced in place must be some filter's concern."""
+    """Fail closed: some filter must handle each entity that the engine does not replace in place."""
     handled = frozenset[Entity]().union(*(one.ENTITIES for one in filters))
     for message in (request, response):
         for path, entity in entities_of(message, version).items():
@@ -210,8 +211,7 @@ def _check_coverage(filters: tuple[Filter, ...], request: str, response: str, ve
 
 
 def _needs_decoding(schema: MessageSchema, version: int) -> bool:
-    """Whether a field that is always there cannot be done in place. Tagged ones are rarely there: the engine says
-    so."""
+    """Whether an untagged field cannot be handled in place. Tagged fields are rare: the engine reports them."""
     return any(
         slot == SLOT_DECODE and not _is_tagged(schema, path, version)
         for path, slot in engine_slots(schema.name, version).items()

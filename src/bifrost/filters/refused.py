@@ -1,7 +1,7 @@
-"""APIs that are offered and always answered no: cluster operations, and what only an operator administers.
+"""APIs that are offered and always refused: cluster operations, and those that only an operator uses.
 
-A client learns more from "you may not" than from "there is no such API", and it is what a broker tells a client without
-rights on the cluster. Nothing of such a request ever reaches a broker, so none of its fields needs a meaning.
+"Not authorized" tells a client more than "no such API", and it is a broker's answer to a client without rights on the
+cluster. Such a request never reaches a broker, so none of its fields needs a classification.
 """
 
 from collections.abc import Callable
@@ -100,7 +100,7 @@ def _delete_acls(request: Any) -> Message:
 
 
 def _describe_acls(_request: Any) -> Message:
-    # The broker itself answers this one, the others its controller: they say it in other words.
+    # The broker itself answers this API, its controller the others, and the texts differ.
     no_authorizer = "No Authorizer is configured on the broker"
     return messages.DescribeAclsResponse(error_code=_NO_AUTHORIZER, error_message=no_authorizer)
 
@@ -122,22 +122,22 @@ REFUSED: dict[ApiKey, _Answer] = {
     ApiKey.EXPIRE_DELEGATION_TOKEN: _without_tokens(messages.ExpireDelegationTokenResponse),
     ApiKey.DESCRIBE_DELEGATION_TOKEN: _without_tokens(messages.DescribeDelegationTokenResponse),
 }
-"""Every API that is refused so, and how its answer says it. The same keys as `entities.REFUSED`."""
+"""Every API that is refused, and its refusing answer. The same keys as `entities.REFUSED`."""
 
 
 _WITHOUT_ERROR_CODE = frozenset({(ApiKey.ELECT_LEADERS, 0)})
-"""Versions whose response has no error code of its own: there the partitions carry it."""
+"""Versions whose response has no error code of its own: there each partition carries it."""
 
 
 class RefusedFilter(RequestFilter):
-    """Answers one API with no."""
+    """Refuses every request of one API."""
 
     def __init__(self, answer: _Answer) -> None:
-        """Refuse by `answer`."""
+        """Refuse with the response that `answer` makes."""
         self._answer = answer
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
-        """Answer; nothing goes on."""
+        """Answer the request, so that the broker does not get it."""
         answer = self._answer(request)
         if (exchange.api_key, exchange.api_version) in _WITHOUT_ERROR_CODE:
             setattr(answer, "error_code", ErrorCode.NONE)  # noqa: B010

@@ -39,8 +39,7 @@ Scope = Annotated[Text, Field(pattern=r"^[!#-\[\]-~]+$")]
 
 
 class Algorithm(StrEnum):
-    """How a token may be signed (RFC 7518, section 3): by a private key, so that a checker of tokens cannot make
-    one."""
+    """How a token may be signed (RFC 7518, section 3): by a private key, so that checkers cannot make tokens."""
 
     RS256 = "RS256"
     RS384 = "RS384"

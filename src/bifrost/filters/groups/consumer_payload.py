@@ -1,11 +1,11 @@
-"""One payload of the consumer protocol: read strictly, translated, and written anew.
+"""Reads one payload of the consumer protocol strictly, translates it and encodes it again.
 
     payload   := version int16, ConsumerProtocolSubscription | ConsumerProtocolAssignment
     user data of `sticky` := topics [topic, partitions], generation int32      (v1; v0 has no generation)
     user data of `cooperative-sticky` := the same (librdkafka, franz-go) | generation int32 (Java)
 
 The broker parses these payloads more leniently than its clients: it ignores bytes behind a payload and replaces bad
-UTF-8. So no byte of the original is sent on: what cannot be read to the last byte is refused, and what was read is
+UTF-8. So no byte of the original is forwarded: a payload that cannot be read to the last byte is refused, any other is
 encoded again. A subscription names topics in KIP-848 groups too, where the broker itself makes the assignment, and an
 assignment is read when a group is upgraded to one (ConsumerGroup.fromClassicGroup).
 
@@ -73,11 +73,11 @@ def translate(
 
 
 def is_assignment_to_a_broker(payload: bytes) -> bool:
-    """Whether a broker could read an assignment from a payload, whatever it tolerates: a tail, bad UTF-8."""
+    """Whether a broker could read an assignment from a payload, with all that it tolerates: a tail, bad UTF-8."""
     if len(payload) < 2 or payload[0] & 0x80:
         return False
     try:
-        # Without a slot the engine only walks: it does not look into strings.
+        # Without a slot the engine only walks over the fields and does not check strings.
         program = compile_program(ASSIGNMENT, 0, {})
         engine.rewrite(program, payload, 2, engine.Names(lambda *_: None), allow_trailing=True)
     except MalformedFrame:
@@ -112,7 +112,7 @@ def _user_data(data: bytes, direction: Direction, namespace: Namespace, assignor
         return data
     # Source: StickyAssignor and CooperativeStickyAssignor (Java), rdkafka_sticky_assignor.c, kafka-python, sarama.
     for topics, generation in ((data[:-_INT32_BYTES], data[-_INT32_BYTES:]), (data, b"")):
-        # A list of topics with null behind it is what an assignment is.
+        # An assignment has this form: a list of topics followed by null.
         try:
             layout = compile_layout(ASSIGNMENT, 0)
             message: ConsumerProtocolAssignment = engine.decode(layout, topics + _NULL, 0)

@@ -1,8 +1,8 @@
 """The consumer protocol inside JoinGroup, SyncGroup and DescribeGroups: subscriptions and assignments name topics too.
 
 The broker parses them: to decide which committed offsets may expire (ClassicGroup.isSubscribedToTopic), to assign
-partitions to a classic member of a KIP-848 group, and to upgrade a group to one (ConsumerGroup.fromClassicGroup). How a
-payload is read and built anew stands in consumer_payload.py; what cannot be read is refused here.
+partitions to a classic member of a KIP-848 group, and to upgrade a group to one (ConsumerGroup.fromClassicGroup).
+consumer_payload.py reads a payload and encodes it again; this module refuses those that cannot be read.
 
 Other protocol types (`connect`, `sr`) are their members' own: the broker stores the bytes and never looks into them,
 and only members of the tenant's own group and its own admins get them back. When a request names its type, the broker
@@ -46,7 +46,7 @@ and prepareAssignment). In a classic group it accepts some, and never answers to
 
 
 class JoinGroupFilter:
-    """Subscriptions of the members, on the way in and, for the leader, on the way out."""
+    """Translates the members' subscriptions in the request and, for the leader, in the response."""
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.SUBSCRIPTION})
 
@@ -73,7 +73,7 @@ class JoinGroupFilter:
         return None
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Translate what the leader gets to see of the members."""
+        """Translate the members' subscriptions that the leader receives."""
         namespace = exchange.scope.namespace
         group_id, protocol_type = exchange.notes["join"]
         if protocol_type != CONSUMER:
@@ -85,7 +85,7 @@ class JoinGroupFilter:
 
 
 class SyncGroupFilter:
-    """Assignments: from the leader for everybody, to each member its own."""
+    """Translates assignments: from the leader for all members, and to each member its own."""
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.ASSIGNMENT})
 
@@ -113,14 +113,14 @@ class SyncGroupFilter:
 
 
 class DescribeGroupsFilter:
-    """Subscriptions and assignments as an admin sees them, and where the members are."""
+    """Translates subscriptions and assignments for an admin, and replaces the members' addresses."""
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset(
         {Entity.SUBSCRIPTION, Entity.ASSIGNMENT, Entity.CLIENT_HOST}
     )
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
-        """Let the request go on as it is."""
+        """Leave the request unchanged."""
         return None
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
@@ -146,7 +146,7 @@ def _not_joined(exchange: Exchange, request: Any, error_code: ErrorCode) -> Mess
 
 
 def _is_of_consumers(namespace: Namespace, request: Any) -> bool:
-    """Whether a SyncGroup request is about a consumer group, or has to be taken for one."""
+    """Whether a SyncGroup request is about a consumer group, or has to be treated as if it were."""
     if request.protocol_type is not None:
         return bool(request.protocol_type == CONSUMER)
     joined = namespace.members_of_other_protocols.get(_member(request.group_id, request.member_id))

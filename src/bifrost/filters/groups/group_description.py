@@ -1,7 +1,7 @@
-"""ConsumerGroupDescribe, ShareGroupDescribe, StreamsGroupDescribe: where the members are.
+"""ConsumerGroupDescribe, ShareGroupDescribe, StreamsGroupDescribe: replaces the members' addresses.
 
-The broker saw every member at the gateway's address; the tenant is shown the gateway as it knows it. All else in these
-answers is the namespace's work.
+The broker saw every member at the gateway's address; the tenant gets the host by which it knows the gateway. The
+namespace translates everything else in these answers.
 """
 
 from typing import Any, ClassVar

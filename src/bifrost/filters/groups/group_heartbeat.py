@@ -1,4 +1,4 @@
-"""Heartbeats of the new group protocols (KIP-848, KIP-932, KIP-1071), and what both old and new refuse: no group ID.
+"""Heartbeats of the new group protocols (KIP-848, KIP-932, KIP-1071), and the empty group ID, which all refuse.
 
 An empty group ID, once prefixed, would be a group like any other; the broker refuses it where members join. And a
 pattern that cannot be confined to the namespace (tenancy/topic_regex.py) is answered as one that does not compile.
@@ -23,7 +23,7 @@ MAX_QUOTED = 100
 
 
 class EmptyGroupFilter(RequestFilter):
-    """Refuses the empty group ID in the words of the coordinator that would."""
+    """Refuses the empty group ID with the coordinator's own error."""
 
     def __init__(self, response: type[Message], **fields: Any) -> None:
         """Refuse with `response` and these fields."""
@@ -51,8 +51,9 @@ class StreamsTopologyFilter(RequestFilter):
     some.
 
     A source topic that is hidden from the tenant is missing, as one that does not exist; an internal topic that the
-    tenant may not have is not created, and the group told so as by a broker that may not create it. What the policy or
-    the tenant's bounds do not allow makes the topology invalid: that tells a client why, and that it is no use to wait.
+    tenant may not have is not created, and the group gets the answer of a broker that may not create it. A topic that
+    the policy or the tenant's bounds do not allow makes the topology invalid: that tells a client the reason, and that
+    waiting does not help.
     """
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
@@ -95,7 +96,7 @@ def _internal_topics(subtopology: Any) -> list[Any]:
 
 
 def _violation(namespace: Namespace, topics: list[Any]) -> Refusal | None:
-    """Return why the policy does not allow internal topics to be created so, None when it does."""
+    """Return why the policy does not allow these internal topics to be created, None when it does."""
     for topic in in_steps(topics):
         refusal = namespace.policy.refuse_replicas(topic.replication_factor, [])
         for config in in_steps(topic.topic_configs):
@@ -110,8 +111,8 @@ def _beyond(
 ) -> Refusal | None:
     """Return why the tenant may not have these internal topics as well, None when it may.
 
-    Where the topology leaves it to the broker how many partitions they have, that is as many as the largest of the
-    source topics has (InternalTopicManager, org.apache.kafka.coordinator.group.streams.topics).
+    Where the topology leaves the number of partitions to the broker, it is that of the largest source topic
+    (InternalTopicManager, org.apache.kafka.coordinator.group.streams.topics).
     """
     if growth is None:
         return None

@@ -1,4 +1,4 @@
-"""Filters about topics: created, deleted, described.
+"""Filters for requests that create, delete or describe topics.
 
 What is not obvious here:
 

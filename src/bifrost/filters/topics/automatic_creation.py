@@ -1,9 +1,9 @@
-"""Metadata that creates the topics it names: what goes beyond the tenant's bounds is not created.
+"""Metadata that creates the topics it names: topics beyond the tenant's bounds are not created.
 
-Which of the names do not exist was asked before (session/topics/absent_topics.py). Those that the tenant may not have
-besides what it has are kept from the broker, and the answer says UNKNOWN_TOPIC_OR_PARTITION of them, as a broker does
-whose controller refuses to create a topic (AutoTopicCreationManager). The others go on. The answer also teaches which
-topics exist, so that the engine lets their names pass the next time.
+Which of the names do not exist was asked before (session/topics/absent_topics.py). Names that exceed the tenant's
+bounds are removed from the request, and the answer has UNKNOWN_TOPIC_OR_PARTITION for them, like that of a broker whose
+controller refuses to create a topic (AutoTopicCreationManager). The others go to the broker. The answer also shows
+which topics exist, so that the engine passes their names the next time.
 """
 
 from typing import Any, ClassVar
@@ -37,7 +37,7 @@ def may_create(plan: Plan, request: Any) -> bool:
     if plan.api_key != ApiKey.METADATA or not request.topics:
         return False
     if any(topic.topic_id != ZERO_TOPIC_ID for topic in in_steps(request.topics)):
-        return False  # Then names in it are ignored.
+        return False  # With topic IDs in it, the names in it are ignored.
     return plan.api_version < CAN_FORBID_CREATION or bool(request.allow_auto_topic_creation)
 
 
@@ -49,12 +49,12 @@ def makes_partitions(plan: Plan, request: Any) -> bool:
 
 
 class AutomaticCreationFilter:
-    """Keeps names from the broker that the tenant may not have."""
+    """Removes names of topics that the tenant may not create."""
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
-        """Leave out what may not be created."""
+        """Remove the topics that may not be created."""
         namespace = exchange.scope.namespace
         if namespace.bounds is None or not request.topics:
             return None
@@ -78,7 +78,7 @@ class AutomaticCreationFilter:
         return None
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Answer for what was left out, and remember what is there."""
+        """Add answers for the removed topics, and remember which topics exist."""
         namespace = exchange.scope.namespace
         if namespace.bounds is None:
             return

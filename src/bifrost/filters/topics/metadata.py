@@ -1,12 +1,13 @@
 """Metadata: "all topics" are all of the tenant's, and a name outside its allow-list is a topic that does not exist.
 
-A tenant with an allow-list is asked for by name when it asks for all: the broker need not tell, nor the gateway
-read, what everybody else has. For the others session/topics/topic_listing.py finds the names. Where the request could
-create what it names (before v4), all are asked for and what is foreign dropped.
+When a tenant with an allow-list asks for all topics, the gateway asks for its topics by name: so the broker does not
+send, nor the gateway read, those of other tenants. For other tenants session/topics/topic_listing.py finds the names.
+Where the request could create the topics that it names (before v4), the gateway asks for all and drops the foreign
+ones.
 
 A name outside the list reaches the broker in a form that is illegal as a topic name (tenancy/names.py). Most APIs
 look it up and find nothing; Metadata also checks its form, so here the broker's "invalid" becomes the "unknown" it
-says of legal names. Filtering, addresses and the cluster ID are the other filters' and the namespace's work.
+says of legal names. Other filters and the namespace do the filtering and replace the addresses and the cluster ID.
 """
 
 from collections.abc import Iterable
@@ -22,14 +23,14 @@ from bifrost.wire.messages import MetadataRequest
 
 
 def ask_by_name(exchange: Exchange, request: Any, names: Iterable[bytes]) -> None:
-    """Let a request for all topics ask for these; what of them does not exist is then left out of the answer."""
+    """Make a request for all topics ask for these; those that do not exist are then left out of the answer."""
     exchange.notes["metadata"] = "all"
     request.topics = [MetadataRequest.MetadataRequestTopic(name=name.decode()) for name in in_steps(names)]
     request.allow_auto_topic_creation = False
 
 
 class MetadataFilter:
-    """Narrows "all", and says UNKNOWN_TOPIC_OR_PARTITION of names outside the allow-list."""
+    """Narrows "all", and answers UNKNOWN_TOPIC_OR_PARTITION for names outside the allow-list."""
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
@@ -41,7 +42,7 @@ class MetadataFilter:
         return None
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Leave out what is only allowed and does not exist, and call hidden topics unknown."""
+        """Leave out allowed topics that do not exist, and answer for hidden topics as unknown."""
         namespace = exchange.scope.namespace
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if exchange.notes.get("metadata") == "all":

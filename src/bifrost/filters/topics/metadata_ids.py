@@ -1,10 +1,10 @@
-"""Metadata by topic ID (KIP-516): many IDs that are not the tenant's cost the broker as much as one.
+"""Metadata by topic ID (KIP-516): a request with many foreign IDs costs the broker no more than one with a single one.
 
 Versions 10 and 11 have the field and do not allow it: the gateway answers as KafkaApis.handleTopicMetadataRequest does
-(InvalidRequestException, then MetadataRequest.getErrorResponse), for it would send masks that come back under the names
-of the tenant's topics. From 12 on a request that has any ID is about IDs only, and names in it are ignored. One with an
-item that has neither name nor ID makes the broker fail (UNKNOWN_SERVER_ERROR), and its answer, without names, costs it
-as much as one about unknown IDs. Verified on Kafka 3.9.1 and 4.3.1.
+(InvalidRequestException, then MetadataRequest.getErrorResponse), because otherwise it would send masks that come back
+under the names of the tenant's topics. From 12 on a request that has any ID is about IDs only, and names in it are
+ignored. One with an item that has neither name nor ID makes the broker fail (UNKNOWN_SERVER_ERROR), and its answer,
+without names, costs it as much as one about unknown IDs. Verified on Kafka 3.9.1 and 4.3.1.
 """
 
 from typing import Any, ClassVar
@@ -31,7 +31,7 @@ class MetadataIdsFilter:
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
-        """Leave out the IDs that another stands in for."""
+        """Remove the IDs that are represented by another one."""
         topics = request.topics
         if topics is None:
             return None
@@ -56,7 +56,7 @@ class MetadataIdsFilter:
         return None
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Answer for the IDs that were left out."""
+        """Add answers for the removed IDs."""
         stand_ins = exchange.notes.get(_NOTE)
         if stand_ins is not None:
             response.topics = stand_ins.answer_all(response.topics, lambda topic: topic.topic_id, _copy)

@@ -1,6 +1,6 @@
-"""CreatePartitions: where new partitions lie is the brokers' to decide, unless the policy lets the tenant.
+"""CreatePartitions: the brokers place new partitions, unless the policy lets the tenant assign them.
 
-How many there may be is bounded (tenancy/topic_bounds.py).
+Their number is bounded (tenancy/topic_bounds.py).
 """
 
 from typing import Any, ClassVar
@@ -19,14 +19,14 @@ class PartitionCreationFilter:
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
-        """Keep back what is refused; answer at once when nothing is left."""
+        """Remove the refused topics; answer at once when none is left."""
         namespace, refused, accepted = exchange.scope.namespace, [], []
         growth = None if namespace.bounds is None else namespace.bounds.grow()
         for topic in in_steps(request.topics):
             assigned = [len(one.broker_ids) for one in in_steps(topic.assignments or ())]
             refusal = namespace.policy.refuse_replicas(-1, assigned)
             physical = namespace.names.physical_topic(VirtualTopic(topic.name.encode()))
-            # A topic that does not exist is for the broker to refuse.
+            # The broker refuses a topic that does not exist.
             if refusal is None and growth is not None and growth.has(physical):
                 refusal = growth.add(physical, topic.count)
             if refusal is None:
@@ -46,5 +46,5 @@ class PartitionCreationFilter:
         return None
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Add what was kept back."""
+        """Add the answers for the refused topics."""
         response.results.extend(exchange.notes["partition_creation"])

@@ -1,4 +1,4 @@
-"""DeleteRecords empties a topic, so it takes the same permission as to delete one.
+"""DeleteRecords can empty a topic, so it needs the same permission as deleting one.
 
 Source: KafkaApis.handleDeleteRecordsRequest, which asks for DELETE on the topic.
 """
@@ -19,7 +19,7 @@ class RecordDeletionFilter(RequestFilter):
     """Answers for the broker when the tenant may not delete."""
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
-        """Refuse every partition, or let the request go on."""
+        """Refuse every partition, or pass the request on."""
         namespace = exchange.scope.namespace
         if namespace.allow_topic_deletion:
             return None

@@ -1,4 +1,4 @@
-"""Items of a request of which one is sent for many: a broker would answer all of them alike.
+"""Sends one item of a request for many that a broker would answer alike.
 
 Kafka collects some answers in a hash set whose keys are topic names (ImplicitLinkedHashMultiCollection). Answers that
 have no name, or the same one, collide, and the work grows with the cube of their number: 2,000 unknown topic IDs take
@@ -16,15 +16,15 @@ Answer = TypeVar("Answer")
 
 
 class StandIns(Generic[Key]):
-    """Those of one request; a key says which item an answer is about."""
+    """The represented items of one request; a key says which item an answer is about."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start without items."""
         self._first_of: dict[str, Key] = {}
         self._others: dict[Key, list[Key]] = {}
 
     def is_sent(self, kind: str, key: Key) -> bool:
-        """Whether an item goes to the broker; if not, the first one of its kind stands in for it."""
+        """Whether an item goes to the broker; if not, the first of its kind represents it."""
         first = self._first_of.setdefault(kind, key)
         if first is key:
             self._others[key] = []
@@ -38,7 +38,7 @@ class StandIns(Generic[Key]):
         key_of: Callable[[Answer], Key],
         copy: Callable[[Answer, Key], Answer],
     ) -> list[Answer]:
-        """Return the broker's answers with those to the items that were not sent, behind the one that they equal."""
+        """Return the broker's answers, each followed by its copies for the items that it represents."""
         found = []
         for answer in in_steps(answers):
             found.append(answer)

@@ -1,6 +1,6 @@
-"""CreateTopics: what a tenant may not create, or not so, is answered here, the rest goes to the broker, and one answer
-comes back. What may be set says the policy (`tenancy/policy.py`), how many there may be the bounds
-(`tenancy/topic_bounds.py`)."""
+"""CreateTopics: the filter answers for topics that the tenant may not create, sends the rest to the broker, and merges
+the answers. The policy (`tenancy/policy.py`) says which configs a topic may have, the bounds
+(`tenancy/topic_bounds.py`) how many topics."""
 
 from typing import Any, ClassVar
 
@@ -25,7 +25,7 @@ class TopicCreationFilter:
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
-        """Keep back what is refused; answer at once when nothing is left."""
+        """Remove the refused topics; answer at once when none is left."""
         namespace, refused, accepted = exchange.scope.namespace, [], []
         growth = None if namespace.bounds is None else namespace.bounds.grow()
         for topic in in_steps(request.topics):
@@ -45,7 +45,7 @@ class TopicCreationFilter:
         return None
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Add what was kept back."""
+        """Add the answers for the refused topics."""
         response.topics.extend(exchange.notes["topic_creation"])
 
 
@@ -70,7 +70,7 @@ def _refusal(namespace: Namespace, name: str) -> Any:
 
 
 def _violation(policy: ResourcePolicy, topic: Any) -> Any:
-    """Return the result for a topic that may not be created so, or None when it may."""
+    """Return the result for a topic that the policy does not allow, or None when it does."""
     refusal = policy.refuse_replicas(
         topic.replication_factor, [len(one.broker_ids) for one in in_steps(topic.assignments)]
     )
@@ -82,7 +82,7 @@ def _violation(policy: ResourcePolicy, topic: Any) -> Any:
 
 
 def _beyond(growth: Growth, namespace: Namespace, topic: Any) -> Any:
-    """Return the result for a topic that is more than the tenant may have, or None when it is not."""
+    """Return the result for a topic that exceeds the tenant's bounds, or None when it does not."""
     partitions = len(topic.assignments) or topic.num_partitions
     refusal = growth.add(namespace.names.physical_topic(VirtualTopic(topic.name.encode())), partitions)
     return None if refusal is None else _result(topic.name, refusal.error_code, refusal.message)

@@ -1,6 +1,6 @@
 """DeleteTopics: a permission of its own (`allow_topic_deletion`), off unless the operator gives it.
 
-Of items that the broker refuses alike one stands in for all (stand_ins.py): IDs that are not the tenant's, IDs named
+One item represents all items that the broker refuses alike (stand_ins.py): IDs that are not the tenant's, IDs named
 several times, items with a name and an ID, items with neither (ControllerApis.deleteTopics). The order of answers means
 nothing: Kafka shuffles them.
 """
@@ -28,7 +28,7 @@ class TopicDeletionFilter:
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
     def on_request(self, exchange: Exchange, request: Any) -> Message | None:
-        """Refuse every topic, or let the request go on."""
+        """Refuse every topic, or pass the request on."""
         namespace = exchange.scope.namespace
         if namespace.allow_topic_deletion:
             stand_ins = exchange.notes[_NOTE] = StandIns()
@@ -41,7 +41,7 @@ class TopicDeletionFilter:
         return DeleteTopicsResponse(responses=by_name + by_state)
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Answer for the items that another stood in for, and note what does not exist any more."""
+        """Add answers for the represented items, and note the deleted topics."""
         _note_deleted(exchange.scope.namespace, response.responses)
         stand_ins = exchange.notes.get(_NOTE)
         if stand_ins is not None:

@@ -1,9 +1,9 @@
 """DescribeTopicPartitions (KIP-966): topics by page, in the order of their names, from a cursor on.
 
-"All topics" means all of the tenant's. Its physical names share a prefix, so they stand together in the broker's
-order: the broker is asked to begin there, and the page ends where the next name is not the tenant's. A tenant with an
-allow-list is asked for by name instead, since a topic that is hidden from it must not take up room on the page, nor
-stand in a cursor.
+"All topics" means all of the tenant's. Its physical names share a prefix, so they are adjacent in the broker's order:
+the gateway asks the broker to start there, and the page ends where the next name is not the tenant's. For a tenant with
+an allow-list it asks by name instead, because a topic that is hidden from the tenant must not take up room on the page
+or appear in a cursor.
 """
 
 from typing import Any, ClassVar
@@ -48,7 +48,7 @@ class TopicPartitionsFilter:
         return None if request.topics else _empty_page()
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Leave out what is only allowed and does not exist, and call hidden topics unknown."""
+        """Leave out allowed topics that do not exist, and answer for hidden topics as unknown."""
         namespace = exchange.scope.namespace
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         for topic in in_steps(response.topics):
