@@ -1,7 +1,7 @@
-"""What stands in a broker's answers as the clients of one listener read it: the tenant's names, and addresses.
+"""The names and addresses in a broker's answers as the clients of one listener see them.
 
 The engine replaces both in place. Names, IDs and the cluster ID are the same for all clients of a tenant, so their
-tables are the namespace's own; how a broker is reached is up to the listener, so that table is one for each. The
+tables are the namespace's own; a broker's address depends on the listener, so each listener has a table of its own. The
 counterpart for decoded messages is filters/broker_address.py.
 """
 
@@ -12,16 +12,16 @@ from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.engine import SLOT_ADDRESS, Names
 
 MAX_LISTENERS = 16
-"""Listeners remembered for a tenant; a reload may make new ones again and again."""
+"""Listeners remembered for a tenant; every reload may make new ones."""
 
 MAX_ADDRESSES = 4096
-"""Brokers remembered for each."""
+"""Brokers remembered for each listener."""
 
 _NODE_ID, _PORT = struct.Struct(">i"), struct.Struct(">i")
 
 
 def answer_names(namespace: Namespace, addresses: BrokerAddresses) -> Names:
-    """Return the names in answers to a tenant's clients that came in where brokers have these addresses."""
+    """Return the names in answers to a tenant's clients on the listener where brokers have these addresses."""
     found = namespace.at_listeners.get(addresses)
     if found is None:
         if len(namespace.at_listeners) >= MAX_LISTENERS:
@@ -38,7 +38,7 @@ def _names_at(namespace: Namespace, addresses: BrokerAddresses) -> Names:
         if slot != SLOT_ADDRESS:
             return missing_name(slot, value)
         (node_id,) = _NODE_ID.unpack(value)
-        # A broker without an address is left out, or an error said in its place: the filters do that.
+        # The filters leave out a broker without an address, or put an error in its place.
         address = None if node_id == NO_NODE else addresses.address_of(node_id, namespace.tenant)
         if address is None:
             return None

@@ -1,4 +1,4 @@
-"""A map that forgets what was put in first when it is full: how everything that clients can make grow is bounded."""
+"""A map that forgets its oldest entry when it is full: it bounds all state that clients can make grow."""
 
 from collections import OrderedDict
 from collections.abc import ItemsView
@@ -11,7 +11,7 @@ V = TypeVar("V")
 class BoundedMap(Generic[K, V]):
     """A dictionary of at most `limit` entries; every operation takes constant time.
 
-    (A plain dict would do but for its oldest entry: to find it, `next(iter(d))` walks over all that were deleted.)
+    (A plain dict is too slow at finding its oldest entry: `next(iter(d))` walks over all deleted entries.)
     """
 
     __slots__ = ("_entries", "_limit")
@@ -26,7 +26,7 @@ class BoundedMap(Generic[K, V]):
         return len(self._entries)
 
     def get(self, key: K) -> V | None:
-        """Return the value, None when there is none or it was forgotten."""
+        """Return the value, None when there is none or when it was forgotten."""
         return self._entries.get(key)
 
     def items(self) -> ItemsView[K, V]:
@@ -34,7 +34,7 @@ class BoundedMap(Generic[K, V]):
         return self._entries.items()
 
     def put(self, key: K, value: V) -> tuple[K, V] | None:
-        """Set a value, which makes its entry the newest; return the entry that was forgotten for it, if one was."""
+        """Set a value, which makes its entry the newest; return the entry that the map forgot for it, if any."""
         self._entries[key] = value
         self._entries.move_to_end(key)
         return self._entries.popitem(last=False) if len(self._entries) > self._limit else None

@@ -1,4 +1,4 @@
-"""Which address a client reaches each broker at: one port per node ID, as the listener's configuration says."""
+"""The address at which a client reaches each broker: one port per node ID, from the listener's configuration."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,10 +11,10 @@ class BrokerAddresses(Protocol):
     """The addresses of one listener set."""
 
     def address_of(self, node_id: int, tenant: str) -> tuple[str, int] | None:
-        """Return host and port at which a tenant's client reaches a broker, or None when there is no way to it."""
+        """Return host and port at which a tenant's client reaches a broker, or None when it cannot reach it."""
 
     def host_for(self, tenant: str) -> str:
-        """Return the host by which a tenant knows the gateway, for where a broker would tell a client's own."""
+        """Return the host by which a tenant knows the gateway; it replaces a client's host in a broker's answers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@
     a client ID, id   __vt_acme_id             where client IDs are namespaced; otherwise it stays as it is
 
 The denied form has a character that no topic on a broker has, so it can never exist there and never be
-created: the broker itself gives the answer it gives for a name that is not a topic, and the gateway needs no
-answer of its own. The reverse direction gives None for what is not the tenant's: another's name, an internal
-topic, a name outside its list.
+created: the broker itself answers as for a name that is not a topic, and the gateway needs no answer of its own. The
+reverse direction gives None for names that are not the tenant's: another tenant's name, an internal topic, a name
+outside its list.
 
-Names are bytes, as on the wire: `rewrite` replaces them without decoding. Nothing here remembers anything;
-the counterpart that does is the engine's table of names. Where two tenants' names could meet, the
-configuration is refused (`bifrost.config.checks.clashes`). KIP-37 has the idea of namespaces.
+Names are bytes, as on the wire: `rewrite` replaces them without decoding. This module keeps no state; the engine's
+table of names caches its results. A configuration in which two tenants' names could collide is refused
+(`bifrost.config.checks.clashes`). KIP-37 has the idea of namespaces.
 """
 
 from collections.abc import Iterable, Sequence
@@ -52,11 +52,12 @@ PhysicalTransactionalId = NewType("PhysicalTransactionalId", bytes)
 
 _DENIED_MARK = b"/"
 _NEVER_LEGAL = frozenset({b".", b".."})
-"""Names that Topic.validate refuses, and that are legal behind a prefix."""
+"""Names that Topic.validate refuses, but that are legal with a prefix."""
 
 _NOT_ALLOWED = {b"": b"the empty string", b".": b"'.'", b"..": b"'..'"}
 _ILLEGAL_CHARACTERS = b"'%b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
-"""What Topic.validate says of a denied form; of these names it says that they are not allowed."""
+"""Topic.validate's text about a denied form; its text about the names in `_NEVER_LEGAL` is that they are not
+allowed."""
 _NOBODYS = frozenset(topic.encode() for topic in (JOURNAL_TOPIC, *INTERNAL_TOPICS))
 """Topics of the gateway and of Kafka itself, which no tenant ever sees."""
 
@@ -66,12 +67,12 @@ class TenantNames:
 
     Args:
         tenant: the tenant's name.
-        allowed_topics: the topics that exist for it; None for a dynamic namespace, in which every name does.
-        prefixes: what its physical names begin with; None for those of the default template.
-        tiers: the namespace below the tenant whose names these are; empty for all of the tenant's.
+        allowed_topics: the topics that exist for it; None for a dynamic namespace, in which every name exists.
+        prefixes: the prefixes of its physical names; None for those of the default template.
+        tiers: the namespace below the tenant that has these names; empty for all of the tenant's names.
         namespaces_client_ids: whether brokers see the tenant's client IDs with the prefix of its groups.
-        foreign_marks: what a text that tells of somebody else would have in it: the prefixes of others, or what
-            all of them begin with.
+        foreign_marks: what a text about another tenant would contain: the prefixes of the others, or their common
+            start.
     """
 
     __slots__ = (
@@ -95,9 +96,9 @@ class TenantNames:
     path: str
     """The namespace: the tenant and the tiers below it, with `:` between (KIP-37)."""
     prefix: bytes
-    """What every physical topic of the namespace begins with."""
+    """The prefix of every physical topic of the namespace."""
     client_id_prefix: bytes | None
-    """What the broker sees before the namespace's client IDs, None when it sees them as they are."""
+    """The prefix that the broker sees before the namespace's client IDs, None when it sees them unchanged."""
 
     def __init__(
         self,
@@ -125,21 +126,21 @@ class TenantNames:
             (_ILLEGAL_CHARACTERS % (self._denied_prefix + name), shown + b" is not allowed")
             for name, shown in _NOT_ALLOWED.items()
         ]
-        # A literal prefix may be how these begin.
+        # A literal prefix may be the start of these.
         self._reserved = frozenset(
             topic.removeprefix(self.prefix) for topic in _NOBODYS if topic.startswith(self.prefix)
         )
-        # Only a prefix that goes beyond the mark of internal topics makes what begins with it the tenant's own.
+        # A tenant owns the names with its prefix only if the prefix is longer than the mark of internal topics.
         mark = INTERNAL_MARK.encode()
         self._internal = mark.removeprefix(self.prefix) if mark.startswith(self.prefix) else None
-        # Longest first: what one begins with must not be taken from another.
+        # Longest first: a prefix that is the start of another must not be removed from it.
         self._own_prefixes = sorted({self._denied_prefix, *self._prefix_of.values()}, key=len, reverse=True)
         self._above = {root.topic, root.group, root.transactional_id} if tiers else set()
         self._below = own.topic.removeprefix(root.topic)
         self.allow(allowed_topics, foreign_marks)
 
     def allow(self, allowed_topics: Iterable[str] | None, foreign_marks: Iterable[str]) -> None:
-        """Take another list of the tenant's topics, and other marks of foreign ones; see the class."""
+        """Replace the list of the tenant's topics, and the marks of foreign ones; see the class."""
         self._foreign_marks = tuple(sorted(mark.encode() for mark in {*foreign_marks, *self._above} if mark))
         self._allowed = (
             None
@@ -152,7 +153,7 @@ class TenantNames:
         )
 
     def prefix_of(self, entity: Entity) -> bytes:
-        """Return what the physical names of a kind begin with: topics, groups or transactional IDs."""
+        """Return the prefix of the physical names of a kind: topics, groups or transactional IDs."""
         return self._prefix_of[entity]
 
     @property
@@ -166,7 +167,7 @@ class TenantNames:
         return self._allowed
 
     def is_allowed(self, topic: VirtualTopic) -> bool:
-        """Whether the topic exists for the tenant, or may: nothing is said about the broker having it."""
+        """Whether the topic exists or may exist for the tenant; not whether the broker has it."""
         if topic in self._reserved or topic in _NEVER_LEGAL:
             return False
         if self._internal is not None and topic.startswith(self._internal):
@@ -181,17 +182,16 @@ class TenantNames:
         return PhysicalTopic(self._denied_prefix + topic)
 
     def physical_topic(self, topic: VirtualTopic) -> PhysicalTopic:
-        """Return what the physical cluster calls the topic; the denied form when it is not the tenant's."""
+        """Return the topic's physical name; the denied form when it is not the tenant's."""
         if self.is_allowed(topic):
             return PhysicalTopic(self.prefix + topic)
         return self.denied(topic)
 
     def virtual_topic(self, topic: PhysicalTopic) -> VirtualTopic | None:
-        """Return what the tenant calls the topic, also from a denied form; None when it is foreign to the
-        tenant.
+        """Return the topic's virtual name, also from a denied form; None when it is foreign to the tenant.
 
-        Exactly the results of `physical_topic` have a virtual name, so a topic that lies under the tenant's
-        prefix but not in its list is foreign too.
+        Exactly the results of `physical_topic` have a virtual name, so a topic that has the tenant's prefix but is not
+        in its list is also foreign.
         """
         if not topic.startswith(self.prefix):
             return None
@@ -204,45 +204,44 @@ class TenantNames:
         return None if self.is_allowed(denied) else denied
 
     def physical_group(self, group_id: VirtualGroup) -> PhysicalGroup:
-        """Return what the physical cluster calls the group; every group ID, the empty one too, is the
-        tenant's own."""
+        """Return the group's physical ID; every group ID, also the empty one, is the tenant's own."""
         return PhysicalGroup(self._prefix_of[Entity.GROUP_ID] + group_id)
 
     def virtual_group(self, group_id: PhysicalGroup) -> VirtualGroup | None:
-        """Return what the tenant calls the group, None when it is foreign to the tenant."""
+        """Return the group's virtual ID, None when it is foreign to the tenant."""
         prefix = self._prefix_of[Entity.GROUP_ID]
         return VirtualGroup(group_id[len(prefix) :]) if group_id.startswith(prefix) else None
 
     def physical_transactional_id(self, transactional_id: VirtualTransactionalId) -> PhysicalTransactionalId:
-        """Return what the physical cluster calls the transactional ID."""
+        """Return the physical transactional ID."""
         return PhysicalTransactionalId(self._prefix_of[Entity.TRANSACTIONAL_ID] + transactional_id)
 
     def virtual_transactional_id(
         self, transactional_id: PhysicalTransactionalId
     ) -> VirtualTransactionalId | None:
-        """Return what the tenant calls the transactional ID, None when it is foreign to the tenant."""
+        """Return the virtual transactional ID, None when it is foreign to the tenant."""
         prefix = self._prefix_of[Entity.TRANSACTIONAL_ID]
         if not transactional_id.startswith(prefix):
             return None
         return VirtualTransactionalId(transactional_id[len(prefix) :])
 
     def other_member_id(self, member_id: bytes) -> bytes:
-        """Return what the other side calls a group member; see `member_ids`."""
+        """Return a group member's ID on the other side; see `member_ids`."""
         return member_id if self.client_id_prefix is None else other_side(member_id, self.client_id_prefix)
 
     def virtual_client_id(self, client_id: bytes) -> bytes:
-        """Return what the tenant calls a client of its own groups; one from before there was a prefix has none."""
+        """Return the virtual ID of a client in the tenant's groups; an ID without the prefix stays."""
         return client_id.removeprefix(self.client_id_prefix or b"")
 
     def confined_regex(self, regex: str, entity: Entity = Entity.TOPIC_NAME) -> str:
-        """Return the pattern with which the broker finds what the tenant's pattern finds, within the namespace only.
+        """Return the pattern by which the broker finds the tenant's matches, within the namespace only.
 
-        Of topics that is what exists for the tenant: with a list, the topics of the list that the pattern matches.
+        Topics match only if they exist for the tenant: with a list, the topics of the list that the pattern matches.
 
         Raises:
             InvalidRegex: the pattern does not parse, or cannot be confined.
         """
-        from bifrost.tenancy.topic_regex import confine  # 1 MiB, for those who subscribe by patterns
+        from bifrost.tenancy.topic_regex import confine  # 1 MiB, only for tenants that subscribe by patterns
 
         prefix = self._prefix_of[entity].decode()
         if entity != Entity.TOPIC_NAME or self._allowed is None:
@@ -257,16 +256,15 @@ class TenantNames:
         return original(physical_regex, self.prefix.decode())
 
     def virtual_text(self, text: bytes) -> bytes:
-        """Return an error text of the broker without the tenant's prefixes, so that its names read as
-        virtual ones.
+        """Return an error text of the broker without the tenant's prefixes, so that its names are virtual ones.
 
-        Every occurrence goes, wherever it stands: a name may be quoted, in a list or have a partition behind
-        it. A text in which some other's prefix may then still stand is dropped as a whole.
+        Every occurrence is removed, at any position: a name may be quoted, in a list or followed by a partition. A text
+        that may still contain another tenant's prefix is dropped as a whole.
         """
         own = text
         for illegal, allowed in self._illegal_texts:
             own = own.replace(illegal, allowed)
         for prefix in self._own_prefixes:
             own = own.replace(prefix, b"")
-        # Rather no text than one that may name another's.
+        # No text is better than one that may name another tenant's entity.
         return b"" if any(mark in own for mark in self._foreign_marks) else own

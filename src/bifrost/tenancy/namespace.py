@@ -1,9 +1,9 @@
-"""One tenant's namespace as the engine and the filters use it: what each name is on the other side.
+"""One tenant's namespace for the engine and the filters: the name of each entity on the other side.
 
 Nothing here refuses. A name that a tenant may not use is given a form that cannot exist on the broker (see names.py for
-topics, `MaskedIds` for IDs), so that the broker itself answers, in its own words, that there is no such
-thing; the answer for a foreign thing and for a thing that does not exist are then the same in every byte. What the
-broker says about somebody else's things has no virtual form, and whoever sees None drops it.
+topics, `MaskedIds` for IDs), so that the broker itself answers, in its own words, that it does not exist; the answers
+for a foreign entity and for one that does not exist are then the same in every byte. The broker's data about other
+tenants' entities has no virtual form, and the callers that get None drop it.
 """
 
 import re
@@ -43,11 +43,11 @@ MAX_TOPIC_NAME_LENGTH = 249
 """Topic.MAX_NAME_LENGTH: room for a log segment's suffix in a file name."""
 
 MAX_REMEMBERED_BYTES = 512
-"""Longer names are translated anew each time: no topic has one, and many of them would take memory without bound."""
+"""Longer names are translated each time: no topic has one, and remembering many of them would take unbounded memory."""
 
 EXISTING_FOR_MS = 60_000
-"""How long names of topics that exist are collected before they are forgotten, all at once. Until then a topic that was
-deleted elsewhere may be created again by its name without being counted."""
+"""How long names of existing topics are collected before all are forgotten at once. Until then a topic that was deleted
+elsewhere may be created again by its name without being counted."""
 
 MAX_STRING_BYTES = 0x7FFF
 """The longest string of the protocol."""
@@ -56,11 +56,11 @@ MAX_REGEXES = 256
 """Patterns remembered for a tenant: they may be long, and clients with one send it with every heartbeat (KIP-848)."""
 
 MAX_REMEMBERED_REGEX_BYTES = 4096
-"""Longer translations of patterns are made anew each time; so those of a tenant take 1 MiB at most."""
+"""Longer translations of patterns are not remembered; so those of a tenant take 1 MiB at most."""
 
 MAX_MEMBERS_OF_OTHER_PROTOCOLS = 1000
-"""Members remembered of a tenant's groups that are not consumer groups (Kafka Connect's workers, say): a few for each
-cluster of them. One that is forgotten has to join again, if its client is older than Kafka 2.5."""
+"""Members remembered of a tenant's groups that are not consumer groups (such as Kafka Connect's workers): a few for
+each cluster of them. A member that is forgotten has to join again, if its client is older than Kafka 2.5."""
 
 _REMEMBERED = (Entity.TOPIC_NAME, Entity.GROUP_ID, Entity.TRANSACTIONAL_ID, Entity.TOPIC_ID, Entity.MEMBER_ID)
 
@@ -91,11 +91,11 @@ class Namespace:
             names: the tenant's naming function.
             topic_ids: the index of the physical cluster, shared by all tenants on it.
             allow_topic_deletion: whether this tenant may delete topics.
-            max_names: names remembered per kind and direction; beyond it that memory starts anew.
+            max_names: names remembered per kind and direction; beyond it that memory is emptied.
             now_ms: a monotonic clock, in milliseconds.
             new_id: makes 16 random bytes.
-            policy: what this tenant may set of its topics and groups.
-            bounds: how many topics and partitions it may have, with the namespaces below; None: any number.
+            policy: what this tenant may set for its topics and groups.
+            bounds: how many topics and partitions it may have, including the namespaces below; None: any number.
             pseudonym_key, cluster_id: see `Pseudonyms`.
         """
         self.names = names
@@ -111,16 +111,16 @@ class Namespace:
         self._listed_until_ms = 0
         self.unresolved: set[bytes] = set()
         """Unknown topic IDs in the message at hand, FEW_IDS + 1 at most; see `take_unresolved`."""
-        # Random, so that nobody can have made a topic that begins so.
+        # Random, so that no tenant can have made a topic that begins with it.
         self._absent_mark = new_id()[-8:].hex() + "."
         self.to_physical = Names(self._asked_by_the_engine)
         self.to_virtual = Names(self._missing_virtual)
         self.members_of_other_protocols: BoundedMap[bytes, bool] = BoundedMap(MAX_MEMBERS_OF_OTHER_PROTOCOLS)
-        """Who joined a group whose protocol type is not `consumer`; see filters/groups/consumer_protocol.py."""
+        """Members of groups whose protocol type is not `consumer`; see filters/groups/consumer_protocol.py."""
         self.topic_pages = TopicPages()
-        """How the broker's list of topics is asked for this tenant's."""
+        """How to ask the broker's list of topics for this tenant's."""
         self.at_listeners: dict[BrokerAddresses, Names] = {}
-        """The same with the addresses of brokers, which are a listener's own; kept by `answer_names`."""
+        """The names in answers with the brokers' addresses, which depend on the listener; kept by `answer_names`."""
         for direction in (self.to_physical, self.to_virtual):
             for entity in _REMEMBERED:
                 direction.tables[entity] = {}
@@ -140,9 +140,9 @@ class Namespace:
         max_names: int,
         policy: ResourcePolicy = DEFAULT_POLICY,
     ) -> None:
-        """Go on with other settings, for the connections that are open as well.
+        """Change the settings, also for open connections.
 
-        Only for a list that has all the topics of the one before: what a fetch session names is not asked again.
+        Only for a list that has all the topics of the one before: the names in a fetch session are not checked again.
         """
         self.names.allow(allowed_topics, foreign_marks)
         self.allow_topic_deletion = allow_topic_deletion
@@ -154,7 +154,7 @@ class Namespace:
                     table.clear()
 
     def physical(self, entity: int, value: bytes) -> bytes | None:
-        """Return what the broker calls `value`; None for an ID that must be looked up, or a name nobody may send."""
+        """Return the physical form of `value`; None for an ID that must be looked up, or a name that is forbidden."""
         table = self.to_physical.tables[entity]
         known = None if table is None else table.get(value)
         if known is None and entity == Entity.GROUP_ID and not value:
@@ -162,13 +162,14 @@ class Namespace:
         return self._missing_physical(entity, value) if known is None else known
 
     def virtual(self, entity: int, value: bytes) -> bytes | None:
-        """Return what the tenant calls `value`; None for what is not its own, or an ID that must be looked up."""
+        """Return the virtual form of `value`; None for a foreign entity, or an ID that must be looked up."""
         table = self.to_virtual.tables[entity]
         known = None if table is None else table.get(value)
         return self._missing_virtual(entity, value) if known is None else known
 
     def virtual_cluster_id(self, physical_cluster_id: str) -> str:
-        """Return the cluster ID this tenant sees: its own, stable, and telling nothing of the physical one."""
+        """Return the cluster ID that this tenant sees: its own, stable, and revealing nothing about the physical
+        one."""
         return self.pseudonyms.cluster_id(physical_cluster_id)
 
     def hides(self, topic: str) -> bool:
@@ -179,8 +180,8 @@ class Namespace:
     def absent_topic(self, topic: str) -> str:
         """Return a virtual name for a hidden topic that is legal on the broker, and that no topic has.
 
-        For requests in which the broker checks the form of a name, so that the denied form would tell. Not where a
-        broker creates what does not exist.
+        For requests in which the broker checks the form of a name, so that the denied form would show. Not for requests
+        by which a broker creates topics that do not exist.
         """
         return self._absent_mark + topic
 
@@ -190,7 +191,7 @@ class Namespace:
         return MAX_TOPIC_NAME_LENGTH - len(self.names.prefix)
 
     def topic_of(self, topic_id: bytes) -> str | None:
-        """Return what the tenant calls the topic with this ID, None when it is not known to be the tenant's."""
+        """Return the virtual name of the topic with this ID, None when it is not known to be the tenant's."""
         physical = self.topic_ids.name_of(topic_id)
         virtual = None if physical is None else self.names.virtual_topic(PhysicalTopic(physical))
         return None if virtual is None else virtual.decode()
@@ -235,7 +236,7 @@ class Namespace:
         return self.names.virtual_topic(PhysicalTopic(physical_topic)) is not None
 
     def is_existing(self, topic: bytes) -> bool:
-        """Whether a topic was seen to exist lately, by its virtual name; then no request can create it."""
+        """Whether a topic, by its virtual name, was recently seen to exist; then no request can create it."""
         table = self.to_physical.tables[entities.SLOT_NEW_TOPIC]
         return table is not None and topic in table
 
@@ -270,18 +271,18 @@ class Namespace:
         return confined
 
     def _asked_by_the_engine(self, slot: int, value: bytes) -> bytes | None:
-        """None has the message decoded. A new pattern takes long, and only work on decoded messages is paused.
+        """Return None to have the message decoded: a new pattern takes long, and only work on decoded messages pauses.
 
-        So does a topic that the broker may have to create; a filter asks whether the tenant may have another.
+        None also for a topic that the broker may have to create; a filter checks whether the tenant may have another.
         """
         if slot == entities.SLOT_NEW_TOPIC:
             return None if self.bounds is not None else self._missing_physical(Entity.TOPIC_NAME, value)
         return None if slot == Entity.TOPIC_REGEX and value else self._missing_physical(slot, value)
 
     def _is_absent(self, topic_id: bytes) -> bool:
-        """Whether an ID that is not known to be the tenant's is none of its; if not so, it must be looked up.
+        """Whether an ID that is not known to be the tenant's is certainly foreign; otherwise it must be looked up.
 
-        Whether some other tenant has it makes no difference here: the time of an answer would tell.
+        Whether another tenant has it must make no difference: the time of an answer would show it.
         """
         if self._absent_ids.is_absent(topic_id, self._now_ms()):
             return True
@@ -294,10 +295,10 @@ class Namespace:
             case Entity.TOPIC_NAME:
                 found: bytes | None = self._physical_topic(VirtualTopic(value))
             case Entity.GROUP_ID:
-                # The empty one must not pass unseen: where members join, a filter refuses it.
+                # The empty ID must not pass undecoded: where members join, a filter refuses it.
                 found = self.names.physical_group(VirtualGroup(value)) if value else None
             case Entity.TRANSACTIONAL_ID:
-                # Kafka refuses the empty one wherever it comes; prefixed it would be an ID like any other.
+                # Kafka refuses the empty ID everywhere; with a prefix it would be an ID like any other.
                 found = value and self.names.physical_transactional_id(VirtualTransactionalId(value))
             case Entity.TOPIC_ID:
                 found = self._own_or_masked(value)
@@ -349,14 +350,14 @@ class Namespace:
         return self.names.virtual_topic(topic)
 
     def _confined(self, regex: bytes) -> bytes | None:
-        """None when the pattern cannot be confined; the filters then say so. The empty one means "no pattern"."""
+        """Return None when the pattern cannot be confined; the filters then answer. Empty means "no pattern"."""
         try:
             return regex and self.confined_regex(regex.decode()).encode()
         except (InvalidRegex, UnicodeDecodeError):
             return None
 
     def _cluster_id(self, physical: bytes) -> bytes | None:
-        """None when it is no text: whoever decodes the answer refuses it."""
+        """Return None when it is not a text: the code that decodes the answer refuses it."""
         try:
             return physical and self.virtual_cluster_id(physical.decode()).encode()
         except UnicodeDecodeError:
@@ -368,7 +369,7 @@ class Namespace:
         return self.masked_ids.mask(topic_id) if self._is_absent(topic_id) else None
 
     def _own_or_unmasked(self, topic_id: bytes) -> bytes | None:
-        """An ID in an answer is the tenant's own, or one it sent that went out masked; any other is dropped."""
+        """Return an ID in an answer: the tenant's own, or one that it sent and that was masked; None drops others."""
         if topic_id == ZERO_TOPIC_ID or self.owns_id(topic_id):
             return topic_id
         original = self.masked_ids.original(topic_id)
@@ -381,7 +382,7 @@ class Namespace:
             return None
         if len(found) > MAX_STRING_BYTES:
             raise MalformedFrame(f"a name of {len(value)} bytes has no room for the tenant's prefix", 0)
-        # What was masked because it is absent today may exist tomorrow: only what is certain is kept.
+        # An ID that was masked because it is absent may exist later: only certain results are kept.
         certain = slot != Entity.TOPIC_ID or found == value
         is_regex = slot == Entity.TOPIC_REGEX
         if certain and len(found) <= (MAX_REMEMBERED_REGEX_BYTES if is_regex else MAX_REMEMBERED_BYTES):

@@ -1,8 +1,8 @@
-"""Whether a tenant may set a config to a value, and where it may put replicas. Pure: asked with each admin request.
+"""Whether a tenant may set a config to a value, and where it may put replicas. Pure: called for each admin request.
 
 The table (config/fields/config_table.py) is changed by the rules of the gateway and then by those of the tenant.
-Values are read as Kafka reads them (ConfigDef.parseType, with Java's parsers). A value that Kafka might take and that
-cannot be judged here is refused; one that Kafka cannot read is left to the broker, which says why.
+Values are read as Kafka reads them (ConfigDef.parseType, with Java's parsers). A value that Kafka might accept and that
+cannot be judged here is refused; a value that Kafka cannot read is left to the broker, which says why.
 """
 
 import re
@@ -14,23 +14,23 @@ from bifrost.config.fields.policy import DEFAULT_MAX_REPLICATION_FACTOR, ConfigR
 from bifrost.wire.error_codes import ErrorCode
 
 _MAX_VALUE_LENGTH = 1000
-"""Of a value that is judged: Java reads a number with any count of zeros before it, Python does not."""
+"""Longest value that is judged: Java reads a number with any count of leading zeros, Python does not."""
 _SHOWN_LENGTH = 60
-"""Of a value in an answer."""
+"""Longest part of a value that an answer quotes."""
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 """AlterConfigOp.OpType."""
 
 _JAVA_SPACE = "".join(map(chr, range(0x21)))
-"""What String.trim takes away."""
+"""The characters that String.trim removes."""
 _WHOLE = re.compile(r"[+-]?\d+")
-"""Digits of any script, as Integer.parseInt takes them."""
+"""Digits of any script, as Integer.parseInt accepts them."""
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What is answered to a request that the policy does not allow."""
+    """The answer to a request that the policy does not allow."""
 
     error_code: ErrorCode
     message: str
@@ -42,7 +42,7 @@ class ResourcePolicy:
     __slots__ = ("_groups", "_topics", "allow_replica_assignments", "max_replication_factor")
 
     def __init__(self, *layers: Policy) -> None:
-        """Begin with the table, and let each layer change it."""
+        """Start with the table, and apply the changes of each layer."""
         self._topics = _decided(TOPIC_CONFIGS, (layer.topic_configs for layer in layers))
         self._groups = _decided(GROUP_CONFIGS, (layer.group_configs for layer in layers))
         self.max_replication_factor = DEFAULT_MAX_REPLICATION_FACTOR
@@ -54,11 +54,11 @@ class ResourcePolicy:
                 self.allow_replica_assignments = layer.allow_replica_assignments
 
     def refuse_topic_config(self, name: str, value: str | None, operation: int = SET) -> Refusal | None:
-        """Return why a topic's config may not be set so, None when it may."""
+        """Return why a topic's config may not have this value, None when it may."""
         return _refuse(self._topics.get(name), "topic", name, value, operation)
 
     def refuse_group_config(self, name: str, value: str | None, operation: int = SET) -> Refusal | None:
-        """Return why a group's config may not be set so, None when it may."""
+        """Return why a group's config may not have this value, None when it may."""
         return _refuse(self._groups.get(name), "group", name, value, operation)
 
     def refuse_replicas(self, replication_factor: int, assignments: Iterable[int]) -> Refusal | None:
@@ -79,7 +79,7 @@ class ResourcePolicy:
 
 
 def describe(decision: Decision) -> str:
-    """Return what a config may be set to, in words."""
+    """Return a description of the values that a config may have."""
     if not decision.allowed:
         return "nothing"
     if decision.values is not None:
@@ -105,7 +105,7 @@ def _changed(decision: Decision, rule: ConfigRule) -> Decision:
         return replace(decision, allowed=False)
     has_bounds = rule.min is not None or rule.max is not None or rule.values is not None
     if not has_bounds:
-        # Plainly allowed: the operator wants no bounds.
+        # Allowed without bounds: the operator wants none.
         return replace(decision, allowed=True, low=None, high=None, values=None)
     return replace(
         decision,
@@ -120,7 +120,7 @@ def _refuse(
     decision: Decision | None, kind: str, name: str, value: str | None, operation: int
 ) -> Refusal | None:
     if decision is None:
-        # In the words for a config that Kafka does not have (LogConfig.validateNames).
+        # With Kafka's text for a config that it does not have (LogConfig.validateNames).
         return Refusal(ErrorCode.INVALID_CONFIG, f"Unknown {kind} config name: {name[:_SHOWN_LENGTH]}")
     if not decision.allowed:
         return _violation(f"Configuration {name} cannot be changed on this cluster")
@@ -145,7 +145,7 @@ def _is_allowed(decision: Decision, value: str, operation: int) -> bool:
         case Kind.LIST:
             return _is_list_allowed(decision.values or (), text, operation)
         case Kind.CHOICE | Kind.TEXT:
-            # Kafka reads truth values in any case.
+            # Kafka reads booleans in upper or lower case.
             return text.lower() in {one.lower() for one in decision.values or ()}
         case Kind.RATIO:
             return _is_ratio_allowed(decision, text)
@@ -155,7 +155,7 @@ def _is_allowed(decision: Decision, value: str, operation: int) -> bool:
 
 def _is_list_allowed(values: tuple[str, ...], text: str, operation: int) -> bool:
     if operation == SUBTRACT and "" not in values:
-        return False  # It might leave nothing, which is a value of its own.
+        return False  # It might leave the empty list, which is a value of its own.
     return all(one.strip(_JAVA_SPACE) in values for one in text.split(","))
 
 
@@ -175,4 +175,4 @@ def _is_within(decision: Decision, number: float) -> bool:
 
 
 DEFAULT_POLICY = ResourcePolicy()
-"""Where the operator says nothing."""
+"""The policy when the operator configures none."""

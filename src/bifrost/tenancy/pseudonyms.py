@@ -1,9 +1,9 @@
-"""What a tenant is shown in place of what is the operator's: the cluster ID, the paths of log directories.
+"""What a tenant sees in place of the operator's data: the cluster ID, the paths of log directories.
 
-The same on every gateway of a platform and after every restart, and another for each namespace. Whoever knows how they
-are made can try guesses at home, and a path is easily guessed. So they are keyed by a secret: the operator's own
-(`proxy.pseudonym_key_file`), or else the physical cluster's ID, 128 random bits that every gateway knows and no tenant
-is told.
+A pseudonym is the same on every gateway of a platform and after every restart, and another for each namespace. An
+attacker that knows the method can check guesses offline, and a path is easily guessed. So they are keyed by a secret:
+the operator's own (`proxy.pseudonym_key_file`), or else the physical cluster's ID, 128 random bits that every gateway
+knows and no tenant sees.
 """
 
 import hashlib
@@ -12,16 +12,16 @@ from collections.abc import Callable
 
 
 class Pseudonyms:
-    """Those of one namespace."""
+    """The pseudonyms of one namespace."""
 
     __slots__ = ("_below", "_cluster_id", "_key", "_tenant")
 
     def __init__(self, path: str, key: bytes, cluster_id: Callable[[], str | None]) -> None:
-        """Make those of a namespace.
+        """Make the pseudonyms of a namespace.
 
         Args:
             path: the tenant, and the tiers below it.
-            key: the operator's secret; empty: there is none.
+            key: the operator's secret; empty when there is none.
             cluster_id: tells the physical cluster's ID, which is known once a broker has answered.
         """
         self._tenant, _, self._below = path.partition(":")
@@ -31,8 +31,8 @@ class Pseudonyms:
     def cluster_id(self, physical: str) -> str:
         """Return the cluster ID that the tenant sees.
 
-        22 characters of URL-safe base64, the form of Kafka's own (Uuid.toString). Without a key it is what it was
-        before there were keys: a client may remember a cluster by its ID.
+        22 characters of URL-safe base64, the form of Kafka's own (Uuid.toString). Without a key it is the same as
+        before keys were introduced: a client may remember a cluster by its ID.
         """
         below = f":{self._below}" if self._below else ""
         content = (physical + below).encode()
@@ -43,7 +43,7 @@ class Pseudonyms:
         return urlsafe_b64encode(digest.digest()).decode().rstrip("=")
 
     def log_dir(self, path: str) -> str:
-        """Return what the tenant sees of a broker's log directory."""
+        """Return the tenant's name for a broker's log directory."""
         key = self._key
         if not key:
             cluster_id = self._cluster_id()

@@ -1,7 +1,8 @@
 """Which ASCII characters a character or a class of a regex matches, as a set of bits: bit 65 is `A`.
 
-A topic's legal name has no others, so for names this says all. Under `(?i)` a class is folded before it is negated, as
-in RE2/J: `(?i)[^a]` matches neither `a` nor `A`. Source: google/re2j 1.8, CharClass, CharGroup and UnicodeTables.
+Legal topic names have no other characters, so for names this is enough. Under `(?i)` a class is folded before it is
+negated, as in RE2/J: `(?i)[^a]` matches neither `a` nor `A`. Source: google/re2j 1.8, CharClass, CharGroup and
+UnicodeTables.
 """
 
 import unicodedata

@@ -1,4 +1,4 @@
-"""Match topic names with a regex here as a broker would, in steps that are counted.
+"""Matches topic names with a regex in the gateway as a broker would, and counts the steps.
 
 The parser (topic_regex.py) builds a tree of nodes beside the text that it prints. A `Matcher` makes a program of the
 tree and follows all ways through it at once (Thompson's construction), as RE2/J does. What follows from a set of places
@@ -20,7 +20,7 @@ MAX_STEPS = 50_000
 About 10 ms at most. A usual pattern needs 2,000 for 100 names of 20 characters."""
 
 Assertion = Literal["$", "b", "B"]
-"""The end, a boundary of a word, and a place that is none."""
+"""The end, a boundary of a word, and a place that is not a boundary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ _Op = tuple[int | Assertion, int] | tuple[None, tuple[int, ...]]
 
 
 class Matcher:
-    """One regex, and what was found out about it."""
+    """One regex, with the remembered results of its matching."""
 
     def __init__(self, node: Node, before: str) -> None:
         self._program = _compiled(node)

@@ -1,14 +1,13 @@
-"""How many topics and partitions a tenant may have: asked before a request that makes more of them. Pure.
+"""How many topics and partitions a tenant may have: checked before a request that creates more. Pure.
 
-Every partition costs the brokers files, memory maps and a place in all metadata, whether it is used or not. What the
-tenant has is counted by a list of its topics (gateway/brokers/topic_look_ups.py), which is believed for a moment. A
-broker's list may be older than an answer of the controller, so what this process let through or saw deleted goes beyond
-it:
+Every partition costs the brokers files, memory maps and a place in all metadata, whether it is used or not. The
+tenant's topics are counted by a list of them (gateway/brokers/topic_look_ups.py), which is valid for a moment. A
+broker's list may be older than an answer of the controller, so this process adds what it let through or saw deleted:
 
     has = the list, changed by what was created and deleted in the last RECENT_MS
 
-Two gateways, or two workers, do not know of each other's last second: together they may let through what each of them
-may. Nothing is kept, so nothing can be wrong for longer.
+Two gateways, or two workers, do not know of each other's last second: each may let through as much as is free. No count
+is kept, so none can be wrong for longer.
 """
 
 from collections import Counter
@@ -21,16 +20,16 @@ from bifrost.tenancy.policy import Refusal
 from bifrost.wire.error_codes import ErrorCode
 
 TOPICS_LIMIT, PARTITIONS_LIMIT = "max_topics", "max_partitions"
-"""The settings, as they are called in the configuration and in the metrics."""
+"""The names of the settings in the configuration and in the metrics."""
 
 COUNTED_FOR_MS = 1_000
-"""How long a count is believed, so that a thousand requests of a second cost one list."""
+"""How long a count is valid, so that a thousand requests in a second cost one list."""
 
 RECENT_MS = 5_000
-"""How long a creation or deletion goes beyond the list: longer than metadata takes to reach a broker."""
+"""How long a creation or deletion is added to the list: longer than metadata takes to reach a broker."""
 
 MAX_RECENT = 16_384
-"""Bound of those that are remembered, some 3 MiB at the worst; more than one request may create (10,000)."""
+"""Bound of the remembered creations and deletions, some 3 MiB at worst; more than one request may create (10,000)."""
 
 BY_DEFAULT = -1
 """In place of a number of partitions: as many as the brokers' `num.partitions` (KIP-464)."""
@@ -40,19 +39,19 @@ class RemembersTopics(Protocol):
     """A namespace of the tenant, which remembers which topics exist."""
 
     def forget_existing_topics(self) -> None:
-        """Remember none of them."""
+        """Forget all existing topics."""
 
 
 class TopicBounds:
     """The topics that one tenant has on its physical cluster, and how many it may have."""
 
     def __init__(self, now_ms: Callable[[], int], hits: Counter[tuple[str, str]], tenant: str) -> None:
-        """Know nothing and allow nothing yet.
+        """Start without a count and with bounds of zero.
 
         Args:
             now_ms: a monotonic clock, in milliseconds.
-            hits: where to count what is refused, by limit and tenant.
-            tenant: whose topics.
+            hits: where to count refusals, by limit and tenant.
+            tenant: the tenant that has the topics.
         """
         self._now_ms, self._hits, self._tenant = now_ms, hits, tenant
         self.max_topics = self.max_partitions = 0
@@ -60,12 +59,13 @@ class TopicBounds:
         self._default_partitions = 1
         self._until_ms = 0
         self._recent: BoundedMap[bytes, tuple[int, int]] = BoundedMap(MAX_RECENT)
-        """By physical name: how many partitions there are now, 0 if it was deleted, and until when that counts."""
+        """By physical name: how many partitions the topic has now, 0 if it was deleted, and until when that is
+        valid."""
         self.namespaces: WeakSet[RemembersTopics] = WeakSet()
-        """Those of the tenant: its own, and those below."""
+        """The namespaces of the tenant: its own, and those below."""
 
     def limit(self, max_topics: int, max_partitions: int) -> None:
-        """Set the bounds, or change them. What is there already stays."""
+        """Set or change the bounds. Existing topics stay."""
         self.max_topics, self.max_partitions = max_topics, max_partitions
 
     @property
@@ -74,11 +74,11 @@ class TopicBounds:
         return self._now_ms() < self._until_ms
 
     def is_reached_by(self, topics: int, partitions: int) -> bool:
-        """Whether so many leave no room for one more, so that there is no need to count further."""
+        """Whether so many leave no room for one more, so that the caller need not count further."""
         return topics > self.max_topics or partitions > self.max_partitions
 
     def count(self, partitions: Mapping[bytes, int], default_partitions: int) -> None:
-        """Take what a list says.
+        """Store the result of a list.
 
         Args:
             partitions: of each of the tenant's topics, by its physical name.
@@ -88,7 +88,7 @@ class TopicBounds:
         self._until_ms = self._now_ms() + COUNTED_FOR_MS
 
     def grow(self) -> "Growth":
-        """Begin to judge a request that creates topics or partitions."""
+        """Start to judge a request that creates topics or partitions."""
         now_ms = self._now_ms()
         recent = {name: count for name, (count, until_ms) in self._recent.items() if now_ms < until_ms}
         if not recent:
@@ -108,13 +108,13 @@ class TopicBounds:
             namespace.forget_existing_topics()
 
     def refusal(self, limit: str, text: str) -> Refusal:
-        """Return a refusal, which counts as one."""
+        """Return a refusal, and count it."""
         self._hits[limit, self._tenant] += 1
         return Refusal(ErrorCode.POLICY_VIOLATION, text)
 
 
 class Growth:
-    """What one request adds: each item is judged as if those before it were there already."""
+    """What one request adds: each item is judged as if those before it existed already."""
 
     __slots__ = ("_added", "_bounds", "_counted", "_default_partitions", "_partitions", "_recent", "_topics")
 
@@ -171,5 +171,5 @@ class Growth:
         return None
 
     def commit(self) -> None:
-        """Count what was let through as there."""
+        """Count the allowed topics and partitions as existing."""
         self._bounds.note(self._added)

@@ -1,8 +1,9 @@
 """Which topic each topic ID belongs to (KIP-516), for one physical cluster.
 
-The gateway learns IDs from what brokers say to any client (Metadata, CreateTopics) and, for an ID that it has not seen,
-from requests of its own (gateway/brokers/topic_look_ups.py). An ID never changes its owner, so nothing here goes stale
-except "this is no topic of the tenant", which is forgotten after a while: another gateway may have created the topic.
+The gateway learns IDs from brokers' answers to any client (Metadata, CreateTopics) and, for an ID that it has not seen,
+from requests of its own (gateway/brokers/topic_look_ups.py). An ID never changes its owner, so nothing here becomes
+stale except "this is not a topic of the tenant", which is forgotten after a while: another gateway may have created the
+topic.
 """
 
 from collections.abc import Callable
@@ -21,24 +22,23 @@ MAX_TOPIC_IDS = 65_536
 
 FEW_IDS = 16
 """Most IDs that one look-up asks a broker for. Kafka's work for its answer grows with the cube of the IDs that do not
-exist: their entries have no name, and names are the hash keys of MetadataResponse's topic collection. 16 take less
-than 1 ms, 2,000 take 2.5 s of the broker's CPU (measured on 4.3.1). Of more the gateway lists the tenant's topics."""
+exist: their entries have no name, and names are the hash keys of MetadataResponse's topic collection. 16 take less than
+1 ms, 2,000 take 2.5 s of the broker's CPU (measured on 4.3.1). For more IDs the gateway lists the tenant's topics."""
 
 LISTED_FOR_MS = 1_000
 """How long a list of the tenant's topics answers for messages with many unknown IDs. Clients learn an ID from an answer
-that passes through the gateway, or name it alone; many unknown IDs in one message are old ones or made up."""
+that passes through the gateway, or name it alone; many unknown IDs in one message are old or invented."""
 
 MAX_MASKED_IDS = 16_384
 """Bound of the masks of one tenant, and of the IDs it asked for in vain; 4 MiB each at most. An answer about an ID
 whose mask was forgotten is left out."""
 
 ABSENT_FOR_MS = 5_000
-"""How long "not the tenant's" is believed: longer than metadata takes to reach a broker, shorter than a person
-waits."""
+"""How long "not the tenant's" is valid: longer than metadata takes to reach a broker, shorter than a person waits."""
 
 
 class AbsentIds:
-    """A bounded set of topic IDs that were asked for lately, in vain."""
+    """A bounded set of topic IDs that were recently looked up in vain."""
 
     def __init__(self, limit: int) -> None:
         """Start empty; beyond `limit` the one learnt first is forgotten."""
@@ -73,7 +73,7 @@ class TopicIds:
 
 
 class MaskedIds:
-    """What stands, on the broker side, for topic IDs that one tenant named and may not use.
+    """The masks that the broker gets for topic IDs that one tenant named and may not use.
 
     Each is replaced by an ID that no topic has, so the broker itself answers as for an ID that does not exist; its
     answer is given back under the ID that was sent. The replacements are random: one tells nothing of another.
@@ -86,7 +86,7 @@ class MaskedIds:
         self._originals: dict[bytes, bytes] = {}
 
     def mask(self, topic_id: bytes) -> bytes:
-        """Return what stands for an ID, the same every time while it is remembered."""
+        """Return the mask of an ID, the same every time while it is remembered."""
         mask = self._masks.get(topic_id)
         if mask is None:
             mask = self._new_id()
@@ -97,5 +97,5 @@ class MaskedIds:
         return mask
 
     def original(self, mask: bytes) -> bytes | None:
-        """Return the ID that a mask stands for, None when it is no mask."""
+        """Return the ID that a mask stands for, None when it is not a mask."""
         return self._originals.get(mask)

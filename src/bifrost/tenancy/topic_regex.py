@@ -1,4 +1,4 @@
-r"""Confine a tenant's regular expression, which the broker will evaluate over everybody's names, to its own names.
+r"""Confines a tenant's regular expression, which the broker will evaluate over the names of all tenants, to its own.
 
 A consumer group of KIP-848 may subscribe by a regex that the broker matches against all topics of the cluster.
 `confine` turns the tenant's regex R into P, so that P matches a physical name exactly when that name is the
@@ -6,17 +6,17 @@ tenant's prefix followed by a non-empty virtual name that R matches. For R = `^o
 
     __vt_acme_(?P<bifrost_5e6f72646572732d5b302d395d2b24>orders-[0-9]+$)
 
-Nothing of the tenant's text is copied: R is parsed as RE2/J parses it, what is not understood is refused, and P is
-printed anew from escaped characters and a few constructs, each closed, so no parenthesis, `\Q` or flag of R reaches
+The tenant's text is never copied: R is parsed as RE2/J parses it, constructs that the parser does not know are refused,
+and P is printed from escaped characters and a few constructs, each closed, so no parenthesis, `\Q` or flag of R reaches
 beyond its group. The group's name holds R in hexadecimal and costs the broker nothing; `original` reads it back for
 ConsumerGroupDescribe.
 
 Where the name begins, R sees the start of a text and P sees the prefix. So each part of R is translated twice, for
 the start of the name and for behind it (`regex_parts`): `^` is nothing at the start and never matches behind it; `\b`
 looks at the character before, which at the start is the prefix's last, so there it becomes `\B` where that is a word
-character. What may be empty gives both: `.*\borders` becomes `.+\borders|\Borders`.
+character. A part that may be empty gives both forms: `.*\borders` becomes `.+\borders|\Borders`.
 
-With a list of topics there may be others under the prefix, which are hidden from the tenant. RE2 has no intersection,
+With a list of topics, others may have the prefix that are hidden from the tenant. RE2 has no intersection,
 so R is matched here with the names of the list (`regex_matcher`), and P lists those that were found:
 
     __vt_acme_(?P<bifrost_5e6f72646572732d5b302d395d2b24>orders-(?:1|22))
@@ -66,7 +66,7 @@ __all__ = ["InvalidRegex", "confine", "original"]
 MAX_REGEX_BYTES = 4096
 """Longest regex of a tenant, in bytes of UTF-8: its copy in the group's name has twice as many."""
 MAX_NESTING = 50
-"""Groups in groups: the parser here and RE2/J's compiler recurse; nobody nests that deep by hand."""
+"""Groups in groups: the parser here and RE2/J's compiler recurse; people do not nest that deep."""
 MAX_REPEAT = 1000
 """The largest count in `{n,m}` that RE2/J takes."""
 UNICODE_CLASS_COST = 50
@@ -192,7 +192,7 @@ class _Parser:
                 items[-1], is_repeated = self._start.repeated(items[-1], low, high), True
             else:
                 items += self._items()
-                # A brace that opens no repetition is a character, which yet RE2/J lets nobody repeat.
+                # A brace that opens no repetition is a character, but RE2/J does not allow it to be repeated.
                 is_repeated = self._text[start] == "{"
         branches.append(self._start.sequence(items))
         return reduce(alternative, branches)
