@@ -61,8 +61,7 @@ class BrokerAddressFilter(ResponseFilter):
 
 
 def _readdress(scope: Scope, struct: Any, node_id_attribute: str) -> bool:
-    """Set the address in one struct; False when clients cannot reach the broker and there is no error code to say
-    so."""
+    """Set the address in one struct; False when the broker has no address and the struct no error code for that."""
     node_id = getattr(struct, node_id_attribute)
     address = None if node_id == NO_NODE else scope.address_of(node_id)
     if address is not None:

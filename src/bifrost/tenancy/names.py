@@ -56,7 +56,7 @@ _NEVER_LEGAL = frozenset({b".", b".."})
 
 _NOT_ALLOWED = {b"": b"the empty string", b".": b"'.'", b"..": b"'..'"}
 _ILLEGAL_CHARACTERS = b"'%b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
-"""Topic.validate's text about a denied form; its text about the names in `_NEVER_LEGAL` is that they are not
+"""Topic.validate's text about a denied form; its text about the names in `_NOT_ALLOWED` is that they are not
 allowed."""
 _NOBODYS = frozenset(topic.encode() for topic in (JOURNAL_TOPIC, *INTERNAL_TOPICS))
 """Topics of the gateway and of Kafka itself, which no tenant ever sees."""

@@ -168,8 +168,7 @@ class Namespace:
         return self._missing_virtual(entity, value) if known is None else known
 
     def virtual_cluster_id(self, physical_cluster_id: str) -> str:
-        """Return the cluster ID that this tenant sees: its own, stable, and revealing nothing about the physical
-        one."""
+        """Return the cluster ID that this tenant sees: its own, stable, and unlike the physical one."""
         return self.pseudonyms.cluster_id(physical_cluster_id)
 
     def hides(self, topic: str) -> bool:

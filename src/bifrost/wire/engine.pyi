@@ -1,4 +1,4 @@
-"""Types and contract of the compiled engine; how it works stands in engine.pyx."""
+"""Types and contract of the compiled engine; engine.pyx explains how it works."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -86,7 +86,7 @@ class Names:
     def __init__(self, missing: Callable[[int, bytes], bytes | None]) -> None: ...
     @property
     def missing(self) -> Callable[[int, bytes], bytes | None]:
-        """As given."""
+        """The function given to the constructor."""
 
 class Program:
     """What `rewrite` does with one message at one version.
@@ -127,13 +127,13 @@ class Layout:
     ) -> None: ...
 
 def untrack(thing: object) -> None:
-    """Let the garbage collector not look at a thing; it is freed when nobody refers to it, for it is in no cycle.
+    """Hide an object from the garbage collector; it must be in no cycle, so it is freed with its last reference.
 
-    A collection looks at all things that are left, and keeps everybody waiting meanwhile.
+    A collection visits all other objects, and blocks all connections meanwhile.
     """
 
 def release(layout: Layout, message: Struct, is_deep: bool) -> None:
-    """Empty the lists of a message, in steps, for nobody needs it any more; with `is_deep` those in its structs too."""
+    """Empty the lists of a message that is no longer needed, in steps; with `is_deep` also those in its structs."""
 
 def count_items(program: Program, frame: bytes | memoryview, start: int, most: int) -> int:
     """Return how many elements the arrays in a body have, all together; lists in tagged fields are not looked at.
@@ -142,25 +142,25 @@ def count_items(program: Program, frame: bytes | memoryview, start: int, most: i
         program: of the message, without slots.
         frame: without its length.
         start: where the body begins, in bytes.
-        most: when there are more, the count ends with some number above it.
+        most: when there are more, the count stops with any number above it.
     Raises:
         MalformedFrame: the body does not parse.
     """
 
 def keep(frame: bytes | memoryview) -> bytes | memoryview:
-    """Return the frame, or a copy of it if it stands where other frames will be received."""
+    """Return the frame, or a copy of it if its memory will receive other frames."""
 
 def set_pause(pause: Callable[[], None] | None) -> None:
-    """Let the engine's loops, and `in_steps`, call `pause` now and then; None: they go on to their end.
+    """Make the engine's loops and `in_steps` call `pause` regularly; None: they never pause.
 
     It may switch to another greenlet and come back.
     """
 
 def set_pause_steps(steps: int = 64) -> None:
-    """Call what `set_pause` was given after so many rounds of a loop."""
+    """Call the function given to `set_pause` after so many rounds of a loop."""
 
 def in_steps(items: Iterable[_T]) -> Iterator[_T]:
-    """Yield items, with pauses between them: for loops of Python code over what a message has many of."""
+    """Yield items, with pauses between them: for loops in Python over the many items of a message."""
 
 def rewrite(
     program: Program,
@@ -176,7 +176,7 @@ def rewrite(
 
     Args:
         frame: a frame without its length. Runs of 4096 bytes and more of a `bytes` are not copied but
-            leave as memoryviews that keep it alive; of anything else nothing is kept.
+            leave as memoryviews that keep it alive; views of any other frame are not kept.
         start: where the body begins, in bytes.
         head: the header to send instead of frame[:start].
         allow_trailing: whether bytes may be left over; they are not copied.
@@ -191,7 +191,7 @@ def rewrite(
     """
 
 class Passage:
-    """How the messages of one API and version are sent on undecoded.
+    """How the messages of one API and version are forwarded undecoded.
 
     Args:
         request, response: None: that one has to be decoded.
@@ -221,7 +221,7 @@ TRAFFIC_CELLS: int
 """Numbers of 8 bytes that a Traffic counts in: requests, bytes_received, bytes_sent, duration_ns, and the durations."""
 
 class Traffic:
-    """What one tenant's clients sent and were sent by one API; sizes are of whole frames, in bytes.
+    """Counts what one tenant's clients sent and received with one API; sizes are of whole frames, in bytes.
 
     Args:
         memory: where to count, TRAFFIC_CELLS * 8 writable bytes that another process may read; None: its own.
@@ -232,19 +232,19 @@ class Traffic:
     def __init__(self, memory: memoryview | None = None) -> None: ...
     @property
     def requests(self) -> int:
-        """How many there were."""
+        """The number of requests."""
 
     @property
     def bytes_received(self) -> int:
-        """Of all requests together."""
+        """The size of all requests together."""
 
     @property
     def bytes_sent(self) -> int:
-        """Of all responses together."""
+        """The size of all responses together."""
 
     @property
     def duration_ns(self) -> int:
-        """Of all requests that a broker answered together, in nanoseconds."""
+        """The duration of all requests that a broker answered together, in nanoseconds."""
 
     @property
     def durations(self) -> tuple[int, ...]:
@@ -257,10 +257,10 @@ class Traffic:
         """Count an answer of the gateway's own."""
 
 class Spending:
-    """Who has spent time of the event loop since the last look.
+    """The loads that have spent time of the event loop since the last check.
 
     Args:
-        on_due: called with the time, in nanoseconds, when somebody spends something at or after `due_ns`.
+        on_due: called with the time, in nanoseconds, when a load spends time at or after `due_ns`.
     """
 
     spenders: list[Load]
@@ -269,10 +269,10 @@ class Spending:
     def __init__(self, on_due: Callable[[int], object]) -> None: ...
 
 class Load:
-    """How many requests await their answers, and what time they took: those of one tenant, and in `whole` of all.
+    """How many requests await their answers, and the time they took: of one tenant, and in `whole` of all tenants.
 
     Args:
-        whole: of all tenants.
+        whole: the load of all tenants.
         share: with other processes that count in the same limits: memory of pairs of 8-byte numbers, how many such
             numbers there are from one process's pair to the next, how many processes there are, and which this is.
             Two that take the last place at the same moment exceed the limit, by fewer than there are processes.
@@ -281,13 +281,13 @@ class Load:
     """
 
     most: int
-    """As many may be, of all processes together."""
+    """The limit, for all processes together."""
     on_room: Callable[[], object] | None
-    """Called after an answer while somebody waits, here or in `whole`; must not raise. Of room that another process
-    makes nobody is told: look again from time to time."""
+    """Called after an answer while a connection waits, here or in `whole`; must not raise. It is not called for room
+    that another process makes: check again from time to time."""
 
     spending: Spending | None
-    """Where it is noted who spends; None: nothing is."""
+    """Where spending is noted; None: nowhere."""
     is_over_budget: bool
     """Whether the tenant has used up its time: then there is no room for its requests."""
     throttle_ms: int
@@ -304,17 +304,17 @@ class Load:
 
     @property
     def waiting(self) -> int:
-        """How many connections wait for room: while there are any, nobody else gets any."""
+        """How many connections wait for room: while there are any, no other connection gets any."""
 
     @waiting.setter
     def waiting(self, count: int) -> None: ...
     @property
     def has_room(self) -> bool:
-        """Whether a further request is within the limit here; whoever waits in this process does not count."""
+        """Whether a further request is within the limit here; connections that wait in this process do not count."""
 
     @property
     def in_flight(self) -> int:
-        """How many there are."""
+        """The number of requests in flight."""
 
     @property
     def is_full(self) -> bool:
@@ -324,9 +324,9 @@ def monotonic_ns() -> int:
     """Return the clock's time that `Awaited` is told, in nanoseconds."""
 
 class Lane:
-    """The way of one tenant's messages of one API and version: what happens to them, and what they are counted in.
+    """How one tenant's messages of one API and version are treated, and where they are counted.
 
-    With a `usage` it is the way of one client only, whose requests are counted there as well.
+    With a `usage` it is for one client only, whose requests are also counted there.
     """
 
     plan: Any
@@ -337,7 +337,7 @@ class Lane:
     def __init__(self, plan: Any, traffic: Traffic, load: Load, usage: Usage | None = None) -> None: ...
 
 class Awaited:
-    """A request that the broker will answer, and what the filters remember when it was decoded.
+    """A request that the broker will answer, with the data of the filters when it was decoded.
 
     It counts in its lane's load from now on until it is finished or abandoned.
     """
@@ -347,7 +347,7 @@ class Awaited:
     exchange: Any
 
     def __init__(self, correlation_id: int, lane: Lane, exchange: Any, began_ns: int = 0) -> None:
-        """Be sent on now; `began_ns` is when the gateway began with it, by `monotonic_ns`."""
+        """Note a request that is sent now; `began_ns` is when the gateway began with it, by `monotonic_ns`."""
 
     def finish(self, size: int, came_ns: int = 0) -> None:
         """Count the broker's answer, `size` bytes for the client, and the time it took since this was made.
@@ -356,7 +356,7 @@ class Awaited:
         """
 
     def abandon(self) -> None:
-        """Count it in its load no longer, for it was answered or never will be."""
+        """Stop counting it in its load, because it was answered or never will be."""
 
 def forward_request(
     lanes: dict[int, Lane],
@@ -367,7 +367,7 @@ def forward_request(
     admits: Callable[[Any, tuple[int, ...]], bool],
     client_prefix: bytes | None = None,
 ) -> bool:
-    """Send a request on if nothing about it is to be decided.
+    """Forward a request if it needs no decision.
 
     Args:
         lanes: by API key << 16 | API version; the plan of each has a Passage as `passage`.
@@ -391,7 +391,7 @@ def forward_response(
     """Send on the response to the first of `queue`, and the bytes that stand behind it there, likewise."""
 
 class Forwarding:
-    """The part of a session that the engine carries out: it sends frames on of which nothing is to be decided.
+    """The engine's part of a session: it forwards the frames that need no decision.
 
     The session fills in its own objects; it decides about every frame for which the answer here is False.
     """
@@ -401,7 +401,7 @@ class Forwarding:
     _queue: deque[Any]
     """What the broker will answer, each an Awaited, and own answers behind it."""
     _authentication: Any
-    """Whatever frames go to first; None: nobody has to authenticate now."""
+    """The object that gets frames first; None: the client need not authenticate now."""
     _admits_request: Callable[[Any, tuple[int, ...]], bool]
     _admits_response: Callable[[tuple[int, ...]], bool]
     lookup: frozenset[bytes]
@@ -410,21 +410,21 @@ class Forwarding:
     _to_physical: Names
     _to_virtual: Names
     _client_id_prefix: bytes | None
-    """What the broker sees before the client ID of each request; None: nothing."""
+    """The prefix that the broker sees before the client ID of each request; None: no prefix."""
     to_client: list[bytes | memoryview]
     to_broker: list[bytes | memoryview]
     _load: Load | None
-    """Whose time it takes; None while that is not known."""
+    """The tenant's load, to which its time is charged; None while the tenant is not known."""
     _max_in_flight: int
     """Requests that may await their answers; from then on the session holds what comes."""
 
     @property
     def is_passing(self) -> bool:
-        """Whether a large request goes on whose rest has still to come: then the client has to be read."""
+        """Whether a large request is being forwarded whose rest has not arrived: then the client has to be read."""
 
     @property
     def awaits_broker(self) -> bool:
-        """Whether an answer is awaited, and nothing of a request has still to come."""
+        """Whether an answer is awaited, and no rest of a request has still to arrive."""
 
     def forward_request(self, frame: bytes | memoryview) -> bool:
         """Rewrite a request into `to_broker`, and note what is awaited.
@@ -440,7 +440,7 @@ class Forwarding:
         """Rewrite the response to what is first awaited into `to_client`, with the own answers that waited for it."""
 
 def prune(program: Program, frame: bytes | memoryview, start: int, prefix: bytes) -> bytes:
-    """Return a frame without the elements of its top-level arrays that are somebody else's.
+    """Return a frame without the elements of its top-level arrays that belong to other tenants.
 
     Args:
         program: with a slot, any, for each string that says whose the element around it is.
@@ -494,7 +494,7 @@ def crc32c(data: bytes | memoryview) -> int:
     """Return the CRC-32C of some bytes."""
 
 def encode_records(records: list[tuple[int, bytes | None, bytes]], base_timestamp: int) -> bytes:
-    """Return records (timestamp in ms, key, value) as they stand in a batch of format v2 that begins with them."""
+    """Return records (timestamp in ms, key, value) encoded as the first records of a batch of format v2."""
 
 def open_stream(
     program: Program,

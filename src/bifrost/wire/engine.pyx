@@ -461,7 +461,7 @@ cdef list rewrite_body(Program program, object frame, Reader* r, Names names, by
         size = out.sent - 4
         if size > 0x7FFFFFFF:
             fail(r, "frame is too long after its replacements")
-        # Nobody else has seen the first segment yet.
+        # No other code has seen the first segment yet.
         write_size(<uint8_t*>PyBytes_AS_STRING(segments[0]), size)
         return segments
     finally:

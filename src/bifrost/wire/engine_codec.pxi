@@ -48,7 +48,7 @@ cdef class Layout:
 
 
 cdef object fresh_default(Field* field):
-    """What a field is that is absent."""
+    """The value of an absent field."""
     if not field.fresh:
         return <object>field.default
     if not field.flags & LIST:
@@ -67,13 +67,13 @@ cdef object fresh_struct(Layout layout):
 
 
 def untrack(thing not None):
-    """Let the garbage collector not look at a thing that is in no cycle."""
+    """Hide an object that is in no cycle from the garbage collector."""
     if PyObject_IS_GC(thing):
         PyObject_GC_UnTrack(<void*>thing)
 
 
 def release(Layout layout not None, message not None, bint is_deep):
-    """Empty the lists of a message that nobody needs any more, in steps: to free all of it at once takes as long."""
+    """Empty the lists of a message that is no longer needed, in steps: to free all of it at once takes as long."""
     cdef Field* field
     cdef int i
     for i in range(layout.count):

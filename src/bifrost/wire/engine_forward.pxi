@@ -1,12 +1,12 @@
 """The hot path: a frame that needs no decision is sent on in one call. Part of engine.pyx.
 
-Whatever is unusual about a frame is not judged here: then the answer is False, nothing has changed, and the caller
-takes the long way, which knows every error.
+An unusual frame is not judged here: then the result is False, nothing has changed, and the caller takes the long way,
+which knows every error.
 """
 
 @cython.final
 cdef class Passage:
-    """How the messages of one API and version are sent on undecoded."""
+    """How the messages of one API and version are forwarded undecoded."""
     cdef Program request, response
     cdef bint request_flexible, response_flexible, drops_trailing
     cdef object request_peek, response_peek
@@ -28,7 +28,7 @@ cdef class Passage:
 
 @cython.final
 cdef class Lane:
-    """The way of one tenant's messages of one API and version."""
+    """How one tenant's messages of one API and version are treated."""
     cdef readonly object plan
     cdef readonly Traffic traffic
     cdef readonly Load load
@@ -43,7 +43,7 @@ cdef class Lane:
         self.passage = <Passage?>plan.passage
 
     cdef void receive(self, Py_ssize_t size) noexcept:
-        """Count the bytes of a request that has come."""
+        """Count the bytes of a request that has arrived."""
         self.traffic.receive(size)
         if self.usage is not None:
             self.usage.bytes_in += size
@@ -74,7 +74,7 @@ cdef class Awaited:
         self.end(size, came_ns, clock_ns())
 
     cdef void end(self, Py_ssize_t size, int64_t came_ns, int64_t now_ns) noexcept:
-        """Likewise, which came then and is ready now."""
+        """Note its answer, which came at `came_ns` and is ready now."""
         self.lane.traffic.send(size)
         self.lane.traffic.finish(now_ns - self.since_ns)
         if self.lane.usage is not None:
@@ -83,7 +83,7 @@ cdef class Awaited:
         self.abandon()
 
     cpdef void abandon(self) noexcept:
-        """Await it no longer, for it was answered or never will be."""
+        """Stop awaiting it, because it was answered or never will be."""
         if not self.is_over:
             self.is_over = True
             self.lane.load.finish()
@@ -260,11 +260,11 @@ cdef bint put_response(Forwarding session, Reader* r, Output* out, int64_t now_n
 cdef class Forwarding:
     """What the engine sees of a session, to send frames on without it.
 
-    A session puts its own objects here; those that it has not yet, while nobody is authenticated, are None.
+    A session puts its own objects here; those that it does not have before authentication are None.
     """
 
     cdef bint is_clear(self) except -1:
-        """Whether nothing comes first: nobody authenticates, nothing is held or looked up, not too much is awaited."""
+        """Whether nothing comes first: no authentication, nothing held or looked up, not too much awaited."""
         return (self._authentication is None and not self._held_requests and not self.lookup
                 and len(self._queue) < self._max_in_flight)
 
@@ -375,7 +375,7 @@ cdef class Forwarding:
         return 0
 
     cdef int end_request(self) except -1:
-        """It is whole: what has come of it counts only now."""
+        """The frame is complete: its bytes count only now."""
         cdef Lane lane = <Lane?>self.passing_lane
         self.is_passing = False
         lane.receive(self.request_bytes)
@@ -399,7 +399,7 @@ cdef class Forwarding:
             close_frame(&r)
 
     cdef int end_response(self) except -1:
-        """It is whole: put what waited for it into `to_client`."""
+        """The frame is complete: put the answers that waited for it into `to_client`."""
         cdef object queue = self._queue
         (<Awaited?>queue.popleft()).finish(self.answer_bytes)
         while queue and PyBytes_CheckExact(queue[0]):

@@ -3,7 +3,7 @@
 Bytes are received into a chunk that a connection holds only while it has an unfinished frame there; an idle
 one holds none. An unfinished frame of more than DIRECT bytes gets memory of its own, a block, which is not
 initialised: what its announced length costs is address space, until the bytes arrive. A block may hold an earlier
-frame, so nobody but the transport sees it before it is full.
+frame, so only the transport sees it before it is full.
 
     get_buffer ──▶ chunk  [ given out ... lo | unfinished frame .. hi |  window for the transport  ]
                └─▶ block  [ received ........ at                     |  window for the transport  ]
@@ -26,7 +26,7 @@ cdef int unused_chunks = 0    # the fewest spares there were since the last rele
 
 @cython.freelist(16)
 cdef class Chunk:
-    """CHUNK bytes that go back to the spares when nobody looks at them any more."""
+    """CHUNK bytes that return to the spares when no object refers to them any more."""
 
     def __cinit__(self, Py_ssize_t capacity):
         global spare_count, unused_chunks
@@ -73,10 +73,10 @@ def spare_bytes():
     return spare_count * CHUNK + spare_block_bytes
 
 def release_spares():
-    """Give back what of the spares nobody has needed since the last call; return how many bytes that is.
+    """Give back the spares that no framer has needed since the last call; return how many bytes that is.
 
-    The fewest that lay here in that time are those that could have been missing all along. Of the blocks the oldest
-    go, for the newest that fits is taken first.
+    The fewest spares in that time are those that were never needed. Of the blocks the oldest go, because the newest
+    that fits is taken first.
     """
     global spare_count, unused_chunks, unused_block_bytes
     cdef Py_ssize_t released = 0, unused = unused_block_bytes, capacity
@@ -163,7 +163,7 @@ cdef class Framer:
         self.chunk_bytes, self.direct = (SMALL_CHUNK, SMALL_DIRECT) if is_frugal else (CHUNK, DIRECT)
 
     def leave(self):
-        """Count nothing any longer: the connection is over."""
+        """Stop counting: the connection is over."""
         self.charge(0)
         self.held_in, self.is_blocked = None, False
 

@@ -19,14 +19,14 @@ class Room:
     most: int
     for_small: int
     waiting: int
-    """How many wait for room here; while anybody does, whoever comes with a large frame waits as well."""
+    """How many connections wait for room here; while any does, a further one with a large frame waits too."""
     on_room: Callable[[], object] | None
-    """Called when room was given back and somebody waits."""
+    """Called when room was given back and a connection waits."""
 
     def __init__(self, whole: Room | None = None, most: int = ..., for_small: int = 0) -> None: ...
     @property
     def whole(self) -> Room | None:
-        """That of the process."""
+        """The room of the process."""
 
     @property
     def used(self) -> int:
@@ -42,7 +42,7 @@ class Room:
 
     @property
     def is_full(self) -> bool:
-        """Whether nobody may begin another frame, here or in the process."""
+        """Whether no connection may begin another frame, here or in the process."""
 
 class Framer:
     """Splits the byte stream of one connection into frames; has the shape of asyncio's BufferedProtocol.
@@ -67,13 +67,13 @@ class Framer:
         """
 
     def leave(self) -> None:
-        """Count nothing any longer: the connection is over."""
+        """Stop counting: the connection is over."""
 
     def see(self) -> bool:
         """Return whether the frame under way has room; else it `is_blocked`, and nothing more may be received."""
 
     def retry(self) -> bool:
-        """Return whether there is room now; called in its turn."""
+        """Return whether there is room now; called when it is the connection's turn."""
 
     @property
     def is_blocked(self) -> bool:
@@ -81,7 +81,7 @@ class Framer:
 
     @property
     def held_in(self) -> Room | None:
-        """Where what it holds is counted."""
+        """The room in which its bytes are counted."""
 
     @property
     def wanted(self) -> int:
@@ -93,7 +93,7 @@ class Framer:
 
     @property
     def failed(self) -> FrameTooLarge | None:
-        """Why no further frame can be found, once that is so."""
+        """The error after which no further frame can be found, None before."""
 
     @property
     def first_bytes(self) -> bytes:
@@ -110,8 +110,8 @@ class Framer:
     def get_buffer(self, sizehint: int = -1) -> memoryview:
         """Return writable memory to receive into, never empty; the hint is ignored.
 
-        Hold it until `buffer_updated`: memory that nobody holds and nothing was received into may go to the
-        next framer that asks.
+        Hold it until `buffer_updated`: memory that is not held and into which nothing was received may go to the next
+        framer that asks.
         """
 
     def buffer_updated(self, size: int) -> list[bytes | memoryview]:

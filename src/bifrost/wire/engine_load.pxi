@@ -1,4 +1,4 @@
-"""What is counted of a tenant's requests, bytes and time, and how many requests may await an answer.
+"""Counts a tenant's requests, bytes and time, and limits how many requests may await an answer.
 
 Part of engine.pyx.
 """
@@ -27,7 +27,7 @@ TRAFFIC_CELLS = TRAFFIC
 
 @cython.final
 cdef class Cells:
-    """Numbers of 8 bytes in memory that somebody else may read: other processes, through a mapping."""
+    """Numbers of 8 bytes in memory that other processes may read, through a mapping."""
     cdef int64_t* at
     cdef Py_ssize_t count
     cdef Py_buffer view
@@ -43,7 +43,7 @@ cdef class Cells:
 
 @cython.final
 cdef class Traffic:
-    """What one tenant's clients sent and were sent by one API."""
+    """Counts what one tenant's clients sent and received with one API."""
     cdef int64_t own[TRAFFIC]
     cdef int64_t* at
     cdef Cells cells
@@ -96,7 +96,7 @@ cdef enum:
 
 @cython.final
 cdef class Spending:
-    """Who has spent time of the event loop since the last look, for whoever keeps the budgets."""
+    """The loads that have spent time of the event loop since the last check, for the code that keeps the budgets."""
     cdef public list spenders
     cdef public int64_t due_ns
     cdef public object on_due
@@ -160,7 +160,7 @@ cdef class Load:
         return not self.exhausted()
 
     cdef bint exhausted(self) noexcept:
-        """Whether the limit leaves no room here, whoever waits for it in this process."""
+        """Whether the limit leaves no room here, without regard to connections that wait in this process."""
         if self.is_over_budget:
             return True
         if self.row == NULL or self.most == PY_SSIZE_T_MAX:
@@ -200,7 +200,7 @@ cdef class Load:
         return spent_ns
 
     cdef bint full(self) noexcept:
-        # Whoever comes while others wait would overtake them.
+        # A connection that comes while others wait would overtake them.
         if self.waits > 0 or self.exhausted():
             return True
         return self.whole is not None and (self.whole.waits > 0 or self.whole.exhausted())

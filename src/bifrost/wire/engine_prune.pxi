@@ -1,4 +1,4 @@
-"""Leaving out what is somebody else's before it is decoded: a list of everything may be a thousand times one's own.
+"""Leaves out other tenants' elements before decoding: a list of all may be a thousand times the tenant's own.
 
 Part of engine.pyx.
 """
@@ -98,7 +98,7 @@ cdef bint has_name(Program program, int i):
     return False
 
 cdef bint is_foreign(Reader* r, int flags, bytes prefix) except -1:
-    """Read a name; whether it has another prefix. None and the empty one are nobody's."""
+    """Read a name; return whether it has another prefix. None and the empty name belong to no tenant."""
     cdef Py_ssize_t size = read_string_length(r, flags), start = r.pos
     r.pos += max(0, size)
     return size > 0 and (size < PyBytes_GET_SIZE(prefix)
@@ -135,7 +135,7 @@ cdef list own_elements(Program program, Reader* r, int i, bytes prefix):
 
 
 def prune(Program program not None, frame, Py_ssize_t start, bytes prefix not None):
-    """Leave out of top-level arrays the elements with a name, in a slot, of another prefix."""
+    """Leave out of top-level arrays the elements that have, in a slot, a name with another prefix."""
     cdef Reader r
     cdef list pieces = []
     cdef Py_ssize_t copied = 0

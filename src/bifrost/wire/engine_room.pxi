@@ -1,8 +1,8 @@
-"""How many bytes of frames may be held: of a tenant, of all who have not authenticated, of the process. Part of engine.pyx.
+"""Limits the bytes of frames held: of a tenant, of all unauthenticated clients, of the process. Part of engine.pyx.
 
 A large frame asks for room for all of its bytes before more than a chunk of it is received, so one that has it may
 always be received to its end. It is given back with the frame's memory, when the last slice has been written. Unfinished
-small frames are counted by their chunks; while there is no room nobody begins another.
+small frames are counted by their chunks; while there is no room no connection begins another.
 """
 
 cpdef enum:
@@ -29,8 +29,8 @@ cdef class Room:
         return self.whole is not None and self.whole.used >= self.whole.most and self.used >= OWN_SHARE
 
     cdef bint fits(self, Py_ssize_t size, bint is_answer) noexcept:
-        # Who finds nobody else's large frame has room, whatever is asked for; and one answer always has: what is held
-        # of requests may wait for a broker that waits for its answers to be read.
+        # Without a large frame held there is room for any size; and always for one answer: the held requests may wait
+        # for a broker that waits for its answers to be read.
         if self.blocks == 0 or is_answer and self.answers == 0:
             return True
         return size <= self.most - self.used - (self.for_small if size > LARGE_BYTES else 0)
@@ -69,7 +69,7 @@ cdef class Room:
             self.tell()
 
     cdef void tell(self) noexcept:
-        """Tell those who wait that there is room."""
+        """Tell the waiting connections that there is room."""
         cdef PyObject* kind
         cdef PyObject* value
         cdef PyObject* trace
@@ -79,5 +79,5 @@ cdef class Room:
             try:
                 self.on_room()
             except Exception:
-                pass  # They look again by the clock, too.
+                pass  # The waiting connections also check again by the clock.
             PyErr_Restore(kind, value, trace)

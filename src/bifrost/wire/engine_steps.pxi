@@ -1,11 +1,11 @@
-"""Long work in steps: whatever loops over a frame says so here, and may be paused. Part of engine.pyx.
+"""Long work in steps: every loop over a frame counts its rounds here, and may be paused. Part of engine.pyx.
 
-One request may name a hundred thousand things, and nobody else is served while the engine walks over them. So loops count
-their rounds in `Reader.steps`, and when a number of them is used up one of three things happens:
+One request may name a hundred thousand things, and no other client is served while the engine walks over them. So loops
+count their rounds in `Reader.steps`, and when a number of them is used up one of three things happens:
 
     on the hot path (`hot`)       the walk ends, as for any unusual frame: the session looks at it
     while `set_pause` is set      what was set is called; it may switch to other work and come back later
-    else                          nothing: whoever calls waits for the result
+    else                          nothing: the caller waits for the result
 
 A pause is only safe because the stack comes back unchanged (greenlet): nothing else keeps a pointer into it.
 """
@@ -24,7 +24,7 @@ cdef int64_t pause_steps = PAUSE_STEPS
 cdef int64_t python_steps = PAUSE_STEPS
 
 def set_pause(pause):
-    """Let long work call `pause` now and then; None: it goes on to its end."""
+    """Make long work call `pause` regularly; None: it never pauses."""
     global on_pause
     on_pause = pause
 
@@ -58,7 +58,7 @@ cdef inline int python_step() except -1:
 
 
 def in_steps(items not None):
-    """Yield the items of a list; whoever looks after each in Python code may be paused between them."""
+    """Yield the items of a list; the Python code that handles them may be paused between two items."""
     cdef object item
     for item in items:
         python_step()

@@ -1,4 +1,4 @@
-"""Large frames that are sent on while they still arrive. Part of engine.pyx.
+"""Large frames that are forwarded while they still arrive. Part of engine.pyx.
 
 A frame's length stands before it, so it can go out before it is whole once nothing that comes can change its size:
 when what is left is one long field, the records of its last partition, and empty tagged fields behind. That is what
@@ -64,7 +64,7 @@ cdef list rewrite_head(Program program, object frame, Reader* r, Names names, by
             if walk(program, r, &out, names) != OPEN:
                 return None
         except MalformedFrame:
-            return None  # Perhaps only not all of it is there; else it fails again when it is.
+            return None  # Perhaps only a part of it has arrived; else it fails again when it is complete.
         copy_run(r, &out, r.end)
         cut(&out)
         size = out.sent - 4 + r.whole - r.end

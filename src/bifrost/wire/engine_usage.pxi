@@ -1,7 +1,7 @@
-"""What a client's messages of one API and version amount to, counted as they pass. Part of engine.pyx.
+"""Counts a client's messages of one API and version as they pass. Part of engine.pyx.
 
-A `Tally` is a program that walks a message once more, as far as it has something to count, and replaces nothing. Its ops
-are a Program's; the slot says what stands there, and two kinds of number are ops of their own:
+A `Tally` is a program that walks a message once more, as far as there is something to count, and replaces nothing. Its
+ops are a Program's; the slot says what stands there, and two kinds of number are ops of their own:
 
     STRING slot 1, UUID slot 4    a topic, by its name or ID
     BYTES slot 2                  record batches
@@ -334,7 +334,7 @@ cdef class Passing:
         self.end()
 
     cdef int add(self, const uint8_t* data, int64_t size) except -1:
-        """Take what comes next."""
+        """Count the next piece."""
         cdef int64_t step
         while size > 0 and self.left > 0:
             step = min(size, self.left)
@@ -363,7 +363,7 @@ cdef class Passing:
         return 0
 
     cdef int end(self) except -1:
-        """All has come."""
+        """Add the counts: all records have arrived."""
         cdef const uint8_t* name = <const uint8_t*>PyBytes_AS_STRING(self.name)
         self.usage.topic(self.slot, name, PyBytes_GET_SIZE(self.name), self.is_physical).merge(self.counted)
         return 0
@@ -437,7 +437,7 @@ cdef Passing tally(Tally program, Reader* r, Usage usage, bint is_request, bint 
             elif op.slot == TALLY_THROTTLE:
                 usage.throttle_ms += number if number > 0 else 0
             else:
-                # What a broker would refuse is still counted under one of the three.
+                # A value that a broker would refuse is still counted under one of the three.
                 acks = -1 if number < 0 else 1 if number else 0
         elif kind == TAGS:
             n = read_varint(r)

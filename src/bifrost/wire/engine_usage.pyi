@@ -1,4 +1,4 @@
-"""Types and contract of what the engine counts; it is a part of `bifrost.wire.engine`, which is to be imported."""
+"""Types and contract of the engine's counters; a part of `bifrost.wire.engine`, which callers import."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ class TopicUsage:
     """What one client's messages of one API and version amount to for one topic.
 
     Args:
-        key: whatever tells its maker which topic it is.
+        key: any value by which its maker identifies the topic.
         on_use: called whenever the topic is named in what is counted, None for nothing.
         is_folded: whether it stands for many, whose names are not remembered.
     """
@@ -36,10 +36,10 @@ class Passing:
     """Counts the last records of a frame while they come; made by a Usage."""
 
     def go_on(self, piece: bytes | memoryview) -> None:
-        """Take what comes next; what comes behind the records is nothing."""
+        """Count the next piece; bytes after the records are ignored."""
 
     def finish(self) -> None:
-        """Add what was counted to the topic: all has come."""
+        """Add the counts to the topic: all records have arrived."""
 
 class Usage:
     """What one client's messages of one API and version amount to, until they are taken.
@@ -55,10 +55,10 @@ class Usage:
 
     client_id: bytes | None
     topics: dict[Any, TopicUsage]
-    """By whatever `resolve` chooses: it puts them here."""
+    """The topics by keys that `resolve` chooses: it puts them here."""
     resolve: Callable[[Usage, int, bytes, bool], TopicUsage]
     in_flight: int
-    """Requests that await a broker's answer: until then nobody may forget this."""
+    """Requests that await a broker's answer: until then this object must be kept."""
 
     def __init__(
         self,

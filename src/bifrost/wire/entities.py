@@ -1,4 +1,4 @@
-"""What every string, bytes and uuid field of every served message means.
+"""The meaning of every string, bytes and uuid field of every served message.
 
 This is the one table that isolation rests on. Kafka's own definitions mark some fields with an `entityType`
 (topicName, groupId, transactionalId); most they do not mark (FindCoordinator keys, resource names, hosts, error texts,
@@ -105,7 +105,7 @@ REFUSED: frozenset[ApiKey] = frozenset(
         ApiKey.DESCRIBE_DELEGATION_TOKEN,
     }
 )
-"""The APIs offered to clients and always answered no by the gateway itself; see filters/refused.py."""
+"""The APIs that are offered to clients and always refused by the gateway itself; see filters/refused.py."""
 
 
 SLOT_CLUSTER_ID = 9
@@ -117,7 +117,8 @@ SLOT_NEW_TOPIC = 9
 _REQUEST_SLOTS = {("MetadataRequest", "Topics.Name"): SLOT_NEW_TOPIC}
 
 _RESPONSE_SLOTS = {Entity.BROKER_HOST: SLOT_ADDRESS, Entity.CLUSTER_ID: SLOT_CLUSTER_ID}
-"""What the engine replaces in answers alone: a listener's clients have addresses of their own (answer_names.py)."""
+"""Fields that the engine replaces only in answers: a listener's clients have addresses of their own
+(answer_names.py)."""
 
 
 def walk_fields(fields: tuple[Field, ...], version: int, prefix: str = "") -> Iterator[tuple[str, Field]]:
@@ -134,7 +135,7 @@ def entities_of(message: str, version: int) -> dict[str, Entity]:
     """Return the meaning of every entity field of one version of a message, by dotted path; neutral ones left out.
 
     Raises:
-        UnclassifiedField: the message has a string, bytes or uuid field that nobody gave a meaning.
+        UnclassifiedField: the message has a string, bytes or uuid field without a meaning in the table.
     """
     schema, declared = message_schema(message), CLASSIFICATION.get(message, {})
     found: dict[str, Entity] = {}

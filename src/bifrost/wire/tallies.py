@@ -48,7 +48,7 @@ def response_tally(api_key: int, version: int) -> Tally | None:
 def _topics_of(schema: MessageSchema, version: int) -> dict[str, int]:
     """Return the engine's slot of every field with a topic's name or ID."""
     if schema.api_key in REFUSED:
-        return {}  # Nobody gave their fields a meaning: nothing of them goes to a broker.
+        return {}  # Their fields have no classification: no such request goes to a broker.
     entities = entities_of(schema.name, version).items()
     return {path: int(one) for path, one in entities if one in (Entity.TOPIC_NAME, Entity.TOPIC_ID)}
 
