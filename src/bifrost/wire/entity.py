@@ -1,4 +1,4 @@
-"""What a field can mean to a gateway that gives every tenant names of its own."""
+"""The meanings of fields for a gateway that gives every tenant names of its own."""
 
 from enum import IntEnum
 
@@ -17,7 +17,8 @@ class Entity(IntEnum):
     TOPIC_REGEX = 6
     """A pattern that the broker matches with all topics of the cluster (KIP-848, KIP-1071)."""
     MEMBER_ID = 7
-    """A group member's ID. A classic group's coordinator makes it of the client ID (ClassicGroup.generateMemberId)."""
+    """A group member's ID. A classic group's coordinator makes it from the client ID
+    (ClassicGroup.generateMemberId)."""
     CLIENT_ID = 8
     """A client ID as the broker got it, in a description of group members."""
     BROKER_HOST = 16

@@ -1,8 +1,8 @@
-"""What can be wrong with bytes from a peer, and with a message that we are asked to write.
+"""Errors in the bytes from a peer, and in a message that the gateway should write.
 
-`WireError` is the first of the house's four kinds of error: the peer broke the protocol, and its connection
-is closed with the reason. `EncodeError` is ours: a message was built that cannot be written at that version.
-Errors that Kafka itself reports (unknown topic, denied) are data, and never come from here.
+`WireError` is the first of Bifrost's four kinds of error: the peer broke the protocol, and its connection is closed
+with the reason. `EncodeError` is the gateway's own: it built a message that cannot be written at that version. Errors
+that Kafka itself reports (unknown topic, denied) are data, and never come from here.
 """
 
 
@@ -11,7 +11,7 @@ class WireError(ValueError):
 
     Attributes:
         reason: what was wrong, in a few words and without any content of the frame.
-        offset: where: the byte of the frame, or for a frame's length the byte of the stream.
+        offset: the place: the byte of the frame, or for a frame's length the byte of the stream.
     """
 
     def __init__(self, reason: str, offset: int) -> None:

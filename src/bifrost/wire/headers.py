@@ -5,8 +5,8 @@
     response v0  correlation_id int32
              v1  the same, then tagged fields
 
-Tagged fields of a header are read over and left out of what is sent on: Kafka defines none. The broker may see a prefix
-before the client ID. It takes a null client ID for an empty one (RequestHeader.parse), so a null one becomes the bare
+The gateway skips tagged fields of a header and does not forward them: Kafka defines none. The broker may see a prefix
+before the client ID. It treats a null client ID as an empty one (RequestHeader.parse), so a null one becomes the bare
 prefix.
 """
 
@@ -19,7 +19,7 @@ REQUEST_PREFIX = Struct(">hhih")
 """API key, API version, correlation ID, length of the client ID."""
 
 MAX_TAGGED_FIELDS = 64
-"""Most tagged fields of one header that are read over. Kafka defines none so far, and they cost time one by one."""
+"""Most tagged fields of one header that are skipped. Kafka defines none so far, and each costs time."""
 
 MAX_CLIENT_ID_BYTES = 0x7FFF
 """The longest string of the protocol."""
@@ -28,7 +28,7 @@ _NO_TAGS = b"\0"
 
 
 class RequestHeader(NamedTuple):
-    """What the fixed part of a request header says."""
+    """The fields of the fixed part of a request header."""
 
     api_key: int
     api_version: int
@@ -53,9 +53,9 @@ def read_request_header(frame: bytes | memoryview) -> RequestHeader:
 def request_body_offset(
     frame: bytes | memoryview, client_id_length: int, is_flexible: bool, client_id_prefix: bytes | None = None
 ) -> tuple[int, bytes | None]:
-    """Return where the body starts, and the header to send on instead of this one.
+    """Return where the body starts, and the header to forward instead of this one.
 
-    That is None when this one is fine: it has no tagged fields, and there is no prefix for its client ID.
+    That is None when this one can stay: it has no tagged fields, and there is no prefix for its client ID.
 
     Raises:
         MalformedFrame: the header ends beyond the frame, or the client ID has no room for its prefix.
@@ -73,7 +73,7 @@ def request_body_offset(
 
 
 def response_body_offset(frame: bytes | memoryview, is_flexible: bool) -> tuple[int, bytes | None]:
-    """Return where the body starts, and the header to send on instead when this one has tagged fields.
+    """Return where the body starts, and the header to forward instead when this one has tagged fields.
 
     Raises:
         MalformedFrame: the header ends beyond the frame.

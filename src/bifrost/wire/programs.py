@@ -1,8 +1,8 @@
-"""From a schema to what the engine runs: programs (rewrite), layouts (decode, encode) and peeks.
+"""Compiles schemas for the engine: into programs (rewrite), layouts (decode, encode) and peeks.
 
 Compiled once per message and version and kept; the op format is drawn in engine.pyx. Neighbouring fields
 of fixed size become one op, an array of fixed-size elements is one op too, and the smallest size of every
-array's element is worked out here, so that the engine can check a count before it believes it.
+array's element is worked out here, so that the engine can check a count before it uses it.
 """
 
 import sys
@@ -94,9 +94,10 @@ def compile_peek(name: str, version: int, fields: Sequence[str] | Mapping[str, U
         name: Kafka's name of the message.
         version: one that the schema has.
         fields: Kafka's names of top-level fields, in the message's order, none behind an array, struct or
-            tag; with what they usually are, if that is of interest.
+            tag; with their usual values, if the engine should compare them.
     Raises:
-        ValueError: the message has no such version, or a field cannot be reached so at this version.
+        ValueError: the message has no such version, or a field is not a number near the front, in this order, at this
+            version.
     """
     usually = fields if isinstance(fields, Mapping) else dict.fromkeys(fields, Usually.ANYTHING)
     return _compile_peek(name, version, tuple(usually.items()))
@@ -141,7 +142,7 @@ class ProgramWriter:
         self._pending: list[tuple[int, Field, str]] = []
 
     def program(self) -> Program:
-        """Return what was written."""
+        """Return the finished program."""
         return Program(*self.finished())
 
     def finished(self) -> tuple[list[_Op], list[tuple[int, int]]]:
@@ -207,7 +208,7 @@ class ProgramWriter:
             self._tags.append((int(field.tag or 0), -1))
 
     def scalar(self, field: Field, path: str, *, nullable: bool) -> None:
-        """Write a value that is no struct, or one element of an array."""
+        """Write a value that is not a struct, or one element of an array."""
         is_name = field.type in (FieldType.STRING, FieldType.UUID)
         slot = self._slot(path, look_up=is_name, usual=field.type in _USUAL)
         is_looked_at = slot != self._slots.get(path, 0)
@@ -267,7 +268,7 @@ class ProgramWriter:
         return slot
 
     def _jump_behind(self, index: int) -> None:
-        """Let op `index` go on behind what is written so far."""
+        """Make op `index` continue after the ops written so far."""
         kind, flags, slot, _, b = self.ops[index]
         self.ops[index] = (kind, flags, slot, len(self.ops), b)
         self._jump_target = len(self.ops)
@@ -295,9 +296,9 @@ def _length_flags(field: Field, version: int, flexible: bool, nullable: bool) ->
 
 
 def _element_size(field: Field, version: int, flexible: bool) -> int:
-    """The bytes that a value takes at least, for an array one element of it.
+    """Return the fewest bytes that a value takes, for an array one element of it.
 
-    Even of a struct without fields one byte is asked for, as Kafka does, so that no count is free.
+    Even a struct without fields needs one byte, as in Kafka, so that every count is bounded.
     """
     if field.type in _FIXED_SIZES:
         return _FIXED_SIZES[field.type]

@@ -1,4 +1,4 @@
-"""A record batch (format v2) of the gateway's own, for what it produces itself; clients' batches pass as they are.
+"""Builds a record batch (format v2) for the gateway's own records; clients' batches pass unchanged.
 
     base_offset int64, length int32 (of what follows), partition_leader_epoch int32, magic int8 = 2,
     crc uint32 (of what follows), attributes int16 (codec in bits 0 to 2), last_offset_delta int32,
@@ -19,10 +19,10 @@ _BEHIND_CRC = Struct(">hiqqqhii")
 _BEFORE_CRC = Struct(">qiibI")
 _MAGIC, _GZIP = 2, 1
 _UNCOUNTED = 12
-"""Bytes before what the length counts."""
+"""Bytes of a batch that its length field does not count."""
 
 GZIP_LEVEL = 1
-"""Names that come again in every record vanish at any level; this one takes least time."""
+"""Every level compresses the names repeated in each record well; this one takes the least time."""
 
 Record = tuple[int, bytes | None, bytes]
 """Timestamp in milliseconds since 1970, key, value."""
@@ -30,7 +30,7 @@ Record = tuple[int, bytes | None, bytes]
 
 @dataclass(frozen=True, slots=True)
 class ProducerId:
-    """Who produces, by which the broker recognises a batch that comes twice (KIP-98)."""
+    """The producer's identity, by which the broker recognises a batch that comes twice (KIP-98)."""
 
     producer_id: int = -1
     producer_epoch: int = -1
@@ -41,7 +41,7 @@ NOBODY = ProducerId()
 
 
 def compress(records: Sequence[Record]) -> bytes:
-    """Return the records as they stand in a batch, in gzip. Most of the time goes into zlib, which frees the GIL."""
+    """Return the records encoded for a batch, in gzip. Most of the time goes into zlib, which releases the GIL."""
     packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
     return packer.compress(encode_records(list(records), records[0][0])) + packer.flush()
 
@@ -53,8 +53,8 @@ def build_batch(
 
     Args:
         records: at least one.
-        compressed: the same, by `compress`.
-        producer: who sends it.
+        compressed: the same records, by `compress`.
+        producer: the producer that sends it.
         base_sequence: of its first record, -1 without idempotence.
     """
     behind = _BEHIND_CRC.pack(

@@ -1,4 +1,4 @@
-"""Kafka's message schemas: what every message of the protocol looks like, in every version.
+"""Kafka's message schemas: the fields of every message of the protocol, in every version.
 
 The table beside this file, `schemas.json`, is written by tools/compile_schemas.py from the definitions in
 Kafka's own jars; nothing about a message is written by hand. This module reads the table and gives it types.
@@ -143,7 +143,7 @@ class Field:
     """The versions in which this field alone is written flexibly; None: as the message. Only the client ID of
     the request header differs: it never is."""
     default: Default
-    """What the attribute is when the field is absent. None is null; records always start null."""
+    """The attribute's value when the field is absent. None is null; records always start null."""
     entity_type: str | None
     """Kafka's own `entityType`, e.g. `topicName`. Most entities have none: wire/entities.py has them all."""
     ignorable: bool
