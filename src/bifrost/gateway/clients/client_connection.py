@@ -1,7 +1,7 @@
 """The client side of one connection: sockets, time limits and backpressure around a ClientSession.
 
-What the session decides is written here; when either side cannot keep up, the other is no longer read, and TCP does the
-rest. Nothing queues without bound: see `update_reading`.
+This module writes what the session decides. When one side cannot keep up, the gateway stops reading from the other, and
+TCP does the rest. Every queue is bounded: see `update_reading`.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 
 class ClientConnection(asyncio.BufferedProtocol):
-    """One client, and the broker connection that is made for it once it is authenticated and asks for something."""
+    """One client, and the broker connection that the gateway makes for it at its first request after authentication."""
 
     __slots__ = (
         "_address", "_authentications", "_broker_side", "_deadline", "_expiry", "_framer", "_gateway",
@@ -46,13 +46,13 @@ class ClientConnection(asyncio.BufferedProtocol):
     def __init__(
         self, gateway: ClientContext, brokers: BrokersByCluster, entry: Entry, origin: ClientOrigin = DIRECT
     ) -> None:
-        """Stand for one of `brokers`, the one of the physical cluster that its client's tenant belongs to.
+        """Create the connection; it leads to the one of `brokers` that is in the tenant's physical cluster.
 
-        They are by the name of that cluster, and at least one; `entry` is the same as the session sees it.
+        `brokers` has at least one broker, by the name of its cluster; `entry` is the session's view of the same.
         """
         self._gateway, self._origin = gateway, origin
         self.addresses = entry.addresses
-        """Those of the listener that it came through."""
+        """Addresses of the listener that accepted the connection."""
         self._session = ClientSession(gateway.shared, entry)
         self._way = WayToBroker(gateway, brokers, self._session)
         self._framer = Framer(gateway.limits.max_unauthenticated_frame_bytes)
@@ -67,13 +67,13 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._reads_client = self._reads_broker = self.is_reading = True
         self._unread = Unread(gateway.pauses)
         self.has_ended = False
-        """Whether nothing is left but to close the client's socket."""
+        """Whether only closing the client's socket is left to do."""
         self._address = self._peer = "?"
 
     # -- the client's socket
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Count the connection and give it its time to authenticate."""
+        """Count the connection and start its authentication timeout."""
         self._transport = cast(asyncio.Transport, transport)
         set_up_socket(self._transport)
         address = self._origin.address or self._transport.get_extra_info("peername")
@@ -99,21 +99,21 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._probation.begin(self._address, self._go_on)
 
     def take_turn(self) -> None:
-        """Send a request on that waited for room."""
+        """Forward a request that waited for room."""
         self._go_on(self._session.take_turn)
 
     def take_slice(self) -> bool:
-        """Go on with large work; return whether it waits for another turn."""
+        """Do the next part of a large request; return whether the connection waits for another turn."""
         self._go_on(self._session.go_on)
         return self._session.waits_for_turn and not self.has_ended
 
     def _try_again(self) -> None:
-        """The issuer's keys were fetched: let the session look at the token again."""
-        if self._broker_side is None or not self._broker_side.is_login_due:  # Else the renewal lets it go.
+        """Let the session check the token again, now that the issuer's keys were fetched."""
+        if self._broker_side is None or not self._broker_side.is_login_due:  # Else the renewal releases it.
             self._go_on(self._session.let_go)
 
     def _go_on(self, release: Callable[[], None]) -> None:
-        """Let the session take what it held."""
+        """Call `release`, which lets the session process what it held."""
         if self.has_ended:
             return
         with self._ending():
@@ -124,7 +124,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self.update_reading()
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Feed what came to the session."""
+        """Feed the received bytes to the session."""
         with self._ending():
             self._probation.hear(nbytes, self._address, self.client_frames)
         if not self._framer.see():
@@ -151,7 +151,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client is gone: so is everything that was for it."""
+        """Release everything that belongs to the client, which is gone."""
         self._transport = None
         try:
             self.end(CloseReason.CLIENT_CLOSED, "" if exc is None else f"{type(exc).__name__}: {exc}")
@@ -160,19 +160,19 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._gateway.forget(self)
 
     def pause_writing(self) -> None:
-        """The client reads slower than the broker writes: stop reading from the broker."""
+        """Stop reading from the broker: the client reads slower than the broker writes."""
         self._is_write_paused = True
         self.update_reading()
 
     def resume_writing(self) -> None:
-        """The client has caught up."""
+        """Read from the broker again: the client has caught up."""
         self._is_write_paused = False
         self.update_reading()
 
     # -- the broker's socket
 
     def broker_bytes_received(self, framer: Framer, nbytes: int) -> None:
-        """Feed what the broker sent to the session."""
+        """Feed the bytes that the broker sent to the session."""
         self.broker_frames(frames_of(framer, nbytes), framer)
         if not framer.see():
             self.update_reading()
@@ -193,11 +193,11 @@ class ClientConnection(asyncio.BufferedProtocol):
                 self.flush()
 
     def broker_login_due(self) -> None:
-        """Send nothing more until all requests are answered and the login at the broker is renewed (KIP-368)."""
+        """Send no more requests until all are answered and the login at the broker is renewed (KIP-368)."""
         self._go_on(self._session.hold_back)
 
     def update_reading(self) -> None:
-        """Read from a side only while what it sends has somewhere to go."""
+        """Read from each side only while the gateway can process or forward what it sends."""
         if self.has_ended:
             return
         session, broker, tenant = self._session, self._broker_side, self.tenant
@@ -208,11 +208,11 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._gateway.shared.lanes.loads.wait(tenant, self)
         if session.waits_for_turn and tenant is not None:
             self._gateway.turns.wait(tenant, self)
-        # A client that does not read its answers is not read either, as by a broker.
+        # Like a broker, the gateway does not read from a client that does not read its answers.
         is_blocked = self._is_write_paused or self._task is not None or session.is_holding
         is_blocked |= self._holding.blocks_client
         wanted = not is_blocked and (broker is None or not broker.is_write_paused)
-        # What is wanted rarely changes, and to ask a transport costs more than to remember.
+        # `wanted` rarely changes, and asking a transport costs more than remembering its state.
         if wanted is not self._reads_client and self._transport is not None:
             self._reads_client = wanted
             self._unread.note(CLIENT, has_ended=wanted)
@@ -226,17 +226,17 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     @property
     def bytes_received(self) -> int | None:
-        """How much the client has sent; None while something else is going on, so that it is not idle."""
+        """Bytes that the client has sent; None while the connection is busy and so not idle."""
         is_waiting = self._session.waits_for_turn or self._task is not None
         is_busy = self._session.awaits_broker or is_waiting or self._is_write_paused
         return self._framer.received if self._session.is_authenticated and not is_busy else None
 
     def look_at_frames(self, now_ms: int, timeout_ms: int) -> None:
-        """End if a frame takes longer than `timeout_ms` to come, or keeps room from others."""
+        """End the connection if a frame takes longer than `timeout_ms`, or keeps room that others wait for."""
         self._holding.look(now_ms, timeout_ms, is_read=self._reads_client or self._is_write_paused)
 
     def drain(self) -> None:
-        """Read no more from the client, and end once what was sent on is answered."""
+        """Stop reading from the client, and end once all forwarded requests are answered."""
         if not self.has_ended:
             self._wait_no_more()
             self._session.stop()
@@ -249,7 +249,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._gateway.turns.forget(self.tenant, self)
 
     def end(self, reason: CloseReason, detail: str) -> None:
-        """Close both sides, once; what was answered before is still written to the client."""
+        """Close both sides, once; answers that are ready are still written to the client."""
         if self.has_ended:
             return
         self.has_ended = True
@@ -266,7 +266,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._gateway.turns.work_off(self.tenant, self._session.close())
             endings.log_end(reason, self._peer, self.tenant, detail)
             self._gateway.count_end(reason, self.tenant, self._peer, detail, self._session.tried_mechanism)
-        except Exception as error:  # Whatever could not be told, the sockets are closed.
+        except Exception as error:  # The sockets are closed even if logging or counting fails.
             report("end_of_connection", error, peer=self._peer, tenant=self.tenant)
         if self._broker_side is not None and self._broker_side.transport is not None:
             self._broker_side.transport.close()
@@ -293,7 +293,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._deadline.set(endings.CLOSE_TIMEOUT_S, self._transport.abort)
 
     def flush(self) -> None:
-        """Write what the session has for either side, and start what it waits for."""
+        """Write what the session has for both sides, and start the work that it waits for."""
         session = self._session
         if self.has_ended or self._transport is None:
             return
@@ -314,7 +314,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self.update_reading()
 
     async def _catch_up(self) -> None:
-        """Do what the session waits for: connect to the broker, look up topic IDs; the client is not read meanwhile."""
+        """Do what the session waits for: connect, log in again, look up topics. The client is not read meanwhile."""
         session = self._session
         try:
             with self._ending():
@@ -336,7 +336,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self.flush()
 
     def _let_in(self) -> None:
-        """The client has authenticated, for the first time or again."""
+        """Take note that the client has authenticated, for the first time or again."""
         is_again, self._authentications = bool(self._authentications), self._session.authentications
         if is_again:
             log.debug("authenticated_again", peer=self._peer, tenant=self.tenant)
@@ -360,24 +360,24 @@ class ClientConnection(asyncio.BufferedProtocol):
         )
 
     def _follow_lifetime(self) -> None:
-        """Let the session see when its client should have authenticated again."""
+        """Let the session check whether its authentication has expired, and check again when it will."""
         left_ms = self._session.lifetime_left_ms()
         if left_ms == 0:
             log.debug("authentication_expired", peer=self._peer, tenant=self.tenant)
         elif left_ms is not None:
-            # A token may be good for years, which is more than a loop's timer takes.
+            # A token may be valid for years, which is longer than a timer of the loop can be.
             self._expiry.set(min(left_ms, MAX_WAIT_MS) / 1000, self._follow_lifetime)
 
     @contextmanager
     def _ending(self) -> Iterator[None]:
-        """End the connection if what is done within cannot be; not for the hot path."""
+        """End the connection if the enclosed code raises; not for the hot path."""
         try:
             yield
         except Exception as error:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """End the connection for an error; one of ours ends it with a trace, and the others live."""
+        """End this connection alone for an error; log the trace if the error is the gateway's own."""
         if isinstance(error, WireError):
             found = recognise_foreign_protocol(self._framer.first_bytes, self._origin.security_protocol)
             if found and not self._session.authentications:
@@ -389,11 +389,11 @@ class ClientConnection(asyncio.BufferedProtocol):
         self.end(reason, detail)
 
     def lost_place(self) -> tuple[CloseReason, str] | None:
-        """Return why the client has no place in the configuration that is in force now, None when it has."""
+        """Return why the configuration in force has no place for the client any more; None if it has one."""
         session, shared = self._session, self._gateway.shared
         return shared.lost_place(session.account, session.virtual_cluster) if session.account else None
 
     @property
     def tenant(self) -> str | None:
-        """The tenant whose client this is; None before it is authenticated."""
+        """The client's tenant; None before the client is authenticated."""
         return None if self._session.account is None else self._session.account.tenant

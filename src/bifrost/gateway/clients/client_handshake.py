@@ -1,10 +1,10 @@
-"""What a client passes before its frames are heard: a load balancer's PROXY header, TLS, and a look at its certificate.
+"""What happens before the first frame of a client: a load balancer's PROXY header, TLS, and its certificate's check.
 
       PROXY header ──▶ first bytes of TLS ──▶ delay after failures ──▶ TLS handshake ──▶ ClientConnection
        (if the listener set has it)              (by the client's address)
 
-It reads no more than it needs, so that what follows is still the socket's. All of it takes place within the time that a
-client has to authenticate, and counts as one of the connections that are open.
+It reads no more than it needs, so that what follows stays in the socket. All of it happens within the time that a
+client has to authenticate, and the connection counts as open meanwhile.
 """
 
 import asyncio
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
     from bifrost.gateway.clients.ingress import Enter, Ingress
 
 AROUND_TLS_NS = 1_000_000
-"""CPU time charged for a connection with TLS besides OpenSSL's own: to accept it, to take it over and to close it."""
+"""CPU time charged for a connection with TLS beside OpenSSL's own: to accept it, to take it over and to close it."""
 
 
 _CUT = AT_ONCE | {CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN, CloseReason.AUTHENTICATION_TIMEOUT}
-"""Ends that wait for nothing to be read by the client."""
+"""Ends that do not wait until the client has read what was sent."""
 
 
 class ClientHandshake(asyncio.BufferedProtocol):
-    """One client on its way in."""
+    """One client's connection until its ClientConnection exists."""
 
     def __init__(self, gateway: ClientContext, entrance: "Ingress", enter: "Enter") -> None:
-        """Await a client at `entrance`, who comes before the connection that `enter` makes."""
+        """Await a client at `entrance`; `enter` makes its ClientConnection."""
         self._gateway = gateway
         self._entrance = entrance
         self._enter = enter
@@ -67,12 +67,12 @@ class ClientHandshake(asyncio.BufferedProtocol):
         self._ended = False
 
     tenant = None
-    """Whose the client is: nobody's yet."""
+    """The client's tenant: not known yet."""
 
     # -- the socket
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Count the connection and give it its time."""
+        """Count the connection and start its authentication timeout."""
         self._transport = cast(asyncio.Transport, transport)
         self._came_s = time.monotonic()
         self._note_address(self._transport.get_extra_info("peername"))
@@ -86,7 +86,7 @@ class ClientHandshake(asyncio.BufferedProtocol):
             self._take_over(self._transport)
 
     def _take_over(self, transport: asyncio.Transport) -> None:
-        """Take the connection from the event loop: what TLS is to read must be in the socket."""
+        """Take the connection from the event loop, so that what TLS has to read stays in the socket."""
         try:
             taken = SocketTransport.take(transport, self)
         except OSError as error:
@@ -96,7 +96,7 @@ class ClientHandshake(asyncio.BufferedProtocol):
         taken.peek(self._wanted(), self._look)
 
     def _look(self, received: bytes) -> None:
-        """Look at what is in the socket: a header is taken out, and TLS stays there."""
+        """Look at the bytes in the socket: take out a PROXY header, and leave TLS there."""
         taken, wanted = self._transport, self._wanted()
         assert isinstance(taken, SocketTransport)
         self._filled = len(received)
@@ -110,13 +110,13 @@ class ClientHandshake(asyncio.BufferedProtocol):
             taken.peek(self._wanted(), self._look)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Give room for what is needed next, and no more."""
+        """Return room for the bytes that are needed next, and no more."""
         if self._ended or self._task is not None:
-            return memoryview(self._buffer)  # What still comes is of no interest.
+            return memoryview(self._buffer)  # What still arrives is ignored.
         return memoryview(self._buffer)[self._filled : self._wanted()]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Read on in the header, or in the beginning of TLS."""
+        """Go on reading the header, or the beginning of TLS."""
         if self._ended or self._task is not None:
             return
         self._filled += nbytes
@@ -138,7 +138,7 @@ class ClientHandshake(asyncio.BufferedProtocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client is gone."""
+        """End, as the client is gone."""
         self._transport = None
         try:
             self.end(CloseReason.CLIENT_CLOSED, "" if exc is None else f"{type(exc).__name__}: {exc}")
@@ -148,7 +148,7 @@ class ClientHandshake(asyncio.BufferedProtocol):
     # -- the way in
 
     def _wanted(self) -> int:
-        """Return how many bytes are to be in the buffer before it goes on."""
+        """Return how many bytes the buffer must hold before the next step."""
         if self._is_in_header:
             return HEAD_BYTES if self._head is None else HEAD_BYTES + self._head.rest_bytes
         return TLS_RECORD_BYTES if self._entrance.contexts is not None else 0
@@ -160,8 +160,8 @@ class ClientHandshake(asyncio.BufferedProtocol):
             if is_text and len(received) < len(TEXT_START):
                 return
             if is_text or self._entrance.proxy_protocol is ProxyProtocol.REQUIRED:
-                read_head(received)  # It says what this is.
-            self._is_in_header = False  # What came is the client's own.
+                read_head(received)  # Raises an error that names what was received.
+            self._is_in_header = False  # The bytes are the client's own.
             return
         if self._head is None and self._filled == HEAD_BYTES:
             self._head = read_head(received)
@@ -174,7 +174,7 @@ class ClientHandshake(asyncio.BufferedProtocol):
             self._filled = 0
 
     def _knock(self) -> None:
-        """Go in, later if authentication has failed lately where this client is."""
+        """Let the client in, after a delay if authentication has failed lately at its address."""
         assert self._transport is not None
         refusal = self._gateway.newcomers.locate(self, self._address)
         if refusal is not None:
@@ -213,7 +213,7 @@ class ClientHandshake(asyncio.BufferedProtocol):
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """End the connection for an error of ours; the others live."""
+        """End this connection alone for an error of the gateway's own."""
         report("doorway", error, peer=self._peer)
         self.end(CloseReason.INTERNAL_ERROR, "see the trace above")
 
@@ -232,7 +232,7 @@ class ClientHandshake(asyncio.BufferedProtocol):
         return self._entrance.origin(certificate, self._source, server_name, waited_ms)
 
     def _hand_over(self, transport: asyncio.Transport, received: bytes, origin: ClientOrigin) -> None:
-        """Let the connection take the doorway's place."""
+        """Replace this handshake by the client's ClientConnection."""
         connection = self._enter(origin)
         if self._timer is not None:
             self._timer.cancel()
@@ -272,7 +272,7 @@ class ClientHandshake(asyncio.BufferedProtocol):
         if reason in NOT_LET_IN:
             sasl = self._gateway.shared.sasl
             self._gateway.failed_authentications.note(self._address, sasl.now_ms())
-            # With SASL_SSL as well: it is the certificate that was not believed.
+            # With SASL_SSL as well: the certificate was not accepted.
             sasl.outcomes["", str(SecurityProtocol.SSL), "failure"] += 1
 
     def _close(self, reason: CloseReason) -> None:

@@ -1,4 +1,4 @@
-"""How the connections of a gateway are divided: what `proxy.limits` leaves open is a part of `max_connections`.
+"""How the connections of a gateway are divided: a limit that `proxy.limits` leaves out is a part of `max_connections`.
 
     max_connections ──┬── for clients that are just authenticating
                       └── for tenants ──┬── common: in order of origin, each tenant up to its share
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bifrost.config.fields.limits import Limits
 
 FEWEST_TO_DIVIDE = 100
-"""With fewer connections than that in all nothing is divided: the parts would be too small to be of use."""
+"""Fewer connections than this in all are not divided: the parts would be too small to be of use."""
 
 _LARGEST_RESERVE = 4
 """The reserve is a quarter of all connections at most: with thousands of tenants it would be all of them."""
@@ -24,10 +24,10 @@ class ConnectionShares:
     """Numbers of connections."""
 
     of_tenant: int
-    """Of one tenant without a limit of its own."""
+    """Connections of one tenant without a limit of its own."""
     of_all_tenants: int
     common: int
-    """Of all tenants, where one that has its `few` is to get another."""
+    """Connections of all tenants together up to which a tenant that already has `few` may get another."""
     few: int
     unauthenticated: int
     unauthenticated_of_address: int
@@ -37,9 +37,9 @@ def shares_of(limits: Limits, tenants: int, workers: int = 1) -> ConnectionShare
     """Divide the connections of a gateway.
 
     Args:
-        limits: of the gateway.
-        tenants: how many there are.
-        workers: how many processes it has; each has its part of those that are just authenticating.
+        limits: the gateway's limits.
+        tenants: number of tenants.
+        workers: number of worker processes; each gets its part of the places for unauthenticated clients.
     """
     most, few = limits.max_connections, limits.reserved_connections_per_tenant
     is_divided = most >= FEWEST_TO_DIVIDE

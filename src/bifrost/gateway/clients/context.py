@@ -1,4 +1,4 @@
-"""What the connections of clients ask of their gateway: of a Gateway; in tests, of whatever answers as much."""
+"""What client connections need from their gateway: a Gateway, or in tests an object with the same attributes."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -43,7 +43,7 @@ class ClientContext(Protocol):
 
     @property
     def guard(self) -> FetchesKeys:
-        """What knows the issuers of tokens."""
+        """The object that knows the issuers of tokens."""
 
     def admit(
         self,

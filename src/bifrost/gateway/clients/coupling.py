@@ -1,4 +1,4 @@
-"""How the two sides of a client's connection come to work together without Python: by a leg in either direction."""
+"""Couples the two sides of a client's connection by compiled relays, one in each direction (`frame_relay.pyx`)."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -21,14 +21,14 @@ def couple(
     broker: "BrokerConnection | None",
     session: Forwarding,
 ) -> asyncio.Transport | None:
-    """Let each side's frames go to the other as the session's forwarding has them, if both sides are there.
+    """Relay each side's frames to the other as the session's forwarding rewrites them, if both sides are connected.
 
     Args:
-        client: decides about all other frames.
+        client: decides about the frames that the forwarding leaves to Python.
         transport: the client's, which is not read at the moment.
         framer: splits what the client sends.
         broker: the broker's side, logged in; it gives its transport another protocol when it logs in again.
-        session: the client's.
+        session: the client's session.
     Returns:
         The client's transport from now on.
     """
@@ -41,14 +41,14 @@ def couple(
 
 
 def _taken(transport: asyncio.Transport, protocol: asyncio.BufferedProtocol) -> asyncio.Transport:
-    """Return a transport that a leg reads and writes without Python, for the same connection."""
+    """Return a transport for the same connection, which a relay reads and writes without Python."""
     if isinstance(transport, SocketTransport) or transport.is_closing() or transport.get_write_buffer_size():
         return transport
     is_read = transport.is_reading()
     try:
         taken = SocketTransport.take(transport, protocol)
     except OSError:
-        return transport  # No descriptor is left: it works as it is, too.
+        return transport  # No file descriptor is left: the old transport works, too.
     set_up_socket(taken)
     if is_read:
         taken.resume_reading()
@@ -56,7 +56,7 @@ def _taken(transport: asyncio.Transport, protocol: asyncio.BufferedProtocol) -> 
 
 
 def frames_of(framer: Framer, nbytes: int) -> list[bytes | memoryview]:
-    """Return the frames that are whole with what was received; why no more will be stands in `framer.failed`."""
+    """Return the frames that are complete now; `framer.failed` says why no more will follow."""
     try:
         return framer.buffer_updated(nbytes)
     except FrameTooLarge:

@@ -1,9 +1,9 @@
-"""How a gateway takes leave of its clients: what is in flight is answered, and nothing is begun.
+"""How a gateway drains its connections: requests in flight are answered, and no new ones are accepted.
 
     told to stop ──▶ connections are told, a few every TICK_S ──▶ each ends once its last answer is written
                                                               └─▶ what is left after the time-out is cut
 
-Those that are not told yet go on as ever, so that no client waits for its turn.
+Connections that are not told yet go on as before, so that no client waits for its turn.
 """
 
 import asyncio
@@ -17,22 +17,22 @@ SPREAD_S = 1.0
 
 TICK_S = 0.02
 FEWEST_PER_TICK = 20
-"""A thousand a second, unless there are more than that."""
+"""Connections told per tick at least: a thousand a second."""
 
 
 class Drained(Protocol):
-    """What is drained: a ClientConnection."""
+    """A connection that can be drained: a ClientConnection."""
 
     @property
     def tenant(self) -> str | None:
-        """The tenant whose client this is; None before it is authenticated."""
+        """The client's tenant; None before the client is authenticated."""
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is over but for the closing."""
+        """Whether only closing the socket is left to do."""
 
     def drain(self) -> None:
-        """Take nothing more, and end when everything is answered."""
+        """Accept no more requests, and end when all are answered."""
 
     def end(self, reason: CloseReason, detail: str) -> None:
         """End now."""
@@ -42,9 +42,9 @@ async def drain(connections: Collection[Drained], *, timeout_ms: int, hurry: asy
     """Drain connections; return how many had to be cut.
 
     Args:
-        connections: those that are open; whoever ends leaves them.
-        timeout_ms: for all of them to end, in milliseconds.
-        hurry: set when nobody waits any longer.
+        connections: the open connections; one that ends is removed from them.
+        timeout_ms: time for all of them to end, in milliseconds.
+        hurry: set when the gateway must not wait any longer.
     """
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -53,7 +53,7 @@ async def drain(connections: Collection[Drained], *, timeout_ms: int, hurry: asy
     per_tick = max(FEWEST_PER_TICK, int(len(connections) * TICK_S / max(spread_s, TICK_S)) + 1)
     told: set[Drained] = set()
     while connections and loop.time() < deadline and not hurry.is_set():
-        # Who is just authenticating is told last: by then it has, and a client takes no offence.
+        # Clients that are just authenticating are told last: by then they have, and take the close for no error.
         untold = sorted(set(connections) - told, key=lambda one: one.tenant is None)
         for connection in untold[:per_tick]:
             told.add(connection)

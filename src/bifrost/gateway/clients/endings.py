@@ -17,7 +17,7 @@ REFUSAL_DELAY_S = 0.1
 in one read may see the end alone (kafka-python does)."""
 
 IN_ORDER = frozenset({CloseReason.IDLE, CloseReason.DRAINED})
-"""Ends between two requests, which must cost no answer."""
+"""Ends between two requests, at which the client must not lose an answer."""
 
 AT_ONCE = frozenset(
     {
@@ -26,20 +26,20 @@ AT_ONCE = frozenset(
         CloseReason.ADDRESS_CONNECTIONS,
     }
 )
-"""Ends of which nothing is told to the client: whoever floods the gateway must not hold a descriptor by not reading."""
+"""Ends without an answer: a client that floods the gateway must not hold a descriptor by not reading."""
 
 _QUIET = frozenset({CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN}) | IN_ORDER
-"""Ends that are everyday's, and logged at debug level only."""
+"""Ordinary ends, which are logged at debug level only."""
 
 
 def log_end(reason: CloseReason, peer: str, tenant: str | None, detail: str) -> None:
-    """Log that a connection ended; at debug level what is everyday's."""
+    """Log that a connection ended; ordinary ends at debug level."""
     write = log.debug if reason in _QUIET else log.warning
     write("connection_ended", reason=str(reason), peer=peer, tenant=tenant, detail=detail)
 
 
 def end_of(error: Exception) -> tuple[CloseReason, str]:
-    """Return why an error ends a connection, and what is told of it."""
+    """Return the reason for which an error ends a connection, and the detail for the log."""
     match error:
         case SessionEnded():
             return error.reason, error.detail

@@ -1,4 +1,4 @@
-"""The bytes of frames that one connection holds in memory: they are counted in rooms.
+"""The bytes of frames that one connection holds in memory, counted in rooms.
 
 A connection that keeps room and does not go on is ended while other connections wait for room.
 
@@ -44,7 +44,7 @@ class Holding:
         framer.enter(rooms.room(None), is_frugal=True)
 
     def let_in(self, tenant: str) -> None:
-        """Count for a tenant from now on."""
+        """Count what the connection holds for a tenant from now on."""
         self._rooms.forget(None, self._framer)
         self._tenant = tenant
         self._framer.enter(self._rooms.room(tenant))
@@ -76,7 +76,7 @@ class Holding:
         return framer.is_blocked
 
     def leave(self) -> None:
-        """The connection is over."""
+        """Give up all room: the connection is over."""
         self._connection = None
         for framer in self._framers:
             framer.leave()
@@ -100,7 +100,7 @@ class Holding:
             self._connection.end(CloseReason.FRAME_TIMEOUT, detail)
             return
         unwritten = [one.get_write_buffer_size() for one in self._transports if not one.is_closing()]
-        # Fewer bytes are not counted as held: they count as what waits to be written (`Rooms.backlogs`).
+        # Fewer bytes do not count as held here: `Rooms.backlogs` counts them as waiting to be written.
         if sum(unwritten) < WORTH_BYTES or unwritten != self._seen_unwritten:
             self._seen_unwritten, self._unwritten_since_ms = unwritten, now_ms
         elif now_ms - self._unwritten_since_ms >= timeout_ms and self._rooms.is_short_for(self._tenant):

@@ -1,7 +1,7 @@
 """Closes connections on which nothing happens, as a broker does after `connections.max.idle.ms`.
 
-Nothing is noted per request: how much has come stands in the framer anyway, and a look at every connection now and then
-tells on which of them it has not changed. So one may be a tenth of the time older than it would have to be.
+Nothing is noted per request: the framer has the number of received bytes anyway, and a periodic look at every
+connection shows where it has not changed. So an idle connection may stay open a tenth of the time longer.
 """
 
 import asyncio
@@ -13,31 +13,31 @@ from bifrost.gateway.loop.sweep import visit
 from bifrost.session.close_reason import CloseReason
 
 LONGEST_PAUSE_S = 10.0
-"""Between two looks."""
+"""Longest pause between two looks."""
 SHORTEST_PAUSE_S = 0.1
 
 
 class Watched(Protocol):
-    """What is looked at: a ClientConnection."""
+    """A connection that is looked at: a ClientConnection."""
 
     @property
     def bytes_received(self) -> int | None:
-        """How much has come; None while it is not idle, whatever has come."""
+        """Bytes received; None while the connection is busy and so not idle."""
 
     def end(self, reason: CloseReason, detail: str) -> None:
         """End now."""
 
 
 Seen = dict[Watched, tuple[int, int]]
-"""How many bytes each had received when it was last found idle, and since when it is: a monotonic time in ms."""
+"""For each connection the bytes received when it was last seen, and since when they are the same (monotonic, in ms)."""
 
 
 async def close_idle(connections: Collection[Watched], max_idle_ms: Callable[[], int]) -> None:
     """Close idle connections for ever.
 
     Args:
-        connections: those that are open; they come and go.
-        max_idle_ms: asked before each look, in milliseconds.
+        connections: the open connections; they come and go.
+        max_idle_ms: returns the limit in milliseconds; called before each look.
     """
     seen: Seen = {}
     while True:

@@ -1,4 +1,4 @@
-"""How clients of one listener set come in: by which way, and as whom."""
+"""How clients of one listener set connect: with or without a PROXY header and TLS, and as which account."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,11 +15,11 @@ from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.gateway.sockets.server_tls import ServerContexts
 
 Enter = Callable[[ClientOrigin], ClientConnection]
-"""Makes the connection of a client that has come in."""
+"""Makes the ClientConnection of a client that has passed the handshake."""
 
 
 class Ingress:
-    """The way in of one listener set."""
+    """The entrance of one listener set."""
 
     def __init__(self, listener_set: ListenerSet, gateway: ClientContext) -> None:
         """Read the certificates.
@@ -32,7 +32,7 @@ class Ingress:
         self.proxy_protocol = listener_set.proxy_protocol
         tls, tenant, shared = listener_set.tls, listener_set.tenant, gateway.shared.sasl
         self.contexts: ServerContexts | None = None
-        """Those of TLS, None without."""
+        """The TLS contexts; None without TLS."""
         if tls is not None:
             try:
                 self.contexts = ServerContexts(listener_set.name, tls, shared.now_ms)
@@ -45,7 +45,7 @@ class Ingress:
             self._identification = Identification(shared.accounts, mapping, tenant)
 
     def open(self, enter: Enter) -> asyncio.BaseProtocol:
-        """Return what a new connection's bytes go to."""
+        """Return the protocol of a new connection."""
         if self.contexts is None and self.proxy_protocol is ProxyProtocol.OFF:
             return enter(self.origin(None))
         return ClientHandshake(self._gateway, self, enter)
@@ -57,10 +57,10 @@ class Ingress:
         server_name: str | None = None,
         waited_ms: int | None = None,
     ) -> ClientOrigin:
-        """Return a client that has come in.
+        """Return the origin of a client that has passed the handshake.
 
         Raises:
-            AuthenticationFailed: its certificate makes it nobody.
+            AuthenticationFailed: no account matches its certificate.
         """
         account = None if self._identification is None else self._identification.account_of(certificate)
         return ClientOrigin(self.security_protocol, account, self._tenant, address, server_name, waited_ms)

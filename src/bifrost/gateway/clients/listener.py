@@ -1,4 +1,4 @@
-"""The ports of one listener set: one to bootstrap from, and one for each broker that exists."""
+"""The ports of one listener set: the bootstrap port, and one port for each broker that exists."""
 
 import asyncio
 from typing import cast
@@ -35,25 +35,25 @@ class Listener:
         self._entrance = Ingress(listener_set, gateway)
         self._name = listener_set.name
         self.addresses: BrokerAddresses = _addresses_of(listener_set)
-        """The addresses that clients are told of; another object when those who have the old ones are to go."""
+        """Addresses that clients are told; a new object when connections with the old ones have to end."""
         self._reserved: Port | None = None
         self._servers: dict[int | None, Port] = {}
         self._without_port: frozenset[int] = frozenset()
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """How clients may authenticate here, in the order of the configuration: of those that some account can use."""
+        """The mechanisms of this listener set that some account can use, in the order of the configuration."""
         possible = self._gateway.shared.sasl.mechanisms
         wanted = self.listener_set.sasl_mechanisms or possible
         return tuple(one for one in dict.fromkeys(wanted) if one in possible)
 
     def is_at(self, listener_set: ListenerSet) -> bool:
-        """Whether this is where `listener_set` is to be bootstrapped from; all else may change while it is open."""
+        """Whether `listener_set` has this listener's bootstrap address; the rest may change while it is open."""
         is_same_kind = (listener_set.sni is None) == (self.listener_set.sni is None)
         return is_same_kind and _bootstrap_of(listener_set) == _bootstrap_of(self.listener_set)
 
     def take(self, listener_set: ListenerSet) -> None:
-        """Go on with other settings; `follow_brokers` then opens what ports have become others.
+        """Apply other settings; `follow_brokers` then opens the ports that have changed.
 
         Raises:
             StartError: its certificates cannot be used any more; nothing has changed.
@@ -115,7 +115,7 @@ class Listener:
             self._reserved = None
 
     async def _serve(self, node_id: int | None, port: Port) -> None:
-        """Accept clients on a port, for one broker or (None) for whoever bootstraps."""
+        """Accept clients on a port, for one broker or (None) for bootstrap."""
 
         def enter(origin: ClientOrigin) -> ClientConnection:
             return self._enter(node_id, origin)
@@ -130,12 +130,12 @@ class Listener:
         await port.serve(accept, "bootstrap" if node_id is None else f"broker {node_id}")
 
     def _enter(self, node_id: int | None, origin: ClientOrigin) -> ClientConnection:
-        """Let a client in to what its port stands for.
+        """Return the connection of a client to the broker that its port stands for.
 
         Raises:
             SessionEnded: no broker is known.
         """
-        # The broker may be gone since the client came; then any other tells it where to go.
+        # The broker may have left since the client connected; then any other one tells the client where to go.
         clusters = self._gateway.clusters
         brokers = clusters.brokers_at(node_id) or clusters.brokers_at(None)
         entry = entry_to(brokers, self.addresses, self.mechanisms, origin)
@@ -158,10 +158,10 @@ class Listener:
 
 
 class TurnedAway(asyncio.Protocol):
-    """A client that cannot be let in."""
+    """The protocol of a client that is refused."""
 
     def __init__(self, gateway: ClientContext, end: SessionEnded) -> None:
-        """Say why by `end`."""
+        """Create the protocol; `end` says why."""
         self._gateway, self._end = gateway, end
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -173,7 +173,7 @@ class TurnedAway(asyncio.Protocol):
 
 
 def _bootstrap_of(listener_set: ListenerSet) -> tuple[str, int]:
-    """Return where a listener set is bound for clients that bootstrap."""
+    """Return the host and port of a listener set's bootstrap address."""
     if listener_set.sni is not None:
         return listener_set.sni.bind_host, listener_set.sni.port
     assert listener_set.port_range is not None
@@ -181,7 +181,7 @@ def _bootstrap_of(listener_set: ListenerSet) -> tuple[str, int]:
 
 
 def _meaning_of(listener_set: ListenerSet) -> tuple[object, ...]:
-    """Return what must not change for those who came in."""
+    """Return the settings whose change would make open connections wrong."""
     return listener_set.port_range, listener_set.sni, listener_set.security_protocol, listener_set.tenant
 
 

@@ -1,9 +1,9 @@
 """Connections whose clients have not authenticated yet: how many there may be, of all addresses and of one.
 
-When all places are taken, the address with most of them gives one up to another that has at least two less: its oldest
-connection is closed. Where no address has two more, the new connection is closed. So an attacker that holds places from
-one address, or from some, does not keep other clients out. A fleet whose clients all come back at once, each from an
-address of its own, is served in order; always closing the oldest would close each just before it has authenticated.
+When all places are taken, the address with most of them gives one up to an address that has at least two fewer: its
+oldest connection is closed. If no address has two more, the new connection is closed. So an attacker that holds places
+from one address, or from some, does not keep other clients out. A fleet whose clients all reconnect at once, each from
+its own address, is served in order; always closing the oldest would close each just before it has authenticated.
 """
 
 from collections import OrderedDict
@@ -13,7 +13,7 @@ from bifrost.authentication.failed_authentications import network_of
 from bifrost.session.close_reason import CloseReason
 
 Refusal = tuple[CloseReason, str]
-"""Why a connection is closed, and the same in words."""
+"""The reason for closing a connection, and its detail in words."""
 
 
 class Newcomer(Protocol):
@@ -24,27 +24,27 @@ class Newcomer(Protocol):
 
 
 class Newcomers:
-    """Those of one process."""
+    """The unauthenticated connections of one process."""
 
     def __init__(self) -> None:
-        """There are none."""
+        """Start without connections."""
         self.most = self.most_of_address = 1
         self._address_of: dict[Newcomer, str | None] = {}
         self._of_address: dict[str, OrderedDict[Newcomer, None]] = {}
         self._by_count: dict[int, OrderedDict[str, None]] = {}
-        """Addresses by how many connections they have."""
+        """Addresses by their number of connections."""
         self._largest = 0
-        """The most that one address has."""
+        """Largest number of connections of one address."""
 
     def __len__(self) -> int:
         return len(self._address_of)
 
     def admit(self, one: Newcomer, address: str | None) -> Refusal | None:
-        """Count a connection in; return why not, if it is not. Another may be closed for it.
+        """Count a new connection, or return why it is refused. Another connection may be closed to make room.
 
         Args:
             one: the connection.
-            address: where it comes from; None: a load balancer stands between, and has not said yet.
+            address: the client's address; None while the load balancer's PROXY header has not told it.
         """
         network = None if address is None else network_of(address)
         refusal = self._no_room_at(network)
@@ -55,7 +55,7 @@ class Newcomers:
         return refusal
 
     def locate(self, one: Newcomer, address: str) -> Refusal | None:
-        """Note where a connection comes from that was counted in without an address; return why it is closed."""
+        """Note the address of a connection that was counted without one; return why it is closed, if it is."""
         if one not in self._address_of:
             return None
         network = network_of(address)
@@ -66,7 +66,7 @@ class Newcomers:
         return refusal
 
     def forget(self, one: Newcomer) -> None:
-        """Count a connection out, if it was counted in: it has authenticated, or is gone."""
+        """Stop counting a connection, if it is counted: it has authenticated, or is gone."""
         if one not in self._address_of:
             return
         network = self._address_of.pop(one)
@@ -81,7 +81,7 @@ class Newcomers:
         return CloseReason.ADDRESS_CONNECTIONS, detail
 
     def _make_room(self, network: str | None) -> bool:
-        """Close the oldest connection of the address that has most, if that has at least two more; return whether."""
+        """Close the oldest connection of the address with most, if it has at least two more; return whether it did."""
         own = 0 if network is None else len(self._of_address.get(network, ()))
         if self._largest < own + 2:
             return False
@@ -99,7 +99,7 @@ class Newcomers:
             self._count(network, 1)
 
     def _count(self, network: str, change: int) -> None:
-        """Move an address to where those stand that have as many connections as it has now."""
+        """Change an address's number of connections, and move it to the addresses with the same number."""
         now = len(self._of_address[network])
         before = now - change
         if before:
@@ -110,7 +110,7 @@ class Newcomers:
             self._by_count.setdefault(now, OrderedDict())[network] = None
         else:
             del self._of_address[network]
-        # Counts change by one: when no address has the largest one any more, some address has one less, or none any.
+        # Counts change by one: if no address has the largest count any more, one has one fewer, or there is none.
         if now > self._largest:
             self._largest = now
         elif self._largest not in self._by_count:

@@ -1,4 +1,4 @@
-"""What the clients of each tenant have open, and the limits of that."""
+"""The open connections of each tenant, and their limits."""
 
 import asyncio
 from collections import Counter
@@ -16,7 +16,7 @@ _NO_LIMITS = TenantLimits()
 
 
 class OpenTenants:
-    """The connections of tenants: those that have authenticated."""
+    """The authenticated connections, by tenant."""
 
     def __init__(
         self,
@@ -24,15 +24,15 @@ class OpenTenants:
         elsewhere: Elsewhere | None = None,
         hits: Counter[tuple[str, str]] | None = None,
     ) -> None:
-        """Begin with none, and without limits.
+        """Start without connections and limits.
 
         Args:
-            loads: counts what is in flight.
-            elsewhere: other processes that have connections of the same tenants.
-            hits: where to count how often a connection had to wait for room.
+            loads: counts the requests in flight.
+            elsewhere: the connections that other processes have of the same tenants.
+            hits: counts how often a connection had to wait for room.
         """
         self.rooms = Rooms(lambda call: asyncio.get_running_loop().call_soon(call), hits)
-        """How many bytes of frames each may hold in this process."""
+        """Bytes of frames that each tenant may hold in this process."""
         self._loads, self._elsewhere = loads, elsewhere or Nowhere()
         self._limits: Limits = Limits()
         self._limits_of: Mapping[str, TenantLimits] = {}
@@ -41,7 +41,7 @@ class OpenTenants:
         self.shares = shares_of(self._limits, 0)
 
     def limit(self, limits: Limits, tenants: Iterable[Tenant]) -> None:
-        """Set the limits, or change them: of all together, and of each tenant."""
+        """Set or change the limits of all tenants together and of each tenant."""
         self._limits, self._limits_of = limits, {tenant.name: tenant.limits for tenant in tenants}
         self.shares = shares_of(limits, len(self._limits_of))
         most_of = {tenant: one.max_in_flight_requests for tenant, one in self._limits_of.items()}
@@ -54,7 +54,7 @@ class OpenTenants:
         )
 
     def admit(self, tenant: str, connection: Hashable) -> bool:
-        """Count a connection in, unless the tenant has too many, or what is left is for tenants that have few."""
+        """Count a new connection, unless the tenant has too many, or the places left are for tenants that have few."""
         of_tenant, shares = self._open.setdefault(tenant, set()), self.shares
         own = self._limits_of.get(tenant, _NO_LIMITS).max_connections
         most = shares.of_tenant if own is None else own
@@ -69,7 +69,7 @@ class OpenTenants:
         return True
 
     def forget(self, tenant: str | None, connection: Hashable) -> None:
-        """Count a connection out, if it was counted in."""
+        """Stop counting a connection, if it is counted."""
         if tenant in self._open and connection in self._open[tenant]:
             self._open[tenant].discard(connection)
             self._count -= 1
@@ -79,9 +79,9 @@ class OpenTenants:
         """Return the size of a tenant's largest request, in bytes."""
         own, all_of = self._limits_of.get(tenant, _NO_LIMITS), self._limits
         room = min(own.max_buffered_bytes or all_of.max_buffered_bytes, all_of.max_buffered_bytes_total)
-        # What is larger than the room would never be read to its end.
+        # A request that is larger than the room could never be read to its end.
         return min(own.max_request_bytes or all_of.max_request_bytes, all_of.max_request_bytes, room)
 
     def count(self) -> Counter[str]:
-        """Return how many connections each tenant has."""
+        """Return the number of connections of each tenant."""
         return Counter({tenant: len(of_tenant) for tenant, of_tenant in tuple(self._open.items())})

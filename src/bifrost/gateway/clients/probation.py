@@ -1,7 +1,7 @@
-"""What a client sends until it has authenticated, held to what that may cost: frames, requests, bytes and CPU time.
+"""Limits what a client may cost before it has authenticated: frames, requests, bytes and CPU time.
 
-Each connection has a budget; what it costs is also charged to its address, whose next connections wait when that is
-too much (authentication/failed_authentications.py).
+Each connection has a budget. Its costs are also charged to its address; when an address costs too much, its next
+connections wait (authentication/failed_authentications.py).
 """
 
 import asyncio
@@ -23,32 +23,32 @@ class Probation:
     __slots__ = ("_budget", "_framer", "_gateway", "_session")
 
     def __init__(self, gateway: ClientContext, framer: Framer, session: ClientSession) -> None:
-        """Hear a client of which nothing is known; the framer takes no larger frame than that needs."""
+        """Begin with an unknown client; limit the framer to frames as large as authentication needs."""
         self._gateway, self._framer, self._session = gateway, framer, session
         self._budget = UnauthenticatedBudget(gateway.limits)
         framer.max_frame_bytes = min(gateway.limits.max_unauthenticated_frame_bytes, OTHER_BYTES)
 
     def begin(self, address: str, go_on: Callable[[Callable[[], None]], None]) -> None:
-        """Hear a client later at whose address authentication has just failed, or cost too much.
+        """Delay a client at whose address authentication has just failed, or cost too much.
 
         Args:
-            address: the client's.
-            go_on: calls the session's `let_go` then, and looks what has come of it.
+            address: the client's address.
+            go_on: called after the delay with the session's `let_go`, which it calls; then acts on the result.
         """
         gateway, session = self._gateway, self._session
         delay_ms = gateway.failed_authentications.delay_ms(address, gateway.shared.sasl.now_ms())
         if delay_ms:
             session.hold_back()
-            # At most one read has come by then: after that the client was no longer read.
+            # At most one read has arrived by then: after it the gateway stops reading from the client.
             asyncio.get_running_loop().call_later(delay_ms / 1000, go_on, session.let_go)
 
     def hear(self, nbytes: int, address: str, take: Callable[[list[bytes | memoryview]], None]) -> None:
-        """Give the frames that are whole to `take`; once the client is authenticated, without counting.
+        """Pass the complete frames to `take`; once the client is authenticated, without counting.
 
         Args:
-            nbytes: what was received.
-            address: the client's.
-            take: called with frames in their order; it may authenticate the client, and ends what is wrong itself.
+            nbytes: bytes received.
+            address: the client's address.
+            take: called with frames in order; it may authenticate the client, and ends the connection on errors itself.
         Raises:
             SessionEnded: the client costs too much.
         """
@@ -56,10 +56,10 @@ class Probation:
         if session.is_authenticated:
             take(frames_of(self._framer, nbytes))
             return
-        # CPU time, not the clock's: that another process ran meanwhile is not the client's doing.
+        # CPU time, not wall-clock time: the client is not charged for other processes that ran meanwhile.
         began_ns = time.thread_time_ns()
         frames = frames_of(self._framer, nbytes)
-        # No more than are left of the budget: thousands of small requests come in one read.
+        # No more requests than the budget has left: one read may bring thousands of small ones.
         few, others = frames[: self._budget.requests_left], frames[self._budget.requests_left :]
         take(few)
         cost = Cost(len(frames), nbytes, time.thread_time_ns() - began_ns)

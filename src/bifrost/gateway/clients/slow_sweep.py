@@ -1,6 +1,6 @@
-"""Ends connections whose frames take too long: whoever has room for a large one must send it, or others wait for ever.
+"""Ends connections whose frames take too long: a client that holds room for a large frame keeps others waiting.
 
-Nothing is noted for each frame: a look at every connection now and then tells whether it is still the same one.
+Nothing is noted for each frame: a periodic look at every connection tells whether it is still the same frame.
 """
 
 import asyncio
@@ -13,21 +13,21 @@ from bifrost.gateway.loop.sweep import visit
 
 LONGEST_PAUSE_S = 5.0
 SHORTEST_PAUSE_S = 0.05
-"""Between two looks."""
+"""Bounds of the pause between two looks."""
 
 LOOKS_IN_TIME = 6
-"""How often a frame is looked at within its time; it may take so much longer."""
+"""Number of looks at a frame within its timeout; it may take longer by one such part."""
 
 
 class Watched(Protocol):
-    """What is looked at: a ClientConnection."""
+    """A connection that is looked at: a ClientConnection."""
 
     def look_at_frames(self, now_ms: int, timeout_ms: int) -> None:
-        """End if a frame takes longer than `timeout_ms`."""
+        """End the connection if a frame takes longer than `timeout_ms`."""
 
 
 async def end_slow(connections: Collection[Watched], timeout_ms: Callable[[], int]) -> None:
-    """Look at connections for ever; `timeout_ms` is asked before each look."""
+    """Look at connections for ever; `timeout_ms` is called before each look."""
     while True:
         pause_s = timeout_ms() / 1000 / LOOKS_IN_TIME
         await asyncio.sleep(min(max(pause_s, SHORTEST_PAUSE_S), LONGEST_PAUSE_S))

@@ -1,4 +1,4 @@
-"""The one TLS port of a listener set whose clients say by a host name which broker they mean (SNI)."""
+"""The one TLS port of a listener set whose clients name the broker by a host name (SNI)."""
 
 from dataclasses import replace
 
@@ -32,10 +32,10 @@ class SniListener(Listener):
         """Do nothing: there is a host name for every broker."""
 
     def _enter(self, node_id: int | None, origin: ClientOrigin) -> ClientConnection:
-        """Let a client in to what it wanted to reach.
+        """Return the connection of a client to the broker that it named.
 
         Raises:
-            TlsFailure: it named no host of these, or a broker that there is not.
+            TlsFailure: it named no host of this listener set, or a broker that does not exist.
             AuthenticationFailed: its certificate is another tenant's.
             SessionEnded: no broker is known.
         """
@@ -50,7 +50,7 @@ class SniListener(Listener):
         return ClientConnection(self._gateway, brokers, entry, origin)
 
     def _bound(self, origin: ClientOrigin, tenant: str) -> ClientOrigin:
-        """Return the origin of one who came for `tenant`, and may be nobody else's client."""
+        """Return the origin of a client that named `tenant`, and may not authenticate for another tenant."""
         account = origin.account
         if account is not None and account.tenant != tenant:
             text = f"User:{account.username} belongs to another tenant than {origin.server_name}"
@@ -63,7 +63,7 @@ class SniListener(Listener):
     def _tenant(self, label: str) -> str:
         """Return the name of the tenant that a host name's label stands for.
 
-        A tenant that there is not is taken for one without users: who asks is not told which there are.
+        An unknown tenant is treated as one without users, so that a client does not learn which tenants exist.
         """
         config = self._gateway.config
         if config is not self._config:

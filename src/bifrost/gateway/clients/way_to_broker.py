@@ -1,4 +1,4 @@
-"""The way from one client's connection to its broker: which one that is, and as whom the gateway is there."""
+"""Connects one client's connection to its broker: which broker that is, and with which account the gateway logs in."""
 
 from typing import TYPE_CHECKING
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class WayToBroker:
-    """For a client that is authenticated."""
+    """The connection to the broker of one authenticated client."""
 
     __slots__ = ("_brokers", "_gateway", "_session")
 
     def __init__(self, gateway: ClientContext, brokers: BrokersByCluster, session: ClientSession) -> None:
-        """Take the candidates, by the name of the physical cluster; whose the client is says `session`, later."""
+        """Keep the candidates, by the name of the physical cluster; `session` knows the client's tenant later."""
         self._gateway, self._brokers, self._session = gateway, brokers, session
 
     @property
@@ -31,7 +31,7 @@ class WayToBroker:
         """Return a connection to the broker, logged in.
 
         Raises:
-            BrokerError: there is none.
+            BrokerError: the gateway cannot connect or log in.
         """
         timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
         return await connect(client, self._broker, self.cluster.security, self._login, timeout_ms)
@@ -52,7 +52,7 @@ class WayToBroker:
         """Look up what the session waits for; return the topic IDs, and whether the tenant's topics were counted.
 
         Raises:
-            BrokerError: that could not be found out.
+            BrokerError: the look-up failed.
         """
         session, hits = self._session, self._gateway.shared.lanes.loads.hits
         namespace, topic_ids, is_counted = (
@@ -71,13 +71,13 @@ class WayToBroker:
 
     @property
     def _login(self) -> Login | None:
-        """The account at the broker that stands for this client."""
+        """The gateway's login at the broker for this client; None without one."""
         account = self._session.account
         assert account is not None
         return self.cluster.security.login_of(account.tenant, account.username)
 
     @property
     def _broker(self) -> Broker:
-        """The broker of the cluster which the connection stands for."""
+        """The broker that this connection leads to, in the tenant's cluster."""
         chosen = self._brokers[self._session.virtual_cluster.upstream]
         return self.cluster.broker(chosen.node_id) or chosen
