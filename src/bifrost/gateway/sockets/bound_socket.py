@@ -1,9 +1,9 @@
-"""A listening socket's port, which a second gateway may have at the same time: the next one, before this one ends.
+"""Binds listening sockets; two gateways may share a port, so that a new one can start before the old one ends.
 
-On Linux all sockets of a port that were bound with SO_REUSEPORT by the same user get their share of the new connections
-(socket(7)), so a gateway can be replaced without a moment in which nobody listens. Whoever holds the port without
-having said so, or belongs to another user, keeps it for himself as ever. On other systems the option means something
-else: there a port is shared with nobody.
+On Linux all sockets of a port that the same user bound with SO_REUSEPORT get their share of the new connections
+(socket(7)), so a gateway can be replaced while one always listens. A process that bound the port without the option,
+or belongs to another user, keeps the port alone as usual. On other systems the option means something else: there the
+gateway shares no port.
 """
 
 import errno
@@ -18,18 +18,18 @@ from bifrost.gateway.errors import StartError
 log = structlog.get_logger()
 
 _ours: "WeakSet[socket.socket]" = WeakSet()
-"""What this process has bound."""
+"""The sockets that this process has bound."""
 
 _WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not bound
 
 
 def bind(name: str, host: str, port: int) -> socket.socket:
-    """Return a socket bound to a port, not listening yet. That another gateway has the port as well is logged.
+    """Return a socket bound to a port, not listening yet. Log if another gateway has the port as well.
 
     Args:
-        name: of whom it is for, in the error.
+        name: name of the listener, for errors and the log.
         host: an address of this machine, or a name of one.
-        port: of TCP.
+        port: the TCP port.
     Raises:
         StartError: the port cannot be bound.
     """
@@ -70,7 +70,7 @@ def _bound(host: str, port: int, *, shares: bool) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
-        # Connections of the last run that have not timed out are no obstacle.
+        # So that connections of the last run that have not timed out do not prevent binding.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if shares:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

@@ -1,4 +1,4 @@
-"""A client as it comes to its listener set, before its first frame is heard."""
+"""What is known of a client from its connection, before its first frame."""
 
 from dataclasses import dataclass
 
@@ -7,27 +7,27 @@ from bifrost.authentication.accounts import Account
 
 @dataclass(frozen=True, slots=True)
 class ClientOrigin:
-    """What is known of a client by the way it came."""
+    """What the listener set, a load balancer and TLS tell of a client."""
 
     security_protocol: str = "SASL_PLAINTEXT"
-    """That of the listener set."""
+    """Security protocol of the listener set."""
 
     account: Account | None = None
-    """Who it is, where it is not asked; None: it has to authenticate."""
+    """The client's account, if no SASL authentication is needed; None: the client has to authenticate."""
 
     tenant: str | None = None
-    """The only tenant whose clients may come this way; None: any."""
+    """The only tenant whose clients may connect here; None: any."""
 
     address: tuple[str, int] | None = None
-    """Where it is, in the words of a load balancer; None: where the connection comes from."""
+    """The client's address in the PROXY header of a load balancer; None: the connection's peer is the client."""
 
     server_name: str | None = None
-    """The host it wanted to reach, as it said in its TLS hello (SNI); None: it did not say."""
+    """The host name in the client's TLS hello (SNI); None if it sent none."""
 
     waited_ms: int | None = None
-    """Time that it has already taken of that in which it has to authenticate. With it the delay after failed
-    authentications is behind it; None: it has just come."""
+    """Time already used of the authentication timeout; the delay after failed authentications is then over. None: the
+    client has just connected."""
 
 
 DIRECT = ClientOrigin()
-"""The way of SASL_PLAINTEXT, with nobody between."""
+"""Origin of a client that connects by SASL_PLAINTEXT without a load balancer's header."""

@@ -1,4 +1,4 @@
-"""What the sockets' own reading takes from a leg: where to receive to, and whom to tell."""
+"""What `socket_stream.pyx` needs of a relay: where to receive to, and which object to tell."""
 
 from bifrost.wire.engine cimport Forwarding, Framer
 

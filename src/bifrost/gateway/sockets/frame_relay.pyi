@@ -1,4 +1,4 @@
-"""One direction of a client's connection in compiled code: see leg.pyx."""
+"""One direction of a client's connection in compiled code: see frame_relay.pyx."""
 
 import asyncio
 from typing import Protocol
@@ -6,23 +6,23 @@ from typing import Protocol
 from bifrost.wire.engine import Forwarding, Framer
 
 class Owner(Protocol):
-    """A client's connection, which decides what the forwarding does not."""
+    """A client's connection, which decides about the frames that the forwarding leaves to it."""
 
     @property
     def is_reading(self) -> bool:
         """Whether both sides are read."""
 
     def client_frames(self, frames: list[bytes | memoryview]) -> None:
-        """Take frames of the client; if there are none, the framer says why it has failed."""
+        """Process frames of the client; if there are none, the framer says why it has failed."""
 
     def broker_frames(self, frames: list[bytes | memoryview], framer: Framer) -> None:
-        """Take frames of the broker, likewise."""
+        """Process frames of the broker, likewise."""
 
     def flush(self) -> None:
-        """Write what the session has, and see who is to be read."""
+        """Write what the session has for both sides, and update which side is read."""
 
 class FrameRelay(asyncio.BufferedProtocol):
-    """From one side of a connection to the other; the protocol of the transport that is read."""
+    """Relays one direction of a connection; it is the protocol of the transport that is read."""
 
     def __init__(
         self,
@@ -32,12 +32,12 @@ class FrameRelay(asyncio.BufferedProtocol):
         protocol: asyncio.BufferedProtocol,
         to: asyncio.Transport,
     ) -> None:
-        """Carry what a framer splits to a transport.
+        """Write the frames that a framer splits to a transport.
 
         Args:
-            framer: of the side that is read; it may hold a part of a frame.
-            session: has the frames rewritten, and says which of them have to be decided about.
-            owner: decides then, and is told when it has to look who is to be read.
-            protocol: of the side that is read, for all but what is received; `owner` itself on the client's side.
-            to: the transport of the side that is written to.
+            framer: splits what the read side sends; it may hold a part of a frame.
+            session: rewrites the frames, and says which of them `owner` has to decide about.
+            owner: decides about those frames, and updates which side is read.
+            protocol: the read side's protocol, for all events but received bytes; `owner` itself on the client's side.
+            to: transport of the side that is written to.
         """

@@ -1,16 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """One direction of a client's connection: from the framer of one side to the socket of the other, in compiled code.
 
-The event loop calls a leg with what it has received. The frames of which the session has nothing to decide are
-rewritten and written at once, several in one system call; the first that is unusual, and all behind it, go to the
+The event loop calls a relay with the bytes that it has received. Frames about which the session has nothing to decide
+are rewritten and written at once, several in one system call; the first unusual frame, and all behind it, go to the
 connection's Python code.
 
     event loop ──▶ FrameRelay.buffer_updated ──▶ Framer ──▶ Forwarding ──▶ sendmsg
                                              │ unusual, or an error
                                              └──────────▶ ClientConnection
 
-What a socket does not take at once is the transport's to write, and nothing is written past what it still has.
-Under TLS all is the transport's.
+The transport writes what a socket does not accept at once, and nothing overtakes what the transport still has to write.
+With TLS the transport writes everything.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ cdef class CompiledLeg:
         self.framer, self.session, self.owner, self.protocol, self.to = framer, session, owner, protocol, to
         self.is_request = protocol is owner
         self.size_of_queue, self.is_closing = to.get_write_buffer_size, to.is_closing
-        # Never written to but while the transport says that it is open: afterwards it is somebody else's.
+        # Written to only while the transport is open: afterwards the number may be another socket's.
         self.fd = -1 if to.get_extra_info("sslcontext") is not None else to.get_extra_info("socket").fileno()
 
     def connection_lost(self, exc):
@@ -74,7 +74,7 @@ cdef class CompiledLeg:
 
     @property
     def get_buffer(self):
-        return self.framer.get_buffer  # The framer's own: an event loop that keeps it asks nobody else.
+        return self.framer.get_buffer  # The framer's own method: an event loop may remember it.
 
     def buffer_updated(self, Py_ssize_t size):
         self.received(size)
@@ -98,7 +98,7 @@ cdef class CompiledLeg:
             elif i == len(frames) and self.framer.frame is not None:
                 self.begin_to_pass()
         except Exception:
-            pass  # Nothing has come of the frame; it fails again where errors are explained.
+            pass  # The frame had no effect; it fails again in the Python code, which explains the error.
         if i < len(frames) or self.framer.failed is not None:
             self.decide(frames[i:])
         elif out or i:
@@ -112,7 +112,7 @@ cdef class CompiledLeg:
         return 0
 
     cdef int begin_to_pass(self) except -1:
-        """Send on what there is of a large frame, if nothing that comes can change it."""
+        """Forward what has arrived of a large frame, if its remaining bytes cannot change the result."""
         cdef Py_ssize_t tail = 0
         head = self.framer.head()
         if head is None:
@@ -125,7 +125,7 @@ cdef class CompiledLeg:
         return 0
 
     cdef int take_piece(self, list out) except -1:
-        """Take what has come of such a frame."""
+        """Append the piece of such a frame that has arrived."""
         out.append(self.framer.piece)
         self.session.go_on(self.is_request, self.framer.piece)
         self.framer.piece = None
@@ -140,7 +140,7 @@ cdef class CompiledLeg:
     cdef bint passes(self, frame) except -1:
         if self.is_request:
             return self.session.pass_on(frame)
-        # A request that is held may go on when an answer has come.
+        # A held request may continue when an answer has arrived.
         return not self.session._held_requests and self.session.pass_back(frame)
 
     cdef int decide(self, list frames) except -1:
@@ -151,7 +151,7 @@ cdef class CompiledLeg:
         return 0
 
     cdef int write(self, list segments) except -1:
-        """Write as much as the socket takes; the transport has the rest."""
+        """Write as much as the socket accepts; give the rest to the transport."""
         cdef Py_ssize_t done = 0
         if self.is_closing():
             return 0
@@ -162,7 +162,7 @@ cdef class CompiledLeg:
         return 0
 
     cdef Py_ssize_t write_now(self, list segments) except -1:
-        """Return how many segments are written; the next one becomes what is left of it. Errors are the transport's."""
+        """Return how many segments were written; trim a partly written one. The transport meets the errors."""
         cdef iovec vectors[VECTORS]
         cdef Py_ssize_t done = 0, size, total, sent
         cdef int count, i
@@ -201,6 +201,6 @@ cdef class CompiledLeg:
 
 
 class FrameRelay(CompiledLeg, asyncio.BufferedProtocol):
-    """From one side of a connection to the other."""
+    """Relays one direction of a connection."""
 
     __slots__ = ()

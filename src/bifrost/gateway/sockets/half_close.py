@@ -1,23 +1,23 @@
-"""The end of a client's connection that costs it none of its last answers.
+"""Ends a client's connection so that the client does not lose its last answers.
 
-Whoever closes a socket with unread bytes in it makes the kernel send a reset (RFC 1122, 4.2.2.13), and a reset throws
-away what the client has received and not read. A client that pipelines has nearly always sent something more. So only
-the writing side is closed at first; what still comes is thrown away until the client closes as well, within a bound.
-TLS ends a connection in such a way by itself: there the transport is only closed.
+When a process closes a socket with unread bytes in it, the kernel sends a reset (RFC 1122, 4.2.2.13), and a reset
+discards what the client has received and not read. A client that pipelines has nearly always sent something more. So
+only the writing side is closed at first; what still arrives is discarded until the client closes as well, within a
+time limit. `SocketStream` ends TLS connections in this way itself: there the transport is only closed.
 """
 
 import asyncio
 from collections.abc import Callable
 
 LINGER_S = 2.0
-"""Time for a client to close its side once all was written to it: all of Kafka's clients do so at once."""
+"""Time for a client to close its side once everything was written to it: all of Kafka's clients do so at once."""
 
 _SCRATCH = bytearray(64 * 1024)
-"""What nobody reads is received here, whoever sent it."""
+"""Discarded bytes of all connections are received here."""
 
 
 class HalfClose(asyncio.BufferedProtocol):
-    """What a connection is once everything is answered."""
+    """The protocol of a client's connection once everything is answered."""
 
     __slots__ = ("_left_s", "_lost", "_transport")
 
@@ -31,9 +31,9 @@ class HalfClose(asyncio.BufferedProtocol):
         """Take the transport over, and close it in order.
 
         Args:
-            transport: nothing more is to be written to it.
-            lost: told when the connection is over.
-            timeout_s: for the client to receive what was written; then the connection is cut.
+            transport: the client's transport, to which nothing more will be written.
+            lost: called when the connection is over.
+            timeout_s: time for the client to receive what was written; then the connection is cut.
         """
         self._transport, self._lost, self._left_s = transport, lost, timeout_s
         transport.set_protocol(self)
@@ -46,24 +46,24 @@ class HalfClose(asyncio.BufferedProtocol):
         asyncio.get_running_loop().call_later(min(LINGER_S, timeout_s), self._look)
 
     def get_buffer(self, sizehint: int) -> bytearray:
-        """Receive into what is never read."""
+        """Return memory that is never read."""
         return _SCRATCH
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Throw it away."""
+        """Discard the received bytes."""
 
     def eof_received(self) -> bool:
         """Let the transport close: the client has closed as well."""
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell whose connection it was."""
+        """Tell the former owner of the connection."""
         self._left_s = 0.0
         lost, self._lost = self._lost, _nobody
         lost(exc)
 
     def _look(self) -> None:
-        """Close for a client that does not, once it has everything; cut one that does not read."""
+        """Close the connection if the client has received everything and does not close; cut it if it does not read."""
         if self._lost is _nobody:
             return
         self._left_s -= LINGER_S
@@ -76,4 +76,4 @@ class HalfClose(asyncio.BufferedProtocol):
 
 
 def _nobody(exc: Exception | None) -> None:
-    """Be told, and do nothing."""
+    """Ignore the end of the connection."""

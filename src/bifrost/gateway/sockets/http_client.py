@@ -1,7 +1,7 @@
 """One GET or POST over HTTP or HTTPS, bounded in size and time: the gateway's own requests to an issuer of tokens.
 
-h11 reads HTTP. Redirects are not followed, for who answers must be who was configured; nothing is compressed, so that
-no small answer becomes a large one.
+h11 reads HTTP. Redirects are not followed, as only the configured server may answer; nothing is compressed, so that no
+small answer becomes a large one.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ async def get(url: str, *, context: ssl.SSLContext | None, max_bytes: int, timeo
 
     Args:
         url: `http://` or `https://`.
-        context: how HTTPS is spoken; None: HTTP alone is.
+        context: TLS context for HTTPS; None for plain HTTP.
         max_bytes: largest body.
-        timeout_s: for everything.
+        timeout_s: time limit for the whole exchange.
     Raises:
-        FetchError: there is no answer in time, it is not 200, too large, or no HTTP.
+        FetchError: no answer came in time, or it is not 200, too large, or not HTTP.
     """
     request = _Request("GET", (), b"", takes_any_status=False)
     _, body = await _ask(url, request, context, max_bytes, timeout_s)
@@ -47,17 +47,17 @@ async def post_form(
     max_bytes: int,
     timeout_s: float,
 ) -> tuple[int, bytes]:
-    """Send a form; return the status of the answer, whichever it is, and its body.
+    """Send a form; return the status of the answer, whatever it is, and its body.
 
     Args:
         url: `http://` or `https://`.
         form: the fields.
-        authorization: the header of this name.
-        context: how HTTPS is spoken; None: HTTP alone is.
+        authorization: value of the Authorization header.
+        context: TLS context for HTTPS; None for plain HTTP.
         max_bytes: largest body of an answer.
-        timeout_s: for everything.
+        timeout_s: time limit for the whole exchange.
     Raises:
-        FetchError: there is no answer in time, it is too large, or no HTTP.
+        FetchError: no answer came in time, or it is too large, or not HTTP.
     """
     content = urlencode(form).encode()
     headers = (
@@ -75,14 +75,14 @@ class _Request:
     headers: tuple[tuple[str, str], ...]
     content: bytes
     takes_any_status: bool
-    """Whether an answer that is not 200 is one."""
+    """Whether an answer with another status than 200 is accepted."""
 
 
 async def _ask(
     url: str, request: _Request, context: ssl.SSLContext | None, max_bytes: int, timeout_s: float
 ) -> tuple[int, bytes]:
     split = urlsplit(url)
-    # A query may hold what is not for a log.
+    # A query may hold secrets, which must not be logged.
     shown = f"{split.scheme}://{split.netloc}{split.path}"
     try:
         async with asyncio.timeout(timeout_s):

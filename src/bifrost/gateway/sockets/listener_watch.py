@@ -1,16 +1,17 @@
-"""Does every port still accept? The gateway connects to its own ports and sees whether that is noticed.
+"""Checks that every port still accepts: the gateway connects to its own ports.
 
-A listening socket that nobody polls looks well from outside: the kernel completes connections and keeps them. So every
-`CHECK_EVERY_S` each port on which nothing was accepted since the last look is connected to. The connection is known by
-its address, closed as soon as it was accepted, and is no client's: it is not counted, logged or held against a limit.
+A listening socket that no event loop polls looks well from outside: the kernel completes connections and keeps them. So
+every `CHECK_EVERY_S` the gateway connects to each port that accepted nothing since the last look. It knows the
+connection by its address and closes it once it is accepted. The connection is not counted, logged or held against a
+limit, as it is not a client's.
 
     accepted something ──▶ well
     nothing ──▶ connect ──accepted──▶ well
-                   └── not within PROBE_TIMEOUT_S ──nobody waits there──▶ well: it went to another gateway
+                   └── not within PROBE_TIMEOUT_S ──none waits there──▶ well: it went to another gateway
                                                   └──▶ not accepting: logged, /readyz says 503, opened again
 
-On Linux the kernel tells how many connections wait at a listening socket, so that one that went elsewhere is no false
-alarm: to a gateway that shares the port (SO_REUSEPORT), or into a packet filter.
+On Linux the kernel tells how many connections wait at a listening socket. So there is no false alarm when the
+connection went to a gateway that shares the port (SO_REUSEPORT), or into a packet filter.
 """
 
 import asyncio
@@ -34,22 +35,22 @@ PROBE_TIMEOUT_S = 2.0
 """Time for a connection to be accepted: a thousand times what it takes, and longer than any stall of the event loop."""
 
 MOST_PROBES = 200
-"""Ports that are connected to at one look, some 20 ms of work; where there are more, they have turns."""
+"""Ports that are checked at one look, some 20 ms of work; if there are more, they take turns."""
 
 AT_ONCE = 32
-"""Ports of those that are waited for at the same time."""
+"""Ports that are checked at the same time."""
 
 _SETTLE_S = 0.05
-"""Time after a time-out in which what is due in the event loop still counts: after a stall timers come first."""
+"""Time after a timeout in which an accept still counts: after a stall, the event loop runs timers first."""
 
 _LINUX_LISTENING, _TCP_INFO_BYTES, _WAITING_AT = 10, 32, 24
-"""TCP_LISTEN, and where `tcpi_unacked` is in a `tcp_info`: of a listening socket it is the connections that wait
+"""TCP_LISTEN, and where `tcpi_unacked` is in a `tcp_info`: for a listening socket, the number of waiting connections
 (tcp_get_info)."""
 
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - recognised, not bound
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
-"""For SO_LINGER: no connection of the gateway's own stays in TIME_WAIT."""
+"""For SO_LINGER, so that no connection of the gateway's own stays in TIME_WAIT."""
 
 
 class Probes:
@@ -58,60 +59,60 @@ class Probes:
     _MOST = 4
 
     def __init__(self) -> None:
-        """None is under way."""
+        """Start without connections."""
         self._addresses: dict[Any, None] = {}
 
     def add(self, address: Any) -> None:
-        """Expect a connection from there; the oldest that never came is forgotten."""
+        """Expect a connection from `address`; forget the oldest that never arrived, if there are too many."""
         self._addresses[_key(address)] = None
         if len(self._addresses) > self._MOST:
             del self._addresses[next(iter(self._addresses))]
 
     def take(self, address: Any) -> bool:
-        """Whether a connection from there is one of these, which has now come."""
+        """Whether a connection from `address` is expected; it has now arrived."""
         if not self._addresses or _key(address) not in self._addresses:
             return False
         del self._addresses[_key(address)]
         return True
 
     def awaits(self, address: Any) -> bool:
-        """Whether it has not come yet."""
+        """Whether the connection from `address` has not arrived yet."""
         return _key(address) in self._addresses
 
 
 class Watched(Protocol):
-    """A port that is looked at."""
+    """A port that is checked."""
 
     name: str
-    """Of the listener set."""
+    """Name of the listener set."""
     stands_for: str
-    """What clients reach there."""
+    """What clients reach at the port, for the log."""
     where: tuple[str, int]
     bound: socket.socket
     accepted: int
-    """Connections that it has ever accepted."""
+    """Connections that the port has accepted since the start."""
     probes: Probes
 
     async def reopen(self) -> None:
-        """Do what may make it accept again.
+        """Open the port again, so that it accepts.
 
         Raises:
-            StartError: it cannot be opened.
+            StartError: the port cannot be opened.
         """
 
 
 class ListenerWatch:
-    """Looks at all ports of a gateway."""
+    """Checks all ports of a gateway."""
 
     def __init__(
         self,
         ports: Callable[[], Iterable[Watched]],
         connect: Callable[[socket.socket], socket.socket] | None = None,
     ) -> None:
-        """Look at none yet.
+        """Create the watch; `run` checks the ports.
 
         Args:
-            ports: returns those that should accept.
+            ports: returns the ports that should accept.
             connect: begins to connect to a listening socket and returns the connection; None: over TCP.
         """
         self._ports, self._connect = ports, connect or _connect
@@ -120,22 +121,22 @@ class ListenerWatch:
         self._turn = 0
 
     def listeners(self) -> list[tuple[str, int, bool]]:
-        """Return listener set and port of each, and whether it accepts as far as is known; other threads may ask."""
+        """Return each port's listener set and number, and whether it accepts as far as known; any thread may call."""
         return [(one.name, one.where[1], one not in self._failing) for one in tuple(self._ports())]
 
     def not_accepting(self) -> list[str]:
-        """Return those that do not accept, in words."""
+        """Return the ports that do not accept, in words."""
         failing = [one for one in tuple(self._ports()) if one in self._failing]
         return [f"{one.name} at {one.where[0]}:{one.where[1]} ({one.stands_for})" for one in failing]
 
     async def run(self) -> None:
-        """Look for ever."""
+        """Check the ports for ever."""
         while True:
             await asyncio.sleep(CHECK_EVERY_S)
             await self.look()
 
     async def look(self) -> None:
-        """Look at every port, or at those whose turn it is."""
+        """Check every port, or the ports whose turn it is."""
         ports = tuple(self._ports())
         idle = [one for one in ports if one.accepted == self._seen.get(one, 0) or one in self._failing]
         turn = self._turn % len(idle) if idle else 0
@@ -147,7 +148,7 @@ class ListenerWatch:
         self._failing &= set(ports)
 
     async def _check(self, port: Watched) -> None:
-        """Look at one port, and open it again if it does not accept."""
+        """Check one port, and open it again if it does not accept."""
         accepts = await self._accepts(port)
         fields = {"listener": port.name, "address": f"{port.where[0]}:{port.where[1]}"}
         if accepts and port in self._failing:
@@ -165,14 +166,14 @@ class ListenerWatch:
                 report("reopen", error, **fields)
 
     async def _accepts(self, port: Watched) -> bool | None:
-        """Connect to a port; return whether it accepts, None if that cannot be said."""
+        """Connect to a port; return whether it accepts, None if that is not known."""
         if port.bound.fileno() < 0:
             return False
         before = port.accepted
         try:
             probe = self._connect(port.bound)
         except OSError:
-            return None  # No descriptor is left, say.
+            return None  # For example, no file descriptor is left.
         with probe:
             address = probe.getsockname()
             port.probes.add(address)
@@ -189,7 +190,7 @@ def _connect(bound: socket.socket) -> socket.socket:
     """Begin to connect to a socket that is bound to a TCP port.
 
     Raises:
-        OSError: it cannot even be begun.
+        OSError: connecting cannot even begin.
     """
     probe = socket.socket(bound.family, socket.SOCK_STREAM)
     try:
@@ -204,12 +205,12 @@ def _connect(bound: socket.socket) -> socket.socket:
 
 
 def _key(address: Any) -> Any:
-    """Return host and port of an address; of IPv6 there is more in it."""
+    """Return host and port of an address; an IPv6 address has more parts."""
     return address[:2] if isinstance(address, tuple) else address
 
 
 def _keeps_clients_waiting(bound: socket.socket) -> bool:
-    """Whether connections wait at a socket, or it does not even listen; True where the system does not tell."""
+    """Whether connections wait at a socket, or it does not listen at all; True where the system does not tell."""
     if sys.platform != "linux" or bound.fileno() < 0:
         return True
     try:

@@ -1,6 +1,6 @@
-"""The ports on which a process accepts its clients: those that it binds itself.
+"""The ports on which a process accepts its clients, when it binds them itself.
 
-A worker's are bound by its supervisor, which hands the connections over: `workers/given_ports.py`.
+A worker's ports are bound by its supervisor, which hands the connections over: `workers/given_ports.py`.
 """
 
 import asyncio
@@ -18,65 +18,65 @@ from bifrost.gateway.sockets.listener_watch import Probes, Watched
 log = structlog.get_logger()
 
 BACKLOG = 1024
-"""Connections the kernel keeps while we are busy: a whole fleet may reconnect at once."""
+"""Connections that the kernel keeps while the gateway is busy: a whole fleet may reconnect at once."""
 
 ACCEPTED_AT_ONCE = 16
-"""Connections of one port that are accepted before others have their turn: a millisecond's work. An event loop's own
-server accepts all that wait, and with a thousand of them everybody else waits for a tenth of a second."""
+"""Connections of one port that are accepted before other work has its turn: a millisecond's work. An event loop's own
+server accepts all that wait; with a thousand of them all other connections wait for a tenth of a second."""
 
 NO_DESCRIPTORS_RETRY_S = 1.0
 
 FAILED_RETRY_S = 0.1
-"""Time after which a port accepts again where an error of ours ended a connection."""
+"""Time after which a port accepts again when an error of the gateway's own ended a connection."""
 
 NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-"""What accept() says when the process or the system has no room for another connection."""
+"""Errors of accept() when the process or the system has no room for another connection."""
 
 Accept = Callable[[], asyncio.BaseProtocol]
-"""Makes what a new connection's bytes go to."""
+"""Makes the protocol of a new connection."""
 
 
 class Port(Protocol):
-    """One of them."""
+    """A bound port."""
 
     async def serve(self, accept: Accept, stands_for: str) -> None:
         """Accept clients from now on; `stands_for` says in the log what they reach here."""
 
     def close(self) -> None:
-        """Accept no more, and leave the port to others."""
+        """Stop accepting, and release the port."""
 
 
 class Ports(Protocol):
-    """How they are had."""
+    """How a process gets its ports."""
 
     async def bind(self, name: str, host: str, port: int) -> Port:
         """Return a port that is bound and not served yet.
 
         Args:
-            name: of the listener set, for errors and the log.
+            name: name of the listener set, for errors and the log.
             host: an address of this machine, or a name of one.
-            port: of TCP.
+            port: the TCP port.
         Raises:
             StartError: the port cannot be bound.
         """
 
     def served(self) -> Iterable[Watched]:
-        """Return those on which this process itself accepts."""
+        """Return the ports on which this process itself accepts."""
 
 
 class OwnPorts:
-    """Of this process alone."""
+    """Ports that this process binds itself."""
 
     def __init__(self) -> None:
         """Bind nothing yet."""
         self._served: set[OwnPort] = set()
 
     async def bind(self, name: str, host: str, port: int) -> Port:
-        """Bind one here."""
+        """Bind a port in this process."""
         return OwnPort(name, (host, port), bind(f"listener {name}", host, port), self._served)
 
     def served(self) -> Iterable[Watched]:
-        """Return those that are open."""
+        """Return the open ports."""
         return tuple(self._served)
 
 
@@ -86,13 +86,13 @@ class OwnPort:
     def __init__(
         self, name: str, where: tuple[str, int], bound: socket.socket, served: "set[OwnPort]"
     ) -> None:
-        """Take a socket that is bound.
+        """Keep a bound socket.
 
         Args:
-            name: of the listener set.
-            where: the address and the port that it is bound to, as the configuration has them.
+            name: name of the listener set.
+            where: the address and port that it is bound to, as the configuration has them.
             bound: the socket.
-            served: those that are open, this one while it is.
+            served: the open ports; this one is among them while it is open.
         """
         self.name, self.where, self.bound, self._served = name, where, bound, served
         self.stands_for = ""
@@ -124,7 +124,7 @@ class OwnPort:
             self._take_some()
         except Exception as error:
             report("accept", error, listener=self.name)
-            self._pause(FAILED_RETRY_S)  # Or it would be tried again at once, for ever.
+            self._pause(FAILED_RETRY_S)  # Otherwise it would be tried again at once, for ever.
 
     def _take_some(self) -> None:
         for _ in range(ACCEPTED_AT_ONCE):
@@ -146,7 +146,7 @@ class OwnPort:
             task.add_done_callback(self._entering.discard)
 
     async def _enter(self, accept: Accept, client: socket.socket) -> None:
-        """Give a connection what its bytes go to. Whatever fails ends this connection alone."""
+        """Give a connection its protocol. An error ends this connection alone."""
         try:
             client.setblocking(False)
             await asyncio.get_running_loop().connect_accepted_socket(
@@ -159,7 +159,7 @@ class OwnPort:
             report("accept", error, listener=self.name)
 
     async def reopen(self) -> None:
-        """Listen on a new socket: the old one is not polled any more, or is closed.
+        """Listen on a new socket: the event loop does not poll the old one any more, or it is closed.
 
         Raises:
             StartError: the port cannot be bound again.
@@ -172,7 +172,7 @@ class OwnPort:
         await self.serve(accept, self.stands_for)
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._accept = None
         self._served.discard(self)
         self._close()

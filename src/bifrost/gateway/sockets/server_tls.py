@@ -1,4 +1,4 @@
-"""TLS towards clients: a context that follows its files, and a handshake that ends in words."""
+"""TLS towards clients: a context that is renewed with its files, and a handshake whose failure is explained."""
 
 import asyncio
 import os
@@ -19,21 +19,21 @@ from bifrost.session.first_bytes.tls_failure import explain_tls_failure
 log = structlog.get_logger()
 
 LOOK_EVERY_MS = 3_000
-"""Time after which a new connection has the files looked at again: a few calls of stat."""
+"""Time after which a new connection causes another look at the files: a few calls of stat."""
 
 
 class ServerContexts:
-    """The SSL context of one listener set, made anew when its files change."""
+    """The SSL context of one listener set, renewed when its files change."""
 
     def __init__(self, name: str, tls: ServerTls, now_ms: Callable[[], int]) -> None:
-        """Make the first one.
+        """Make the first context.
 
         Args:
-            name: of the listener set, for the log.
-            tls: its section.
+            name: name of the listener set, for the log.
+            tls: the listener set's section `tls`.
             now_ms: a monotonic clock.
         Raises:
-            ServerContextError: a file is not what it was when the configuration was loaded.
+            ServerContextError: a file has become unusable since the configuration was loaded.
         """
         self._name = name
         self._tls = tls
@@ -49,12 +49,12 @@ class ServerContexts:
         return self._context
 
     def refresh(self) -> None:
-        """Make a new context if a file has changed; one that cannot be made leaves the old one, with a warning."""
+        """Make a new context if a file has changed; if that fails, warn and keep the old one."""
         self._looked_ms = self._now_ms()
         found = self._look()
         if found == self._seen:
             return
-        # Noted first: what changes while it is read is found the next time.
+        # Noted first, so that a change during the reading is found the next time.
         self._seen = found
         try:
             self._context = self._build()
@@ -85,10 +85,10 @@ def _stamp(path: str) -> object:
 
 
 class ServerSocket(ssl.SSLSocket):
-    """The TLS of one connection."""
+    """The TLS socket of one connection."""
 
     server_name: str | None = None
-    """The host that the client wanted to reach (SNI)."""
+    """The host name in the client's TLS hello (SNI)."""
 
 
 def _note_server_name(handshake: Any, name: str | None, _context: ssl.SSLContext) -> None:
@@ -96,7 +96,7 @@ def _note_server_name(handshake: Any, name: str | None, _context: ssl.SSLContext
 
 
 class TlsFailure(Exception):
-    """No TLS came about; the text is for the log."""
+    """The TLS handshake failed; the text is for the log."""
 
     def __init__(self, reason: CloseReason, detail: str) -> None:
         super().__init__(detail)
@@ -105,23 +105,23 @@ class TlsFailure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Encrypted:
-    """What a handshake has told of a client."""
+    """What a handshake told about a client."""
 
     server_name: str | None
-    """The host that the client wanted to reach (SNI); None if it did not say."""
+    """The host name in the client's TLS hello (SNI); None if it sent none."""
 
     certificate: bytes | None
-    """The client's, in DER; None without one."""
+    """The client's certificate, in DER; None without one."""
 
 
 async def shake_hands(transport: SocketTransport, context: ssl.SSLContext) -> Encrypted:
-    """Speak TLS with a client.
+    """Make the TLS handshake with a client.
 
     Args:
-        transport: without TLS, and nothing read of what the client says of it.
-        context: one of ServerContexts.
+        transport: a transport without TLS, from which nothing of the handshake was read.
+        context: a context of ServerContexts.
     Raises:
-        TlsFailure: the client has been told why, as far as TLS has words for it.
+        TlsFailure: the handshake failed; the client has been sent the alert that TLS has for it.
         OSError: the client is gone.
     """
     try:
@@ -129,7 +129,7 @@ async def shake_hands(transport: SocketTransport, context: ssl.SSLContext) -> En
     except ssl.SSLError as error:
         raise TlsFailure(*explain_tls_failure(error.reason, getattr(error, "verify_message", None))) from None
     if handshake.session_reused and _has_expired(handshake):
-        # TLSv1.2 may go on with a session of before, in which nobody looks at the certificate again.
+        # TLSv1.2 may resume an earlier session, in which the certificate is not checked again.
         raise TlsFailure(CloseReason.CLIENT_CERTIFICATE_REFUSED, "the client's certificate has expired since")
     return Encrypted(handshake.server_name, handshake.getpeercert(binary_form=True))
 
@@ -140,7 +140,7 @@ def _has_expired(handshake: ssl.SSLSocket) -> bool:
 
 
 def feed(reader: asyncio.BufferedProtocol, received: bytes) -> None:
-    """Give a protocol what came before it was there, as a transport would."""
+    """Give a protocol the bytes that arrived before it existed, as a transport would."""
     while received:
         room = memoryview(reader.get_buffer(len(received)))
         size = min(len(room), len(received))

@@ -1,4 +1,4 @@
-"""The bytes of a TLS connection in compiled code: see socket_stream.pyx."""
+"""Reads and writes the bytes of a connection in compiled code: see socket_stream.pyx."""
 
 import asyncio
 import socket as sockets
@@ -7,46 +7,46 @@ import ssl
 from bifrost.wire.engine import Room
 
 SHUTDOWN_TIMEOUT_S: float
-"""Time the other side has to confirm the end of TLS; nothing is lost without."""
+"""Time for the other side to confirm the end of TLS; without its confirmation no data is lost."""
 
 class SocketStream(asyncio.Transport):
     """A transport over a socket, encrypted once `encrypt` has been called.
 
-    It is closed in order: after `close` what was written is sent, then TLS's close_notify and the end of TCP's
-    direction, and what still comes is thrown away until the other side closes as well, or SHUTDOWN_TIMEOUT_S is over.
+    It is closed in order: `close` sends what was written, then TLS's close_notify and TCP's FIN, and discards what
+    still arrives until the other side closes as well, or SHUTDOWN_TIMEOUT_S is over.
     """
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, socket: sockets.socket, protocol: asyncio.BufferedProtocol
     ) -> None:
-        """Read nothing yet.
+        """Create the transport; it reads nothing yet.
 
         Args:
-            loop: what calls.
-            socket: connected and not blocking; this closes it.
-            protocol: what is read into, and told of the end.
+            loop: the event loop.
+            socket: connected and not blocking; the transport closes it.
+            protocol: receives the bytes, and is told of the end.
         """
 
     def count_in(self, backlogs: Room) -> None:
-        """Count what waits to be written in `backlogs`, of many transports together.
+        """Count the bytes that wait to be written in `backlogs`, which many transports share.
 
-        When that is full the protocol is told to pause as soon as anything has to wait.
+        While `backlogs` is full, the protocol is told to pause as soon as any byte has to wait.
         """
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """As given."""
+        """The event loop."""
 
     @property
     def socket(self) -> ssl.SSLSocket:
-        """The socket; before it is encrypted a plain one."""
+        """The socket; a plain one before `encrypt`."""
 
     @property
     def is_encrypted(self) -> bool:
         """Whether `encrypt` was called."""
 
     def encrypt(self, socket: ssl.SSLSocket) -> None:
-        """Go on with a socket that took the place of the one before, and has its number."""
+        """Use the TLS socket that wraps the previous socket and has its file descriptor."""
 
     def lose(self, error: Exception | None) -> None:
-        """Close the socket at once, and tell the protocol soon; nothing happens if it is closed already."""
+        """Close the socket at once, and tell the protocol soon; do nothing if it is closed already."""

@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The bytes of a connection, straight from its socket into a protocol's memory and back, in compiled code.
+"""Moves a connection's bytes between its socket and a protocol's memory, in compiled code.
 
-The event loop only says when. Without TLS what comes is received where a leg's framer wants it, and no Python object is
-made for it. With TLS OpenSSL reads and writes the socket (`ssl.SSLSocket`), gives its buffers back when they are empty,
-and decrypts into what the protocol has; an event loop's own TLS has 200 KiB for each connection that was ever busy.
+The event loop only says when the socket is ready. Without TLS, bytes are received straight into a relay's framer, with
+no Python object for them. With TLS, OpenSSL reads and writes the socket (`ssl.SSLSocket`), frees its buffers when
+they are empty, and decrypts into the protocol's memory; an event loop's own TLS keeps 200 KiB for each connection that
+was ever busy.
 """
 
 import ssl
@@ -33,10 +34,10 @@ NOT_YET = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError)
 
 cdef enum:
     MAX_RECORD_BYTES = 16384    # of plaintext, RFC 8446, section 5.1
-    READS_IN_TURN = 16          # of one connection before it is others' turn, of 16 KiB each: as the event loop's own
+    READS_IN_TURN = 16          # of one connection before others have their turn, 16 KiB each: as the event loop's own
 
 SHUTDOWN_TIMEOUT_S = 5.0
-_SCRATCH = bytearray(MAX_RECORD_BYTES)  # what nobody reads is received here, whoever sent it
+_SCRATCH = bytearray(MAX_RECORD_BYTES)  # discarded bytes of all connections are received here
 
 
 cdef class SocketStream:
@@ -98,7 +99,7 @@ cdef class SocketStream:
             while has_more and self.turns > 0 and self.reads:
                 has_more = self.receive_for_leg() if self.leg is not None else self.receive_for_protocol()
         except Exception as error:
-            # What a protocol has not caught: bytes may be lost by now, so nothing that follows them is to be believed.
+            # The protocol has not caught an error: bytes may be lost, so what follows them cannot be trusted.
             self.lose(error)
             raise
         self.may_have_more = has_more
@@ -106,7 +107,7 @@ cdef class SocketStream:
             self.loop.call_soon(self.on_readable)
 
     cdef bint receive_for_leg(self) except -1:
-        """Receive once, to where its framer has room; return whether there is more."""
+        """Receive once into the framer's memory; return whether there is more."""
         cdef CompiledLeg leg = self.leg
         cdef Py_ssize_t room, size
         cdef uint8_t* place
@@ -115,7 +116,7 @@ cdef class SocketStream:
             leg.owner.update_reading()
             return True
         place = leg.framer.place(&room)
-        # The socket may hold megabytes of a large frame; to copy those takes milliseconds.
+        # The socket may hold megabytes of a large frame; copying those takes milliseconds.
         room = min(room, self.turns * MAX_RECORD_BYTES)
         size = recv(self.fd, place, room, MSG_DONTWAIT)
         self.turns -= 1 + size // MAX_RECORD_BYTES
@@ -129,7 +130,7 @@ cdef class SocketStream:
         return False
 
     cdef bint receive_for_protocol(self) except -1:
-        """Fill the protocol's memory once, by as many records as it takes; return whether there is more."""
+        """Fill the protocol's memory once, with as many records as fit; return whether there is more."""
         cdef Py_ssize_t size, room, filled = 0
         cdef bint has_more = True, has_ended = False
         if self.encrypted_leg is not None and self.encrypted_leg.framer.must_wait():
@@ -150,7 +151,7 @@ cdef class SocketStream:
             else:
                 filled += size
                 has_ended = size == 0
-                # What is left of a record is in OpenSSL, where the event loop does not see it.
+                # The rest of a record is in OpenSSL, where the event loop does not see it.
                 has_more = size and (filled == room or count_unread(self.fd) > 0)
         self.may_have_more = has_more
         if filled:
@@ -162,7 +163,7 @@ cdef class SocketStream:
         return has_more
 
     cdef int end(self) except -1:
-        """The other side has closed."""
+        """Take note that the other side has closed, and close."""
         if not self.lost:
             self.peer_has_closed = True
             self.protocol.eof_received()
@@ -172,12 +173,12 @@ cdef class SocketStream:
     # -- writing
 
     def count_in(self, Room backlogs):
-        """Count what waits to be written, of many transports together; when that is too much nothing more is to wait."""
+        """Count the bytes that wait to be written in `backlogs`, which many transports share."""
         self.backlogs = backlogs
         self.count_backlog()
 
     cdef int count_backlog(self) except -1:
-        # What is above the limit is a large frame's, which is counted where it was received.
+        # Bytes above the limit belong to a large frame, which is counted where it was received.
         cdef Py_ssize_t size = min(self.unwritten, self.high)
         if self.backlogs is not None and size != self.counted:
             self.backlogs.count(size - self.counted)
@@ -211,7 +212,7 @@ cdef class SocketStream:
             self.protocol.pause_writing()
 
     cdef int push(self) except -1:
-        """Write as much as the socket takes."""
+        """Write as much as the socket accepts."""
         cdef Py_ssize_t sent, done = 0
         failure = None
         try:
@@ -246,7 +247,7 @@ cdef class SocketStream:
             if self.closing and not self.backlog:
                 self.say_goodbye()
         except Exception as error:
-            # Or nobody would write what is left, and nobody close.
+            # Otherwise the rest would never be written, and the socket never closed.
             self.lose(error)
             raise
 
@@ -267,7 +268,7 @@ cdef class SocketStream:
             self.say_goodbye()
 
     cdef int say_goodbye(self) except -1:
-        """Say that this was all, and wait for the other side to say so: unread bytes would make the kernel cut it short."""
+        """End the writing side, and wait for the other side: a close with unread bytes would send a reset."""
         if self.says_goodbye or self.lost:
             return 0
         self.says_goodbye = True
@@ -322,7 +323,7 @@ cdef class SocketStream:
 
 
 cdef list gathered(list segments):
-    """Join small segments, for each that is written becomes a record and a system call of its own."""
+    """Join small segments, as each written segment becomes a TLS record and a system call of its own."""
     cdef Py_ssize_t size, whole = 0
     cdef list out, run
     for segment in segments:

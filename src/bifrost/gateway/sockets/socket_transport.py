@@ -1,11 +1,11 @@
-"""A connection that is taken away from the event loop's own transports: to speak TLS, or to read it without Python.
+"""A connection that is taken from the event loop's own transport, to speak TLS or to read it without Python.
 
     event loop's transport ──take──▶ clear ──shake_hands──▶ encrypted ──close──▶ saying goodbye ──▶ closed
                                        └─────────────────close──────────────────────▲
 
-asyncio's own way to TLS (`create_server(ssl=...)`) tells nobody why a handshake failed, neither the operator nor the
-client: it closes before OpenSSL's alert is sent, and a client takes that for a network fault and tries again. Here
-OpenSSL writes the alert to the socket before anybody hears of the failure. The bytes are `socket_stream.pyx`'s.
+asyncio's own TLS (`create_server(ssl=...)`) tells neither the operator nor the client why a handshake failed: it closes
+before OpenSSL's alert is sent, and a client takes that for a network fault and tries again. Here OpenSSL writes the
+alert to the socket before the failure is reported. `socket_stream.pyx` moves the bytes.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from typing import Any
 from bifrost.gateway.sockets.socket_stream import SocketStream
 
 _GONE = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
-"""What OpenSSL says of another side that is not there any more: no fault of the handshake."""
+"""OpenSSL's errors when the other side is gone: no fault of the handshake."""
 
 
 class SocketTransport(SocketStream):
-    """A connection, without TLS at first; nothing of it is read yet."""
+    """The transport of a connection; at first without TLS, and not reading."""
 
     __slots__ = ("_peername", "handshake_cpu_ns")
     _peername: Any
@@ -31,21 +31,21 @@ class SocketTransport(SocketStream):
     def __init__(
         self, loop: asyncio.AbstractEventLoop, socket: Any, protocol: asyncio.BufferedProtocol
     ) -> None:
-        """Carry a protocol over a socket that does not block."""
+        """Connect a protocol with a non-blocking socket."""
         super().__init__(loop, socket, protocol)
         self.handshake_cpu_ns = 0
         """CPU time that the TLS handshake has taken, in nanoseconds."""
 
     @classmethod
     def take(cls, transport: asyncio.Transport, protocol: asyncio.BufferedProtocol) -> "SocketTransport":
-        """Take a connection away from its transport, which nobody hears of any more.
+        """Take a connection from its transport, which reports nothing about it any more.
 
-        While it is not read, or from within `connection_made` or `buffer_updated`, nothing is lost: not a byte is
-        read that the protocol has not been given.
+        No byte is lost if the transport is not reading, or within `connection_made` or `buffer_updated`: then every
+        byte that was read has been given to the protocol.
 
         Args:
-            transport: the event loop's, over TCP and without anything to be written.
-            protocol: what the connection is from now on; told if it is lost.
+            transport: the event loop's TCP transport, with nothing left to write.
+            protocol: the connection's protocol from now on.
         Raises:
             OSError: there are no file descriptors left.
         """
@@ -58,7 +58,7 @@ class SocketTransport(SocketStream):
         return made
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Return what asyncio's transports know: socket, peername, with TLS ssl_object and sslcontext."""
+        """Return what asyncio's transports know: socket and peername, with TLS also ssl_object and sslcontext."""
         if name == "socket":
             return self.socket
         if name == "peername":
@@ -70,10 +70,10 @@ class SocketTransport(SocketStream):
         return default
 
     def peek(self, nbytes: int, look: Callable[[bytes], None]) -> None:
-        """Call `look` with the next bytes when so many are there; they stay unread.
+        """Call `look` with the next `nbytes` bytes once they have arrived; they stay in the socket.
 
-        If the other side says no more than that it is called with what there is, and if it says nothing, not at all:
-        then the connection is lost.
+        If the other side closes earlier, `look` gets the bytes that arrived. If none arrived, `look` is not called, and
+        the connection is lost.
         """
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, nbytes)
         self.loop.add_reader(self.socket.fileno(), self._look, nbytes, look)
@@ -94,7 +94,7 @@ class SocketTransport(SocketStream):
             self.lose(None)
 
     def skip(self, nbytes: int) -> None:
-        """Take bytes out of the socket that `peek` has shown."""
+        """Remove bytes from the socket that `peek` has shown."""
         self.socket.recv(nbytes)
 
     async def shake_hands(
@@ -104,14 +104,14 @@ class SocketTransport(SocketStream):
         server_side: bool = False,
         server_hostname: str | None = None,
     ) -> ssl.SSLSocket:
-        """Speak TLS from now on; nothing is read yet of what comes behind the handshake.
+        """Make the TLS handshake; bytes that follow it are not read yet.
 
         Args:
-            context: how.
-            server_side: whether the other side begins.
-            server_hostname: whom the other side must prove to be.
+            context: the TLS context.
+            server_side: whether this is the server's side.
+            server_hostname: the host that the other side's certificate must prove.
         Raises:
-            ssl.SSLError: there is no TLS; the other side has been sent the alert there is for it.
+            ssl.SSLError: the handshake failed; the other side has been sent the alert, if TLS has one for it.
             OSError: the other side is gone.
         """
         encrypted = context.wrap_socket(
@@ -150,7 +150,7 @@ class SocketTransport(SocketStream):
         try:
             await is_ready
         finally:
-            if not self.is_closing():  # Else the number may be somebody else's by now.
+            if not self.is_closing():  # Otherwise the number may be another socket's by now.
                 remove(number)
 
 
