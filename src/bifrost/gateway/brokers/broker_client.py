@@ -1,6 +1,6 @@
-"""The gateway's own requests to a broker: who is there, what can it do, whose topic ID is that.
+"""The gateway's own requests to a broker: the cluster's brokers, what each offers, which topic has an ID.
 
-One request at a time over one connection, with a time limit on each. Clients' requests never come this way.
+One request at a time over one connection, with a time limit on each. Clients' requests never use this connection.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from bifrost.wire.errors import WireError
 from bifrost.wire.message import Message
 
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
-"""More than the metadata of a million partitions; a length above it means that this is no Kafka."""
+"""More than the metadata of a million partitions; a larger length means that the other side is no Kafka broker."""
 
 T = TypeVar("T")
 
@@ -33,10 +33,10 @@ class BrokerClient:
         """Prepare a connection.
 
         Args:
-            host: of the broker.
-            port: of the broker.
-            timeout_ms: bounds connecting with its login, and every request.
-            security: of the connection; None for plain text.
+            host: the broker's host.
+            port: the broker's port.
+            timeout_ms: time limit of connecting with the login, and of every request.
+            security: security of the connection; None for plain text.
         """
         self.address = f"{host}:{port}"
         self._host, self._port = host, port
@@ -84,7 +84,7 @@ class BrokerClient:
 
     @contextlib.contextmanager
     def _worded(self) -> Iterator[None]:
-        """Word how a connection fails."""
+        """Raise a BrokerError that explains how the connection failed."""
         try:
             yield
         except (OSError, EOFError, WireError) as error:

@@ -1,9 +1,9 @@
-"""The broker side of one client's connection: a socket and its framer; what to do with the frames is the session's.
+"""The broker side of one client's connection: a socket and its framer; the session decides about the frames.
 
     connected ──log_in──▶ logging in ──▶ open ──is_login_due, log_in──▶ logging in ──▶ open …
 
-Without an account at the brokers it is open at once. While it logs in, what comes is the login's alone, and nothing of
-the client's is sent.
+Without an account at the brokers it is open at once. While it logs in, all received bytes belong to the login, and
+no bytes of the client are sent.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bifrost.gateway.brokers.cluster import Broker
 
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
-"""A broker bounds its answers itself (fetch.max.bytes, 55 MiB by default, plus one batch); this bounds our memory."""
+"""Bounds the gateway's memory; a broker bounds its answers itself (fetch.max.bytes, by default 55 MiB, and a batch)."""
 
 
 class BrokerConnection(asyncio.BufferedProtocol):
@@ -37,7 +37,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
     )  # fmt: skip
 
     def __init__(self, client: BrokerEvents) -> None:
-        """Belong to `client` from the start: if the client goes, this goes."""
+        """Create the broker side of `client`; it ends when the client's connection ends."""
         self._client = client
         self.framer = Framer(MAX_RESPONSE_BYTES)
         self.get_buffer = self.framer.get_buffer  # type: ignore[method-assign]  # no Python frame per read
@@ -50,24 +50,24 @@ class BrokerConnection(asyncio.BufferedProtocol):
         self._renewal: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Set the socket up."""
+        """Set up the socket."""
         self.transport = cast(asyncio.Transport, transport)
         set_up_socket(self.transport)
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Hand what came to the client's connection, which owns the session; or to a login."""
+        """Pass the received bytes to the client's connection, which owns the session, or to a login."""
         if self._is_logging_in:
             self._login_bytes_received(nbytes)
         else:
             self._client.broker_bytes_received(self.framer, nbytes)
 
     def pause_writing(self) -> None:
-        """The broker reads slower than the client writes: stop reading from the client."""
+        """Stop reading from the client: the broker reads slower than the client writes."""
         self.is_write_paused = True
         self._client.update_reading()
 
     def resume_writing(self) -> None:
-        """The broker has caught up."""
+        """Read from the client again: the broker has caught up."""
         self.is_write_paused = False
         self._client.update_reading()
 
@@ -76,7 +76,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Without its broker a client's connection has no meaning; the client will make a new one."""
+        """End the client's connection, which cannot go on without its broker; the client will make a new one."""
         self.transport = None
         if self._renewal is not None:
             self._renewal.cancel()
@@ -90,10 +90,10 @@ class BrokerConnection(asyncio.BufferedProtocol):
         self._client.end(CloseReason.BROKER_CLOSED, detail)
 
     async def encrypt(self, context: ssl.SSLContext, host: str) -> None:
-        """Speak TLS from now on; nothing has been sent or received yet.
+        """Make the TLS handshake; nothing has been sent or received yet.
 
         Raises:
-            ssl.SSLError: there is no TLS.
+            ssl.SSLError: the handshake failed.
             OSError: the connection failed.
         """
         if self.transport is None:
@@ -106,12 +106,12 @@ class BrokerConnection(asyncio.BufferedProtocol):
     # -- login
 
     async def log_in(self, login: Login, broker: "Broker", deadline: float) -> None:
-        """Log in, or renew the login; nothing of the client's may await an answer.
+        """Log in, or renew the login; no request of the client may await an answer.
 
         Args:
             login: the account.
-            broker: whose connection this is.
-            deadline: until when it must be done, by the event loop's clock.
+            broker: the broker of this connection.
+            deadline: time by which the login must be done, by the event loop's clock.
         Raises:
             LoginError: the broker did not let the gateway in.
             EOFError, OSError, WireError: the connection failed.
@@ -161,7 +161,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
             self._settle(WireError("the broker sent what the login did not ask for", 0))
 
     def _settle(self, error: Exception) -> None:
-        """End the login by an error; the connection is of no more use."""
+        """End the login with an error; the connection cannot be used any more."""
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(error)
         if self.transport is not None:
@@ -192,7 +192,7 @@ async def connect(
                 transport, made = await loop.create_connection(
                     lambda: BrokerConnection(client), broker.host, broker.port
                 )
-                if made.transport is None:  # An error of ours when it was made, or it is gone already.
+                if made.transport is None:  # An error of the gateway's own, or it is lost already.
                     transport.abort()
                     raise ConnectionResetError("the connection was closed as soon as it was made")
                 if context is not None:
@@ -231,13 +231,13 @@ WRITE_HIGH_WATER_BYTES = 1024 * 1024
 
 
 def set_up_socket(transport: asyncio.Transport) -> None:
-    """Send small frames at once, and bound what waits to be written."""
+    """Send small frames at once, and bound the bytes that wait to be written."""
     transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
 
 
 def set_reading(transport: asyncio.Transport, wanted: bool) -> None:
-    """Read from a socket, or stop; nothing happens if it is as wanted already."""
+    """Start or stop reading from a socket; do nothing if it is already so."""
     if transport.is_closing() or transport.is_reading() == wanted:
         return
     if wanted:

@@ -10,13 +10,13 @@ class BrokerEvents(Protocol):
     """The client's side of a connection to a broker: a ClientConnection."""
 
     def broker_bytes_received(self, framer: Framer, nbytes: int) -> None:
-        """Take what came from the broker: `nbytes` more bytes in its framer."""
+        """Process `nbytes` more bytes of the broker, which are in its framer."""
 
     def update_reading(self) -> None:
-        """See anew whether either side is to be read."""
+        """Update which side is read."""
 
     def broker_login_due(self) -> None:
         """Send nothing more until the login at the broker is renewed (KIP-368)."""
 
     def end(self, reason: CloseReason, detail: str) -> None:
-        """End, for there is no broker any more."""
+        """End the connection: its broker side is lost."""

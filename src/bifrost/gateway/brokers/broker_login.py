@@ -1,9 +1,9 @@
-"""A login at a broker, over a connection that is there.
+"""A login at a broker, over an existing connection.
 
     (ApiVersions v0)  ──▶  SaslHandshake v1  ──▶  SaslAuthenticate v0 to v2  ──▶ … ──▶ session_lifetime_ms
 
-The same exchange, on a connection where nothing awaits an answer, renews a login (KIP-368). Brokers from 1.0 on have
-these; older ones take tokens without a header, which is not spoken here.
+The same exchange, on a connection where no request awaits an answer, renews a login (KIP-368). Brokers from 1.0 on have
+these requests; older ones expect tokens without a header, which is not implemented here.
 
 Source: KIP-43, KIP-152, KIP-255, KIP-368; SaslClientAuthenticator.
 """
@@ -33,7 +33,7 @@ from bifrost.wire.message import Message
 from bifrost.wire.messages import ApiVersionsRequest, SaslAuthenticateRequest, SaslHandshakeRequest
 
 Ask = Callable[[bytes], Awaitable[bytes]]
-"""Sends a request, with its length, and returns the frame of the response, without."""
+"""Sends a request with its length, and returns the frame of the response without its length."""
 
 MAX_ROUNDS = 10
 """Tokens in one login: GSSAPI, the longest, takes three or four."""
@@ -42,13 +42,13 @@ MAX_LOGIN_FRAME_BYTES = 1024 * 1024
 """Largest answer during a login: a GSSAPI token with a user's groups has some 64 KiB."""
 
 MAX_WORDS = 300
-"""Characters of what a broker says that are repeated in a log."""
+"""Characters of a broker's message that are repeated in a log."""
 
 RENEW_FROM, RENEW_JITTER = 0.85, 0.10
-"""When a login is renewed, as a part of its lifetime: as Kafka's clients do (SaslClientAuthenticator.ReauthInfo)."""
+"""When a login is renewed, as a part of its lifetime, as in Kafka's clients (SaslClientAuthenticator.ReauthInfo)."""
 
 MIN_RENEW_MS, MAX_RENEW_MS = 1_050, 86_400_000
-"""A broker takes no two within a second (KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS); one a day is no burden."""
+"""A broker accepts no two in a second (KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS); one a day is no burden."""
 
 _SCRAM = (UpstreamMechanism.SCRAM_SHA_256, UpstreamMechanism.SCRAM_SHA_512)
 _NEWEST_AUTHENTICATE = 2
@@ -57,7 +57,7 @@ R = TypeVar("R")
 
 
 class Login:
-    """One account at the brokers of a cluster, and how often it may be tried."""
+    """One account at the brokers of a cluster, and how often the gateway may try it."""
 
     def __init__(
         self,
@@ -68,14 +68,14 @@ class Login:
         now_ms: Callable[[], int],
         workers: int = 1,
     ) -> None:
-        """Prepare; nothing is asked yet.
+        """Prepare logins; send no request yet.
 
         Args:
             sasl: the account, whose secrets the loader has read.
             tls: bounds of the TLS version and ciphers, for a token endpoint as well.
-            timeout_ms: for asking a token endpoint.
+            timeout_ms: time limit of a request to a token endpoint.
             now_ms: a monotonic clock.
-            workers: processes of the gateway that use it.
+            workers: processes of the gateway that use the account.
         Raises:
             StartError: the account cannot be used on this machine.
         """
@@ -98,13 +98,13 @@ class Login:
         """Log in, or renew a login.
 
         Args:
-            ask: the connection, on which nothing awaits an answer.
-            host: of the broker, as it is advertised: Kerberos knows it by that.
-            address: of the broker, for errors.
-            deadline: until when it must be done, by the event loop's clock.
+            ask: sends requests on a connection where no other request awaits an answer.
+            host: the broker's advertised host: Kerberos knows the broker by it.
+            address: the broker's address, for errors.
+            deadline: time by which the login must be done, by the event loop's clock.
             api_versions: what the broker offers; None to ask it.
         Returns:
-            Milliseconds after which the login must be renewed, None if it holds for ever.
+            Milliseconds after which the login must be renewed, None if it never expires.
         Raises:
             LoginError: the broker did not accept the account, or the exchange could not be made.
             BrokerError, OSError, WireError: the connection failed.
@@ -153,7 +153,7 @@ class Login:
             raise LoginFailed(f"SaslHandshake failed with {_name(response.error_code)}")
 
     async def _authenticate(self, exchange: "_Exchange", client: SaslClient, version: int) -> int:
-        """Exchange tokens until both are satisfied; return the session's lifetime in milliseconds, 0 if endless."""
+        """Exchange tokens until both sides are done; return the session's lifetime in milliseconds, 0 if unlimited."""
         token = await self._aside(client.first)
         for _ in range(MAX_ROUNDS):
             response = await exchange.call(SaslAuthenticateRequest(auth_bytes=token), version)
@@ -166,7 +166,7 @@ class Login:
         raise LoginFailed(f"not logged in after {MAX_ROUNDS} tokens")
 
     async def _aside(self, step: Callable[..., R], *arguments: object) -> R:
-        """Take a step of an exchange; in a thread, if it derives keys or asks a KDC and others would have to wait."""
+        """Run a step of an exchange; in a thread if it derives keys or asks a KDC, which would block the event loop."""
         if self._kerberos is not None:
             return await self._kerberos.in_thread(step, *arguments)
         if self._passwords is not None:
@@ -180,14 +180,14 @@ class Login:
         return f"the broker refused the login: {words}"
 
     def _words(self, text: str) -> str:
-        """Return what a broker said as it may be logged."""
+        """Return a broker's message in a form that may be logged."""
         if any(secret in text.encode("utf-8", "replace") for secret in self._secrets):
             return "(its words hold the secret)"
         return "".join(char for char in text[:MAX_WORDS] if char.isprintable())
 
 
 class _Exchange:
-    """Requests of one login, numbered."""
+    """Sends the requests of one login and numbers them."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -201,7 +201,7 @@ class _Exchange:
 
 
 def _authenticate_version(api_versions: Any) -> int:
-    """Return the newest version of SaslAuthenticate that the broker and we know."""
+    """Return the newest version of SaslAuthenticate that the broker and the gateway know."""
     offered = {api.api_key: api for api in api_versions.api_keys}
     handshake, authenticate = (offered.get(key) for key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE))
     if handshake is None or authenticate is None or handshake.max_version < 1:
@@ -222,7 +222,7 @@ def _name(error_code: int) -> str:
 
 
 def connect_failure(error: Exception, address: str, timeout_ms: int) -> BrokerError:
-    """Return what to raise for what ended a connection, or an attempt at one."""
+    """Return the error to raise when a connection, or an attempt to connect, failed with `error`."""
     if isinstance(error, TimeoutError) and not str(error):
         return BrokerError(f"{address}: no answer within {timeout_ms} ms")
     if isinstance(error, EOFError | ConnectionResetError):

@@ -1,7 +1,7 @@
-"""How connections to the brokers of one cluster are secured, and as whom the gateway is there.
+"""How connections to the brokers of one cluster are secured, and with which accounts the gateway logs in.
 
-Built from the section `upstream` and what tenants and their users have in place of `upstream.sasl`; whoever connects to
-a broker asks it: `broker_client.py` for the gateway's own requests, `broker_connection.py` for a client's.
+Built from the section `upstream` and from what tenants and their users have in place of `upstream.sasl`. Used by
+`broker_client.py` for the gateway's own connections, and by `broker_connection.py` for those of clients.
 """
 
 import ssl
@@ -16,7 +16,7 @@ from bifrost.gateway.brokers.broker_login import Login
 from bifrost.gateway.brokers.broker_tls import watch_context
 
 TLS_SHUTDOWN_S = 5.0
-"""Time for the other side to confirm the end of TLS; brokers do so at once, and nothing is lost without."""
+"""Time for the broker to confirm the end of TLS; brokers do so at once, and without it no data is lost."""
 
 
 class BrokerSecurity:
@@ -35,8 +35,8 @@ class BrokerSecurity:
 
         Args:
             upstream: the cluster's section.
-            tenants: whose connections go there.
-            timeout_ms: for asking a token endpoint.
+            tenants: the tenants of this cluster.
+            timeout_ms: time limit of a request to a token endpoint.
             now_ms: a monotonic clock.
             workers: processes of the gateway that use the same accounts.
         Raises:
@@ -48,14 +48,14 @@ class BrokerSecurity:
         logins: dict[UpstreamSasl, Login] = {}
 
         def login(sasl: UpstreamSasl) -> Login:
-            # The same account is one, wherever it is given: it has one pace and one token.
+            # An account that is configured in several places has one Login, with one pace and one token.
             if sasl not in logins:
                 logins[sasl] = Login(sasl, tls=tls, timeout_ms=timeout_ms, now_ms=now_ms, workers=workers)
             return logins[sasl]
 
         has_sasl = protocol.has_sasl and upstream.sasl is not None
         self.own = login(upstream.sasl) if has_sasl and upstream.sasl is not None else None
-        """The account of the gateway's own requests; None if it has none."""
+        """The login for the gateway's own requests; None without an account."""
         self._of_tenants: dict[str, Login] = {}
         self._of_users: dict[tuple[str, str], Login] = {}
         for tenant in tenants if has_sasl else ():
@@ -66,11 +66,11 @@ class BrokerSecurity:
                     self._of_users[tenant.name, user.username] = login(user.upstream_sasl)
 
     def login_of(self, tenant: str, username: str) -> Login | None:
-        """Return the account for the connections of a user: its own, its tenant's or the gateway's."""
+        """Return the login for the connections of a user: the user's own, its tenant's or the gateway's."""
         return self._of_users.get((tenant, username)) or self._of_tenants.get(tenant) or self.own
 
     def connect_options(self, host: str) -> dict[str, Any]:
-        """Return what asyncio's ways to connect are told to encrypt a connection to `host`; nothing for none."""
+        """Return asyncio's arguments to encrypt a connection to `host`; none without TLS."""
         context = self.tls_context()
         if context is None:
             return {}

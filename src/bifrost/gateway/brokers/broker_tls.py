@@ -1,7 +1,7 @@
-"""TLS towards the brokers: the gateway is the client. What `upstream.tls` says becomes an SSLContext.
+"""TLS towards the brokers, with the gateway as the client: makes an SSLContext of the section `upstream.tls`.
 
-The files are looked at before each connection and read anew when one of them has changed, so that certificates can be
-renewed under a running gateway. What is then wrong is logged, once, and the connections go on with what was there.
+The files are checked before each connection and read again when one of them has changed, so that certificates can be
+renewed while the gateway runs. An error is then logged once, and connections go on with the previous files' content.
 
 Source: Kafka's SslConfigs, DefaultSslEngineFactory; RFC 6125 for the host name.
 """
@@ -24,17 +24,17 @@ T = TypeVar("T")
 
 
 class FileWatch(Generic[T]):
-    """Something that is made of files, and made anew when they change."""
+    """An object that is made of files, and made again when they change."""
 
     def __init__(self, what: str, files: Sequence[str | None], make: Callable[[], T]) -> None:
-        """Make it.
+        """Make the object.
 
         Args:
             what: the setting, for errors.
-            files: their paths; None is passed over.
-            make: reads them; raises OSError or ValueError when they cannot be used.
+            files: paths of the files; None is skipped.
+            make: reads the files; raises OSError or ValueError when they cannot be used.
         Raises:
-            StartError: they cannot be used.
+            StartError: the files cannot be used.
         """
         self._what = what
         self._files = [one for one in files if one is not None]
@@ -46,7 +46,7 @@ class FileWatch(Generic[T]):
             raise StartError(f"{what}: {tls_failure(error)}") from None
 
     def current(self) -> T:
-        """Return what the files make now, or what they last made if they cannot be used."""
+        """Return the object made of the files as they are now, or the last one if they cannot be used."""
         seen = self._look()
         if seen != self._seen:
             self._seen = seen
@@ -59,7 +59,7 @@ class FileWatch(Generic[T]):
         return self._made
 
     def _look(self) -> list[tuple[int, int, int] | None]:
-        """Return what tells one content of the files from another: a link may point elsewhere, too."""
+        """Return what changes when the content of the files does; a link may also point to another file."""
         found: list[tuple[int, int, int] | None] = []
         for file in self._files:
             try:
@@ -72,7 +72,7 @@ class FileWatch(Generic[T]):
 
 
 def watch_context(what: str, tls: ClientTls) -> FileWatch[ssl.SSLContext]:
-    """Return the context of a section, kept current.
+    """Return the context of a section, renewed when its files change.
 
     Raises:
         StartError: its files or ciphers cannot be used.
@@ -84,7 +84,7 @@ def new_context(tls: ClientTls) -> ssl.SSLContext:
     """Read the files of a section.
 
     Raises:
-        OSError, ValueError: they cannot be used; `tls_failure` words it.
+        OSError, ValueError: they cannot be used; `tls_failure` explains why.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = tls.verify_hostname
@@ -98,7 +98,7 @@ def new_context(tls: ClientTls) -> ssl.SSLContext:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     else:
         context.load_verify_locations(tls.ca_file)
-        # As for Java, whatever stands in the file is trusted, an intermediate or a broker's own certificate too.
+        # As in Java, every certificate in the file is trusted, also an intermediate or a broker's own certificate.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     if tls.certificate_file is not None:
         _show_certificate(context, tls.certificate_file, tls)
@@ -120,7 +120,7 @@ def _show_certificate(context: ssl.SSLContext, certificate_file: str, tls: Clien
 
 
 def tls_failure(error: Exception) -> str:
-    """Return what is wrong with a certificate or a connection, in words for the operator."""
+    """Return what is wrong with a certificate or a connection, as a text for the operator."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the certificate is not trusted: {error.verify_message.rstrip('.')}"
     if isinstance(error, ssl.SSLError):

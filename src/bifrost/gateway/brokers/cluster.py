@@ -1,8 +1,8 @@
-"""The physical cluster as the gateway knows it: its brokers, what each offers, and whose each topic ID is.
+"""The physical cluster as the gateway knows it: its brokers, what each offers, and which topic has which ID.
 
-Discovered from the bootstrap addresses and looked at anew every `metadata_refresh_ms`. A broker that cannot be reached
-keeps what was known of it: its clients find out for themselves. So does one that has left the metadata, for
-`broker_grace_ms`: a controller fences a broker whose heartbeats are late, and it is back a moment later.
+Discovered from the bootstrap addresses and refreshed every `metadata_refresh_ms`. The gateway keeps what it knows of a
+broker that it cannot reach: clients notice that themselves. For `broker_grace_ms` it also keeps a broker that has left
+the metadata: a controller fences a broker whose heartbeats are late, and the broker is back a moment later.
 """
 
 import asyncio
@@ -35,16 +35,16 @@ from bifrost.wire.schema import request_schema
 log = structlog.get_logger()
 
 FIRST_RETRY_MS, LAST_RETRY_MS = 250, 10_000
-"""Backoff while no broker can be reached: quick at first, for a cluster that is just starting, then unobtrusive."""
+"""Backoff while no broker can be reached: short at first, for a cluster that is just starting, then longer."""
 
 INSPECT_EVERY_MS = 60_000
-"""How long a broker is believed to offer what it did: what it offers changes when it is upgraded."""
+"""How long the known versions of a broker are used before it is asked again: they change when it is upgraded."""
 
 
 _BROKER_RESOURCE = 4
 """ConfigResource.Type.BROKER."""
 _CONFIGS_VERSION = 1
-"""Of DescribeConfigs; every broker from 1.1 on has it, also those of Kafka 4."""
+"""Version of DescribeConfigs; every broker from 1.1 on has it, also those of Kafka 4."""
 _NUM_PARTITIONS = "num.partitions"
 
 
@@ -57,9 +57,9 @@ class Broker:
     port: int
     offered: OfferedVersions
     default_partitions: int = 1
-    """Its `num.partitions`: of a topic that is created without saying how many."""
+    """Its `num.partitions`: partitions of a topic that is created without a number."""
     inspected_ms: int = 0
-    """When it was last asked what it offers, by the gateway's monotonic clock."""
+    """When the gateway last asked it what it offers, by the gateway's monotonic clock."""
 
 
 BrokersByCluster = Mapping[str, Broker]
@@ -77,16 +77,16 @@ class Cluster:
         now_ms: Callable[[], int],
         whole: AlonePeers | None = None,
     ) -> None:
-        """Know nothing yet; `discover` asks.
+        """Create the cluster without knowledge of brokers; `discover` asks for them.
 
         Args:
-            upstream: its section.
-            tenants: those that belong to it.
-            limits: of the gateway.
+            upstream: the cluster's section.
+            tenants: the tenants of this cluster.
+            limits: the gateway's limits.
             now_ms: a monotonic clock, in milliseconds.
             whole: the workers of the gateway; None: there is only this process.
         Raises:
-            StartError: the certificates for connections to it cannot be used, or a library is missing.
+            StartError: the certificates for connections to the cluster cannot be used, or a library is missing.
         """
         self.name = upstream.name
         self.fetch_sessions = FetchSessions() if whole is None else whole.fetch_sessions(upstream.name)
@@ -95,12 +95,12 @@ class Cluster:
         self._timeout_ms = limits.upstream_connect_timeout_ms
         self._now_ms, self._workers = now_ms, 1 if whole is None else whole.workers
         self.security = self._secure(upstream, tenants)
-        """Of every connection to one of the brokers."""
+        """Security of every connection to one of the brokers."""
         self._brokers: dict[int, Broker] = {}
         self._away: dict[int, tuple[Broker, int]] = {}
         """Brokers that have left the metadata, and when, by the gateway's monotonic clock."""
         self.grace_ms = limits.broker_grace_ms
-        """How long such a broker keeps its port."""
+        """How long a broker that has left the metadata keeps its port."""
         self._client: BrokerClient | None = None
         self.cluster_id: str | None = None
         """The physical cluster's own ID, once it has been asked."""
@@ -109,20 +109,20 @@ class Cluster:
         self.look_ups = TopicLookUps(
             self._open, self.topic_ids, now_ms, self._workers, self.default_partitions
         )
-        """Of topic IDs that clients name, and of how many topics a tenant has."""
+        """Look-ups of the topic IDs that clients name, and of the number of a tenant's topics."""
 
     @property
     def node_ids(self) -> frozenset[int]:
-        """The node IDs of the brokers in the metadata; of the last that named any."""
+        """The node IDs of the brokers in the last metadata that named any."""
         return frozenset(self._brokers)
 
     @property
     def served_node_ids(self) -> frozenset[int]:
-        """The node IDs of the brokers that have a port: those known, and those that left less than the grace ago."""
+        """The node IDs of the brokers that have a port: those known, and those that left within the grace time."""
         return frozenset(self._brokers) | frozenset(self._away)
 
     def broker(self, node_id: int) -> Broker | None:
-        """Return the broker with this node ID, if there is one, or was a moment ago."""
+        """Return the broker with this node ID, if it exists or left within the grace time."""
         known = self._brokers.get(node_id)
         if known is None and node_id in self._away:
             return self._away[node_id][0]
@@ -133,7 +133,7 @@ class Cluster:
         return random.choice(tuple(self._brokers.values())) if self._brokers else None
 
     async def discover(self) -> None:
-        """Ask until some broker answers, with backoff; each failure is logged once per attempt."""
+        """Ask until a broker answers, with backoff; each failure is logged once per attempt."""
         retry_ms = FIRST_RETRY_MS
         while True:
             try:
@@ -149,11 +149,11 @@ class Cluster:
             retry_ms = min(retry_ms * 2, LAST_RETRY_MS)
 
     async def refresh(self) -> None:
-        """Ask who the brokers are and what each offers. When that tells of none, those known stay.
+        """Ask which brokers exist and what each offers. If the answer names none, the known ones stay.
 
         Raises:
-            BrokerError: no broker of the bootstrap list, nor any known from before, answers; or the answer names no
-                broker, as that of a single broker that is fenced, or none that can be reached.
+            BrokerError: no broker of the bootstrap list and no known broker answers; or the answer names no broker,
+                like that of a single fenced broker, or none that can be reached.
         """
         async with self._lock:
             metadata = await self._ask(_metadata_of_brokers)
@@ -169,7 +169,7 @@ class Cluster:
         self._replace_brokers(brokers)
 
     def _replace_brokers(self, brokers: dict[int, Broker]) -> None:
-        """Go on with other brokers; those that are not among them are away, for a while."""
+        """Replace the known brokers; those that are not in `brokers` count as away for the grace time."""
         now_ms = self._now_ms()
         left = {number: (one, now_ms) for number, one in self._brokers.items() if number not in brokers}
         if left:
@@ -183,10 +183,10 @@ class Cluster:
         self._brokers = brokers
 
     async def change(self, upstream: Upstream, tenants: Sequence[Tenant], limits: Limits) -> None:
-        """Go on with another description of the same physical cluster; connections that are open stay as they are.
+        """Apply another configuration of the same physical cluster; open connections stay as they are.
 
         Raises:
-            StartError: as when it was made.
+            StartError: as in `__init__`.
         """
         self._timeout_ms = limits.upstream_connect_timeout_ms
         self._bootstrap, self.security = upstream.bootstrap, self._secure(upstream, tenants)
@@ -205,14 +205,14 @@ class Cluster:
         await self.look_ups.close()
 
     async def _ask(self, build_request: Callable[[int], Message]) -> Any:
-        """Send a Metadata request of the newest version both sides know, over the connection there is or a new one."""
+        """Send a Metadata request in the newest version that both sides know, over the open connection or a new one."""
         if self._client is not None:
             try:
                 return await self._client.request(
                     build_request(self._metadata_version), self._metadata_version
                 )
             except BrokerError:
-                self._client = None  # It may only have been idle for too long; another is tried at once.
+                self._client = None  # It may only have been idle for too long; a new one is tried at once.
         self._client = await self._connect()
         return await self._client.request(build_request(self._metadata_version), self._metadata_version)
 
@@ -221,9 +221,9 @@ class Cluster:
         return client
 
     async def _open(self) -> tuple[BrokerClient, OfferedVersions, int]:
-        """Return a connection to the first broker that answers, of the bootstrap list or of those known.
+        """Return a connection to the first broker that answers, from the bootstrap list or the known brokers.
 
-        And what that broker offers, and the version of Metadata to use.
+        Also return what that broker offers, and the version of Metadata to use.
         """
         failures = []
         known = [(broker.host, broker.port) for broker in self._brokers.values()]
@@ -241,7 +241,7 @@ class Cluster:
         return BrokerClient(host, port, timeout_ms=self._timeout_ms, security=self.security)
 
     async def _inspect(self, node: Any) -> Broker | None:
-        """Ask a broker what it offers, unless that is known since a little while ago."""
+        """Ask a broker what it offers, unless it was asked recently."""
         known = self._brokers.get(node.node_id)
         if known is not None and (known.host, known.port) == (node.host, node.port):
             inspected_ago_ms = self._now_ms() - known.inspected_ms
@@ -264,7 +264,7 @@ class Cluster:
 
 
 def _metadata_of_brokers(version: int) -> Message:
-    # From v1 on, which every broker since 0.10 has, an empty list names no topic.
+    # From v1 on, which every broker since 0.10 has, an empty list asks for no topic.
     return MetadataRequest(topics=[], allow_auto_topic_creation=version < CAN_FORBID_CREATION)
 
 
@@ -284,7 +284,7 @@ async def _ask_default_partitions(client: BrokerClient, node_id: int, offered: O
 
 
 async def _ask_versions(client: BrokerClient) -> Any:
-    """Ask for the versions a broker has, as clients do: newest first, down to what the oldest broker understands."""
+    """Ask for a broker's versions, as clients do: newest first, down to the one that the oldest broker understands."""
     request = ApiVersionsRequest(client_software_name="bifrost", client_software_version="0")
     for version in (4, 3, 0):
         response = await client.request(request, version)

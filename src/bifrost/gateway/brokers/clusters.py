@@ -1,4 +1,4 @@
-"""The physical clusters of one gateway, each looked at in its own time, so that one that is down holds up no other."""
+"""The physical clusters of one gateway. Each is refreshed by itself, so that a cluster that is down delays no other."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,13 +31,13 @@ GIVEN_TWICE = (
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The clusters of another configuration, and what is to be done when it comes into force."""
+    """The clusters of another configuration, and what to do when it comes into force."""
 
     clusters: "Clusters"
     changes: Sequence[tuple[Cluster, Upstream, Sequence[Tenant]]]
 
     async def take_effect(self, before: "Clusters", limits: Limits) -> None:
-        """Let those that go on have their new descriptions, and close those that are gone."""
+        """Apply the new settings to the clusters that stay, and close those that are gone."""
         for cluster, upstream, tenants in self.changes:
             await cluster.change(upstream, tenants, limits)
         for cluster in self.clusters:
@@ -47,7 +47,7 @@ class Changed:
                 await cluster.close()
 
     async def abandon(self, current: "Clusters") -> None:
-        """Close those that are new: this configuration does not come into force."""
+        """Close the new clusters: this configuration does not come into force."""
         for cluster in self.clusters:
             if cluster not in tuple(current):
                 await cluster.close()
@@ -57,7 +57,7 @@ class Clusters:
     """The physical clusters, by the names that the configuration gives them."""
 
     def __init__(self, clusters: Iterable[Cluster]) -> None:
-        """Ask none of them yet."""
+        """Keep the clusters; ask none of them yet."""
         self._clusters = {one.name: one for one in clusters}
         self._answering: set[str] = set()
         self._twins: set[str] = set()
@@ -75,12 +75,12 @@ class Clusters:
 
     @property
     def served_node_ids(self) -> frozenset[int]:
-        """The same, with those of brokers that have left the metadata less than the grace ago: they have a port."""
+        """The same, with those of brokers that left the metadata within the grace time: they have a port."""
         return frozenset().union(*(one.served_node_ids for one in self))
 
     @property
     def is_answering(self) -> bool:
-        """Whether some cluster answered when it was last asked."""
+        """Whether at least one cluster answered when it was last asked."""
         return bool(self._answering)
 
     def is_up(self, name: str) -> bool:
@@ -88,11 +88,11 @@ class Clusters:
         return name in self._answering
 
     def brokers_at(self, node_id: int | None, names: Iterable[str] | None = None) -> dict[str, Broker]:
-        """Return the broker of each cluster that a connection may turn out to be for.
+        """Return for each cluster the broker that a connection leads to, if its client's tenant is in that cluster.
 
         Args:
-            node_id: the broker that its port stands for; None for one that bootstraps: any will do.
-            names: the clusters in question; None for all.
+            node_id: the broker that the connection's port stands for; None for the bootstrap port: any broker will do.
+            names: the possible clusters; None for all.
         """
         chosen = self._clusters if names is None else {one: self._clusters[one] for one in names}
         found = {}
@@ -105,7 +105,7 @@ class Clusters:
         return found
 
     async def discover(self) -> None:
-        """Ask all of them; return when the first has answered. `follow` goes on with the others."""
+        """Ask all clusters; return when the first has answered. `refresh` asks the others again."""
         tasks = [asyncio.create_task(self._discover(one)) for one in self]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -115,19 +115,19 @@ class Clusters:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def refresh(self) -> None:
-        """Look at all of them anew, side by side; one that does not answer is logged and keeps what is known."""
+        """Refresh all clusters in parallel; one that does not answer is logged, and what is known of it stays."""
         await asyncio.gather(*(self._refresh(one) for one in self))
 
     async def like(
         self, config: Config, before: Config, now_ms: Callable[[], int], whole: AlonePeers | None = None
     ) -> "Changed":
-        """Return the clusters of another configuration; nothing has changed yet.
+        """Return the clusters of another configuration; nothing changes yet.
 
-        One that is described otherwise than before is asked who it is: if it is the same physical cluster, it goes on,
-        with all that is known of it.
+        A cluster whose settings differ is asked for its ID: if it is the same physical cluster, it stays, with all that
+        is known of it.
 
         Raises:
-            BrokerError: one that is new or described otherwise does not answer.
+            BrokerError: a cluster that is new or has other settings does not answer.
         """
         described = {one.name: _described(before, one) for one in before.clusters}
         limits = config.proxy.limits
@@ -170,9 +170,9 @@ class Clusters:
             await cluster.close()
 
     def twin_of(self, cluster: Cluster) -> Cluster | None:
-        """Return the cluster before this one that is the same physical one, by its ID; None when there is none.
+        """Return the cluster before this one that has the same physical cluster's ID; None when there is none.
 
-        Tenants with the same prefix on both would share their topics: so the later one serves nobody.
+        Tenants with the same prefix on both would share their topics, so the later one serves no client.
         """
         for other in self:
             if other is cluster:
@@ -210,7 +210,7 @@ class Clusters:
 
 
 def _described(config: Config, upstream: Upstream) -> tuple[object, ...]:
-    """Return all that a configuration says of a physical cluster, with the accounts that tenants have there."""
+    """Return all settings of a physical cluster, with the accounts that tenants have there."""
     accounts = [
         (
             tenant.name,
@@ -229,11 +229,11 @@ def entry_to(
     mechanisms: tuple[Mechanism, ...],
     origin: ClientOrigin = DIRECT,
 ) -> Entry:
-    """Return the session's view of where a connection came in.
+    """Return the session's view of the port that accepted a connection.
 
     Raises:
-        SessionEnded: `brokers` is empty: none is known yet. A client that is closed tries again; one that was told of a
-            broker without Metadata would give up.
+        SessionEnded: `brokers` is empty: none is known yet. A client whose connection is closed tries again; a client
+            that is told that a broker has no Metadata would give up.
     """
     if not brokers:
         raise SessionEnded(CloseReason.BROKER_UNREACHABLE, "no broker is known yet")

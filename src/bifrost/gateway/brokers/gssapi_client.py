@@ -23,17 +23,17 @@ from bifrost.gateway.errors import StartError
 DEFAULT_SERVICE_NAME = "kafka"
 _NO_LAYER = 1
 _ANSWER = bytes([_NO_LAYER, 0, 0, 0])
-"""No security layer, so no size of wrapped messages; without an authorization ID, which then is the principal."""
+"""No security layer, so no size of wrapped messages; no authorization ID, so that the principal is used."""
 
 MAX_THREADS = 4
-"""Of each account: a KDC that does not answer holds a thread for as long as the library waits, and nobody else's."""
+"""Threads of each account: a KDC that does not answer blocks one of its account while the library waits."""
 
 _numbers = itertools.count(1)
 R = TypeVar("R")
 
 
 class GssapiAccount:
-    """Whose tickets are used."""
+    """The Kerberos account whose tickets are used."""
 
     def __init__(self, sasl: UpstreamSasl) -> None:
         """Ask no KDC yet.
@@ -52,22 +52,22 @@ class GssapiAccount:
         self._threads = ThreadPoolExecutor(MAX_THREADS, "kerberos")
         self._store: dict[str, str] | None = None
         if sasl.keytab_file is not None:
-            # Tickets in memory of this process; the library asks for new ones by the keytab when they end.
+            # Tickets are in this process's memory; the library gets new ones with the keytab when they expire.
             self._store = {
                 "client_keytab": f"FILE:{sasl.keytab_file}",
                 "ccache": f"MEMORY:bifrost-{next(_numbers)}",
             }
 
     async def in_thread(self, step: Callable[..., R], *arguments: object) -> R:
-        """Run what may ask a KDC."""
+        """Run a step that may ask a KDC in a thread."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, partial(step, *arguments))
 
     def new_client(self, host: str) -> "GssapiClient":
-        """Begin an exchange with the broker on `host`, with tickets that hold. May ask a KDC.
+        """Begin an exchange with the broker on `host`, with valid tickets. May ask a KDC.
 
         Raises:
-            LoginFailed: there is no ticket, and none to be had.
+            LoginFailed: there is no ticket, and the KDC gave none.
         """
         gssapi = self._gssapi
         try:
@@ -90,7 +90,7 @@ class GssapiAccount:
 
 
 class GssapiClient:
-    """One exchange. Each step may ask a KDC."""
+    """One exchange with a broker. Each step may ask a KDC."""
 
     def __init__(self, context: Any, error: type[Exception]) -> None:
         """Begin with a security context of the library, and the error that it raises."""
@@ -102,12 +102,12 @@ class GssapiClient:
         """Return the first token.
 
         Raises:
-            LoginFailed: no ticket for the broker is to be had.
+            LoginFailed: there is no ticket for the broker.
         """
         return self._step(None)
 
     def respond(self, challenge: bytes) -> bytes | None:
-        """Return the next token, None after the broker has taken the last.
+        """Return the next token, None after the broker has accepted the last.
 
         Raises:
             LoginFailed: the broker has not proved itself, or wants a security layer.
@@ -135,6 +135,6 @@ class GssapiClient:
 
 
 def _words(error: Exception) -> str:
-    """Return what the library says, which names principals and KDCs and no key."""
+    """Return the library's message, which names principals and KDCs but no key."""
     text = " ".join(str(error).split())
     return f"Kerberos: {text[:400]}"

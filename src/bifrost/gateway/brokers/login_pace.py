@@ -1,8 +1,8 @@
-"""How often the gateway tries to log in to a cluster that does not let it in: once a second for each account.
+"""How often the gateway tries to log in to a cluster that refuses it: once a second for each account.
 
-While logins succeed they are made side by side, as many as there are clients. After a failure they wait in line: one is
-tried a second after the last failure, and the first success lets all others go on. So a wrong password does not become
-a storm of logins, nor lock the account out at the broker's directory.
+While logins succeed they run in parallel, as many as there are clients. After a failure they wait in line: one is tried
+a second after the last failure, and the first success lets all others go on. So a wrong password neither causes a
+storm of logins nor locks the account in the broker's directory.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ class LoginPace:
 
         Args:
             now_ms: a monotonic clock, in milliseconds.
-            workers: processes that try the same account, each at its own pace: so many times as long is the time
-                between two attempts of one of them.
+            workers: processes that try the same account, each at its own pace: one process waits this many times as
+                long between two attempts.
         """
         self._now_ms, self._retry_ms = now_ms, RETRY_MS * workers
         self._failed_ms: int | None = None
@@ -33,17 +33,17 @@ class LoginPace:
 
     @property
     def has_failed(self) -> bool:
-        """Whether the last attempt ended by a failed login."""
+        """Whether the last attempt ended with a failed login."""
         return self._failed_ms is not None
 
     @asynccontextmanager
     async def attempt(self, deadline: float) -> AsyncIterator[None]:
-        """Wait for one's turn; inside, connect and log in. What ends by LoginError counts as a failure.
+        """Wait for the caller's turn; the caller connects and logs in inside. A LoginError counts as a failure.
 
         Args:
-            deadline: until when to wait, by the event loop's clock.
+            deadline: how long to wait, by the event loop's clock.
         Raises:
-            LoginError: one's turn has not come.
+            LoginError: the caller's turn did not come in time.
         """
         is_first = self._failed_ms is not None and await self._wait(deadline)
         try:
@@ -54,12 +54,12 @@ class LoginPace:
                 self._line.release()
 
     async def _wait(self, deadline: float) -> bool:
-        """Wait in the line; return whether one is its first now, who has to release it."""
+        """Wait in line; return whether the caller is first now and has to release the line."""
         is_first = False
         try:
             async with asyncio.timeout_at(deadline):
                 is_first = await self._line.acquire()
-                # Whoever stood before in the line may have got in meanwhile.
+                # The login before in the line may have succeeded meanwhile.
                 if self._failed_ms is not None:
                     await asyncio.sleep(max(0, self._failed_ms + self._retry_ms - self._now_ms()) / 1000)
                     return True

@@ -1,7 +1,7 @@
-"""Bearer tokens for brokers: asked for by the client credentials grant, or read from a file.
+"""Bearer tokens for brokers: fetched by the client credentials grant, or read from a file.
 
-A token that was asked for is kept and used for 80 % of its life; then the next login asks for another, and if that
-fails while the old one still holds, the old one does.
+A fetched token is used for 80 % of its lifetime; then the next login fetches another. If that fails while the old token
+is still valid, the old one is used.
 
 Source: RFC 6749, sections 4.4 and 5; RFC 6750, section 2.1; KIP-768, HttpAccessTokenRetriever,
 ExpiringCredentialRefreshConfig (`sasl.login.refresh.window.factor`, 0.8).
@@ -30,17 +30,17 @@ log = structlog.get_logger()
 
 REFRESH_FROM = 0.8
 MAX_ANSWER_BYTES = 2 * MAX_TOKEN_BYTES
-"""Largest body of an answer: a token and what stands around it."""
+"""Largest body of an answer: a token and the JSON around it."""
 
 
 class TokenSource(Protocol):
-    """Where tokens come from."""
+    """A source of tokens."""
 
     async def token(self) -> str:
-        """Return a token that holds.
+        """Return a valid token.
 
         Raises:
-            LoginFailed: there is none to be had.
+            LoginFailed: there is no valid token.
         """
 
 
@@ -58,17 +58,17 @@ def token_source(
 
 
 class TokenFile:
-    """A file that somebody else keeps current, as Kubernetes does its projected tokens."""
+    """A file that another process keeps current, as Kubernetes does with projected tokens."""
 
     def __init__(self, path: Path) -> None:
         """Read nothing yet."""
         self._path = path
 
     async def token(self) -> str:
-        """Return what the file holds now.
+        """Return the token that the file holds now.
 
         Raises:
-            LoginFailed: it cannot be read, or holds no token.
+            LoginFailed: the file cannot be read, or holds no token.
         """
         try:
             with self._path.open("rb") as file:
@@ -84,12 +84,12 @@ class TokenFile:
 
 
 class TokenEndpoint:
-    """Asks for tokens by the client credentials grant."""
+    """Fetches tokens by the client credentials grant."""
 
     def __init__(
         self, sasl: UpstreamSasl, tls: ClientTls | None, *, timeout_ms: int, now_ms: Callable[[], int]
     ) -> None:
-        """Ask nothing yet."""
+        """Prepare; fetch no token yet."""
         assert sasl.token_endpoint_url is not None
         assert sasl.client_id is not None
         assert sasl.client_secret is not None
@@ -108,10 +108,10 @@ class TokenEndpoint:
         self._token, self._refresh_ms, self._end_ms = "", 0, 0
 
     async def token(self) -> str:
-        """Return the token that there is, or a new one.
+        """Return the current token, or a new one.
 
         Raises:
-            LoginFailed: the endpoint gave none, and there is none that still holds.
+            LoginFailed: the endpoint gave no token, and the old one is not valid any more.
         """
         async with self._asking:
             if self._token and self._now_ms() < self._refresh_ms:
@@ -146,14 +146,14 @@ class TokenEndpoint:
 
 
 def _basic(name: bytes, secret: bytes, is_encoded: bool) -> str:
-    """Return the header that says who asks."""
+    """Return the Authorization header with the client's name and secret."""
     if is_encoded:  # RFC 6749, section 2.3.1
         name, secret = quote_plus(name).encode(), quote_plus(secret).encode()
     return "Basic " + b64encode(name + b":" + secret).decode()
 
 
 def _read_answer(status: int, body: bytes, secret: bytes) -> tuple[str, int]:
-    """Return the token and how long it holds, in milliseconds; 0 if nobody says, so that it is used once."""
+    """Return the token and its lifetime in milliseconds; 0 if the lifetime is unknown, so that it is used once."""
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):
@@ -178,7 +178,7 @@ def _read_answer(status: int, body: bytes, secret: bytes) -> tuple[str, int]:
 
 
 def _seconds_to_expiry(token: str) -> float | None:
-    """Return how long a token holds by its own claim `exp`, None if it is no JWT or has none."""
+    """Return the seconds until a token's own claim `exp`, None if it is no JWT or has no such claim."""
     parts = token.split(".")
     if len(parts) != 3:
         return None

@@ -1,6 +1,6 @@
-"""A request of the gateway's own as bytes, and its response; who carries them is no matter here.
+"""Encodes a request of the gateway's own, and decodes its response; sends nothing itself.
 
-`broker_client.py` asks brokers by them, and `broker_login.py` logs in, over whichever connection.
+`broker_client.py` uses it to ask brokers, and `broker_login.py` to log in over any connection.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ _UNSUPPORTED_VERSION = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
 
 
 def encode_request(message: Message, version: int, correlation_id: int) -> bytes:
-    """Return a request as it goes over a socket, with its length."""
+    """Return a request as it is sent over a socket, with its length."""
     assert message.SCHEMA.api_key is not None
     head = REQUEST_PREFIX.pack(message.SCHEMA.api_key, version, correlation_id, len(CLIENT_ID)) + CLIENT_ID
     if message.SCHEMA.request_header_version(version) >= 2:
@@ -28,10 +28,10 @@ def encode_request(message: Message, version: int, correlation_id: int) -> bytes
 
 
 def decode_response(api_key: int, version: int, correlation_id: int, frame: bytes) -> Any:
-    """Return the response in a frame, given without its length.
+    """Return the response in a frame, which is given without its length.
 
     Raises:
-        WireError: it is none, or one to another request.
+        WireError: the frame is no response, or answers another request.
     """
     check_correlation(correlation_id, frame)
     schema = response_schema(api_key)
@@ -42,7 +42,7 @@ def decode_response(api_key: int, version: int, correlation_id: int, frame: byte
 
 
 def check_correlation(correlation_id: int, frame: bytes) -> None:
-    """Let a frame be the answer to a request.
+    """Check that a frame answers the request with this correlation ID.
 
     Raises:
         WireError: it answers another one.

@@ -1,15 +1,15 @@
-"""Look-ups of topics: which of the unknown IDs that clients named are topics of their tenant, and how many has it?
+"""Look-ups of topics: which of the unknown IDs that clients named are topics of their tenant, and how many it has.
 
-A client can make up any number of IDs, so a broker's work must depend on what the tenant has, not on what was named:
+A client can invent any number of IDs, so a broker's work must depend on the tenant's topics, not on the named IDs:
 
     a few IDs     Metadata by ID, of FEW_IDS at most
     more          a list of the tenant's own topics (session/topics/own_topics.py)
-    more, and the tenant's topics were listed a moment ago        nothing
+    more, and the tenant's topics were listed a moment ago        no request
     a request that creates topics          a list with their partitions (session/topics/counted_topics.py)
 
-Connections wait in line, those of a tenant together: one look-up is for all of them. Tenants have turns
+Connections wait in line; one look-up serves all waiting connections of a tenant. Tenants take turns
 (forwarding/look_up_turns.py), one request each, over one connection to one broker; so a tenant that never stops asking
-keeps another waiting for one request. A connection that waits too long, or while no broker answers, gets an error.
+delays another by one request only. A connection that waits too long, or while no broker answers, gets an error.
 """
 
 import asyncio
@@ -52,11 +52,11 @@ MAX_WAIT_S = 10.0
 """How long a connection waits for its look-up before it is closed: as long as for a broker to accept a connection."""
 
 EVEN_S = 0.002
-"""A look-up of a few IDs is answered after this time at the earliest. A broker works longer for a topic that exists
+"""A look-up of a few IDs is answered after this time at the earliest. A broker takes longer for a topic that exists
 than for an ID that no topic has, and a tenant must not see which of the two a foreign ID is."""
 
 ALL_TOPICS_FOR_MS = 2_000
-"""How long a list of all topics serves the look-ups of all tenants, where a broker has no better list."""
+"""How long a list of all topics serves the look-ups of all tenants, if the broker offers no better list."""
 
 
 @dataclass(eq=False, slots=True)
@@ -71,7 +71,7 @@ class _Waiter:
 
     @property
     def is_served(self) -> bool:
-        """Whether a list of a moment ago serves it as well."""
+        """Whether a recent list or count answers it already."""
         if self.counts:
             return self.namespace.bounds is None or self.namespace.bounds.is_counted
         return len(self.topic_ids) > FEW_IDS and self.namespace.was_just_listed
@@ -106,21 +106,21 @@ class TopicLookUps:
         workers: int = 1,
         default_partitions: Callable[[], int] = lambda: 1,
     ) -> None:
-        """Look up nothing yet.
+        """Prepare; look up nothing yet.
 
         Args:
-            connect: connects to some broker; returns what it offers as well, and the Metadata version to use.
-            topic_ids: the index that learns what is found.
+            connect: connects to a broker; also returns what it offers, and the Metadata version to use.
+            topic_ids: the index that learns the results.
             now_ms: a monotonic clock, in milliseconds.
             workers: processes that look up at this cluster.
-            default_partitions: of a topic that is created without saying how many.
+            default_partitions: returns the partitions of a topic that is created without a number.
         """
         self._default_partitions = default_partitions
         self._connect, self._topic_ids, self._now_ms = connect, topic_ids, now_ms
         self._turns = LookUpTurns(workers)
         self._waiting: dict[str, list[_Waiter]] = {}
         self._served: list[_Waiter] = []
-        """Connections whose IDs are asked for just now."""
+        """Connections whose IDs are being looked up now."""
         self._listings: dict[str, _Listing] = {}
         self._broker: _Broker | None = None
         self._task: asyncio.Task[None] | None = None
@@ -133,19 +133,19 @@ class TopicLookUps:
         """Learn which of these IDs are topics of a tenant.
 
         Args:
-            namespace: of the tenant.
-            topic_ids: those that are not known; more than FEW_IDS of them stand for any number.
-            hits: where to count that the tenant waits because its budget is spent.
+            namespace: the tenant's namespace.
+            topic_ids: the unknown IDs; more than FEW_IDS of them stand for any number.
+            hits: counts that the tenant waits because its budget is spent.
         Raises:
             BrokerError: no broker answered, or the tenant's turn did not come in time.
         """
         await self._wait(_Waiter(namespace, topic_ids, False, _future()), hits)
 
     async def count(self, namespace: Namespace, hits: Counter[tuple[str, str]]) -> None:
-        """Count the topics and partitions of a tenant, and tell its bounds, unless that was just done.
+        """Count the topics and partitions of a tenant and update its bounds, unless that was just done.
 
         Args:
-            namespace: the tenant's own, which has all of them.
+            namespace: the tenant's root namespace, which has all its topics.
             hits: as for `look_up`.
         Raises:
             BrokerError: as `look_up`.
@@ -176,7 +176,7 @@ class TopicLookUps:
             await broker.client.close()
 
     async def _give_turns(self) -> None:
-        """Give turns as long as a connection waits."""
+        """Give turns to tenants as long as a connection waits."""
         error = BrokerError("look-ups of topic IDs have stopped")
         try:
             while True:
@@ -200,7 +200,7 @@ class TopicLookUps:
             self._fail(error)
 
     def _fail(self, error: BrokerError) -> None:
-        """Tell all connections that wait that there is no answer: each would wait for a broker as long."""
+        """Fail the look-ups of all waiting connections: each would wait for a broker just as long."""
         waiters = self._served + [one for listing in self._listings.values() for one in listing.waiters]
         waiters += [one for waiting in self._waiting.values() for one in waiting]
         self._served = []
@@ -212,7 +212,7 @@ class TopicLookUps:
                 one.done.set_exception(error)
 
     async def _have_turn(self, tenant: str) -> None:
-        """Send one request for a tenant, unless it needs none."""
+        """Send one request for a tenant, if it needs one."""
         listing = self._listings.get(tenant)
         if listing is None:
             waiters = self._served = self._next_of(tenant)
@@ -251,8 +251,8 @@ class TopicLookUps:
     async def _ask_by_id(self, wanted: Iterable[bytes], version: int, waiters: list[_Waiter]) -> None:
         """Ask which topics a few IDs belong to.
 
-        IDs that are known already are foreign to the tenant. In their place random IDs are asked for, which no topic
-        has, so that the answer takes as long as one about such IDs.
+        Known IDs are foreign to the tenant. The request has random IDs, which no topic has, in their place, so that the
+        answer takes as long as one about unknown IDs.
         """
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -310,7 +310,7 @@ class TopicLookUps:
             self._topic_ids.learn(topic_id, name)
 
     async def _ask(self, request: Message, version: int, read: Callable[[int, int, bytes], T]) -> T:
-        """Ask over the connection there is, or over a new one if that is broken: it may only have been idle."""
+        """Ask over the open connection, or over a new one if that is broken: it may only have been idle."""
 
         def read_answer(api_key: int, version: int, correlation_id: int, frame: bytes) -> T:
             check_correlation(correlation_id, frame)

@@ -1,4 +1,4 @@
-"""What the configuration says of tenants, as the sessions use it: a namespace for each on its physical cluster."""
+"""Makes the virtual clusters that sessions use from the configuration: a namespace for each tenant on its cluster."""
 
 import os
 from collections import Counter
@@ -28,12 +28,12 @@ def virtual_clusters(
     """Return the virtual clusters of a configuration.
 
     Args:
-        config: whose tenants.
+        config: the configuration with the tenants.
         clusters: its physical clusters.
         now_ms: a monotonic clock, in milliseconds.
-        before: those of the configuration before this one. A tenant whose names mean what they did, and of which none
-            is lost, goes on with its own, and so do the connections of its clients.
-        hits: where to count what is refused because of a limit.
+        before: the virtual clusters of the configuration before this one. A tenant whose names keep their meaning, and
+            which loses none, keeps its virtual cluster, and its clients keep their connections.
+        hits: counts requests that are refused because of a limit.
     """
     tenants = {tenant.name: tenant for tenant in config.tenants}
     marks, namespaced = foreign_marks(config), config.namespaced_client_ids()
@@ -92,7 +92,7 @@ def _names(
 
 
 def _settings(config: Config, tenant: Tenant) -> dict[str, Any]:
-    """Return what may be another with each configuration."""
+    """Return the settings that a reload may change."""
     return {
         "allow_topic_deletion": tenant.allow_topic_deletion,
         "max_names": config.proxy.limits.max_names_per_namespace,
@@ -106,7 +106,7 @@ def _limit(bounds: TopicBounds, config: Config, tenant: Tenant) -> None:
 
 
 def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namespaced: bool) -> bool:
-    """Whether all names of a tenant mean what they did."""
+    """Whether all names of a tenant keep their meaning."""
     names = old.namespace.names
     root = _prefixes(tenant) or NamePrefixes.of_tenant(tenant.name, NameTemplate())
     is_same = (
@@ -123,7 +123,7 @@ def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namesp
 
 
 def foreign_marks(config: Config) -> dict[str, frozenset[str]]:
-    """Return, by tenant, what stands before the names of all others: in a text for the tenant it must not be."""
+    """Return, by tenant, the prefixes of all other tenants' names, which a text for the tenant must not contain."""
     literal = {
         tenant.name: {tenant.prefixes.topic, tenant.prefixes.group, tenant.prefixes.transactional_id}
         for tenant in config.tenants
