@@ -1,20 +1,20 @@
-"""A gateway of several processes: one that accepts connections and sees to the others, and workers that carry them.
+"""A gateway of several processes: a supervisor that accepts connections, and workers that serve them.
 
 What is not obvious here:
 
-* Memory that workers share has no locks on the hot path: each writes its own row and reads all. A number has 8 bytes
-  and is written whole; what takes several (an address's failures) bears being read half new. Only the admission of a
-  tenant's connection takes a lock, one that the kernel gives back when its holder dies.
-* A worker that waits for room looks again every 2 ms, because another worker's answer makes it and says nothing; and
-  while anybody waits elsewhere each worker keeps to its part of the limit, or the one that is faster to take what it
-  has just freed would take all.
-* A worker does not load the configuration, it is handed over, secrets by a pickler made for it: what stands in the
-  file may have been refused since, and salts of passwords must be the same in all workers, or they tell which users
-  exist.
+* Memory that workers share has no locks on the hot path: each worker writes its own row and reads all. A number has
+  8 bytes and is written whole; values of several numbers (an address's failures) may be read half updated without
+  harm. Only the admission of a tenant's connection takes a lock, which the kernel releases when its holder dies.
+* A worker that waits for room looks again every 2 ms, because another worker's answer frees room without telling it.
+  While a connection waits in another worker, each worker keeps to its part of the limit; otherwise the worker that is
+  faster to take the room that it has just freed would take all of it.
+* A worker does not load the configuration; the supervisor hands it over, with secrets, by a special pickler. The file
+  may hold a newer, refused version, and salts of passwords must be the same in all workers, or they would tell which
+  users exist.
 * A supervisor starts workers from its main thread: the death signal that ends them with it follows the thread that
   started them.
-* A fetch session's number may be given out anew, to another tenant and through another worker: so its owner stands in
-  memory that all write, not in each worker's own.
-* A POSIX lock goes when any descriptor of its file is closed in the process that holds it, so a worker opens the
-  board once and keeps it.
+* A broker may reuse a fetch session's number for another tenant and through another worker, so the owner is stored in
+  memory that all workers write, not in each worker's own.
+* A process loses a POSIX lock when it closes any descriptor of the locked file, so a worker opens the board once and
+  keeps it open.
 """

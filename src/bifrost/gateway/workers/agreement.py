@@ -1,6 +1,6 @@
-"""How workers go on with another configuration: all of them, or none.
+"""How workers change to another configuration: all of them, or none.
 
-prepare ──all can──▶ take           a worker that dies is no obstacle: the next one is started with what holds then
+prepare ──all can──▶ take           a worker that dies is no obstacle: the next one starts with the one in force then
    └────one cannot──▶ abandon
 """
 
@@ -12,11 +12,11 @@ from bifrost.gateway.errors import StartError
 from bifrost.gateway.workers.channel import ChannelClosed, Message, Refused
 
 TIMEOUT_S = 240.0
-"""Time for all workers to see whether they can go on with a configuration: less than `bifrost reload` waits."""
+"""Time for all workers to check whether they can use a configuration: less than `bifrost reload` waits."""
 
 
 class Asked(Protocol):
-    """One end of a `Channel`."""
+    """One end of a `Channel`, as far as it is used here."""
 
     def tell(self, message: Message, content: bytes = b"") -> None:
         """Send a message that needs no answer."""
@@ -30,24 +30,24 @@ class Party(Protocol):
 
     @property
     def number(self) -> int:
-        """Which one."""
+        """The worker's number."""
 
     @property
     def channel(self) -> Asked | None:
-        """The way to it; None while there is none yet."""
+        """The channel to the worker; None while there is none yet."""
 
 
 P = TypeVar("P", bound=Party)
 
 
 async def agree(parties: Sequence[Party], content: bytes) -> None:
-    """See whether all workers can go on with a configuration; if one cannot, none does.
+    """Ask all workers whether they can use a configuration; if one cannot, none uses it.
 
     Args:
-        parties: those that there are.
-        content: a `Handover`.
+        parties: the workers.
+        content: a `Handover` as bytes.
     Raises:
-        StartError: what those said that cannot; what several said, once.
+        StartError: a worker cannot; the text has the reasons of all that cannot, each reason once.
     """
     answers = await _ask_all(parties, "prepare", content)
     refusals = [error for _, error in answers if error is not None]
@@ -59,12 +59,12 @@ async def agree(parties: Sequence[Party], content: bytes) -> None:
 
 
 async def take(parties: Sequence[P]) -> list[tuple[P, str]]:
-    """Let them go on with what they have agreed to; return those that failed, and how."""
+    """Let the workers use the configuration that they have agreed to; return those that failed, and why."""
     return [(party, error) for party, error in await _ask_all(parties, "take") if error is not None]
 
 
 async def _ask_all(parties: Iterable[P], what: str, content: bytes = b"") -> list[tuple[P, str | None]]:
-    """Ask all for the same; return for each why it cannot be, None if it was done or the worker is gone."""
+    """Send all workers the same request; return for each why it failed, None if it succeeded or the worker is gone."""
 
     async def ask(party: P) -> tuple[P, str | None]:
         try:

@@ -1,8 +1,8 @@
-"""What a supervisor and a worker say to each other, over a socket pair.
+"""Messages between a supervisor and a worker, over a socket pair.
 
-    u32 size │ u32 size of the message │ the message, a JSON object │ what goes with it, bytes
+    u32 size │ u32 size of the message │ the message, a JSON object │ content, bytes
 
-A message with `id` wants an answer, which has `re` with the same number, and `error` if it went wrong.
+A message with `id` needs an answer, which has `re` with the same number, and `error` if the request failed.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from bifrost.gateway.loop.loop_guard import report
 
 Message = dict[str, Any]
 Handle = Callable[[Message, bytes], Awaitable[Message | None]]
-"""Does what a message asks; what it returns is the answer, if one is wanted."""
+"""Does what a message asks; its result is the answer, if the message needs one."""
 
 MAX_BYTES = 1 << 30
 
@@ -25,14 +25,14 @@ class ChannelClosed(Exception):
 
 
 class Refused(Exception):
-    """The other process cannot do what it was asked; the text says why."""
+    """The other process cannot do what the message asked; the text says why."""
 
 
 class Channel:
-    """One end."""
+    """One end of the socket pair."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Take a connected socket's streams."""
+        """Use a connected socket's streams."""
         self._reader, self._writer = reader, writer
         self._number = 0
         self._waiting: dict[int, asyncio.Future[Message]] = {}
@@ -56,7 +56,7 @@ class Channel:
         """Send a message and return its answer.
 
         Raises:
-            Refused: it could not be done.
+            Refused: the other process could not do it.
             ChannelClosed: the other process is gone.
         """
         if self._is_closed:
@@ -74,7 +74,7 @@ class Channel:
         return found
 
     async def run(self, handle: Handle) -> None:
-        """Take what comes until the other process is gone; each message is handled in a task of its own."""
+        """Receive messages until the other process is gone; each is handled in a task of its own."""
         try:
             while True:
                 message, content = await self._read()
@@ -92,7 +92,7 @@ class Channel:
             self.close()
 
     def close(self) -> None:
-        """End it; who waits for an answer is told."""
+        """Close the channel; callers that wait for an answer get ChannelClosed."""
         self._is_closed = True
         for future in self._waiting.values():
             if not future.done():

@@ -20,58 +20,58 @@ from bifrost.gateway.workers.spread import WorkerLoad
 log = structlog.get_logger()
 
 MOST_UNDER_WAY = 64
-"""Connections that were given to a worker and not taken yet: one that takes no more has others before it."""
+"""Connections given to a worker that it may not have taken yet; with that many, others are given connections first."""
 
 STUCK_AFTER_MS = 30_000
-"""Time without a turn of its loop after which a worker is taken for dead."""
+"""Time without a turn of its loop after which a worker counts as dead."""
 
 SLOW_AFTER_MS = 1_000
 """Time without a turn after which others are given connections first."""
 
 
 class Child:
-    """A process that was started, and what it was given."""
+    """A worker process that was started, and what it was given."""
 
     def __init__(
         self, number: int, board: SharedLimits, process: "subprocess.Popen[bytes]", doors: socket.socket
     ) -> None:
-        """Take a process that was just started."""
+        """Represent a process that was just started."""
         self.number, self.process = number, process
         self.channel: Channel | None = None
         self.load = WorkerLoad()
         self.started_s = time.monotonic()
         self.ready_s: float | None = None
-        """When it said that it was ready."""
+        """When the worker said that it was ready."""
         self.failure: str | None = None
-        """Why it cannot start, in words for an operator."""
+        """Why the worker cannot start, as a text for the operator."""
         self.dispatched = 0
         self.status: int | None = None
         self.cpu_s = 0.0
-        """CPU time that it has used, in seconds, as last seen; exact once it has ended."""
+        """CPU time that the worker has used, in seconds, when last looked at; exact once it has ended."""
         self._doors, self._pulse = doors, board.pulse(number)
 
     @property
     def connections(self) -> int:
-        """Connections that it has, those on their way among them."""
+        """Number of the worker's connections, with those that are on their way to it."""
         return max(self.dispatched - self._pulse[GONE], 0)
 
     @property
     def is_ready(self) -> bool:
-        """Whether clients can be served by it."""
+        """Whether the worker can serve clients."""
         return self.status is None and self._pulse[IS_READY] == 1
 
     @property
     def can_take(self) -> bool:
-        """Whether it may be given a connection."""
+        """Whether the worker may be given a connection."""
         return self.status is None and self.dispatched - self._pulse[TAKEN] < MOST_UNDER_WAY
 
     def silent_ms(self, now_ms: int) -> int:
-        """Return the time since its loop last turned, in milliseconds; 0 before it began to tell."""
+        """Return the time since the worker's loop last turned, in milliseconds; 0 before its first sign of life."""
         beat_ms = self._pulse[BEAT_MS]
         return max(now_ms - beat_ms, 0) if beat_ms else 0
 
     def give(self, port: int, client: socket.socket) -> bool:
-        """Give it a connection to a port; False: it takes none now."""
+        """Give the worker a connection to a port; return False if it takes none now."""
         try:
             socket.send_fds(self._doors, [port.to_bytes(NUMBER_BYTES, "big")], [client.fileno()])
         except OSError:
@@ -81,7 +81,7 @@ class Child:
         return True
 
     def look(self) -> None:
-        """Take note of the CPU time that it has used."""
+        """Note the CPU time that the worker has used."""
         if self.status is None:
             with contextlib.suppress(OSError):
                 # Linux: a process's CPU clock is named by its ID (MAKE_PROCESS_CPUCLOCK, CPUCLOCK_SCHED).
@@ -89,22 +89,22 @@ class Child:
         self.load.look(self.cpu_s, time.monotonic())
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the worker at once."""
         if self.status is None:
             self.process.send_signal(signal.SIGKILL)
 
     async def begin(self, control: socket.socket, first: bytes) -> None:
-        """Give it its work.
+        """Open the channel and send the worker its configuration.
 
         Args:
             control: the channel's socket.
-            first: a `Handover`.
+            first: a `Handover` as bytes.
         """
         self.channel = await Channel.open(control)
         self.channel.tell({"do": "work"}, first)
 
     async def stay(self, handle: Handle) -> None:
-        """Stay with it until it has ended; `handle` does what it asks."""
+        """Handle the worker's messages by `handle` until it has ended."""
         assert self.channel is not None
         talking = asyncio.get_running_loop().create_task(self.channel.run(handle))
         try:
@@ -121,7 +121,7 @@ class Child:
             self._doors.close()
 
     def _reap(self) -> None:
-        """Take its status, and the CPU time that it used to the very end."""
+        """Take the worker's exit status, and its final CPU time."""
         _, status, used = os.wait4(self.process.pid, 0)
         self.status = self.process.returncode = os.waitstatus_to_exitcode(status)
         self.cpu_s = used.ru_utime + used.ru_stime
@@ -130,14 +130,14 @@ class Child:
 def start(
     number: int, board: SharedLimits, command: Sequence[str]
 ) -> tuple[Child, socket.socket, SharedCountersReader]:
-    """Start a worker in a fresh interpreter; return it, the channel's socket, and what it will count.
+    """Start a worker in a new interpreter; return it, the channel's socket, and the reader of its counters.
 
     Args:
-        number: of the worker.
-        board: what all see.
-        command: what runs `run_worker`, with the arguments that `Inherited` describes to be added.
+        number: the worker's number.
+        board: the memory that all workers share.
+        command: command that runs `run_worker`; the arguments that `Inherited` describes are added.
     Raises:
-        OSError: it could not be started.
+        OSError: the process could not be started.
     """
     control, its_control = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     doors, its_doors = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -162,7 +162,7 @@ def start(
 
 
 async def _end_of(pid: int) -> None:
-    """Wait until a child process has ended; it is not reaped."""
+    """Wait until a child process has ended, without reaping it."""
     loop = asyncio.get_running_loop()
     ended = loop.create_future()
     descriptor = os.pidfd_open(pid)

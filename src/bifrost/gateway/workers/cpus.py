@@ -1,4 +1,4 @@
-"""How many CPUs this process may use: what `proxy.workers: auto` means."""
+"""How many CPUs this process may use: the number of workers for `proxy.workers: auto`."""
 
 import math
 import os
@@ -12,14 +12,14 @@ _OWN_CGROUP = Path("/proc/self/cgroup")
 
 
 def worker_count(setting: int | Literal["auto"]) -> int:
-    """Return how many workers there are to be."""
+    """Return the number of workers to start."""
     return setting if isinstance(setting, int) else min(usable_cpus(), MAX_WORKERS)
 
 
 def usable_cpus(cgroup: Path = _CGROUP, own: Path = _OWN_CGROUP) -> int:
     """Return the number of CPUs that the scheduler and the cgroup leave to this process, at least 1.
 
-    A quota of one and a half counts as two: two workers that are held back do more than one that is not.
+    A quota of one and a half counts as two: two throttled workers do more than one that is not throttled.
 
     Source: sched_getaffinity(2); cpu.max of cgroup v2, cpu.cfs_quota_us of v1 (cgroups(7)).
     """
@@ -29,7 +29,7 @@ def usable_cpus(cgroup: Path = _CGROUP, own: Path = _OWN_CGROUP) -> int:
 
 
 def _folders(cgroup: Path, own: Path) -> list[Path]:
-    """Return where quotas may stand: of the cgroup, of those it is in, and where a container sees its own."""
+    """Return the folders that may hold quotas: of the cgroup, of its parents, and where a container sees its own."""
     found = [cgroup, cgroup / "cpu"]
     try:
         lines = own.read_text(encoding="ascii", errors="replace").splitlines()

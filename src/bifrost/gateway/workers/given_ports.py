@@ -1,4 +1,4 @@
-"""The ports of a worker: its supervisor has bound them, accepts there, and hands connections over (SCM_RIGHTS)."""
+"""The ports of a worker: its supervisor binds them, accepts there, and hands connections over (SCM_RIGHTS)."""
 
 import asyncio
 import socket
@@ -15,22 +15,22 @@ from bifrost.gateway.workers.channel import Channel, ChannelClosed, Refused
 log = structlog.get_logger()
 
 AT_ONCE = 64
-"""Connections taken before others have their turn."""
+"""Connections taken before other work has its turn."""
 
 NUMBER_BYTES = 4
-"""What comes with a connection: the number of its port."""
+"""Bytes of the port's number, which comes with each connection."""
 
 
 class GivenPorts:
-    """Those of one worker."""
+    """The ports of one worker."""
 
     def __init__(self, channel: Channel, doors: socket.socket, note: Callable[[int, int], None]) -> None:
         """Bind nothing yet.
 
         Args:
-            channel: to the supervisor.
-            doors: where connections come, a SOCK_SEQPACKET.
-            note: is told how many came in all, and how many of those have no protocol yet.
+            channel: the channel to the supervisor.
+            doors: SOCK_SEQPACKET socket on which connections arrive.
+            note: called with how many arrived in all, and how many of those have no protocol yet.
         """
         self._channel, self._doors, self._note = channel, doors, note
         self._accept: dict[int, Accept] = {}
@@ -43,7 +43,7 @@ class GivenPorts:
         asyncio.get_running_loop().add_reader(self._doors.fileno(), self._take)
 
     async def bind(self, name: str, host: str, port: int) -> Port:
-        """Ask for a port."""
+        """Ask the supervisor for a port."""
         try:
             answer = await self._channel.ask({"do": "bind", "name": name, "host": host, "port": port})
         except Refused as error:
@@ -53,16 +53,16 @@ class GivenPorts:
         return GivenPort(self, int(answer["number"]))
 
     def served(self) -> Iterable[Watched]:
-        """Return none: it is the supervisor that accepts."""
+        """Return no ports: the supervisor accepts."""
         return ()
 
     def serve(self, number: int, accept: Accept, stands_for: str) -> None:
-        """Let the connections to a port come here."""
+        """Ask the supervisor for connections to a port."""
         self._accept[number] = accept
         self._channel.tell({"do": "serve", "number": number, "stands_for": stands_for})
 
     def leave(self, number: int) -> None:
-        """Let them come here no more."""
+        """Ask for no more connections to a port."""
         self._accept.pop(number, None)
         self._channel.tell({"do": "leave", "number": number})
 
@@ -112,16 +112,16 @@ class GivenPorts:
 
 
 class GivenPort:
-    """One of them."""
+    """A port that the supervisor has bound."""
 
     def __init__(self, ports: GivenPorts, number: int) -> None:
-        """Stand for the port that the supervisor calls so."""
+        """Represent the port with this number at the supervisor."""
         self._ports, self._number = ports, number
 
     async def serve(self, accept: Accept, stands_for: str) -> None:
-        """Take the clients that come."""
+        """Accept the connections to this port."""
         self._ports.serve(self._number, accept, stands_for)
 
     def close(self) -> None:
-        """Take no more."""
+        """Accept no more connections."""
         self._ports.leave(self._number)

@@ -1,8 +1,8 @@
-"""What a supervisor gives a worker: the configuration in force, secrets included, and the keys that all have in common.
+"""What a supervisor gives a worker: the configuration in force, with its secrets, and the key that all workers share.
 
-A Secret is not pickled by accident (`config/secrets.py`). Here it is on purpose: a worker cannot load the configuration
-itself, for what stands in the file may have been refused, or changed since. The bytes go to the gateway's own child
-over a socket that only the two have, and are kept nowhere.
+A Secret is never pickled by accident (`config/secrets.py`). Here it is pickled on purpose: a worker cannot load the
+configuration itself, as the file may have changed since, or been refused. The bytes go to the gateway's own child over
+a socket that only the two processes have, and are stored nowhere.
 """
 
 import io
@@ -18,26 +18,26 @@ from bifrost.config.secrets import Secret
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Handover:
-    """What goes with a configuration."""
+    """A configuration and what goes with it."""
 
     config: Config
     key: bytes
-    """`Whole.key`."""
+    """`AlonePeers.key`, which all workers share."""
     places: Mapping[str, int]
-    """Where each tenant is counted: `Places`."""
+    """The place where each tenant is counted: see `Places`."""
     epoch: int = 0
-    """Of the journal, for a worker that begins: larger than that of any worker before it."""
+    """Epoch in the journal of a worker that starts: larger than that of any worker before it."""
 
 
 def dumps(handover: Handover) -> bytes:
-    """Return it as bytes, for a process of this gateway alone."""
+    """Return a handover as bytes, which only a process of this gateway may get."""
     file = io.BytesIO()
     _Pickler(file, protocol=pickle.HIGHEST_PROTOCOL).dump(handover)
     return file.getvalue()
 
 
 def loads(content: bytes) -> Handover:
-    """Return what the supervisor of this process has sent."""
+    """Return the handover that this process's supervisor has sent as bytes."""
     found = pickle.loads(content)
     assert isinstance(found, Handover)
     return found
@@ -53,7 +53,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _restored(digest: bytes) -> Secret:
-    """Return the secret of a digest."""
+    """Return the secret with this digest."""
     secret = Secret.__new__(Secret)
     object.__setattr__(secret, "_digest", digest)
     return secret

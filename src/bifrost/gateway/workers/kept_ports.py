@@ -1,7 +1,7 @@
-"""The listening sockets of all workers, in the supervisor: bound once, and open for as long as a worker wants them.
+"""The listening sockets of all workers, in the supervisor: bound once, and open for as long as a worker needs them.
 
-A worker asks for a port, and the first one that does has it bound. Connections go to those that serve it. While none
-does, because the last one has died, they wait in the kernel's backlog for the next.
+The supervisor binds a port when the first worker asks for it. Connections go to the workers that serve it. While none
+does, because the last one has died, they wait in the kernel's backlog for the next worker.
 """
 
 import asyncio
@@ -23,31 +23,31 @@ from bifrost.gateway.workers.channel import Refused
 log = structlog.get_logger()
 
 ACCEPTED_AT_ONCE = 32
-"""Connections of one port that are accepted before others have their turn."""
+"""Connections of one port that are accepted before other work has its turn."""
 
 RETRY_S = 0.02
-"""Time after which it is tried again when nobody can take a connection."""
+"""Time to the next attempt when no worker can take a connection."""
 
 NO_DESCRIPTORS_RETRY_S = 1.0
 
 FAILED_RETRY_S = 0.1
-"""Time after which a port accepts again where an error of ours ended a connection."""
+"""Time after which a port accepts again when an error of the gateway's own ended a connection."""
 
 W = TypeVar("W")
 
 
 @dataclass(eq=False, slots=True)
 class KeptPort(Generic[W]):
-    """One of them."""
+    """A listening socket and the workers that use it."""
 
     number: int
     name: str
     where: tuple[str, int]
     bound: socket.socket
     holders: set[W] = field(default_factory=set)
-    """Workers that have asked for it."""
+    """Workers that have asked for the port."""
     serving: set[W] = field(default_factory=set)
-    """Those that take its connections."""
+    """Workers that take its connections."""
     stands_for: str = ""
     is_listening: bool = False
     is_watched: bool = False
@@ -56,29 +56,29 @@ class KeptPort(Generic[W]):
     open_again: Callable[["KeptPort[W]"], None] = lambda _kept: None
 
     async def reopen(self) -> None:
-        """Do what may make it accept again.
+        """Open the port again, so that it accepts.
 
         Raises:
-            StartError: it cannot be bound again.
+            StartError: the port cannot be bound again.
         """
         self.open_again(self)
 
 
 class Hands(Protocol[W]):
-    """Who gives connections to workers."""
+    """Gives connections to workers: the Supervisor."""
 
     def can_give(self, port: KeptPort[W]) -> bool:
-        """Whether one of those that serve a port can take a connection now."""
+        """Whether a worker that serves the port can take a connection now."""
 
     def give(self, port: KeptPort[W], client: socket.socket) -> None:
-        """Give it to one of them, and close it here."""
+        """Give the connection to such a worker."""
 
 
 class KeptPorts(Generic[W]):
-    """All of them."""
+    """All ports of the workers."""
 
     def __init__(self, hands: Hands[W]) -> None:
-        """Bind nothing yet; nobody is let in before `open`."""
+        """Bind nothing yet; no client is accepted before `open`."""
         self._hands = hands
         self._ports: dict[int, KeptPort[W]] = {}
         self._number = 0
@@ -91,7 +91,7 @@ class KeptPorts(Generic[W]):
         """Return the number of a port that a worker asks for.
 
         Raises:
-            Refused: it cannot be bound, or this worker has it for something else.
+            Refused: the port cannot be bound, or this worker has it for another listener.
         """
         for kept in self:
             if kept.where == (host, port) and worker not in kept.holders:
@@ -109,14 +109,14 @@ class KeptPorts(Generic[W]):
         return self._number
 
     def serve(self, worker: W, number: int, stands_for: str) -> None:
-        """Let a worker have connections of a port."""
+        """Give a worker connections of a port from now on."""
         kept = self._ports[number]
         kept.serving.add(worker)
         kept.stands_for = stands_for
         self._update(kept)
 
     def leave(self, worker: W, number: int) -> None:
-        """Let it have no more; a port that no worker wants is closed."""
+        """Give a worker no more connections of a port; close the port if no worker wants it."""
         kept = self._ports.get(number)
         if kept is not None:
             kept.holders.discard(worker)
@@ -126,30 +126,30 @@ class KeptPorts(Generic[W]):
                 self._close(kept)
 
     def served(self) -> list[KeptPort[W]]:
-        """Return those that should accept: some worker takes their connections."""
+        """Return the ports that should accept, as a worker takes their connections."""
         return [kept for kept in self if kept.serving and self._is_open]
 
     def lose(self, worker: W) -> None:
-        """Take note that a worker is gone; ports that only it had are kept for the next."""
+        """Forget a worker that is gone; ports that only it had are kept for the next one."""
         for kept in self:
             kept.holders.discard(worker)
             kept.serving.discard(worker)
             self._update(kept)
 
     def close_unwanted(self) -> None:
-        """Close what no worker has asked for."""
+        """Close the ports that no worker has asked for."""
         for kept in self:
             if not kept.holders:
                 self._close(kept)
 
     def open(self) -> None:
-        """Let clients in."""
+        """Accept clients from now on."""
         self._is_open = True
         for kept in self:
             self._update(kept)
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Accept no more clients."""
         self._is_open = False
         for kept in self:
             self._close(kept)
@@ -167,7 +167,7 @@ class KeptPorts(Generic[W]):
         self._watch(kept, bool(kept.serving) and self._is_open)
 
     def _open_again(self, kept: KeptPort[W]) -> None:
-        """Poll the socket anew; one that is closed is replaced.
+        """Poll the socket again; replace it if it is closed.
 
         Raises:
             StartError: the port cannot be bound.
@@ -197,7 +197,7 @@ class KeptPorts(Generic[W]):
             self._accept_some(kept)
         except Exception as error:
             report("accept", error, listener=kept.name)
-            self._pause(kept, FAILED_RETRY_S)  # Or it would be tried again at once, for ever.
+            self._pause(kept, FAILED_RETRY_S)  # Otherwise it would be tried again at once, for ever.
 
     def _accept_some(self, kept: KeptPort[W]) -> None:
         for _ in range(ACCEPTED_AT_ONCE):
@@ -217,7 +217,7 @@ class KeptPorts(Generic[W]):
                 self._pause(kept, NO_DESCRIPTORS_RETRY_S)
                 return
             kept.accepted += 1
-            with client:  # Who is given it has a copy.
+            with client:  # The worker that gets it has a copy.
                 if kept.probes.take(address):
                     continue
                 self._hands.give(kept, client)
@@ -232,7 +232,7 @@ class KeptPorts(Generic[W]):
 
 
 def peer_of(client: socket.socket) -> str:
-    """Return the address of a connection's other side, as the log has it."""
+    """Return the address of a connection's other side for the log."""
     try:
         host, port, *_ = client.getpeername()
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""One process or several: which of them `bifrost run` starts."""
+"""Starts the gateway of `bifrost run` as one process or several."""
 
 import sys
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ from bifrost.gateway.workers.cpus import worker_count
 def run(config: Config, path: Path, worker_command: Sequence[str] = ()) -> int:
     """Run a gateway until it is told to stop by SIGINT or SIGTERM; return the process's exit status.
 
-    It then waits for what is in flight, unless it is told again.
+    It then waits for requests in flight, unless a second signal arrives.
 
     Args:
-        config: what stands at `path`.
-        path: where the configuration is read again when it changes, or on SIGHUP.
-        worker_command: what starts one worker of several, see `workers/child.py`.
+        config: the configuration at `path`.
+        path: file of the configuration, which is read again when it changes, or on SIGHUP.
+        worker_command: command that starts one worker, see `workers/child.py`.
 
     Raises:
-        StartError: it cannot start.
+        StartError: the gateway cannot start.
     """
     workers = worker_count(config.proxy.workers)
     if workers == 1:

@@ -1,10 +1,10 @@
 """Counters of one worker that outlive it: a file without a name, which its supervisor reads whenever it wants.
 
     8 bytes: how much of the file is written        then records, each
-    u32 size of all of it │ u32 size of the key │ the key, JSON, up to a multiple of 8 │ numbers of 8 bytes
+    u32 size of the record │ u32 size of the key │ the key, JSON, up to a multiple of 8 │ numbers of 8 bytes
 
-Records are added and never moved, so a number may be counted in where it stands, without a call. What a worker has
-counted is there when it was killed in the next moment.
+Records are added and never moved, so a worker counts in the record itself, without a call. The counts of a worker
+survive even if it is killed in the next moment.
 """
 
 import json
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 Key = tuple[str | int | None, ...]
-"""Of what the numbers are: what kind first, then labels."""
+"""What a record counts: its kind first, then its labels."""
 
 CHUNK = 256 * 1024
 """Bytes by which the file grows; no record crosses such a boundary."""
@@ -26,14 +26,14 @@ _USED = 8
 
 
 def new_ledger() -> int:
-    """Return the descriptor of an empty one."""
+    """Return the descriptor of a new, empty ledger."""
     fd = os.memfd_create("bifrost-ledger", os.MFD_CLOEXEC)
     os.ftruncate(fd, CHUNK)
     return fd
 
 
 class SharedCounters:
-    """Where a worker counts."""
+    """The ledger in which a worker counts."""
 
     def __init__(self, fd: int) -> None:
         """Begin in an empty file."""
@@ -67,7 +67,7 @@ class SharedCounters:
         end = len(self._chunks) * CHUNK
         left = end - self._used
         if left:
-            # Nothing there, for whoever reads: sizes are multiples of 8, so that there is room to say so.
+            # An empty record tells the reader to skip the rest: sizes are multiples of 8, so it always fits.
             self._chunks[-1][CHUNK - left : CHUNK - left + _HEAD.size] = _HEAD.pack(left, 0)
         os.ftruncate(self._fd, end + CHUNK)
         self._chunks.append(memoryview(mmap.mmap(self._fd, CHUNK, offset=end)))
@@ -78,16 +78,16 @@ class SharedCounters:
 
 
 class SharedCountersReader:
-    """Where a supervisor reads."""
+    """The ledger of a worker as its supervisor reads it."""
 
     def __init__(self, fd: int) -> None:
-        """Take the descriptor of one; it is closed by `close`."""
+        """Read the ledger with this descriptor, which `close` closes."""
         self._fd = fd
         self._index: list[tuple[Key, int, int]] = []
         self._seen = _USED
 
     def read(self) -> Iterator[tuple[Key, tuple[int, ...]]]:
-        """Yield keys and numbers."""
+        """Yield each record's key and numbers."""
         used = int.from_bytes(os.pread(self._fd, _USED, 0), "little")
         content = b"".join(os.pread(self._fd, min(CHUNK, used - at), at) for at in range(0, used, CHUNK))
         while self._seen < len(content):
@@ -101,15 +101,15 @@ class SharedCountersReader:
             yield key, struct.unpack_from(f"={count}q", content, start)
 
     def close(self) -> None:
-        """Read no more."""
+        """Close the ledger."""
         os.close(self._fd)
 
 
 class LedgerCounter(Counter[Any]):
-    """A Counter whose numbers stand in a ledger as well."""
+    """A Counter whose numbers are stored in a ledger as well."""
 
     def __init__(self, ledger: SharedCounters, name: str) -> None:
-        """Count under (name, then the key: its text, or what it is a tuple of)."""
+        """Count under a ledger key of `name` and the counter's key: its text, or the parts of a tuple."""
         super().__init__()
         self._ledger, self._name = ledger, name
         self._cells: dict[object, memoryview] = {}

@@ -1,10 +1,10 @@
-"""Memory that all workers of a gateway see: each writes its own row and reads those of the others.
+"""Memory that all workers of a gateway share: each worker writes its own row and reads those of the others.
 
     row of worker 0 │ row of worker 1 │ … │ marks of fetch sessions, which all write │ looks at physical clusters
     each: its pulse │ failed authentications │ tenants: (in flight, waiting, connections, -) each
 
-Every number has 8 bytes and is written whole, so nobody needs a lock to read one. It is a file without a name: of what
-nobody has used there is no memory.
+Every number has 8 bytes and is written whole, so a worker needs no lock to read one. The memory is a file without a
+name, so parts that no worker has used take no memory.
 """
 
 import fcntl
@@ -16,16 +16,16 @@ from contextlib import contextmanager
 from bifrost.gateway.loop.loop_stalls import MARK_CELLS
 
 MAX_TENANTS = 131_072
-"""Tenants that there may have been while a gateway runs, those that a reload removed among them."""
+"""Tenants that a gateway may have had since its start, with those that a reload has removed."""
 
 FAILURE_PLACES = 16_384
 """Addresses whose failed authentications are remembered, in each worker's row: 384 KiB."""
 
 FETCH_PLACES = 262_144
-"""Fetch sessions whose owner is remembered, 2 MiB: so many that two of some thousands seldom meet in one place."""
+"""Fetch sessions whose owner is remembered, 2 MiB: so many that among thousands two rarely share one place."""
 
 LOOK_PLACES = 256
-"""Physical clusters of which it is remembered when the journal looked at them last, 4 KiB."""
+"""Physical clusters for which the time of the journal's last look is remembered, 4 KiB."""
 
 PULSE_CELLS, FAILURE_CELLS, TENANT_CELLS = 64, FAILURE_PLACES * 3, 4
 ROW_CELLS = PULSE_CELLS + FAILURE_CELLS + MAX_TENANTS * TENANT_CELLS
@@ -37,27 +37,27 @@ them are gone, whether it can serve clients, how much memory it keeps for frames
 it holds."""
 
 STALL_MARKS = 8
-"""From this cell of a pulse on stands how long the worker's loop stood still: see `loop_stalls.py`."""
+"""First cell of a pulse with the longest stalls of the worker's loop: see `loop_stalls.py`."""
 
 WHOLE, FIRST_TENANT = 0, 1
 """The place of all tenants together, and that of the first one."""
 
 LOOKING = MAX_TENANTS
-"""What the worker holds that looks at the sizes of topics for the journal; below it are the places of tenants."""
+"""Lock of the worker that looks at the sizes of topics for the journal; lower numbers are the places of tenants."""
 
 
 class SharedLimits:
-    """That memory, as one process sees it."""
+    """The shared memory, as one process sees it."""
 
     def __init__(self, fd: int, workers: int) -> None:
-        """Map the file; it stays open for as long as this lives."""
+        """Map the file, which stays open for as long as this object exists."""
         self._fd, self.workers = fd, workers
         self._memory = memoryview(mmap.mmap(fd, size_of(workers)))
         self._cells = self._memory.cast("q")
 
     @classmethod
     def create(cls, workers: int) -> "SharedLimits":
-        """Make a new one, of nothing but zeros."""
+        """Create new memory, filled with zeros."""
         fd = os.memfd_create("bifrost-board", os.MFD_CLOEXEC)
         os.ftruncate(fd, size_of(workers))
         return cls(fd, workers)
@@ -77,21 +77,21 @@ class SharedLimits:
         return self.pulse(worker)[STALL_MARKS : STALL_MARKS + MARK_CELLS]
 
     def failures(self) -> "list[memoryview[int]]":
-        """Return where each worker remembers failed authentications."""
+        """Return the memory in which each worker remembers failed authentications."""
         starts = [worker * ROW_CELLS + PULSE_CELLS for worker in range(self.workers)]
         return [self._cells[start : start + FAILURE_CELLS] for start in starts]
 
     def fetch_marks(self) -> "memoryview[int]":
-        """Return where owners of fetch sessions are remembered: unsigned numbers."""
+        """Return the memory of the fetch sessions' owners: unsigned numbers."""
         start = self.workers * ROW_CELLS * 8
         return self._memory[start : start + FETCH_PLACES * 8].cast("Q")
 
     def looks(self) -> "memoryview[int]":
-        """Return where it stands which physical cluster was looked at when: two numbers for each."""
+        """Return the memory of when each physical cluster was looked at: two numbers for each."""
         return self._cells[self.workers * ROW_CELLS + FETCH_PLACES :]
 
     def load_share(self, place: int, worker: int) -> tuple[memoryview, int, int, int]:
-        """Return a tenant's requests in flight as the engine's `Load` takes them."""
+        """Return a tenant's requests in flight in the form that the engine's `Load` expects."""
         start = _tenant_at(0, place)
         end = _tenant_at(self.workers - 1, place) + TENANT_CELLS
         return self._memory[start * 8 : end * 8], ROW_CELLS, self.workers, worker
@@ -111,11 +111,11 @@ class SharedLimits:
             yield self._cells[_tenant_at(worker, place) + CONNECTIONS]
 
     def clear(self, worker: int, places: int) -> None:
-        """Take out what a worker that is gone had open; what it remembered stays.
+        """Clear the requests and connections of a worker that is gone; the failures that it remembered stay.
 
         Args:
-            worker: which.
-            places: how many there are, from the first on.
+            worker: number of the worker.
+            places: number of tenants' places, from the first one on.
         """
         start = _tenant_at(worker, 0)
         self._cells[start : start + places * TENANT_CELLS] = memoryview(
@@ -125,7 +125,7 @@ class SharedLimits:
 
     @contextmanager
     def locked(self, place: int) -> Iterator[None]:
-        """Let no other worker in for the same tenant; whoever dies holds it no more."""
+        """Hold the lock of a place inside; the kernel releases it if the worker dies."""
         fcntl.lockf(self._fd, fcntl.LOCK_EX, 1, place)
         try:
             yield
@@ -133,33 +133,33 @@ class SharedLimits:
             fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, place)
 
     def try_to_hold(self, what: int) -> bool:
-        """Hold something alone until `let_go` or the end of this process; False: another process holds it."""
+        """Try to hold a lock until `let_go` or the end of this process; return False if another process holds it."""
         try:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, what)
-        except (BlockingIOError, PermissionError):  # POSIX lets a system say either.
+        except (BlockingIOError, PermissionError):  # POSIX allows either error.
             return False
         return True
 
     def let_go(self, what: int) -> None:
-        """Hold it no more, if it was held."""
+        """Release a lock, if it is held."""
         fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, what)
 
 
 class Places:
-    """Which place each tenant has: the same for as long as the gateway lives, whatever tenants come and go."""
+    """The place of each tenant, which stays the same while the gateway runs, whatever tenants come and go."""
 
     def __init__(self) -> None:
-        """Give none yet."""
+        """Start without places."""
         self.by_tenant: dict[str, int] = {}
 
     def __len__(self) -> int:
         return FIRST_TENANT + len(self.by_tenant)
 
     def add(self, tenants: Iterator[str]) -> None:
-        """Give places to those that have none.
+        """Give places to tenants that have none.
 
         Raises:
-            ValueError: there are no more.
+            ValueError: there are no more places.
         """
         new = [one for one in dict.fromkeys(tenants) if one not in self.by_tenant]
         if len(self) + len(new) > MAX_TENANTS:
@@ -168,7 +168,7 @@ class Places:
             self.by_tenant[tenant] = len(self)
 
     def take(self, by_tenant: Mapping[str, int]) -> None:
-        """Learn places that another process has given."""
+        """Take over the places that another process has given."""
         self.by_tenant.update(by_tenant)
 
 

@@ -1,7 +1,7 @@
-"""Who looks at the sizes of topics for the journal: one worker for all, and another one when it is gone.
+"""Which worker looks at the sizes of topics for the journal: one for all, and another one when it is gone.
 
-It holds a lock on the board's file, which the kernel takes from a process that ends, however it ends. Up to when looks
-are written stands on the board, so that whoever looks next covers the time since.
+It holds a lock on the board's file, which the kernel releases when the process ends, however it ends. The board has the
+time up to which looks are written, so that the next worker covers the time since.
 """
 
 from hashlib import blake2b
@@ -11,34 +11,34 @@ from bifrost.gateway.workers.shared_limits import LOOKING, SharedLimits
 
 
 class SharedSnapshotTurn(SnapshotTurn):
-    """Those of all workers, as one of them sees them."""
+    """The turn among all workers, as one of them sees it."""
 
     def __init__(self, board: SharedLimits) -> None:
-        """Look at the board; the turn is nobody's until one asks."""
+        """Use the board; no worker has the turn until one asks."""
         self._board, self._cells = board, board.looks()
 
     def is_mine(self) -> bool:
-        """Whether this worker has the turn, or takes it because nobody has."""
+        """Whether this worker has the turn; it takes the turn if no worker has it."""
         return self._board.try_to_hold(LOOKING)
 
     def leave(self) -> None:
-        """Let the others have it."""
+        """Leave the turn to the other workers."""
         self._board.let_go(LOOKING)
 
     def last_ms(self, upstream: str) -> int | None:
-        """Return what stands on the board."""
+        """Return the time on the board up to which looks at a physical cluster are written; None: never."""
         mark, at = self._place(upstream)
         return self._cells[at + 1] if at is not None and self._cells[at] == mark else None
 
     def note(self, upstream: str, at_ms: int) -> None:
-        """Write it there; only who has the turn does, so nobody else writes meanwhile."""
+        """Write that time on the board; only the worker that has the turn writes."""
         mark, at = self._place(upstream)
         if at is not None:
             self._cells[at + 1] = at_ms
             self._cells[at] = mark
 
     def _place(self, upstream: str) -> tuple[int, int | None]:
-        """Return what stands for a physical cluster, and where it does or would; None: there is no room for more."""
+        """Return the mark of a physical cluster, and its cell on the board; None: there is no room for more."""
         mark = int.from_bytes(blake2b(upstream.encode(), digest_size=8).digest(), "big", signed=True) or 1
         places = len(self._cells) // 2
         for step in range(places):

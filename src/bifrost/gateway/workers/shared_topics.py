@@ -1,4 +1,4 @@
-"""What one worker learns of topics, all know: else only the one that looks could say what was before a change.
+"""Shares with all workers what one learns of topics; otherwise only that one would know the state before a change.
 
 learn ──▶ what came in one turn of the loop ──supervisor──▶ hear, in every other worker
 """
@@ -11,21 +11,21 @@ from bifrost.journal.known_topics import KnownTopics
 
 
 class SharedTopics(KnownTopics):
-    """What is known in one worker."""
+    """What one worker knows of topics."""
 
     def __init__(self, tell: Callable[[bytes], None]) -> None:
-        """Know nothing; `tell` lets the other workers hear what this one learns."""
+        """Start without knowledge; `tell` sends the other workers what this one learns."""
         super().__init__()
         self._tell = tell
         self._untold: list[tuple[str, str, int, Mapping[str, str] | None]] = []
 
     def learn(self, upstream: str, topic: str, at_ms: int, facts: Mapping[str, str]) -> None:
-        """Learn facts, and let the others know."""
+        """Learn facts of a topic, and tell the other workers."""
         super().learn(upstream, topic, at_ms, facts)
         self._note(upstream, topic, at_ms, dict(facts))
 
     def learn_gone(self, upstream: str, topic: str, at_ms: int) -> None:
-        """Learn that there is no such topic, and let the others know."""
+        """Learn that a topic does not exist, and tell the other workers."""
         super().learn_gone(upstream, topic, at_ms)
         self._note(upstream, topic, at_ms, None)
 

@@ -1,9 +1,9 @@
-"""The process that workers belong to: it accepts connections and gives them away, and sees none of their bytes.
+"""The parent process of the workers: it accepts connections and hands them to workers, and sees none of their bytes.
 
     start: workers, side by side ──all ready──▶ ports open ──▶ … one ends: another in its place … ──▶ stop: all drain
 
-It also has what there is once for the gateway: the operator's port, the configuration's reload, the sums of what
-workers count. What the workers share among themselves stands in memory that all of them map (`shared_limits.py`).
+It also has what a gateway has only once: the operator's port, the reload of the configuration, the sums of the workers'
+counters. What the workers share among themselves is in memory that all of them map (`shared_limits.py`).
 """
 
 import asyncio
@@ -47,24 +47,26 @@ from bifrost.session.close_reason import CloseReason
 log = structlog.get_logger()
 
 LOOK_S = 0.25
-"""Time between two looks at what the workers do."""
+"""Time between two looks at the workers."""
 
 OTHERS_START_S = 10.0
-"""Time that the others have to be ready once the first worker is; then clients are let in all the same."""
+"""Time for the other workers to become ready once the first one is; then clients are accepted all the same."""
 
 END_AFTER_S = 10.0
 """Time that workers have to end beyond `drain_timeout_ms`; then they are killed."""
 
 
 class Supervisor:
-    """Of all workers of one gateway."""
+    """The supervisor of all workers of one gateway."""
 
     def __init__(self, config: Config, path: Path, workers: int, command: Sequence[str]) -> None:
         """Start nothing yet.
 
         Args:
-            config: what to serve, and `path` where it is read again from.
-            workers: how many there are to be, and `command` what starts one: see `child.start`.
+            config: the configuration to serve.
+            path: file from which the configuration is read again.
+            workers: number of workers.
+            command: command that starts a worker: see `child.start`.
         """
         self.config, self._command = config, command
         self.board, self.places, self._sums = SharedLimits.create(workers), Places(), Sums()
@@ -77,13 +79,13 @@ class Supervisor:
         self._is_open = False
         self._stopping = asyncio.Event()
         self._were_ready: set[int] = set()
-        """The places whose worker has been ready once."""
+        """The numbers of the workers that have been ready once."""
         self._first_ready_s: float | None = None
         self._changing = asyncio.Lock()
         """Held while the configuration changes, and while a worker is started with one."""
         self.internal_errors = InternalErrors(Counter())
         self.refused = 0
-        """Connections that were closed because there were too many."""
+        """Connections that the supervisor closed because there were too many."""
         self._journal = WholeJournal(config.proxy.journal, lambda: self._children, lambda: self.refused)
         self.reloader = Reloader(self, path)
         self.stalls = LoopStalls()
@@ -92,17 +94,17 @@ class Supervisor:
         count = partial(asyncio.to_thread, self._sums.refresh)
         self._admin = build_admin(config, self._counted, self.reloader, self._is_healthy, count, processes)
         self._seen: tuple[list[int], int] = ([], 0)
-        """The brokers and tenants that the last worker to be ready knew."""
+        """The brokers, and the number of tenants, that the last worker to become ready knew."""
 
-    # -- what is told of it
+    # -- what metrics and probes read
 
     @property
     def is_ready(self) -> bool:
-        """Whether clients are let in, and some worker can serve them."""
+        """Whether clients are accepted, and at least one worker can serve them."""
         return self._is_open and any(one.is_ready for one in self._children.values())
 
     def count_open(self) -> int:
-        """Return how many connections are open, or on their way to a worker."""
+        """Return the number of connections that are open, or on their way to a worker."""
         return sum(child.connections for child in self._children.values())
 
     def worker_counts(self) -> list[WorkerCounts]:
@@ -122,7 +124,7 @@ class Supervisor:
         ]
 
     def _is_healthy(self) -> bool:
-        """Whether the loop of some worker turns; one that starts is given its time."""
+        """Whether the loop of at least one worker turns, or a worker is still starting."""
         now = now_ms()
         return any(one.silent_ms(now) < STUCK_AFTER_MS for one in self._children.values())
 
@@ -182,7 +184,7 @@ class Supervisor:
         return 0
 
     async def _stop(self, keeping: set[asyncio.Task[None]], hurry: asyncio.Event) -> None:
-        """Let no more clients in, and wait until the workers have drained."""
+        """Accept no more clients, and wait until the workers have drained."""
         self._is_open = False
         self._stopping.set()
         self._ports.close()
@@ -213,7 +215,7 @@ class Supervisor:
                 child.channel.tell(message, content)
 
     async def _look(self) -> None:
-        """Look at the workers from time to time: what they use, and whether they live."""
+        """Check the workers periodically: their CPU time, and whether their loops turn."""
         while True:
             await asyncio.sleep(LOOK_S)
             now = now_ms()
@@ -230,7 +232,7 @@ class Supervisor:
     # -- workers
 
     async def _keep(self, number: int) -> None:
-        """Keep a worker in this place."""
+        """Keep a worker of this number running."""
         while not self._stopping.is_set():
             served_s = 0.0
             try:
@@ -253,7 +255,7 @@ class Supervisor:
                     await asyncio.wait_for(self._stopping.wait(), delay_s)
 
     async def _employ(self, number: int) -> float:
-        """Start a worker and stay with it to its end; return how long it served, in seconds."""
+        """Start a worker and handle its messages until it ends; return how long it served, in seconds."""
         async with self._changing:
             if self._stopping.is_set():
                 return 0.0
@@ -303,7 +305,7 @@ class Supervisor:
         """Do what a worker asks.
 
         Raises:
-            Refused: that cannot be.
+            Refused: it cannot be done.
         """
         match message["do"]:
             case "bind":
@@ -332,7 +334,7 @@ class Supervisor:
             self._open()
 
     def _open(self) -> None:
-        """Let clients in, once."""
+        """Open the ports to clients, once."""
         if self._is_open or self._stopping.is_set():
             return
         self._is_open = True
@@ -370,14 +372,14 @@ class Supervisor:
     # -- another configuration
 
     def note_reload(self, outcome: str, text: str) -> None:
-        """Let one of the workers write it down."""
+        """Have a worker write the outcome of a reload to the journal."""
         self._journal.note("reload", outcome, detail=text)
 
     async def reconfigure(self, config: Config) -> None:
-        """Let all workers go on with another configuration, or none.
+        """Have all workers use another configuration, or none.
 
         Raises:
-            StartError: one of them cannot; nothing has changed.
+            StartError: a worker cannot use it; nothing has changed.
         """
         check_changes(self.config, config)
         async with self._changing:
@@ -387,7 +389,7 @@ class Supervisor:
             await agree(children, content)
             self.config = config
             for child, error in await take(children):
-                # What it serves now nobody knows: the next one has the new configuration.
+                # Its configuration is unknown now; the next worker starts with the new one.
                 log.error("worker_killed", worker=child.number, detail=error)
                 child.kill()
 

@@ -1,4 +1,4 @@
-"""What all workers have counted together, those that are gone among them."""
+"""The sums of all workers' counters, with those of workers that have ended."""
 
 import threading
 from collections import Counter
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
     from bifrost.gateway.workers.supervisor import Supervisor
 
 GAUGES = frozenset({"brokers", "answering", "journal_state"})
-"""Kinds of which only what the living say counts."""
+"""Kinds of numbers that count only while their worker runs."""
 
 
 class Sums:
-    """Numbers by key, of ledgers that are read and of those that were."""
+    """Sums by key, of the ledgers of running workers and of ended ones."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start without ledgers."""
         self._buried: dict[Key, tuple[int, ...]] = {}
         self._readers: set[SharedCountersReader] = set()
         self._lock = threading.Lock()
         self.all: Mapping[Key, tuple[int, ...]] = {}
-        """As of the last `refresh`."""
+        """The sums of the last `refresh`."""
         self.gauges: Mapping[Key, list[int]] = {}
-        """The first number of each of the living, where it is no counter."""
+        """For each kind of GAUGES, the first number of each running worker."""
 
     def add(self, reader: SharedCountersReader) -> None:
-        """Count what is read there from now on."""
+        """Add the numbers of a ledger from now on."""
         with self._lock:
             self._readers.add(reader)
 
     def bury(self, reader: SharedCountersReader) -> None:
-        """Read it for the last time: its worker is gone, and what it counted stays."""
+        """Read a ledger for the last time: its worker has ended, and its counts stay in the sums."""
         with self._lock:
             self._readers.discard(reader)
             for key, numbers in reader.read():
@@ -55,7 +55,7 @@ class Sums:
             reader.close()
 
     def refresh(self) -> None:
-        """Read all of them; may be called in any thread."""
+        """Read all ledgers; may be called in any thread."""
         with self._lock:
             found, gauges = dict(self._buried), dict[Key, list[int]]()
             for reader in self._readers:
@@ -74,70 +74,70 @@ def _add(sums: dict[Key, tuple[int, ...]], key: Key, numbers: tuple[int, ...]) -
 
 @dataclass(frozen=True, slots=True)
 class TrafficSums:
-    """The numbers of a `Traffic`, in their order."""
+    """The sums of the workers' `Traffic` of one tenant and API, in the order of its numbers."""
 
     numbers: tuple[int, ...]
 
     @property
     def requests(self) -> int:
-        """How many there were."""
+        """Number of requests."""
         return self.numbers[0]
 
     @property
     def bytes_received(self) -> int:
-        """Of all requests."""
+        """Bytes of all requests."""
         return self.numbers[1]
 
     @property
     def bytes_sent(self) -> int:
-        """Of all responses."""
+        """Bytes of all responses."""
         return self.numbers[2]
 
     @property
     def duration_ns(self) -> int:
-        """Of all requests that a broker answered."""
+        """Duration of all requests that a broker answered."""
         return self.numbers[3]
 
     @property
     def durations(self) -> tuple[int, ...]:
-        """By bucket."""
+        """Number of durations in each bucket."""
         return self.numbers[4:]
 
 
 class OfAll:
-    """What the metrics tell."""
+    """The counters of all workers, for the metrics."""
 
     def __init__(self, supervisor: "Supervisor", sums: Sums) -> None:
-        """Look at the supervisor's workers; at the sums as of their last refresh."""
+        """Read the state of the supervisor's workers, and the sums of their last refresh."""
         self._supervisor, self._sums = supervisor, sums
 
     @property
     def is_ready(self) -> bool:
-        """Whether clients are let in, and some worker can serve them."""
+        """Whether clients are accepted, and at least one worker can serve them."""
         return self._supervisor.is_ready
 
     @property
     def listener_watch(self) -> ListenerWatch:
-        """Which ports accept."""
+        """The watch that knows which ports accept."""
         return self._supervisor.listener_watch
 
     @property
     def max_connections(self) -> int:
-        """As the configuration in force has it."""
+        """The limit of client connections in the configuration in force."""
         return self._supervisor.config.proxy.limits.max_connections
 
     @property
     def reloader(self) -> "Reloader | None":
-        """The supervisor's."""
+        """The supervisor's reloader."""
         return self._supervisor.reloader
 
     @property
     def mechanisms(self) -> Iterable[str]:
-        """Those of which a worker has counted anything."""
+        """The mechanisms for which a worker has counted authentications."""
         return sorted({mechanism for _, mechanism, _ in self.authentications() if mechanism})
 
     def traffic(self) -> Iterator[tuple[str, int | None, TrafficCounts]]:
-        """Yield sums."""
+        """Yield the sums of all workers, by tenant and API."""
         for (kind, *labels), numbers in self._sums.all.items():
             if kind == "traffic":
                 tenant, api_key = labels
@@ -145,7 +145,7 @@ class OfAll:
                 yield str(tenant), api_key, TrafficSums(numbers)
 
     def connections(self) -> Mapping[str, int]:
-        """Add up those of the living, of tenants that have or had any."""
+        """Add up the connections in running workers, for tenants that have or had any."""
         board, places = self._supervisor.board, dict(self._supervisor.places.by_tenant)
         seen = {tenant for tenant, _, _ in self.traffic()}
         found = {tenant: sum(board.connections(place)) for tenant, place in places.items()}
@@ -154,7 +154,7 @@ class OfAll:
         return counts
 
     def in_flight(self) -> Iterator[tuple[str, int]]:
-        """Yield what stands on the board, of tenants that have sent anything."""
+        """Yield the requests in flight on the board, for tenants that have sent anything."""
         board, places = self._supervisor.board, self._supervisor.places.by_tenant
         seen = {tenant for tenant, _, _ in self.traffic()}
         for tenant in sorted(seen & places.keys()):
@@ -162,17 +162,17 @@ class OfAll:
             yield tenant, sum(board.tenant(worker, place)[IN_FLIGHT] for worker in range(board.workers))
 
     def authentications(self) -> Mapping[tuple[str, str, str], int]:
-        """Return sums."""
+        """Return the sums of all workers, by tenant, mechanism and outcome."""
         return {(one, two, three): count for (one, two, three), count in self._counts("authentications", 3)}
 
     def ends(self) -> Mapping[CloseReason, int]:
-        """Return sums, and the connections that the supervisor refused."""
+        """Return the sums of all workers, and the connections that the supervisor refused."""
         found = Counter({CloseReason(reason): count for (reason,), count in self._counts("ends", 1)})
         found[CloseReason.TOO_MANY_CONNECTIONS] += self._supervisor.refused
         return found
 
     def limits_hit(self) -> Iterator[tuple[tuple[str, str], int]]:
-        """Yield sums, and the connections that the supervisor refused."""
+        """Yield the sums of all workers, and the connections that the supervisor refused."""
         found: Counter[tuple[str, str]] = Counter()
         for kind in ("limits_hit", "waits"):
             found.update({(limit, tenant): count for (limit, tenant), count in self._counts(kind, 2)})
@@ -181,34 +181,34 @@ class OfAll:
         yield from found.items()
 
     def internal_errors(self) -> Mapping[str, int]:
-        """Return sums, and those of the supervisor."""
+        """Return the sums of all workers and the supervisor."""
         found = Counter({place: count for (place,), count in self._counts("internal_errors", 1)})
         found.update(self._supervisor.internal_errors.counts)
         return found
 
     def paused_s(self, side: str) -> float:
-        """Return sums."""
+        """Return the sum of all workers for a side, in seconds."""
         return self._sums.all.get(("pauses", side), (0,))[0] / 1e9
 
     def upstreams(self) -> Iterator[tuple[str, int, bool]]:
-        """Yield what the worker says that knows most."""
+        """Yield each cluster with the most brokers that a worker knows, and whether it answers any worker."""
         for (kind, name), counts in self._sums.gauges.items():
             if kind == "brokers" and max(counts) >= 0:
                 answering = self._sums.gauges.get(("answering", name), [0])
                 yield str(name), max(counts), bool(max(answering))
 
     def buffered_bytes(self) -> int:
-        """Add up what the living hold."""
+        """Add up the bytes that running workers hold."""
         board = self._supervisor.board
         return sum(board.pulse(worker)[BUFFERED_BYTES] for worker in range(board.workers))
 
     def spare_bytes(self) -> int:
-        """Add up those of the living."""
+        """Add up the spare memory of running workers."""
         board = self._supervisor.board
         return sum(board.pulse(worker)[SPARE_BYTES] for worker in range(board.workers))
 
     def journal(self) -> JournalCounts | None:
-        """Return sums, and of what is now those of the living."""
+        """Return the sums of all workers, and the current state of the running ones."""
         if self._supervisor.config.proxy.journal is None:
             return None
         state = {
@@ -224,11 +224,11 @@ class OfAll:
         )
 
     def workers(self) -> list[WorkerCounts]:
-        """Return what the supervisor knows."""
+        """Return what the supervisor knows of each worker."""
         return self._supervisor.worker_counts()
 
     def loop_stalls(self) -> Iterator[StallCounts]:
-        """Yield those of each worker, and of the supervisor."""
+        """Yield the stalls of each worker's loop and of the supervisor's."""
         board = self._supervisor.board
         for (kind, *labels), numbers in self._sums.all.items():
             if kind == "loop_stalls" and isinstance(labels[0], int):
@@ -248,20 +248,20 @@ class Processes(Collector):
     _OF_FIRST = frozenset({"process_start_time_seconds", "process_max_fds", "process_cpu_seconds"})
 
     def __init__(self, pids: Callable[[], list[int]], worker_cpu_s: Callable[[], float]) -> None:
-        """Ask whenever the metrics are made.
+        """Create the collector, which reads whenever the metrics are made.
 
         Args:
-            pids: of those that run, the supervisor's own first.
-            worker_cpu_s: the CPU time of all workers that there have been, in seconds.
+            pids: returns the IDs of the running processes, the supervisor's own first.
+            worker_cpu_s: returns the CPU time of all workers since the start, in seconds.
         """
         self._pids, self._worker_cpu_s = pids, worker_cpu_s
 
     def describe(self) -> list[Metric]:
-        """Promise nothing."""
+        """Return no descriptions in advance."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Yield sums."""
+        """Yield each metric with the values of all processes added up."""
         found: dict[str, Metric] = {}
         for pid in self._pids():
             for metric in ProcessCollector(pid=lambda pid=pid: pid, registry=None).collect():  # type: ignore[misc]

@@ -1,7 +1,7 @@
-"""The supervisor's part in the journal: epochs of workers, and what happens to the gateway as a whole.
+"""The supervisor's part in the journal: epochs of workers, and events of the gateway as a whole.
 
 The supervisor writes no records: it gives such an event to one worker, the first that serves, and keeps it until that
-one has taken it over. One that dies in between may leave an event behind that is told again by the next.
+worker has taken it over. If the worker dies in between, the next one may write the event a second time.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ from bifrost.gateway.workers.channel import ChannelClosed, Message, Refused
 log = structlog.get_logger()
 
 TELL_S = 0.25
-"""Time between two looks at what is to be told."""
+"""Time between two looks at the waiting events."""
 
 ANSWER_S = 5.0
-"""Time for a worker to take events over; then another one is asked."""
+"""Time for a worker to take events over; then the supervisor asks another one."""
 
 MAX_WAITING = 1000
 """Events that wait for a worker, while none serves."""
@@ -32,19 +32,19 @@ class Scribe(Protocol):
 
     @property
     def number(self) -> int:
-        """Which one."""
+        """The worker's number."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether it serves."""
+        """Whether the worker serves clients."""
 
     @property
     def channel(self) -> Asked | None:
-        """The way to it; None while there is none yet."""
+        """The channel to the worker; None while there is none yet."""
 
 
 class WholeJournal:
-    """Of one gateway."""
+    """The journal events of one gateway's supervisor."""
 
     def __init__(
         self,
@@ -52,11 +52,11 @@ class WholeJournal:
         workers: Callable[[], Mapping[int, Scribe]],
         refused: Callable[[], int],
     ) -> None:
-        """Tell nothing yet.
+        """Start without events.
 
         Args:
             settings: the configuration's section; None: no journal is kept.
-            workers: returns those that there are.
+            workers: returns the workers.
             refused: returns how many connections the supervisor itself has closed, because there were too many.
         """
         self._settings, self._workers, self._refused = settings, workers, refused
@@ -66,12 +66,12 @@ class WholeJournal:
         self._waiting: list[dict[str, Any]] = []
 
     def begin_epoch(self, number: int) -> int:
-        """Return the epoch of a worker that is started in this place: larger than all before it, whatever clocks do."""
+        """Return the epoch of a new worker of this number: larger than all before it, even if clocks are set back."""
         self._last_epoch = self._epochs[number] = max(self._last_epoch + 1, wall_ms())
         return self._last_epoch
 
     def note(self, type_: str, outcome: str, **fields: Any) -> None:
-        """Have an event written down; the arguments are those of `Journal.event`."""
+        """Have an event written to the journal; the arguments are those of `Journal.event`."""
         if self._settings is None:
             return
         if len(self._waiting) >= MAX_WAITING:
@@ -80,7 +80,7 @@ class WholeJournal:
         self._waiting.append({"type": type_, "outcome": outcome, **fields})
 
     def note_death(self, number: int, why: str, connections: int) -> None:
-        """Have it written down that a worker died: what it had not written of its last interval is lost."""
+        """Have a worker's death written to the journal: what it had not written of its last interval is lost."""
         if self._settings is not None:
             source = source_of_worker(self._settings, number, self._epochs[number])
             before = {
@@ -91,7 +91,7 @@ class WholeJournal:
             self.note("worker", "died", detail=f"by {why}", before=before, before_ms=wall_ms())
 
     async def run(self) -> None:
-        """Tell what is to be told, for ever; without a journal that is nothing."""
+        """Give events to workers for ever; do nothing without a journal."""
         while self._settings is not None:
             await asyncio.sleep(TELL_S)
             self._note_refused()
@@ -99,7 +99,7 @@ class WholeJournal:
                 await self._tell()
 
     def tell_last(self) -> None:
-        """Give what waits to a worker that is about to be told to stop; its answer is not waited for."""
+        """Give the waiting events to a worker that is about to be told to stop, without waiting for its answer."""
         self._note_refused()
         for worker in self._ready() if self._waiting else ():
             assert worker.channel is not None

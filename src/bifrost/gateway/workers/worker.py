@@ -32,27 +32,27 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True)
 class Inherited:
-    """What a worker is started with; descriptors are open ones."""
+    """The arguments of a worker's start; descriptors are open."""
 
     number: int
     workers: int
     supervisor_pid: int
     control: int
-    """A socket: `Channel`."""
+    """Descriptor of the socket of its `Channel`."""
     doors: int
-    """A socket: `GivenPorts`."""
+    """Descriptor of the socket of its `GivenPorts`."""
     board: int
     ledger: int
 
 
 def run_worker(inherited: Inherited) -> int:
-    """Be a worker until the supervisor, or a signal, says that it is over; return the exit status."""
+    """Run a worker until the supervisor or a signal ends it; return the exit status."""
     _die_with(inherited.supervisor_pid)
     return uvloop.run(Worker(inherited).run())
 
 
 class Worker:
-    """This process."""
+    """This worker process."""
 
     def __init__(self, inherited: Inherited) -> None:
         """Open what was inherited."""
@@ -72,9 +72,9 @@ class Worker:
         self._gateway, self._first = loop.create_future(), loop.create_future()
         self._member = loop.create_future()
         for number in (signal.SIGINT, signal.SIGTERM):
-            # Those who stop a service may signal all its processes: that is no reason to hurry.
+            # Service managers may signal all processes when they stop a service: that is no reason to hurry.
             loop.add_signal_handler(number, self._stop.set)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # It is the supervisor that reads the configuration.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # The supervisor reads the configuration.
         channel = await Channel.open(socket.socket(fileno=self._inherited.control))
         listening = loop.create_task(channel.run(self._handle))
         listening.add_done_callback(_lose_supervisor)
@@ -150,15 +150,15 @@ class Worker:
 
 
 def _lose_supervisor(_: object) -> None:
-    """End: nobody gives connections to this worker any more, nor counts what it does."""
+    """End this process: without its supervisor it gets no connections, and its counters are not read."""
     log.error("supervisor_lost")
     os._exit(1)
 
 
 def _die_with(supervisor_pid: int) -> None:
-    """Let the kernel kill this process when the supervisor is gone, whatever it does then.
+    """Have the kernel kill this process when the supervisor ends, whatever this process is doing.
 
-    Source: PR_SET_PDEATHSIG(2const). The supervisor starts workers from its main thread, whose end is its own.
+    Source: PR_SET_PDEATHSIG(2const). The supervisor starts workers from its main thread, which ends only with it.
     """
     libc: Any = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""What a worker has in common with the others: the answers of `AlonePeers` that hold for all of them."""
+"""What a worker shares with the others: `AlonePeers` for a gateway of several workers."""
 
 import asyncio
 import hashlib
@@ -41,11 +41,11 @@ BEAT_S = 0.25
 """Time between two signs of life."""
 
 NO_SUCH = -1
-"""Stands where a physical cluster's brokers are counted that the configuration has no more."""
+"""Number of brokers of a physical cluster that is no longer in the configuration."""
 
 
 class WorkerPeers(AlonePeers):
-    """One worker of several."""
+    """The shared state of one worker of several."""
 
     is_alone = False
 
@@ -60,17 +60,17 @@ class WorkerPeers(AlonePeers):
         doors: socket.socket,
         epoch: int = 0,
     ) -> None:
-        """Be the worker of this number.
+        """Represent the worker with this number.
 
         Args:
-            number: from 0.
-            board: what all of them see.
-            ledger: where this one counts.
-            key: what `Whole.key` is, for all of them.
+            number: the worker's number, from 0.
+            board: the memory that all workers share.
+            ledger: where this worker counts.
+            key: the key that all workers share, as `AlonePeers.key`.
             places: where each tenant is counted on the board.
-            channel: to the supervisor.
-            doors: where connections come.
-            epoch: larger for each worker that is started.
+            channel: the channel to the supervisor.
+            doors: socket on which connections arrive.
+            epoch: the worker's epoch in the journal, larger for each worker that is started.
         """
         super().__init__()
         self.key, self.places, self.workers = key, places, board.workers
@@ -91,38 +91,38 @@ class WorkerPeers(AlonePeers):
         self._journal = self.counter("journal_state")
 
     def journal_source(self, settings: Journal) -> Source:
-        """Write as a gateway of its own."""
+        """Return the source of this worker's records: it writes as a gateway of its own."""
         return source_of_worker(settings, self._number, self._epoch)
 
     def counter(self, name: str) -> Counter[Any]:
-        """Count in the ledger."""
+        """Return a counter in the ledger."""
         return LedgerCounter(self._ledger, name)
 
     def new_traffic(self, tenant: str, api_key: int | None) -> Traffic:
-        """Count in the ledger."""
+        """Return the counters of a tenant and an API in the ledger."""
         return Traffic(self._ledger.cells(("traffic", tenant, api_key), TRAFFIC_CELLS))
 
     def new_load(self, tenant: str | None, whole: Load | None) -> Load:
-        """Count on the board, where the others read it."""
+        """Return a load that counts on the board, where the other workers read it."""
         place = WHOLE if tenant is None else self.places.by_tenant[tenant]
         return Load(whole, self._board.load_share(place, self._number))
 
     def new_loop_stalls(self) -> LoopStalls:
-        """Count in the ledger; the longest ones stand on the board, where the supervisor takes them back."""
+        """Return stalls that count in the ledger; the longest are on the board, where the supervisor resets them."""
         counts = self._ledger.cells(("loop_stalls", self._number), STALL_CELLS).cast("q")
         return LoopStalls(counts, self._board.stall_marks(self._number))
 
     def fetch_sessions(self, upstream: str) -> FetchSessions:
-        """Remember owners on the board."""
+        """Return fetch sessions whose owners are remembered on the board."""
         return FetchSessions(self._claims.of_cluster(upstream))
 
     def note_open(self, count: int) -> None:
-        """Let the supervisor know how many connections have gone."""
+        """Tell the supervisor how many connections have ended."""
         self._open = count
         self._note()
 
     def tell_ready(self, brokers: Sequence[int], tenants: int) -> None:
-        """Tell the supervisor."""
+        """Tell the supervisor that this worker serves."""
         self._pulse[IS_READY] = 1
         self._channel.tell({"do": "ready", "brokers": list(brokers), "tenants": tenants})
 
@@ -147,7 +147,7 @@ class WorkerPeers(AlonePeers):
                     self._journal[name] = number
             outcomes = gateway.shared.sasl.outcomes
             for mechanism in gateway.shared.sasl.mechanisms:
-                outcomes["", str(mechanism), "failure"] += 0  # So that it is there before anybody failed.
+                outcomes["", str(mechanism), "failure"] += 0  # So that it exists before the first failure.
             await asyncio.sleep(BEAT_S)
 
     def _note_upstreams(self, gateway: "Gateway") -> None:
@@ -161,26 +161,26 @@ class TenantsElsewhere:
     """The connections of tenants in the other workers."""
 
     def __init__(self, number: int, board: SharedLimits, places: Places) -> None:
-        """Look at the board as the worker of this number."""
+        """Read the board as the worker with this number."""
         self._number, self._board, self._places = number, board, places
 
     def admission(self, tenant: str) -> AbstractContextManager[None]:
-        """Hold the others back for as long as it takes to count, microseconds: of all tenants, whose sum counts."""
+        """Hold back the other workers' admissions for all tenants, as their sum counts; it takes microseconds."""
         return self._board.locked(WHOLE)
 
     def count(self, tenant: str) -> int:
-        """Add up what they have."""
+        """Add up the tenant's connections in the other workers."""
         place = self._places.by_tenant.get(tenant)
         counts: Iterator[int] = iter(()) if place is None else self._board.connections(place)
         return sum(count for number, count in enumerate(counts) if number != self._number)
 
     def count_all(self) -> int:
-        """Add up what all tenants have in the others."""
+        """Add up the connections of all tenants in the other workers."""
         counts = self._board.connections(WHOLE)
         return sum(count for number, count in enumerate(counts) if number != self._number)
 
     def note(self, tenant: str, count: int, count_all: int) -> None:
-        """Write how many there are here."""
+        """Write the numbers of this worker's connections on the board."""
         self._board.note_connections(self._number, WHOLE, count_all)
         place = self._places.by_tenant.get(tenant)
         if place is not None:
