@@ -1,1 +1,1 @@
-"""Who vouches for clients: issuers of tokens and Kerberos realms."""
+"""Identity providers of clients: issuers of tokens and Kerberos realms."""

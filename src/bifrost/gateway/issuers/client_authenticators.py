@@ -1,6 +1,6 @@
-"""Against what clients authenticate: made of a configuration before it comes into force, and kept while it is.
+"""What clients authenticate against: made from a configuration before it comes into force, and kept while it is.
 
-What must not change with a configuration stays here: the key that hides who exists, and what is counted.
+What must not change with a configuration stays here: the key that hides which users exist, and the counters.
 """
 
 import secrets
@@ -16,30 +16,30 @@ from bifrost.gateway.issuers.identity_providers import IdentityProviders
 
 @dataclass(frozen=True, slots=True)
 class Secured:
-    """The accounts of a configuration, and whoever vouches for them."""
+    """The accounts of a configuration, and its identity providers."""
 
     sasl: SaslSettings
     vouchers: IdentityProviders
 
 
 class ClientAuthenticators:
-    """Who may come into one gateway."""
+    """Authenticates the clients of one gateway."""
 
     def __init__(
         self, now_ms: Callable[[], int], key: bytes, outcomes: Counter[tuple[str, str, str]]
     ) -> None:
-        """Let nobody in yet.
+        """Start without accounts: no client can authenticate yet.
 
         Args:
             now_ms: a monotonic clock, in milliseconds.
-            key: `Whole.key`.
-            outcomes: where authentications are counted.
+            key: `AlonePeers.key`.
+            outcomes: counts authentications.
         """
         self._now_ms, self._key, self._outcomes = now_ms, key, outcomes
         self._secured: Secured | None = None
 
     def secure(self, config: Config) -> Secured:
-        """Return what a configuration says of who may come in; nothing has changed yet.
+        """Return what clients authenticate against in a configuration; nothing changes yet.
 
         Raises:
             StartError: a certificate, a keytab or a library that it needs cannot be used.
@@ -68,19 +68,19 @@ class ClientAuthenticators:
             self._secured.vouchers.start()
 
     def take(self, secured: Secured) -> None:
-        """Go on with another configuration."""
+        """Use what `secure` returned for another configuration."""
         before, self._secured = self._secured, secured
         secured.vouchers.start()
         if before is not None:
             before.vouchers.stop(secured.vouchers)
 
     def end(self) -> None:
-        """Fetch no more."""
+        """Stop fetching keys."""
         if self._secured is not None:
             self._secured.vouchers.stop()
 
     def call_when_keys_are_fetched(self, callback: Callable[[], object]) -> None:
-        """Call back when the fetch of the issuer's keys that is under way has ended; soon, if there is none."""
+        """Call back when the current fetch of the issuer's keys has ended; soon, if there is none."""
         assert self._secured is not None
         self._secured.vouchers.call_when_keys_are_fetched(callback)
 

@@ -1,6 +1,6 @@
-"""Who vouches for clients, as a configuration has it: an issuer of tokens, a Kerberos realm.
+"""The identity providers of a configuration: an issuer of tokens, a Kerberos realm.
 
-What a reload does not change goes on: the keys that were fetched, and what fetches them.
+A reload that does not change a provider keeps it: its fetched keys, and the task that fetches them.
 """
 
 import asyncio
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 class IdentityProviders:
-    """Those of one configuration."""
+    """The identity providers of one configuration."""
 
     def __init__(
         self, config: Config, now_ms: Callable[[], int], before: "IdentityProviders | None" = None
     ) -> None:
-        """Read the files that they need; no key is fetched yet.
+        """Read the files that the providers need; fetch no key yet.
 
         Args:
-            config: which vouchers there are.
-            now_ms: a monotonic time in milliseconds.
-            before: those of the configuration before this one.
+            config: the configuration with the providers.
+            now_ms: a monotonic clock, in milliseconds.
+            before: the providers of the configuration before this one.
         Raises:
             StartError: a file, or a package, cannot be used.
         """
@@ -49,21 +49,21 @@ class IdentityProviders:
             self.kerberos = kerberos_settings(self._kerberos)
 
     def start(self) -> None:
-        """Fetch keys from now on, if there are any to be fetched and nobody does yet."""
+        """Start fetching keys, if there is an issuer and no task fetches its keys yet."""
         if self._jwks is not None and self._task is None:
             self._task = asyncio.get_running_loop().create_task(keep("jwks", self._jwks.run))
 
     def stop(self, after: "IdentityProviders | None" = None) -> None:
-        """Fetch no more keys, unless those that come `after` do."""
+        """Stop fetching keys, unless the providers `after` these go on with them."""
         if self._task is not None and (after is None or after._task is not self._task):
             self._task.cancel()
 
     def tokens(self, accounts: Accounts, tenants: Collection[str]) -> Tokens | None:
-        """Return what checks access tokens, for these accounts and tenants; None: none are taken."""
+        """Return what checks access tokens for these accounts and tenants; None if no tokens are accepted."""
         return None if self._jwks is None else self._jwks.tokens(accounts, tenants)
 
     def call_when_keys_are_fetched(self, callback: Callable[[], object]) -> None:
-        """Call back when the fetch under way has ended; soon, if there is none."""
+        """Call back when the current fetch has ended; soon, if there is none."""
         if self._jwks is None:
             asyncio.get_running_loop().call_soon(callback)
         else:

@@ -1,8 +1,8 @@
-"""Keeps the keys of an issuer of tokens fresh: from its URL, from what it tells of itself, or from a file.
+"""Keeps the keys of an issuer of tokens current: from their URL, from the issuer's discovery document, or from a file.
 
-Fetched when the gateway starts, which does not wait for it; then every `jwks_refresh_ms`, after a failure sooner, and
-when a token names a key that is not known, at most every `jwks_unknown_key_refresh_ms`. A login that needs a key while
-keys are being fetched waits for the end of that, which `FETCH_TIMEOUT_S` bounds.
+The first fetch begins when the gateway starts, which does not wait for it. The next ones follow every
+`jwks_refresh_ms`, sooner after a failure, and when a token names an unknown key, at most every
+`jwks_unknown_key_refresh_ms`. A login that needs a key during a fetch waits for its end, at most `FETCH_TIMEOUT_S`.
 """
 
 import asyncio
@@ -24,21 +24,21 @@ from bifrost.gateway.sockets.http_client import FetchError, get
 log = structlog.get_logger()
 
 FETCH_TIMEOUT_S = 5.0
-"""Time to fetch the keys, and to ask where they are: half of what a client has to authenticate by default."""
+"""Time to fetch the keys, and to ask where they are: half of a client's default authentication timeout."""
 
 FIRST_RETRY_MS, LAST_RETRY_MS = 1_000, 30_000
 """Backoff while keys cannot be fetched."""
 
 
 class Jwks:
-    """The keys of one issuer, and what fetches them."""
+    """The keys of one issuer, and the task that fetches them."""
 
     def __init__(self, settings: OAuth, now_ms: Callable[[], int]) -> None:
-        """Know no key yet; `run` fetches them.
+        """Start without keys; `run` fetches them.
 
         Args:
-            settings: where they are.
-            now_ms: a monotonic time in milliseconds.
+            settings: the issuer's section, which says where the keys are.
+            now_ms: a monotonic clock, in milliseconds.
         """
         self._settings = settings
         self._now_ms = now_ms
@@ -61,7 +61,7 @@ class Jwks:
         )
 
     def prepare(self) -> None:
-        """See that HTTPS can be spoken, and warn of what is not safe.
+        """Check that HTTPS can be used, and warn of unsafe settings.
 
         Raises:
             StartError: `ca_file` cannot be used.
@@ -99,14 +99,14 @@ class Jwks:
                 pass
 
     def call_when_fetched(self, callback: Callable[[], object]) -> None:
-        """Call back when the fetch under way has ended, well or not; at once, if there is none."""
+        """Call back when the current fetch has ended, successful or not; at once, if there is none."""
         if self._is_fetching:
             self._waiting.append(callback)
         else:
             asyncio.get_running_loop().call_soon(callback)
 
     def _want_keys(self) -> None:
-        """A token names a key that is not there: fetch, unless that was done a moment ago."""
+        """Fetch the keys because a token names an unknown one, unless that was done a moment ago."""
         since_ms = self._now_ms() - self._ended_ms
         if not self._is_fetching and since_ms >= self._settings.jwks_unknown_key_refresh_ms:
             self._is_fetching = True
@@ -119,7 +119,7 @@ class Jwks:
             asyncio.get_running_loop().call_soon(callback)
 
     async def _refresh(self, retry_ms: int) -> bool:
-        """Fetch the keys once; return whether that went well."""
+        """Fetch the keys once; return whether that succeeded."""
         before = len(self.keys)
         try:
             self.keys.replace(await self._fetch())
@@ -157,7 +157,7 @@ class Jwks:
         except (ValueError, RecursionError):
             raise FetchError(f"{url}: not JSON") from None
         if not isinstance(told, dict) or told.get("issuer") != issuer:
-            # Section 4.3: or somebody else's keys would be taken for its own.
+            # Section 4.3: otherwise another issuer's keys would be taken for its own.
             raise FetchError(f"{url}: tells of another issuer than {issuer}")
         found = told.get("jwks_uri")
         is_url = isinstance(found, str) and found.startswith(("https://", "http://"))

@@ -1,7 +1,7 @@
-"""Kerberos contexts by MIT's library: what authentication/gssapi_server.py drives.
+"""Kerberos contexts of MIT's library, which authentication/gssapi_server.py uses.
 
-Accepting a client is work of this machine alone: some 70 us, keys from the keytab, one record in the replay cache's
-file, no question to a key distribution center. So it is done on the loop.
+Accepting a client needs this machine alone: some 70 us, keys from the keytab, one record in the replay cache's file, no
+request to a key distribution center. So it runs on the event loop.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from bifrost.config.principals.kerberos_rules import LocalNames
 from bifrost.gateway.errors import StartError
 
 _PASSING = frozenset({0x96C73A21, 0x96C73A22})
-"""Minor codes of what another try mends: KRB5KRB_AP_ERR_TKT_NYV, KRB5KRB_AP_ERR_REPEAT (KerberosError.retriable)."""
+"""Minor codes of errors that may pass: KRB5KRB_AP_ERR_TKT_NYV, KRB5KRB_AP_ERR_REPEAT (KerberosError.retriable)."""
 
 
 def kerberos_settings(settings: Kerberos) -> KerberosSettings:
-    """Return what accepts clients; the keytab is read here once, to see that it has a key of the service.
+    """Return the settings that accept clients; read the keytab once, to check that it has a key of the service.
 
     Raises:
         StartError: the package is missing, or the keytab has no such key.
@@ -53,27 +53,27 @@ def kerberos_settings(settings: Kerberos) -> KerberosSettings:
 
 
 class Context:
-    """One context of MIT's library, whose errors become ours."""
+    """One context of MIT's library; its errors become ContextFailed."""
 
     def __init__(self, build: Callable[[], Any], error: type[Exception]) -> None:
-        """Begin.
+        """Begin a context.
 
         Args:
             build: makes the library's context.
-            error: what the library raises.
+            error: the error class that the library raises.
         """
         self._error = error
         self._context = self._call(build)
         self.is_complete = False
 
     def step(self, token: bytes) -> bytes:
-        """Take the client's token and return the answer, empty if there is none.
+        """Process the client's token and return the answer, empty if there is none.
 
         Raises:
-            ContextFailed: the ticket, or what it proves, is not good.
+            ContextFailed: the ticket, or its proof, is not valid.
         """
         answer: bytes = self._call(lambda: self._context.step(token)) or b""
-        # Asked for at once: the library keeps an error back that has an answer, and raises it now.
+        # Asked for at once: the library delays an error that has an answer, and raises it here.
         self.is_complete = bool(self._call(lambda: self._context.complete))
         return answer
 
@@ -81,24 +81,24 @@ class Context:
         """Return the client's principal.
 
         Raises:
-            ContextFailed: there is none yet.
+            ContextFailed: the client is not known yet.
         """
         return str(self._call(lambda: self._context.initiator_name))
 
     def wrap(self, message: bytes) -> bytes:
-        """Return a message with a proof that it is ours.
+        """Return a message with a proof that this side sent it.
 
         Raises:
-            ContextFailed: the context is not there, or cannot do it.
+            ContextFailed: the context is not complete, or cannot do it.
         """
         wrapped: bytes = self._call(lambda: self._context.wrap(message, False)).message
         return wrapped
 
     def unwrap(self, message: bytes) -> bytes:
-        """Return what the client has protected.
+        """Return the message that the client has protected.
 
         Raises:
-            ContextFailed: it has not, or somebody else has.
+            ContextFailed: the message is not protected, or not by this client.
         """
         unwrapped: bytes = self._call(lambda: self._context.unwrap(message)).message
         return unwrapped

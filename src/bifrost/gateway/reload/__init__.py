@@ -1,1 +1,1 @@
-"""From one configuration to the next, while the gateway runs."""
+"""Changes the configuration of a running gateway."""

@@ -1,4 +1,4 @@
-"""What a change of configuration asks of the gateway that goes on with it."""
+"""What a reload needs from the gateway whose configuration changes."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -21,4 +21,4 @@ class ReloadContext(ClientContext, Protocol):
         """Return the connections that are open."""
 
     def take_settings(self, config: Config, secured: Secured) -> None:
-        """Let everything that asks for a setting have that of another configuration from now on."""
+        """Use the settings of another configuration from now on."""

@@ -1,7 +1,7 @@
-"""From one configuration to the next in a running gateway: all of it or nothing, unnoticed by whom it does not concern.
+"""Changes the configuration of a running gateway: all of it or nothing, unnoticed by clients that it does not concern.
 
-First everything that may fail is done beside what runs: new clusters are asked, new ports are bound. Then the change
-itself, in one turn of the loop. Last those connections end that have no place any more.
+First the gateway does everything that may fail, while it serves as before: it asks new clusters and binds new ports.
+Then it makes the change in one turn of the loop. Last it ends the connections that have no place any more.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Another configuration that a gateway can go on with, and has not yet."""
+    """Another configuration that a gateway can use, and does not use yet."""
 
     gateway: ReloadContext
     config: Config
@@ -33,24 +33,24 @@ class Prepared:
     secured: Secured
     listeners: list[Listener]
     new: list[Listener]
-    """Those of `listeners` whose ports are bound and not served yet."""
+    """The `listeners` whose ports are bound and not served yet."""
 
     async def take_effect(self) -> None:
-        """Go on with it."""
+        """Use the prepared configuration from now on."""
         await _take_effect(self.gateway, self.config, self.changed, self.secured, self.listeners)
 
     async def abandon(self) -> None:
-        """Go on as before."""
+        """Drop the prepared configuration; the gateway goes on as before."""
         for listener in self.new:
             listener.close()
         await self.changed.abandon(self.gateway.clusters)
 
 
 async def prepare(gateway: ReloadContext, config: Config) -> Prepared:
-    """Do everything beside what runs that may fail.
+    """Do everything that may fail, while the gateway serves as before.
 
     Raises:
-        BrokerError, StartError: the gateway cannot go on with this configuration; nothing has changed.
+        BrokerError, StartError: the gateway cannot use this configuration; nothing has changed.
     """
     check_changes(gateway.config, config)
     changed = await gateway.clusters.like(config, gateway.config, gateway.now_ms, gateway.whole)
@@ -72,7 +72,7 @@ def check_changes(before: Config, after: Config) -> None:
     """Refuse what cannot change while a gateway runs.
 
     Raises:
-        StartError: something of that kind is another.
+        StartError: such a setting differs.
     """
     for key in ("admin", "journal", "workers", "pseudonym_key"):
         if getattr(before.proxy, key) != getattr(after.proxy, key):
@@ -80,7 +80,7 @@ def check_changes(before: Config, after: Config) -> None:
 
 
 def _listeners(gateway: ReloadContext, config: Config, new: list[Listener]) -> list[Listener]:
-    """Return the listeners of a configuration; those that are not open yet are `new` as well."""
+    """Return the listeners of a configuration; also append those that are not open yet to `new`."""
     before = {one.listener_set.name: one for one in gateway.listeners}
     found = []
     for listener_set in config.proxy.listener_sets:

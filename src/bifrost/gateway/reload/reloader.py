@@ -1,7 +1,7 @@
-"""Reads the configuration again when told to or when its files change, and lets the gateway go on with it.
+"""Reads the configuration again on request or when its files change, and has the gateway use it.
 
-A configuration that cannot be read, or that the gateway cannot go on with, is refused whole: the one in force stays,
-the reason is logged, and whoever asked is told.
+A configuration that cannot be read, or that the gateway cannot use, is refused as a whole: the one in force stays, the
+reason is logged, and the caller gets it.
 """
 
 import asyncio
@@ -24,39 +24,39 @@ log = structlog.get_logger()
 
 
 class Reconfigurable(Protocol):
-    """What goes on with another configuration: a Gateway, or the Supervisor of its workers."""
+    """An object whose configuration can change: a Gateway, or the Supervisor of its workers."""
 
     @property
     def config(self) -> Config:
-        """The one in force."""
+        """The configuration in force."""
 
     async def reconfigure(self, config: Config) -> None:
-        """Go on with another one.
+        """Use another configuration.
 
         Raises:
-            BrokerError, StartError: it cannot; nothing has changed.
+            BrokerError, StartError: it cannot be used; nothing has changed.
         """
 
     def note_reload(self, outcome: str, text: str) -> None:
-        """Write down what came of a reload, where a journal is kept."""
+        """Write the outcome of a reload to the journal, if one is kept."""
 
 
 class Reloader:
-    """Of one gateway."""
+    """The reloader of one gateway."""
 
     def __init__(self, gateway: Reconfigurable, path: Path) -> None:
-        """Watch nothing yet; the gateway has just been given what stands at `path`."""
+        """Watch nothing yet; the gateway has just read the configuration at `path`."""
         self._gateway = gateway
         self._path = path
         self._one_at_a_time = asyncio.Lock()
         self._seen = self._signature()
         self.outcomes: Counter[Outcome] = Counter()
-        """How many reloads came to which end."""
+        """Number of reloads by outcome."""
         self.applied_s = time.time()
         """When the configuration in force was read, in seconds since the epoch."""
 
     async def reload(self) -> tuple[Outcome, str]:
-        """Read the configuration again; return what came of it, and in words why."""
+        """Read the configuration again; return the outcome, and the reason in words."""
         async with self._one_at_a_time:
             self._seen = await asyncio.to_thread(self._signature)
             outcome, text = await self._reload()
@@ -69,7 +69,7 @@ class Reloader:
         return outcome, text
 
     async def watch(self, interval_s: float) -> None:
-        """Reload whenever a file has changed, and then has stayed as it is for one interval."""
+        """Reload when a file has changed and then stayed the same for one interval."""
         pending: Signature | None = None
         while True:
             await asyncio.sleep(interval_s)

@@ -1,4 +1,4 @@
-"""Have the files of a configuration changed on disk?"""
+"""Finds out whether the files of a configuration have changed on disk."""
 
 import os
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from pathlib import Path
 from pydantic import BaseModel
 
 Signature = tuple[tuple[str, int, int, int] | None, ...]
-"""Of each file its path, inode, size and time of the last change in nanoseconds; None of one that is not there."""
+"""For each file its path, inode, size and time of the last change in nanoseconds; None for a missing file."""
 
 
 def files_of(section: BaseModel) -> Iterator[str]:
-    """Yield every file that a configuration names, as it names them: the keys that end in `_file`."""
+    """Yield every file that a configuration names, as written there: the keys that end in `_file`."""
     for key, value in section:
         if key.endswith("_file") and isinstance(value, str):
             yield value
@@ -21,9 +21,9 @@ def files_of(section: BaseModel) -> Iterator[str]:
 
 
 def signature(path: Path, named: frozenset[str]) -> Signature:
-    """Return what changes when the configuration at `path` does, or one of the files that it names does.
+    """Return a value that changes when the configuration at `path`, or one of the files that it names, changes.
 
-    A link counts as what it leads to, so that a mounted Kubernetes secret changes with its directory of the day.
+    A link counts as its target, so that a mounted Kubernetes secret changes when its link points to a new directory.
     """
     is_folder = path.is_dir()
     try:
