@@ -1,13 +1,13 @@
-"""What keeps a gateway from starting or from reaching its brokers."""
+"""Errors that prevent a gateway from starting or from reaching its brokers."""
 
 
 class StartError(Exception):
-    """The gateway cannot start; the text is one line for the operator, with how to mend it."""
+    """The gateway cannot start; the text is one line for the operator, which says how to fix it."""
 
 
 class BrokerError(Exception):
-    """A broker could not be reached, or did not answer in time or in form; the text says which and why."""
+    """A broker could not be reached, or gave no valid answer in time; the text says which broker and why."""
 
 
 class LoginError(BrokerError):
-    """A broker was reached and did not let the gateway in; the text has the broker's own words and no secret."""
+    """A broker refused the gateway's login; the text has the broker's own message and no secret."""

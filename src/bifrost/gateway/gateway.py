@@ -1,4 +1,4 @@
-"""One gateway process: its physical cluster, its tenants, its listeners, and its end."""
+"""One gateway process: its physical clusters, its tenants, its listeners, and its shutdown."""
 
 import asyncio
 import contextlib
@@ -57,17 +57,17 @@ def now_ms() -> int:
 
 
 class Gateway:
-    """Everything one process shares between its connections."""
+    """Everything that one process shares between its connections."""
 
     def __init__(self, config: Config, path: Path | None = None, whole: AlonePeers | None = None) -> None:
-        """Build what the configuration describes; no I/O yet, but for certificates and Kerberos's files.
+        """Build what the configuration describes; no I/O yet, except for certificates and Kerberos's files.
 
         Args:
-            config: what to serve.
-            path: where it is read again from, if that is given.
-            whole: the other workers, of which this is one; None: it is alone.
+            config: the configuration to serve.
+            path: file from which the configuration is read again; None for no reload.
+            whole: what this worker shares with the others; None: there is only this process.
         Raises:
-            StartError: what secures connections cannot be used here.
+            StartError: certificates, keys or libraries that secure connections cannot be used.
         """
         self.config = config
         self.limits = config.proxy.limits
@@ -96,7 +96,7 @@ class Gateway:
         )
         self.shared.journal = None if self.journaling is None else self.journaling.journal
         self.limits_hit: Counter[tuple[str, str]] = whole.counter("limits_hit")
-        """How often a limit was hit that ends connections or lets them wait, by its setting and the tenant."""
+        """How often a limit ended connections or made them wait, by its setting and the tenant."""
         self.tenants = OpenTenants(self.shared.lanes.loads, whole.elsewhere, self.limits_hit)
         self.budgets.limit(*time_percents(config))
         self.newcomers = Newcomers()
@@ -110,7 +110,7 @@ class Gateway:
         self._doorways: set[ClientHandshake] = set()
         self._admin = build_admin(config, OfProcess(self), self.reloader) if whole.is_alone else None
         self.is_ready = False
-        """Whether clients can be served: the listeners are open, and a broker answered when last asked."""
+        """Whether clients can be served: the listeners are open, and a cluster answered when last asked."""
         self.listener_watch = ListenerWatch(whole.ports.served)
         self.pauses = Pauses(whole.counter("pauses"))
         self.stalls = whole.new_loop_stalls()
@@ -119,7 +119,7 @@ class Gateway:
         """How many connections ended, by reason."""
 
     def take_settings(self, config: Config, secured: Secured) -> None:
-        """Let everything that asks for a setting have that of another configuration from now on."""
+        """Use the settings of another configuration from now on."""
         self.config = config
         self.limits = config.proxy.limits
         self.shared.sasl = secured.sasl
@@ -138,15 +138,15 @@ class Gateway:
         )
 
     async def reconfigure(self, config: Config) -> None:
-        """Go on with another configuration.
+        """Use another configuration.
 
         Raises:
-            BrokerError, StartError: it cannot; nothing has changed.
+            BrokerError, StartError: it cannot be used; nothing has changed.
         """
         await (await prepare(self, config)).take_effect()
 
     def note_reload(self, outcome: str, text: str) -> None:
-        """Write down what came of a reload, if a journal is kept."""
+        """Write the outcome of a reload to the journal, if one is kept."""
         if self.journaling is not None:
             self.journaling.note_reload(outcome, text)
 
@@ -154,8 +154,8 @@ class Gateway:
         """Serve until told to stop, then drain.
 
         Args:
-            stop: set when it is to stop; None: SIGINT and SIGTERM say so.
-            hurry: set when nobody waits any longer; None: a second signal says so.
+            stop: set when the gateway has to stop; None: SIGINT and SIGTERM stop it.
+            hurry: set when the drain must not wait any longer; None: a second signal says so.
         """
         loop = asyncio.get_running_loop()
         self.internal_errors.install(loop)
@@ -197,12 +197,12 @@ class Gateway:
     def admit(
         self, connection: ClientConnection | ClientHandshake, address: str | None, *, is_newcomer: bool = True
     ) -> Refusal | None:
-        """Count a connection in; return why not, if there are too many.
+        """Count a new connection; return why it is refused, if there are too many.
 
         Args:
-            connection: a new one.
-            address: where its client is; None: that is not known yet.
-            is_newcomer: whether its client has to authenticate first.
+            connection: the new connection.
+            address: the client's address; None if it is not known yet.
+            is_newcomer: whether the client has to authenticate first.
         """
         if len(self._connections) + len(self._doorways) >= self.limits.max_connections:
             return CloseReason.TOO_MANY_CONNECTIONS, f"{self.limits.max_connections} are open"
@@ -217,14 +217,14 @@ class Gateway:
         return None
 
     def let_in(self, tenant: str, connection: ClientConnection) -> bool:
-        """Count a connection for its tenant, and no more as one that is just authenticating, unless it has too many."""
+        """Count an authenticated connection for its tenant; return False if the tenant has too many."""
         if not self.tenants.admit(tenant, connection):
-            return False  # It keeps its place among the others until it is gone.
+            return False  # It counts as unauthenticated until it is closed.
         self.newcomers.forget(connection)
         return True
 
     def forget(self, connection: ClientConnection | ClientHandshake) -> None:
-        """Count a connection out."""
+        """Stop counting a connection."""
         self.newcomers.forget(connection)
         if isinstance(connection, ClientHandshake):
             self._doorways.discard(connection)
@@ -238,7 +238,7 @@ class Gateway:
         return tuple(self._connections)
 
     def count_connections(self) -> Counter[str]:
-        """Return how many connections are open, by tenant; those not authenticated yet stand under no name."""
+        """Return the number of open connections by tenant; unauthenticated ones are under the empty name."""
         counts = self.tenants.count()
         counts[NO_TENANT] = max(len(self._connections) + len(self._doorways) - counts.total(), 0)
         return counts
@@ -251,7 +251,7 @@ class Gateway:
         detail: str = "",
         mechanism: str | None = None,
     ) -> None:
-        """Note why the connection of `peer` ended, which was about to authenticate by `mechanism`, if it was."""
+        """Note why the connection of `peer` ended; `mechanism` is the one by which it tried to authenticate."""
         self.ends[reason] += 1
         limit = limit_of(reason, tenant)
         if limit is not None:
@@ -286,7 +286,7 @@ class Gateway:
         await keep("refresh", self._follow_clusters)
 
     async def _follow_clusters(self) -> None:
-        """Look at the clusters again and again, for ever."""
+        """Refresh the clusters and the brokers' ports periodically, for ever."""
         while True:
             await asyncio.sleep(self.limits.metadata_refresh_ms / 1000)
             await self.clusters.refresh()
@@ -298,7 +298,7 @@ class Gateway:
                 log.warning("refresh_failed", error=str(error), retry_in_ms=self.limits.metadata_refresh_ms)
 
     async def _drain(self, hurry: asyncio.Event) -> None:
-        """Take nothing new, let what is in flight be answered, and end what is left after the time-out."""
+        """Accept nothing new, wait for the answers in flight, and end the connections left after the timeout."""
         self.is_ready = False
         for listener in self.listeners:
             listener.close()
@@ -321,18 +321,18 @@ class Gateway:
         await self.clusters.close()
         if self._admin is not None:
             self._admin.close()
-        # One turn of the loop, so that the transports write what they have and close.
+        # Give the loop one turn, so that the transports write what they have and close.
         await asyncio.sleep(0)
         log.info("stopped", ends={str(reason): count for reason, count in self.ends.items()})
 
 
 def _max_delay_ms(limits: Limits) -> int:
-    """Return the longest delay, which must leave enough of the time that a client has to authenticate."""
+    """Return the longest delay, which must leave the client enough of its authentication timeout."""
     return min(limits.max_authentication_delay_ms, limits.authentication_timeout_ms // 2)
 
 
 def time_percents(config: Config) -> tuple[int, dict[str, int | None]]:
-    """Return a tenant's share of the time, in percent, and the shares of those that have one of their own."""
+    """Return a tenant's default share of the time, in percent, and the shares of tenants that have their own."""
     own = {one.name: one.limits.gateway_time_percent for one in config.tenants}
     return config.proxy.limits.gateway_time_percent, own
 
@@ -346,5 +346,5 @@ def _soon(call: Callable[[], None]) -> None:
 
 
 def tell(stop: asyncio.Event, hurry: asyncio.Event) -> None:
-    """Take a signal: the first one means to stop, every further one not to wait for anybody."""
+    """Handle a signal: the first one stops the gateway, every further one makes it wait for no connection."""
     (hurry if stop.is_set() else stop).set()

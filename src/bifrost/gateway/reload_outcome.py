@@ -1,10 +1,10 @@
-"""What came of a reload: told by the log, the metrics, the operator's port and the journal."""
+"""The outcome of a reload, for the log, the metrics, the operator's port and the journal."""
 
 from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What came of a reload."""
+    """The outcome of a reload."""
 
     APPLIED = "applied"
     UNCHANGED = "unchanged"

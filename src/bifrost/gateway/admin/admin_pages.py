@@ -1,4 +1,4 @@
-"""What the operator's HTTP port answers."""
+"""The pages and commands of the operator's HTTP port."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -26,17 +26,17 @@ def build_admin(
     """Return the operator's port, None if the configuration has none.
 
     Args:
-        config: which port.
-        counted: what the metrics tell.
-        reloader: for the command to reload, if there is one.
-        is_healthy: whether what serves works at all.
+        config: the configuration with the port.
+        counted: the counters for the metrics.
+        reloader: runs the command to reload, if there is one.
+        is_healthy: whether the process, or at least one worker, works.
         before_metrics: awaited before the metrics are made.
-        processes: tells of the gateway's processes, if it is not this one alone.
+        processes: collects the metrics of the gateway's processes; None if there is only this one.
     """
     admin = config.proxy.admin
     if admin is None:
         return None
-    from bifrost.gateway.admin.metrics import CONTENT_TYPE, Metrics  # 5 MiB, for those who ask
+    from bifrost.gateway.admin.metrics import CONTENT_TYPE, Metrics  # 5 MiB, only if the port is used
 
     metrics, one_at_a_time = Metrics(counted, processes), asyncio.Lock()
 

@@ -1,7 +1,7 @@
 """The operator's HTTP port: /metrics, /healthz, /readyz, for scrapers and probes, one request per connection.
 
-It tells of all tenants, so it is not for them: configure an address that only operators reach. h11 reads HTTP; what it
-refuses, what is too large and what does not come in time is closed.
+It shows data of all tenants, so tenants must not reach it: configure an address that only operators reach. h11 reads
+HTTP; a request that h11 refuses, that is too large or that does not arrive in time ends its connection.
 """
 
 import asyncio
@@ -22,19 +22,19 @@ MAX_OPEN = 32
 """Connections at one time: a few scrapers and probes; a further one is closed at once."""
 
 MAX_REQUEST_BYTES = 8 * 1024
-"""Largest request; those of scrapers and probes are a tenth of it."""
+"""Largest request; the requests of scrapers and probes are a tenth of it."""
 
 TIMEOUT_S = 10.0
 """Time of a connection, from accepting to closing it: the time a Prometheus server waits by default."""
 
 
 COMMAND_TIMEOUT_S = 300.0
-"""The same once it is known that a command is asked for: a reload reads thousands of files, and asks new clusters."""
+"""The same for a connection that sends a command: a reload reads thousands of files, and asks new clusters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a path answers."""
+    """The answer to a request of a path."""
 
     status: HTTPStatus
     body: bytes
@@ -45,16 +45,16 @@ Handler = Callable[[], Awaitable[Page]]
 
 
 class Admin:
-    """The server of that port."""
+    """The server of the operator's port."""
 
     def __init__(
         self, host: str, port: int, pages: Mapping[str, Handler], commands: Mapping[str, Handler]
     ) -> None:
-        """Listen nowhere yet.
+        """Create the server; it does not listen yet.
 
         Args:
-            host: where to listen.
-            port: as well.
+            host: the address to listen on.
+            port: the TCP port to listen on.
             pages: by path, for GET and HEAD.
             commands: by path, for POST.
         """
@@ -74,7 +74,7 @@ class Admin:
         log.info("listening", listener="admin", address=f"{self._host}:{self._port}")
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._server is not None:
             self._server.close()
 

@@ -1,4 +1,4 @@
-"""What the metrics and probes of one process ask of its gateway."""
+"""What the metrics and probes of one process need from its gateway."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from bifrost.session.shared_state import SharedState
 
 
 class AdminContext(Protocol):
-    """The gateway whose counters are told."""
+    """The gateway whose counters are shown."""
 
     clusters: Clusters
     ends: Counter[CloseReason]

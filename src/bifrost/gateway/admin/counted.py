@@ -1,4 +1,4 @@
-"""What the metrics are made of: the counters of one process, or the sums of all workers' (`workers/totals.py`)."""
+"""The counters that metrics are made of: those of one process, or the sums of all workers (`workers/totals.py`)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TrafficCounts(Protocol):
-    """Those of one tenant and API, see `Traffic`."""
+    """Counters of one tenant and API, see `Traffic`."""
 
     @property
     def requests(self) -> int: ...  # noqa: D102
@@ -41,57 +41,57 @@ class WorkerCounts:
     number: int
     is_running: bool
     starts: int
-    """How often one was started in its place."""
+    """How often a worker was started with this number."""
     connections: int
     cpu_s: float
-    """CPU time in seconds, of all that were in its place."""
+    """CPU time in seconds, of all workers with this number."""
 
 
 @dataclass(frozen=True, slots=True)
 class StallCounts:
-    """How long an event loop kept everybody waiting, see `loop_stalls.py`."""
+    """How long an event loop kept all connections waiting, see `loop_stalls.py`."""
 
     worker: str
-    """Whose loop; empty when there is only the one process."""
+    """The worker with the loop; empty when there is only one process."""
     counts: tuple[int, ...]
     largest_s: tuple[float, float, float, float]
-    """Seconds: since the start, since the last look; and the most CPU time that a stall took."""
+    """Longest stall in seconds, since the start and since the last look; the same for CPU time."""
 
 
 class Counted(Protocol):
-    """What a gateway has counted."""
+    """The counters of a gateway."""
 
     @property
     def is_ready(self) -> bool:
-        """What /readyz says."""
+        """Whether /readyz says that the gateway is ready."""
 
     @property
     def listener_watch(self) -> ListenerWatch:
-        """Which ports accept."""
+        """The watch that knows which ports accept."""
 
     @property
     def max_connections(self) -> int:
-        """How many client connections may be open."""
+        """The largest number of open client connections."""
 
     @property
     def reloader(self) -> "Reloader | None":
-        """What reads the configuration again."""
+        """The object that reads the configuration again."""
 
     @property
     def mechanisms(self) -> Iterable[str]:
-        """How clients may authenticate."""
+        """The mechanisms by which clients may authenticate."""
 
     def traffic(self) -> Iterable[tuple[str, int | None, TrafficCounts]]:
-        """Return tenant, API key and what was counted."""
+        """Return the counters of traffic with their tenant and API key."""
 
     def connections(self) -> Mapping[str, int]:
-        """Return how many connections are open, by tenant; under no name those that have not authenticated."""
+        """Return the number of open connections by tenant; unauthenticated ones are under the empty name."""
 
     def in_flight(self) -> Iterable[tuple[str, int]]:
-        """Return tenants and how many of their requests await an answer."""
+        """Return for each tenant how many of its requests await an answer."""
 
     def authentications(self) -> Mapping[tuple[str, str, str], int]:
-        """Return how many there were, by tenant, mechanism and outcome."""
+        """Return the number of authentications by tenant, mechanism and outcome."""
 
     def ends(self) -> Mapping[CloseReason, int]:
         """Return how many connections ended, by reason."""
@@ -100,72 +100,72 @@ class Counted(Protocol):
         """Return how often each limit was hit, by its setting and the tenant."""
 
     def internal_errors(self) -> Mapping[str, int]:
-        """Return how many exceptions there were that should never have come, by place."""
+        """Return the number of unexpected exceptions, by place."""
 
     def paused_s(self, side: str) -> float:
         """Return the time in which a side was not read, in seconds."""
 
     def upstreams(self) -> Iterable[tuple[str, int, bool]]:
-        """Return physical clusters, how many brokers of each are known, and whether it answers."""
+        """Return for each physical cluster how many of its brokers are known, and whether it answers."""
 
     def buffered_bytes(self) -> int:
         """Return how many bytes of frames are held, as `max_buffered_bytes_total` counts them."""
 
     def spare_bytes(self) -> int:
-        """Return how much memory is kept for frames to come."""
+        """Return the bytes of memory that are kept for future frames."""
 
     def journal(self) -> JournalCounts | None:
-        """Return what is known of the journal; None without one."""
+        """Return the journal's counts; None without a journal."""
 
     def workers(self) -> Iterable[WorkerCounts]:
-        """Return what is known of each worker; nothing when there is only the one process."""
+        """Return the counts of each worker; none when there is only one process."""
 
     def loop_stalls(self) -> Iterable[StallCounts]:
-        """Return how long event loops stood still; a look begins the time anew that `largest_s` tells of."""
+        """Return the stalls of event loops; each call resets the maxima since the last look in `largest_s`."""
 
 
 class OfProcess:
-    """What this process has counted for its gateway."""
+    """The counters of a gateway that is this process alone."""
 
     def __init__(self, gateway: AdminContext) -> None:
-        """Look at `gateway` whenever asked; other threads may ask."""
+        """Read `gateway` at each call; other threads may call."""
         self._gateway = gateway
 
     @property
     def is_ready(self) -> bool:
-        """What /readyz says."""
+        """Whether /readyz says that the gateway is ready."""
         return self._gateway.is_ready
 
     @property
     def listener_watch(self) -> ListenerWatch:
-        """Which ports accept."""
+        """The watch that knows which ports accept."""
         return self._gateway.listener_watch
 
     @property
     def max_connections(self) -> int:
-        """As the configuration in force has it."""
+        """The limit of client connections in the configuration in force."""
         return self._gateway.limits.max_connections
 
     @property
     def reloader(self) -> "Reloader | None":
-        """The gateway's."""
+        """The gateway's reloader."""
         return self._gateway.reloader
 
     @property
     def mechanisms(self) -> Iterable[str]:
-        """Those of the configuration in force."""
+        """The mechanisms of the configuration in force."""
         return map(str, self._gateway.shared.sasl.mechanisms)
 
     def traffic(self) -> Iterator[tuple[str, int | None, TrafficCounts]]:
-        """Yield the counters themselves."""
+        """Yield the counters of traffic themselves, not copies."""
         yield from self._gateway.shared.lanes
 
     def connections(self) -> Mapping[str, int]:
-        """Count them."""
+        """Count the open connections, by tenant."""
         return self._gateway.count_connections()
 
     def in_flight(self) -> Iterator[tuple[str, int]]:
-        """Yield them."""
+        """Yield tenants and the number of their requests in flight."""
         yield from self._gateway.shared.lanes.loads
 
     def authentications(self) -> Mapping[tuple[str, str, str], int]:
@@ -173,11 +173,11 @@ class OfProcess:
         return dict(self._gateway.shared.sasl.outcomes)
 
     def ends(self) -> Mapping[CloseReason, int]:
-        """Return those that there were; others are 0."""
+        """Return the number of ends by reason; reasons that never occurred are 0."""
         return self._gateway.ends
 
     def limits_hit(self) -> Iterator[tuple[tuple[str, str], int]]:
-        """Yield those of connections and those of requests."""
+        """Yield the limits that connections have hit, and those that requests have hit."""
         yield from self._gateway.limits_hit.copy().items()
         yield from self._gateway.shared.lanes.loads.hits.copy().items()
 
@@ -190,7 +190,7 @@ class OfProcess:
         return self._gateway.pauses.seconds(side)
 
     def upstreams(self) -> Iterator[tuple[str, int, bool]]:
-        """Yield them as they were when last asked."""
+        """Yield each physical cluster's state when it was last asked."""
         clusters = self._gateway.clusters
         for cluster in clusters:
             yield cluster.name, len(cluster.node_ids), clusters.is_up(cluster.name)
@@ -200,19 +200,19 @@ class OfProcess:
         return self._gateway.tenants.rooms.whole.used
 
     def spare_bytes(self) -> int:
-        """Ask the engine."""
+        """Return the engine's spare memory in bytes."""
         return spare_bytes()
 
     def journal(self) -> JournalCounts | None:
-        """Ask what keeps it."""
+        """Return the counts of the gateway's journal; None without one."""
         journaling = self._gateway.journaling
         return None if journaling is None else journaling.counts()
 
     def workers(self) -> Iterable[WorkerCounts]:
-        """There are none."""
+        """Return none: there is only one process."""
         return ()
 
     def loop_stalls(self) -> Iterator[StallCounts]:
-        """Yield those of the one loop."""
+        """Yield the stalls of this process's loop."""
         stalls = self._gateway.stalls
         yield StallCounts("", tuple(stalls.counts), take_recent(stalls.marks))

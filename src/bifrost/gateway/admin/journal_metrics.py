@@ -1,4 +1,4 @@
-"""What is counted of the journal itself, as Prometheus metrics."""
+"""The journal's own counters as Prometheus metrics."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from bifrost.gateway.journaling.journal_counts import JournalCounts
 
 
 def journal_metrics(journal: JournalCounts) -> Iterator[Metric]:
-    """Yield how much was written, dropped and folded, and what waits."""
+    """Yield the metrics of what was written, dropped and folded, and of what waits."""
     dropped = CounterMetricFamily(
         "kafka_proxy_journal_dropped",
         "Records of the journal that were not written, by tenant (empty: nobody's), kind and reason.",

@@ -1,7 +1,7 @@
-"""What a gateway counts, as Prometheus metrics. All but the scrape itself is plain numbers that others keep.
+"""The counters of a gateway as Prometheus metrics. Other modules count plain numbers; only a scrape runs code here.
 
-Labels: `tenant` is the tenant's name, empty before authentication; `api` is Kafka's name of the API, `other` for what
-is not served. Neither is chosen by clients, so the number of series is bounded by tenants times served APIs.
+Labels: `tenant` is the tenant's name, empty before authentication; `api` is Kafka's name of the API, `other` for APIs
+that are not served. Clients choose neither, so the number of series is bounded by tenants times served APIs.
 """
 
 from collections import Counter
@@ -32,11 +32,11 @@ class Metrics(Collector):
     """The metrics of one gateway."""
 
     def __init__(self, counted: Counted, processes: Collector | None = None) -> None:
-        """Read from `counted` whenever asked.
+        """Read from `counted` at each scrape.
 
         Args:
-            counted: what the gateway has counted.
-            processes: tells of its processes; None: there is only this one.
+            counted: the counters of the gateway.
+            processes: collects the metrics of its processes; None: there is only this one.
         """
         self._counted = counted
         self._registry = CollectorRegistry()
@@ -50,7 +50,7 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     def describe(self) -> list[Metric]:
-        """Promise nothing: what there is depends on who came."""
+        """Return no descriptions in advance: the metrics depend on which clients have connected."""
         return []
 
     def collect(self) -> Iterator[Metric]:

@@ -52,13 +52,13 @@ class ClientContext(Protocol):
         *,
         is_newcomer: bool = True,
     ) -> Refusal | None:
-        """Count a connection in; return why not, if there are too many."""
+        """Count a new connection; return why it is refused, if there are too many."""
 
     def let_in(self, tenant: str, connection: "ClientConnection") -> bool:
-        """Count a connection for its tenant, unless the tenant has too many."""
+        """Count an authenticated connection for its tenant; return False if the tenant has too many."""
 
     def forget(self, connection: "ClientConnection | ClientHandshake") -> None:
-        """Count a connection out."""
+        """Stop counting a connection."""
 
     def count_end(
         self,
