@@ -1,4 +1,4 @@
-"""One gateway process: its physical clusters, its tenants, its listeners, and its shutdown."""
+"""One gateway process: its physical clusters, its tenants, its listeners and its shutdown."""
 
 import asyncio
 import contextlib

@@ -169,7 +169,7 @@ class OfProcess:
         yield from self._gateway.shared.lanes.loads
 
     def authentications(self) -> Mapping[tuple[str, str, str], int]:
-        """Return a copy."""
+        """Return a copy of the authentications by tenant, mechanism and outcome."""
         return dict(self._gateway.shared.sasl.outcomes)
 
     def ends(self) -> Mapping[CloseReason, int]:
@@ -182,7 +182,7 @@ class OfProcess:
         yield from self._gateway.shared.lanes.loads.hits.copy().items()
 
     def internal_errors(self) -> Mapping[str, int]:
-        """Return a copy."""
+        """Return a copy of the unexpected exceptions by place."""
         return self._gateway.internal_errors.counts.copy()
 
     def paused_s(self, side: str) -> float:

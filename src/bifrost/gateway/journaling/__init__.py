@@ -2,8 +2,8 @@
 
 What is not obvious here:
 
-* Up to when the journal has looked is noted for the other workers once it is written, not when it was looked at: the
-  one that goes on after a death covers the rest, and who reads takes no time twice.
-* What the journal's writer has taken out of the buffer still fills it until the brokers have it: ask `size`, not
-  `len`.
+* A worker notes for the others up to when the journal has looked at topics only once that look is written, not when
+  it looked. So the worker that goes on after a death covers the rest, and no time is in the journal twice.
+* Records that the journal's writer has taken out of the buffer still fill it until the brokers have them: ask `size`,
+  not `len`.
 """

@@ -1,4 +1,4 @@
-"""What the journal of a running gateway asks of it."""
+"""What the journal needs from its running gateway."""
 
 from typing import Protocol
 
@@ -10,7 +10,7 @@ from bifrost.session.shared_state import SharedState
 
 
 class JournalContext(Protocol):
-    """The gateway whose doings are written down."""
+    """The gateway that the journal is about."""
 
     config: Config
     clusters: Clusters

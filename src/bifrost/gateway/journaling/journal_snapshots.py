@@ -1,7 +1,7 @@
-"""Looks at the sizes of tenants' topics, for the journal: what is there (Metadata), how large it is (DescribeLogDirs).
+"""Finds the sizes of tenants' topics for the journal: which exist (Metadata), how large they are (DescribeLogDirs).
 
-Asked in small pages, so that no answer takes the event loop for long: ten thousand topics at once take a second to
-decode.
+Requests ask for small pages, so that no answer blocks the event loop for long: ten thousand topics at once take a
+second to decode.
 """
 
 import asyncio
@@ -22,23 +22,23 @@ from bifrost.wire.messages import DescribeLogDirsRequest, DescribeTopicPartition
 log = structlog.get_logger()
 
 PAGE_PARTITIONS = 200
-"""Partitions that one answer tells of: some 20 ms to decode."""
+"""Partitions in one answer: some 20 ms to decode."""
 
 _METADATA, _LOG_DIRS = 9, 4
 
 
 class JournalSnapshots:
-    """Of one physical cluster."""
+    """Looks at the topics of one physical cluster."""
 
     def __init__(self, cluster: Cluster, timeout_ms: int) -> None:
-        """Ask nothing yet; `timeout_ms` bounds every request."""
+        """Send no request yet; `timeout_ms` bounds every request."""
         self._cluster, self._timeout_ms = cluster, timeout_ms
 
     async def look(self, is_wanted: Callable[[str], bool]) -> AsyncIterator[Sequence[TopicSizes]]:
         """Yield pages of the topics whose physical names are wanted, with their sizes.
 
         Raises:
-            BrokerError: no broker says what topics there are.
+            BrokerError: no broker returns the list of topics.
         """
         clients = _Clients(self._cluster, self._timeout_ms)
         try:
@@ -68,7 +68,7 @@ class JournalSnapshots:
             await asyncio.sleep(0)
 
     async def _described(self, clients: "_Clients", broker: Broker) -> AsyncIterator[list[TopicSizes]]:
-        """Ask page by page; a topic whose partitions go over an edge is told of when all of them are there."""
+        """Ask page by page; a topic whose partitions are on several pages is yielded when all of them have arrived."""
         cursor, under_way = None, None
         while True:
             request = DescribeTopicPartitionsRequest(
@@ -92,7 +92,7 @@ class JournalSnapshots:
             )
 
     async def _weigh(self, clients: "_Clients", topics: Sequence[TopicSizes]) -> None:
-        """Ask every broker how large its replicas are; those of one that does not say stay unknown."""
+        """Ask every broker how large its replicas are; if a broker does not answer, theirs stay unknown."""
         by_broker: dict[int, list[TopicSizes]] = {}
         for topic in topics:
             for node_id in topic.node_ids:
@@ -134,7 +134,7 @@ def _note_sizes(answer: Any, node_id: int, names: Mapping[str, TopicSizes]) -> N
             continue
         for topic in result.topics:
             for one in topic.partitions:
-                # A future replica is a copy on its way to another disk, and goes away.
+                # A future replica is a copy on its way to another disk, and is temporary.
                 if not one.is_future_key and topic.name in names:
                     names[topic.name].weigh(one.partition_index, node_id, one.partition_size)
 
@@ -148,7 +148,7 @@ def _sizes_of(topic: Any) -> TopicSizes:
 
 
 class _Clients:
-    """Connections to brokers, for one look."""
+    """Connections to brokers for one look."""
 
     def __init__(self, cluster: Cluster, timeout_ms: int) -> None:
         self._cluster, self._timeout_ms = cluster, timeout_ms

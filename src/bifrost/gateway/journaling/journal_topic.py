@@ -1,4 +1,4 @@
-"""The journal's topic: who leads its partitions, and its creation where it is missing."""
+"""The journal's topic: the leaders of its partitions, and its creation where it is missing."""
 
 from typing import Any
 
@@ -20,10 +20,10 @@ _METADATA, _CREATE_TOPICS, _INIT_PRODUCER_ID = 9, 5, 4
 """Newest versions that are used here: by name, and with the cluster's own defaults (KIP-464)."""
 
 _OLDEST_DEFAULTS = 4
-"""CreateTopics version from which -1 stands for the cluster's default."""
+"""CreateTopics version from which -1 means the cluster's default."""
 
 _NO_PRODUCER_ID = frozenset({ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNSUPPORTED_VERSION})
-"""Before KIP-679 idempotence took a right of its own; duplicates are then told by their sequence numbers alone."""
+"""Before KIP-679 idempotence needed a right of its own; without it only sequence numbers reveal duplicates."""
 
 
 def newest(broker: Broker, api_key: ApiKey, ours: int) -> int:
@@ -35,14 +35,14 @@ def newest(broker: Broker, api_key: ApiKey, ours: int) -> int:
 
 
 class JournalTopic:
-    """On one physical cluster."""
+    """The journal's topic on one physical cluster."""
 
     def __init__(self, cluster: Cluster, settings: Journal, timeout_ms: int) -> None:
-        """Ask nothing yet; `timeout_ms` bounds every request."""
+        """Send no request yet; `timeout_ms` bounds every request."""
         self._cluster, self._settings, self._timeout_ms = cluster, settings, timeout_ms
         self._clients: dict[tuple[str, int], tuple[BrokerSecurity, BrokerClient]] = {}
         self.leaders: dict[int, Broker] = {}
-        """By partition; only those whose leader is known."""
+        """Leaders by partition; only partitions whose leader is known."""
         self.partition_count = 0
 
     def client_of(self, broker: Broker) -> BrokerClient:
@@ -55,10 +55,10 @@ class JournalTopic:
         return known[1]
 
     async def find(self) -> None:
-        """Learn who leads the partitions; create the topic if it is missing.
+        """Find the leaders of the partitions; create the topic if it is missing.
 
         Raises:
-            BrokerError: that could not be done.
+            BrokerError: no broker answered, or the topic could not be created.
         """
         metadata = await self._metadata()
         (topic,) = metadata.topics
@@ -72,10 +72,10 @@ class JournalTopic:
         self.leaders = {partition: broker for partition, broker in leaders.items() if broker is not None}
 
     async def new_producer(self) -> ProducerId:
-        """Return a new producer ID, or NOBODY where the gateway may have none.
+        """Return a new producer ID, or NOBODY if the gateway is not allowed to have one.
 
         Raises:
-            BrokerError: the brokers gave none.
+            BrokerError: the brokers returned none.
         """
         broker = self._any_broker()
         version = newest(broker, ApiKey.INIT_PRODUCER_ID, _INIT_PRODUCER_ID)
@@ -101,7 +101,7 @@ class JournalTopic:
         topics = [MetadataRequest.MetadataRequestTopic(name=JOURNAL_TOPIC)]
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
         version = newest(broker, ApiKey.METADATA, _METADATA)
-        if version < 4:  # Before that asking for a topic may create it, with none of our settings.
+        if version < 4:  # In older versions asking for a topic may create it, without our settings.
             raise BrokerError("the brokers are too old for a journal: it needs Kafka 0.11")
         return await self.client_of(broker).request(request, version)
 

@@ -4,8 +4,8 @@
          ▲                                        │
          └──────────── written, or refused ◀──────┴── again after an error that may pass
 
-A piece is finished before the next one is taken, so records of a partition stay in order, and what the buffer counts
-covers what is under way. While the brokers take nothing, the writer tries on and the buffer fills.
+A piece is finished before the next one is taken, so records of a partition stay in order, and the buffer's size
+includes the records that are being sent. While the brokers accept nothing, the writer retries and the buffer fills.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ _LOST_PRODUCER = frozenset(
         ErrorCode.INVALID_PRODUCER_ID_MAPPING,
     }
 )
-"""The broker does not know the producer any more: a new ID, and what is sent again may be there twice."""
+"""The broker does not know the producer any more: the writer gets a new ID, and resent records may be written twice."""
 
 _TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 _REFUSED = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP, ErrorCode.INVALID_REQUIRED_ACKS})
@@ -60,7 +60,7 @@ class _Batch:
     records: list[Pending]
     compressed: bytes = b""
     base_sequence: int = -1
-    """Of the producer's; -1 while it has none."""
+    """The producer's sequence number of the first record; -1 while the batch has none."""
 
     @property
     def entries(self) -> list[Record]:
@@ -71,7 +71,7 @@ class _Batch:
 
 
 class JournalWriter:
-    """Of one gateway."""
+    """The journal's writer of one gateway process."""
 
     def __init__(
         self,
@@ -85,8 +85,8 @@ class JournalWriter:
         Args:
             topic: where it writes.
             buffer: what it writes.
-            timeout_ms: bounds how long a broker may take for a batch.
-            counts: where it counts what was written; None: here alone.
+            timeout_ms: time limit for a broker to write a batch.
+            counts: counts the written records; None: the writer counts by itself.
         """
         self._topic, self._buffer, self._timeout_ms = topic, buffer, timeout_ms
         self._producer = NOBODY
@@ -98,15 +98,15 @@ class JournalWriter:
         self._counts = Counter() if counts is None else counts
         self._counts[_WRITTEN] = 0
         self.is_failing = False
-        """Whether what was last tried failed."""
+        """Whether the last attempt to write failed."""
 
     @property
     def written(self) -> int:
-        """Records that the brokers have taken."""
+        """Number of records that the brokers have accepted."""
         return self._counts[_WRITTEN]
 
     def wake(self) -> None:
-        """Look whether there is something to write."""
+        """Have `run` check whether there is something to write."""
         self._wake.set()
 
     def finish(self) -> None:
@@ -122,7 +122,7 @@ class JournalWriter:
             await self.write_all()
 
     async def write_all(self) -> None:
-        """Write all there is, however long it takes."""
+        """Write all records in the buffer, however long it takes."""
         while True:
             self._buffer.tell_drops()
             piece = self._buffer.take(PIECE_BYTES)
@@ -136,7 +136,7 @@ class JournalWriter:
             self._buffer.written(piece)
 
     def _give_up(self, piece: Sequence[Pending]) -> None:
-        """Drop records that an error of ours keeps from being written: those behind them are to be."""
+        """Drop records that an error of the gateway's own prevents from being written, so that later ones are."""
         for one in piece:
             self._buffer.drop(
                 one.kind, one.tenant, DropReason.REFUSED, size=len(one.value), sequence=one.sequence
@@ -150,7 +150,7 @@ class JournalWriter:
         await self._topic.close()
 
     async def _write(self, piece: Iterable[Pending]) -> None:
-        """Write records until every one is taken or refused for good."""
+        """Write records until each is accepted or refused for good."""
         queues: dict[int, deque[_Batch]] | None = None
         retry_ms = FIRST_RETRY_MS
         while True:
@@ -174,7 +174,7 @@ class JournalWriter:
                 retry_ms = min(retry_ms * 2, LAST_RETRY_MS)
 
     def _queues(self, piece: Iterable[Pending]) -> dict[int, deque[_Batch]]:
-        """Return the records by partition: what concerns nobody's tenant in the first."""
+        """Return the records by partition: those that concern no tenant are in the first."""
         queues: dict[int, deque[_Batch]] = {}
         for one in piece:
             partition = 0 if one.tenant is None else partition_of(one.tenant, self._topic.partition_count)
@@ -182,7 +182,7 @@ class JournalWriter:
         return queues
 
     async def _produce(self, queues: dict[int, deque[_Batch]]) -> str:
-        """Send the first batch of each partition to its leader; return what went wrong, if something did."""
+        """Send the first batch of each partition to its leader; return what failed, if anything."""
         by_leader: dict[int, tuple[Broker, dict[int, _Batch]]] = {}
         for partition, queue in queues.items():
             leader = self._topic.leaders.get(partition)
@@ -210,7 +210,7 @@ class JournalWriter:
         return problem
 
     async def _send(self, broker: Broker, batches: Mapping[int, _Batch]) -> dict[int, ErrorCode]:
-        """Produce to one broker; return what it said, by partition."""
+        """Produce to one broker; return its error codes by partition."""
         version = newest(broker, ApiKey.PRODUCE, _PRODUCE)
         if version < 3:
             raise BrokerError("the brokers are too old for a journal: it needs Kafka 0.11")
@@ -243,7 +243,7 @@ class JournalWriter:
         return build_batch(entries, batch.compressed, self._producer, batch.base_sequence)
 
     def _settle(self, queues: dict[int, deque[_Batch]], partition: int, error: ErrorCode) -> str:
-        """Do what an answer asks for; return what is wrong if it is to be tried again."""
+        """Handle the answer for a batch; return the problem if the batch has to be sent again."""
         queue = queues[partition]
         batch = queue[0]
         if error in _TAKEN:

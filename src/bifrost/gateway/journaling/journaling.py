@@ -1,7 +1,7 @@
-"""The journal of a running gateway: when an interval ends, when topics are looked at, and the writer behind.
+"""The journal of a running gateway: when an interval ends, when topics are looked at, and the writer.
 
-All of it runs beside the clients and keeps none of them waiting: an interval's rows are made in slices, between which
-the event loop goes on.
+It runs in the background and keeps no client waiting: an interval's rows are made in slices, between which the event
+loop serves clients.
 """
 
 import asyncio
@@ -38,10 +38,10 @@ from bifrost.wire.entity import Entity
 log = structlog.get_logger()
 
 SLICE_S = 0.001
-"""Time for which rows are made before the event loop goes on."""
+"""Time for which rows are made before the event loop serves clients."""
 
 LAST_WORDS_S = 5.0
-"""How long a gateway that stops waits for its last records to be taken, beside its drain."""
+"""How long a gateway that stops waits until its last records are accepted, in addition to its drain."""
 
 _TOLD_OF = {
     TENANT_LIMIT: "connections waited because of the tenant's limit",
@@ -61,15 +61,15 @@ _FAILED_AUTHENTICATIONS = NOT_LET_IN | {
 
 
 class Journaling:
-    """Of one gateway."""
+    """The journal of one gateway process."""
 
     def __init__(self, gateway: JournalContext, settings: JournalSettings, config: Config) -> None:
         """Write nothing yet.
 
         Args:
-            gateway: whose doings are written down.
-            settings: the configuration's section.
-            config: the whole of it.
+            gateway: the gateway that the journal is about.
+            settings: the configuration's section of the journal.
+            config: the whole configuration.
         """
         self._gateway, self._settings = gateway, settings
         self._upstream = settings.upstream or config.clusters[0].name
@@ -87,7 +87,7 @@ class Journaling:
         self.writer: JournalWriter | None = None
         self._looks = whole.looks
         self._looked: dict[str, tuple[int, int]] = {}
-        """By physical cluster when it was looked at last here, and the number of the record after those of it."""
+        """For each physical cluster the time of this process's last look, and the number of the record after it."""
         self._told_hits: Counter[tuple[str, str]] = Counter()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -96,7 +96,7 @@ class Journaling:
     def note_end(
         self, reason: CloseReason, tenant: str | None, peer: str, detail: str, mechanism: str | None = None
     ) -> None:
-        """Write down that a connection ended, if that is of interest."""
+        """Write an event if a connection ended by a failed authentication or a limit."""
         limit = limit_of(reason, tenant)
         if reason in _FAILED_AUTHENTICATIONS:
             self.journal.event(
@@ -112,11 +112,11 @@ class Journaling:
             self.journal.event("limit", "hit", tenant, client_address=peer, rule=limit, detail=detail)
 
     def note_reload(self, outcome: str, detail: str) -> None:
-        """Write down what came of a reload, and whose which names are from now on."""
+        """Write the outcome of a reload, and the prefixes of tenants' names if it was applied."""
         self.note_events([{"type": "reload", "outcome": outcome, "detail": detail}])
 
     def note_events(self, events: Iterable[Mapping[str, Any]]) -> None:
-        """Write down what happened to the gateway as a whole, soon; each is the arguments of `Journal.event`."""
+        """Write events of the gateway as a whole, soon; each has the arguments of `Journal.event`."""
         for one in events:
             fields = dict(one)
             type_, outcome = fields.pop("type"), fields.pop("outcome")
@@ -127,13 +127,13 @@ class Journaling:
             self.writer.wake()
 
     def note_drain(self, outcome: str, detail: str) -> None:
-        """Write down that the gateway drains, or has drained."""
+        """Write that the gateway drains, or has drained."""
         self.journal.event("drain", outcome, detail=detail)
 
-    # -- what the metrics tell
+    # -- for the metrics
 
     def counts(self) -> JournalCounts:
-        """Return what is known now; other threads may ask."""
+        """Return the current counts; other threads may call this."""
         state, journal = self.state(), self.journal
         return JournalCounts(
             journal.buffer.drops.copy(),
@@ -145,7 +145,7 @@ class Journaling:
         )
 
     def state(self) -> dict[str, int]:
-        """Return what goes up and down."""
+        """Return the numbers that go up and down."""
         writer = self.writer
         return {
             "buffer_bytes": self.journal.buffer.size,
@@ -156,7 +156,7 @@ class Journaling:
     # -- life
 
     def begin(self) -> None:
-        """Begin to write; the clusters are known."""
+        """Start writing; the brokers of the clusters are known."""
         timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
         topic = JournalTopic(self._cluster, self._settings, timeout_ms)
         self.writer = JournalWriter(
@@ -173,7 +173,7 @@ class Journaling:
         self.writer.wake()
 
     async def end(self) -> None:
-        """Write what is left, for a little while."""
+        """Write the remaining records, within a time limit."""
         buffer, writer = self.journal.buffer, self.writer
         if writer is None:
             return
@@ -194,7 +194,7 @@ class Journaling:
         log.info("journal_ended", written=writer.written, not_written=buffer.sequence - writer.written)
 
     async def _write_last(self, writer: JournalWriter) -> None:
-        """Write what found no room before, then that there is no more."""
+        """Write the remaining records, then the last event: the gateway stops."""
         await self._end_interval()
         while len(self.journal.buffer):
             await writer.write_all()
@@ -203,7 +203,7 @@ class Journaling:
         await writer.write_all()
 
     def _tell_tenants(self) -> None:
-        """Write down what the physical names of every tenant begin with: by that a reader knows whose a name is."""
+        """Write the prefixes of every tenant's physical names, by which a reader finds the tenant of a name."""
         for tenant in self._gateway.config.tenants:
             cluster = self._gateway.shared.virtual_clusters.of_tenant(tenant.name)
             if cluster is not None:
@@ -218,7 +218,7 @@ class Journaling:
                 )
 
     async def _count(self) -> None:
-        """End interval after interval."""
+        """End an interval every `interval_ms`, for ever."""
         loop = asyncio.get_running_loop()
         due = loop.time()
         while True:
@@ -237,7 +237,7 @@ class Journaling:
             self.writer.wake()
 
     def _tell_hits(self) -> None:
-        """Write down how often connections had to wait for room: it may be thousands of times a second."""
+        """Write how often requests hit limits, one event per limit and tenant: thousands a second may hit one."""
         hits = self._gateway.shared.lanes.loads.hits
         for (limit, tenant), count in list(hits.items()):
             new = count - self._told_hits[limit, tenant]
@@ -266,7 +266,7 @@ class Journaling:
             await asyncio.sleep(self._settings.snapshot_interval_ms / 1000)
 
     async def _look_at(self, cluster: Cluster) -> None:
-        """Write down the sizes of all tenants' topics on a cluster: once all of them are known, or none."""
+        """Write the sizes of all tenants' topics on a cluster, once all of them are known."""
         snapshots = JournalSnapshots(cluster, self._gateway.limits.upstream_connect_timeout_ms)
         found: list[tuple[str, str, TopicSizes]] = []
         owners = self._owners_on(cluster)
@@ -295,7 +295,7 @@ class Journaling:
             yield
 
     def _note_looks(self) -> None:
-        """Tell the other workers of looks that are written: who comes after one that died covers the rest."""
+        """Tell the other workers which looks are written: the successor of a dead worker covers the rest."""
         for upstream, (at_ms, sequence) in self._looked.items():
             if sequence <= self.journal.buffer.settled:
                 self._looks.note(upstream, at_ms)
@@ -314,8 +314,8 @@ class Journaling:
 
 
 async def _in_slices(work: Iterator[None]) -> None:
-    """Do work step by step, and let the event loop go on in between."""
-    # Not the loop's own time, which stands still within a round of it.
+    """Do work step by step, and let the event loop run in between."""
+    # Not the loop's own time, which does not advance within one turn.
     began = time.monotonic()
     for _ in work:
         if time.monotonic() - began > SLICE_S:

@@ -2,6 +2,6 @@
 
 What is not obvious here:
 
-* A protocol factory must not raise: uvloop never polls its listening socket again. It makes a `Threshold`, behind
-  which everything may fail (`gateway/loop/loop_guard.py`).
+* A protocol factory must not raise: uvloop would never poll its listening socket again. It makes a `Threshold`, which
+  catches all later errors (`gateway/loop/loop_guard.py`).
 """

@@ -1,14 +1,14 @@
-"""A time of a connection after which something happens, of which there is one at most."""
+"""A timer of a connection, which has at most one time set."""
 
 import asyncio
 from collections.abc import Callable
 
 MAX_WAIT_MS = 86_400_000
-"""A day: for years a loop has no timer, so whoever waits longer looks again."""
+"""A day: a loop's timer cannot run for years, so a caller that waits longer has to set it again."""
 
 
 class Deadline:
-    """Calls back once, unless another time is set before or it is cancelled."""
+    """Calls back once, unless another time is set earlier or it is cancelled."""
 
     __slots__ = ("_handle",)
 
@@ -17,7 +17,7 @@ class Deadline:
         self._handle: asyncio.TimerHandle | None = None
 
     def set(self, after_s: float, callback: Callable[[], object]) -> None:
-        """Call back after so many seconds, and not when it was set to before."""
+        """Call back after `after_s` seconds; this replaces the time set before."""
         self.cancel()
         self._handle = asyncio.get_running_loop().call_later(after_s, callback)
 
@@ -33,6 +33,6 @@ class Deadline:
         return self._handle is not None
 
     def when(self) -> float:
-        """Return when it calls back, by the loop's clock, in seconds; it is set."""
+        """Return when it calls back, in seconds of the loop's clock; a time must be set."""
         assert self._handle is not None
         return self._handle.when()

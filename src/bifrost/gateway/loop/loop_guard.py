@@ -1,15 +1,15 @@
-"""Keeps exceptions out of the event loop: what escapes is logged, counted and ends no more than what it concerns.
+"""Keeps exceptions out of the event loop: they are logged and counted, and end only the connection or task concerned.
 
-uvloop never polls a listening socket again once a protocol factory has raised: libuv has accepted the connection,
-nobody takes it, and libuv waits for that (`uv__server_io`). So all that a factory does here is to make a `Threshold`;
-whatever may fail happens behind it.
+uvloop never polls a listening socket again once a protocol factory has raised: libuv has accepted the connection, no
+code takes it, and libuv waits for that (`uv__server_io`). So a factory only makes a `Threshold` here; everything that
+may fail happens behind it.
 
     accepted ──▶ Threshold.connection_made ──▶ the connection's own protocol
                      │ an exception: the connection is closed
-                     └ a probe of the gateway's own: it has seen what it wanted, and is closed
+                     └ a probe of the gateway's own: it was accepted, and is closed
 
-Whoever catches an exception that should never have come gives it to `report`. It is counted where the event loop's own
-are (`InternalErrors`, its exception handler), so nothing has to be passed around.
+Code that catches an unexpected exception gives it to `report`. It is counted with those that the event loop catches
+(`InternalErrors`, its exception handler), so no counter has to be passed around.
 """
 
 import asyncio
@@ -22,19 +22,19 @@ import structlog
 log = structlog.get_logger()
 
 FIRST_RETRY_S, LAST_RETRY_S = 0.5, 30.0
-"""Pause before a background task that failed is begun again: short at first, as the fault may have been momentary."""
+"""Pause before a failed background task is started again: short at first, as the fault may have been momentary."""
 
 _ESCAPED = "event_loop"
-"""The place of what nobody caught before the event loop did."""
+"""The place of exceptions that only the event loop caught."""
 
 
 def report(place: str, error: BaseException, **fields: Any) -> None:
-    """Have an exception logged with its trace and counted.
+    """Log an exception with its trace, and count it.
 
     Args:
         place: what failed, a label of the metric: one of a few words, chosen by the code alone.
-        error: what was caught.
-        fields: for the log.
+        error: the exception.
+        fields: fields for the log.
     """
     log.error("internal_error", place=place, exc_info=error, **fields)
     handler = asyncio.get_running_loop().get_exception_handler()
@@ -50,13 +50,13 @@ class InternalErrors:
         self.counts = counts
 
     def install(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Handle what escapes on this loop from now on."""
+        """Handle the uncaught exceptions of this loop from now on."""
         loop.set_exception_handler(self)
 
     def __call__(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log and count what escaped; the connection that it concerns is closed, if the loop names it."""
+        """Log and count an uncaught exception; close the connection that it concerns, if the loop names it."""
         error, detail = context.get("exception"), context.get("message")
-        if error is None:  # What a loop only warns of, as of a task that was never awaited.
+        if error is None:  # A mere warning, such as of a task that was never awaited.
             log.warning("event_loop", detail=detail)
             return
         self.counts[_ESCAPED] += 1
@@ -71,11 +71,11 @@ Work = Callable[[], Awaitable[None]]
 
 
 async def keep(place: str, work: Work) -> None:
-    """Do work that must not end by an exception: it is begun again after a pause, which grows up to a bound.
+    """Run a task that must not end by an exception: start it again after a pause, which grows up to a bound.
 
     Args:
         place: as for `report`.
-        work: when it returns, that is the end.
+        work: the task; `keep` returns when it returns.
     """
     loop, retry_s = asyncio.get_running_loop(), FIRST_RETRY_S
     while True:
@@ -92,7 +92,7 @@ async def keep(place: str, work: Work) -> None:
 
 
 class Threshold(asyncio.BufferedProtocol):
-    """What a new connection is until its own protocol is made."""
+    """The protocol of a new connection until its own protocol is made."""
 
     __slots__ = ("_is_probe", "_make")
 
@@ -104,7 +104,7 @@ class Threshold(asyncio.BufferedProtocol):
         """Await a connection.
 
         Args:
-            make: makes its protocol.
+            make: makes the connection's protocol.
             is_probe: whether a connection from this address is the gateway's own, which only looks whether it is
                 accepted.
         """
@@ -125,14 +125,14 @@ class Threshold(asyncio.BufferedProtocol):
             accepted.abort()
 
     def get_buffer(self, sizehint: int) -> bytearray:
-        """Have room for nothing: it is not read."""
+        """Return memory for received bytes, which are never read."""
         return bytearray(1)
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Throw away what came; the connection is closed."""
+        """Discard the received bytes; the connection is closed."""
 
 
 def peer_of(transport: asyncio.Transport) -> str:
-    """Return the address of a connection's other side, as the log has it."""
+    """Return the address of a connection's other side for the log."""
     address = transport.get_extra_info("peername")
     return f"{address[0]}:{address[1]}" if address else "?"

@@ -1,4 +1,4 @@
-"""How long single turns of the event loop kept everybody else waiting: what makes one client's work felt by all others.
+"""How long single turns of the event loop kept all other connections waiting because of one client's work.
 
 A turn is what the loop does between two waits for events. Turns of less than 2 ms are not counted: with thousands of
 requests a second many of them follow each other, and each is short. `loop_watch.pyx` measures, to about a millisecond.
@@ -31,26 +31,26 @@ class LoopStalls:
         """Count nothing yet.
 
         Args:
-            counts: where STALL_CELLS numbers of 8 bytes are counted; None: nobody else reads them.
-            marks: where MARK_CELLS numbers stand, likewise.
+            counts: memory of STALL_CELLS numbers of 8 bytes; None: no other process reads them.
+            marks: memory of MARK_CELLS numbers, likewise.
         """
         self.counts = memoryview(array("q", bytes(8 * STALL_CELLS))) if counts is None else counts
         self.marks = memoryview(array("q", bytes(8 * MARK_CELLS))) if marks is None else marks
         self._watch = LoopWatch(self.counts, self.marks, memoryview(_BOUNDS_NS))
 
     def start(self) -> bool:
-        """Watch the running loop; False: it is not uvloop's, and nothing is counted."""
+        """Watch the running loop; return False if it is not uvloop's: then nothing is counted."""
         return self._watch.start(asyncio.get_running_loop())
 
     def stop(self) -> None:
-        """Watch no more; has to be called before the loop is closed."""
+        """Stop watching; has to be called before the loop is closed."""
         self._watch.stop()
 
 
 def take_recent(marks: memoryview) -> tuple[float, float, float, float]:
-    """Return the marks in seconds, and begin anew with those since this call.
+    """Return the marks in seconds, and reset those since the last call.
 
-    The process that stalls may write at the same moment; what is lost then is in the counts all the same.
+    The process that stalls may write at the same moment; a mark that is lost then is in the counts all the same.
     """
     found = tuple(ns / 1e9 for ns in marks[:MARK_CELLS])
     marks[RECENT] = marks[RECENT_CPU] = 0

@@ -3,21 +3,21 @@
 import asyncio
 
 class LoopWatch:
-    """Writes down each turn of an event loop that takes 2 ms or more."""
+    """Counts each turn of an event loop that takes 2 ms or more."""
 
     def __init__(self, counts: memoryview, marks: memoryview, bounds_ns: memoryview) -> None:
         """Watch nothing yet.
 
         Args:
             counts: the sum of all stalls in nanoseconds, then how many were up to each bound, then the longer ones.
-            marks: the longest stall in nanoseconds, ever and since somebody set it to 0; the same of CPU time.
+            marks: the longest stall in nanoseconds, ever and since a reader set it to 0; the same of CPU time.
             bounds_ns: upper bounds of the counts, in nanoseconds.
         Raises:
             ValueError: there is not enough memory for that.
         """
 
     def start(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Watch a loop; False if that cannot be done because it is not uvloop's."""
+        """Watch a loop; return False if that is impossible because it is not uvloop's."""
 
     def stop(self) -> None:
-        """Watch no more. Has to be called before the loop is closed."""
+        """Stop watching. Has to be called before the loop is closed."""

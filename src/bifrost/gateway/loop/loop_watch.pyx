@@ -4,7 +4,7 @@
 libuv's turn:  timers ─ callbacks ─ **prepare** ─ wait for events ─ I/O callbacks ─ **check** ─ closing ─ (timers …)
 
 The loop's own time (`uv_now`) is taken when the wait ends, so the check handle learns when the work began, and the next
-prepare handle sees how long it took. The thread's CPU time is looked at as well, once a millisecond at most. Both handles
+prepare handle sees how long it took. The thread's CPU time is read as well, once a millisecond at most. Both handles
 are C functions that cost about 50 ns a turn; a loop that waits runs neither.
 Source: uv_run and uv__io_poll of libuv (src/unix/core.c, src/unix/linux.c). uvloop exports libuv's functions.
 """
@@ -74,7 +74,7 @@ cdef extern from *:
             uint64_t cpu_ns = thread_cpu_ns();
             int64_t used_ns = (int64_t)(cpu_ns - w->cpu_ns);
             int64_t wall_ns = w->began_ns && now_ns > w->began_ns ? (int64_t)(now_ns - w->began_ns) : 0;
-            /* Whoever asks asyncio for the time within a turn moves the loop's time on; CPU time cannot be moved. */
+            /* Code that asks asyncio for the time within a turn advances the loop's time; CPU time is not affected. */
             if (now_ns - w->prepared_ns >= LEAST_STALL_NS && (used_ns >= LEAST_STALL_NS || wall_ns >= LEAST_STALL_NS))
                 note_stall(w, wall_ns > used_ns ? wall_ns : used_ns, used_ns);
             w->cpu_ns = cpu_ns;

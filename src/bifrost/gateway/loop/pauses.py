@@ -1,4 +1,4 @@
-"""How long connections were not read, because what they send had nowhere to go."""
+"""How long connections were not read because the gateway could not forward what they send."""
 
 import time
 from collections import Counter
@@ -7,7 +7,7 @@ CLIENT, BROKER = SIDES = ("client", "broker")
 
 
 class Pauses:
-    """The time of all connections together, by the side that was not read."""
+    """The pauses of all connections together, by the side that was not read."""
 
     def __init__(self, ended_ns: Counter[str] | None = None) -> None:
         """Start at nothing, and count nanoseconds in `ended_ns`."""
@@ -28,7 +28,7 @@ class Unread:
     __slots__ = ("_pauses", "_since_ns")
 
     def __init__(self, pauses: Pauses) -> None:
-        """Both are read; a pause that has ended is added to `pauses`."""
+        """Start with both sides being read; pauses that have ended are added to `pauses`."""
         self._pauses = pauses
         self._since_ns = dict.fromkeys(SIDES, 0)
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 from bifrost.gateway.loop.loop_guard import report
 
 AT_ONCE = 500
-"""Connections looked at before others have their turn: half a millisecond's work."""
+"""Connections looked at before the event loop serves others: half a millisecond's work."""
 
 _Connection = TypeVar("_Connection")
 
@@ -19,8 +19,8 @@ async def visit(
 
     Args:
         connections: those that are open; they come and go meanwhile.
-        look: called with each. An exception in it is reported, and the others are looked at all the same.
-        place: what failed then, for `report`.
+        look: called with each connection. An exception in it is reported, and the other connections are looked at.
+        place: the place of such an exception for `report`.
     """
     for number, connection in enumerate(tuple(connections), 1):
         try:

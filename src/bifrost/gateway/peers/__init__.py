@@ -1,1 +1,1 @@
-"""What a process has in common with the other workers of its gateway, and what it has alone."""
+"""What a process shares with the other workers of its gateway, or has alone as the only process."""

@@ -1,7 +1,7 @@
-"""What a process has in common with the others of its gateway: nothing, while it is the only one.
+"""What a process shares with the other workers of its gateway: nothing, as it is the only one.
 
-With `proxy.workers` above 1 each worker has `workers/worker_peers.py` in its place, where the same questions have
-answers that hold for all of them. What asks does not know which it is.
+With `proxy.workers` above 1 each worker has `workers/worker_peers.py` in its place: the same methods, with results that
+hold for all workers. Callers do not know which of the two they use.
 """
 
 import os
@@ -34,10 +34,10 @@ class AlonePeers:
     workers = 1
 
     def __init__(self) -> None:
-        """Have a key of its own."""
+        """Make a key of this process's own."""
         self.key = os.urandom(32)
-        """What is shown of users that do not exist is made with it: the same for as long as the gateway lives, or a
-        reload, or another worker, would tell who does not exist."""
+        """Answers about users that do not exist are made with it. It stays the same while the gateway runs; otherwise a
+        reload, or another worker, would show which users do not exist."""
         self.ports: Ports = OwnPorts()
         self.failures: Failures | None = None
         self.elsewhere: Elsewhere | None = None
@@ -46,11 +46,11 @@ class AlonePeers:
         self.known_topics = KnownTopics()
 
     def journal_source(self, settings: Journal) -> Source:
-        """Return as whom this process writes in the journal."""
+        """Return the source that this process writes into the journal's records."""
         return source_alone(settings)
 
     def counter(self, name: str) -> Counter[Any]:
-        """Return something to count in, under a name of the gateway's."""
+        """Return the gateway's counter of this name."""
         return Counter()
 
     def new_traffic(self, tenant: str, api_key: int | None) -> Traffic:
@@ -58,20 +58,20 @@ class AlonePeers:
         return Traffic()
 
     def new_load(self, tenant: str | None, whole: Load | None) -> Load:
-        """Return what counts the requests in flight, of a tenant or (None) of all."""
+        """Return the counter of requests in flight of a tenant or (None) of all."""
         return Load(whole)
 
     def new_loop_stalls(self) -> LoopStalls:
-        """Return what counts the stalls of this process's event loop."""
+        """Return the counter of the stalls of this process's event loop."""
         return LoopStalls()
 
     def fetch_sessions(self, upstream: str) -> FetchSessions:
-        """Return who owns which fetch session at the brokers of a physical cluster."""
+        """Return the owners of the fetch sessions at the brokers of a physical cluster."""
         return FetchSessions()
 
     def note_open(self, count: int) -> None:
         """Note how many connections are open."""
 
     def tell_ready(self, brokers: Sequence[int], tenants: int) -> None:
-        """Say that clients are served."""
+        """Log that clients are served."""
         log.info("ready", brokers=brokers, tenants=tenants)

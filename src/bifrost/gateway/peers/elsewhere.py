@@ -8,32 +8,32 @@ class Elsewhere(Protocol):
     """The connections that other processes of the same gateway have."""
 
     def admission(self, tenant: str) -> AbstractContextManager[None]:
-        """Let nobody else admit a tenant's connection meanwhile."""
+        """Keep the other processes from admitting a tenant's connection inside."""
 
     def count(self, tenant: str) -> int:
-        """Return how many the tenant has in the others."""
+        """Return how many connections the tenant has in the other processes."""
 
     def count_all(self) -> int:
-        """Return how many all tenants have in the others."""
+        """Return how many connections all tenants have in the other processes."""
 
     def note(self, tenant: str, count: int, count_all: int) -> None:
-        """Tell the others how many it has here, and how many all tenants have."""
+        """Tell the other processes how many connections the tenant, and all tenants, have here."""
 
 
 class Nowhere:
-    """There are no others."""
+    """No connections: this process is the only one of its gateway."""
 
     def admission(self, tenant: str) -> AbstractContextManager[None]:
-        """Nobody does."""
+        """Lock nothing, as no other process admits connections."""
         return nullcontext()
 
     def count(self, tenant: str) -> int:
-        """None."""
+        """Return 0, as there is no other process."""
         return 0
 
     def count_all(self) -> int:
-        """None."""
+        """Return 0, as there is no other process."""
         return 0
 
     def note(self, tenant: str, count: int, count_all: int) -> None:
-        """Tell nobody."""
+        """Do nothing, as there is no other process to tell."""

@@ -1,7 +1,7 @@
-"""As whom a process writes in the journal: so that (gateway ID, epoch, sequence number) is never there twice.
+"""The source in a process's journal records, so that (gateway ID, epoch, sequence number) is never there twice.
 
-A gateway of several workers writes as several: each numbers its own records, which takes no agreement with the others
-and leaves no gap when one of them dies. A name in the configuration has no `/`, so no other gateway is called like a
+Each worker of a gateway writes as its own source and numbers its own records, which needs no agreement with the others
+and leaves no gap when one of them dies. A name in the configuration has no `/`, so no other gateway has the name of a
 worker.
 """
 
@@ -18,22 +18,22 @@ def wall_ms() -> int:
 
 
 def gateway_name(settings: Journal) -> str:
-    """Return what the gateway is called in the journal."""
+    """Return the gateway's name in the journal."""
     return settings.gateway_id or socket.gethostname()
 
 
 def source_alone(settings: Journal) -> Source:
-    """Return as whom the only process of a gateway writes."""
-    # The clock of the wall: it is larger at each start, as long as nobody turns it back.
+    """Return the source of the only process of a gateway."""
+    # Wall-clock time: it is larger at each start, unless the clock is set back.
     return Source(gateway_name(settings), wall_ms())
 
 
 def source_of_worker(settings: Journal, number: int, epoch: int) -> Source:
-    """Return as whom one worker of several writes.
+    """Return the source of one worker of several.
 
     Args:
-        settings: the configuration's section.
-        number: the worker's place, from 0.
+        settings: the configuration's section of the journal.
+        number: the worker's number, from 0.
         epoch: larger for each worker that is started.
     """
     return Source(f"{gateway_name(settings)}/{number}", epoch)
