@@ -1,10 +1,10 @@
-"""Is this access token good, and whose is it? A JSON Web Token (RFC 7519, RFC 8725), signed by the issuer.
+"""Checks access tokens and finds their accounts. A token is a JSON Web Token (RFC 7519, RFC 8725) of one issuer.
 
 Checked, in this order: the size, the algorithm, the key, the signature, `iss`, `aud`, the times (`exp` and `iat` must
 be there, as Kafka requires; `nbf` if it is), the scopes, the principal, the tenant. PyJWT checks signature, issuer and
-audience; the times are checked here, against a clock that is given.
+audience; the times are checked here, against a clock that the caller gives.
 
-No token, nor what a library says of one, ever stands in a text made here: only what the issuer has signed is named.
+Error texts never contain a token or a library's words about one: they name only what the issuer has signed.
 """
 
 import copy
@@ -31,7 +31,7 @@ MAX_PRINCIPAL_LENGTH = 256
 
 MAX_HEADER_LENGTH = 8 * 1024
 """Longest header of a token that is decoded, in characters of base64: it has an algorithm and the name of a key, some
-hundred, with a chain of certificates (`x5c`) 5 to 6 KiB. It is read before anybody knows who made it."""
+hundred, with a chain of certificates (`x5c`) 5 to 6 KiB. It is read before its signature is checked."""
 
 _YEAR_10000_S = 253_402_300_800
 
@@ -53,11 +53,11 @@ class AccessTokens:
 
         Args:
             settings: what a token must have.
-            keys: the issuer's, kept fresh by somebody.
-            accounts: who stands for a principal, where tokens do not name their tenant.
-            tenants: the tenants that there are.
+            keys: the issuer's, which the gateway keeps up to date.
+            accounts: the principals and their tenants, where tokens do not name their tenant.
+            tenants: names of all tenants.
             now_s: the time of day, in seconds since 1970.
-            is_fetching: whether keys are being fetched just now.
+            is_fetching: whether a fetch of keys is under way.
         """
         self._settings = settings
         self._keys = keys
@@ -82,22 +82,22 @@ class AccessTokens:
 
     @property
     def has_principals(self) -> bool:
-        """Whether there is anybody whose token could be good."""
+        """Whether any principal's token could be accepted."""
         return self._settings.namespace_claim is not None or self._accounts.has_principals
 
     def only_of(self, tenant: str) -> "AccessTokens":
-        """Return the same, of whom only this tenant's are let in."""
+        """Return the same checks, which accept only this tenant's principals."""
         restricted = copy.copy(self)
         restricted._accounts = self._accounts.only_of(tenant)
         restricted._tenants = self._tenants & {tenant}
         return restricted
 
     def check(self, token: str) -> Vouched:
-        """Return whose token it is.
+        """Return the token's account and lifetime.
 
         Raises:
-            InvalidToken: it is not good.
-            KeysAreFetched: that cannot be said yet.
+            InvalidToken: the token is refused.
+            KeysAreFetched: the token's key may be among those that are being fetched.
         """
         if len(token) > self._settings.max_token_bytes:
             raise InvalidToken(f"the token is larger than {self._settings.max_token_bytes} bytes")
@@ -107,7 +107,7 @@ class AccessTokens:
         return Vouched(self._account(claims), lifetime_ms)
 
     def _verified(self, token: str) -> Mapping[str, Any]:
-        """Return the claims of a token of the right issuer and audience."""
+        """Return the claims of a token if its signature, issuer and audience are right."""
         key_id, algorithm = self._read_header(token)
         try:
             key = self._keys.find(key_id, algorithm)
@@ -140,7 +140,7 @@ class AccessTokens:
         return claims
 
     def _read_header(self, token: str) -> tuple[str | None, Algorithm]:
-        """Return what the token says it was signed with, which nobody has signed."""
+        """Return the key ID and algorithm that the header names; its signature is not checked yet."""
         head, _, others = token.partition(".")
         if len(head) > MAX_HEADER_LENGTH:
             raise InvalidToken(f"the token's header is longer than {MAX_HEADER_LENGTH} characters")
@@ -161,7 +161,7 @@ class AccessTokens:
         return (key_id if isinstance(key_id, str) else None), allowed[algorithm]
 
     def _check_times(self, claims: Mapping[str, Any]) -> int:
-        """Return how long the token is good for, in milliseconds."""
+        """Return how long the token is still valid, in milliseconds."""
         now_s, skew_s = self._now_s(), self._settings.clock_skew_ms / 1000
         expires_s = _time(claims, "exp")
         if expires_s <= now_s - skew_s:
@@ -204,9 +204,9 @@ class AccessTokens:
 
 
 def _time(claims: Mapping[str, Any], name: str) -> float:
-    """Return a NumericDate (RFC 7519, section 2): a number of seconds."""
+    """Return a claim that is a NumericDate (RFC 7519, section 2): a number of seconds."""
     value = claims.get(name)
-    # JSON as Python reads it has NaN and Infinity as well, which are not within the bounds.
+    # Python's JSON parser also accepts NaN and Infinity; the bounds exclude them.
     is_time = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _YEAR_10000_S
     if not is_time:
         raise InvalidToken(f"the token's claim {name} is no time")
@@ -214,7 +214,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float:
 
 
 def _scopes(claim: object) -> frozenset[str]:
-    """Return the scopes of a claim, which is a text with spaces between (RFC 8693) or a list of texts."""
+    """Return the scopes of a claim, which is a text with spaces between them (RFC 8693) or a list of texts."""
     if isinstance(claim, str):
         return frozenset(claim.split())
     if isinstance(claim, list):

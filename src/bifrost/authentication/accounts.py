@@ -1,7 +1,7 @@
-"""Who may authenticate, and what stands for those who do not exist.
+"""The accounts that may authenticate, and the impostors that stand for unknown user names.
 
-Whoever asks for an unknown name is to see and to wait for what a known one's would: so each unknown name gets an
-impostor, made after one of the accounts that there are, whose password nothing matches.
+A client that sends an unknown name must get the same answers after the same time as with a known one. So each unknown
+name gets an impostor, made after one of the configured accounts; no password matches it.
 """
 
 import copy
@@ -16,23 +16,23 @@ from bifrost.config.secrets import Secret
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One credential: whose namespace it opens, and with what."""
+    """One credential: the tenant and namespace that it opens, and its password or verifiers."""
 
     username: str
     tenant: str
     password: Secret | None = None
-    """None when only verifiers of it are known."""
+    """None when the configuration has only verifiers of it, or none at all."""
 
     verifiers: Mapping[Mechanism, ScramVerifier] = field(default_factory=dict)
     namespace: tuple[str, ...] = ()
-    """The tiers below the tenant that bound what it sees (KIP-37); empty for all of the tenant."""
+    """The tiers below the tenant that bound what the client sees (KIP-37); empty for all of the tenant."""
 
     is_listed: bool = True
-    """Whether the configuration names it; else a token or a listener set says whose it is."""
+    """Whether the configuration names it; else a token or a listener set names its tenant."""
 
     @property
     def has_password(self) -> bool:
-        """Whether it is proved by a password; else somebody else vouches for it."""
+        """Whether a client proves it by a password; else a CA, an issuer or a KDC vouches for the client."""
         return self.password is not None or bool(self.verifiers)
 
 
@@ -43,11 +43,11 @@ OTHER_AUTHORIZATION_ID = (
 
 
 def invalid_credentials(mechanism: Mechanism, *, is_again: bool) -> str:
-    """Return what a client is told whose exchange failed, whatever was wrong with it.
+    """Return the error text for a client whose exchange failed, the same for each cause.
 
     Args:
-        mechanism: by which it wanted to authenticate.
-        is_again: whether it had authenticated before on its connection.
+        mechanism: by which the client wanted to authenticate.
+        is_again: whether the client had authenticated before on its connection.
     Source: SaslServerAuthenticator.handleSaslToken.
     """
     which = "re-authentication" if is_again else "authentication"
@@ -57,8 +57,8 @@ def invalid_credentials(mechanism: Mechanism, *, is_again: bool) -> str:
 class AuthenticationFailed(Exception):
     """The exchange failed. The text is for the client, as Kafka words it, and never says which part was wrong.
 
-    `detail` is for the log: what an honest client's owner should know. What another try may mend is not told
-    (`is_told`): the connection just ends, and a client tries again.
+    `detail` is for the log: what an honest client's owner should know. Where another try may succeed, the client gets
+    no text (`is_told`): the connection just ends, and the client tries again.
     """
 
     def __init__(self, text: str, detail: str = WRONG_CREDENTIALS, *, is_told: bool = True) -> None:
@@ -78,7 +78,7 @@ class Accounts:
 
         Args:
             accounts: one for each user name.
-            key: a secret of this process, which makes what is shown of unknown users look random.
+            key: a secret of this process; salts of unknown users are made with it and so look random.
         """
         self._key = key
         self._tenant: str | None = None
@@ -89,7 +89,7 @@ class Accounts:
         for account in self._by_name.values():
             prepared = saslprep(account.username)
             if prepared is not None and prepared not in self._by_name:
-                # Two that only differ so: nobody can say which is meant.
+                # Two names that SASLprep makes equal: which of them a client means is unknown.
                 is_new = prepared not in self._by_prepared_name
                 self._by_prepared_name[prepared] = account if is_new else None
         self._all = tuple(self._by_name.values())
@@ -99,9 +99,10 @@ class Accounts:
         """The mechanisms that some account can use."""
 
     def only_of(self, tenant: str) -> "Accounts":
-        """Return the same accounts, of which only this tenant's authenticate.
+        """Return the same accounts, of which only this tenant's can authenticate.
 
-        The others do not become unknown, whom another salt would show to be known elsewhere: they have wrong passwords.
+        The others stay known and fail as with a wrong password: an unknown user's salt differs from the one at other
+        listener sets, which would show that the user exists there.
         """
         restricted = copy.copy(self)
         restricted._tenant = tenant
@@ -113,20 +114,20 @@ class Accounts:
 
     @property
     def has_principals(self) -> bool:
-        """Whether there is anybody that somebody else vouches for."""
+        """Whether there is an account without a password, which a CA, an issuer or a KDC vouches for."""
         return bool(self._by_principal)
 
     def of_principal(self, name: str) -> Account | None:
-        """Return the account of a principal that somebody trusted has vouched for (a CA, an issuer, a KDC)."""
+        """Return the account of a principal that a trusted third party has vouched for (a CA, an issuer, a KDC)."""
         return self._admitted(self._by_principal.get(name))
 
     def still_has(self, account: Account) -> bool:
         """Whether an account that authenticated once still belongs to the same tenant and namespace.
 
-        Its password may be another by now, which as at a broker ends no connection.
+        Its password may have changed, which ends no connection, as at a broker.
         """
         if not account.is_listed:
-            return True  # Whoever said whose it is says so still; whether there is such a tenant is another's to ask.
+            return True  # A token or a listener set named its tenant; the caller checks that the tenant still exists.
         known = self._by_name if account.has_password else self._by_principal
         now = known.get(account.username)
         return now is not None and (now.tenant, now.namespace) == (account.tenant, account.namespace)
@@ -134,7 +135,7 @@ class Accounts:
     def matching(self, username: str, password: bytes) -> Account | None:
         """Return the account of this name if that is its password; an unknown name takes as long as a known one."""
         account = self._by_name.get(username)
-        # Made up whether it is needed or not, for the time it takes; so in `verifier`.
+        # The imitation is made even when it is not needed, so that both cases take as long; `verifier` does the same.
         model = self._model_of(username, self._all)
         like = account or model
         if like.password is not None:
@@ -146,7 +147,7 @@ class Accounts:
         return self._admitted(account) if matches else None
 
     def verifier(self, username: str, mechanism: Mechanism) -> tuple[Account | None, ScramVerifier]:
-        """Return the account of this name and its verifier; for an unknown name None and one that nothing proves."""
+        """Return the account of this name and its verifier; for an unknown name None and one that no proof matches."""
         account = self._find(username)
         model = self._model_of(username, self._with[mechanism])
         imitated = model.verifiers[mechanism].imitated(self._key, username)
@@ -154,7 +155,7 @@ class Accounts:
         return (None, imitated) if found is None else (self._admitted(account), found)
 
     def _find(self, username: str) -> Account | None:
-        """Return the account of a name as it stands, or else as SASLprep has it."""
+        """Return the account of a name as the client sent it, or else as SASLprep prepares it."""
         prepared = saslprep(username)
         account = self._by_name.get(username)
         if account is not None or prepared is None:

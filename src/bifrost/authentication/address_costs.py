@@ -1,8 +1,8 @@
 """What the clients of one address have cost before they authenticated: a bucket of tokens for each kind of cost.
 
 Every connection has budgets of its own (unauthenticated_budget.py); this bounds many connections one after the other.
-Whoever has emptied a bucket is not refused: the next connections from the address wait until it is filled again, as
-after failed authentications, so that honest clients behind the same address still come in.
+When a bucket is empty, no connection is refused: the next connections from the address wait until it is filled again,
+as after failed authentications, so that honest clients behind the same address can still connect.
 """
 
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from bifrost.tenancy.bounded_map import BoundedMap
 
 MAX_ADDRESSES = 10_000
-"""Addresses remembered, some 3 MB; for one more, the one whose last cost is the oldest is forgotten."""
+"""Addresses remembered, some 3 MB; one more replaces the one whose last cost is the oldest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a connection has cost."""
+    """What a connection has cost: requests, bytes, CPU time."""
 
     requests: int = 0
     nbytes: int = 0
@@ -27,14 +27,14 @@ BURST = Cost(requests=5_000, nbytes=8 * 1024 * 1024, cpu_ns=1_000_000_000)
 KiB and a millisecond of CPU."""
 
 EACH_S = Cost(requests=500, nbytes=1024 * 1024, cpu_ns=100_000_000)
-"""What it may cost each second for ever: a hundred logins, a tenth of a CPU."""
+"""What an address may cost each second without end: a hundred logins, a tenth of a CPU."""
 
 
 class AddressCosts:
     """The costs of all addresses, in one process."""
 
     def __init__(self) -> None:
-        """Start without any."""
+        """Start without costs."""
         self._spent: BoundedMap[str, tuple[Cost, int]] = BoundedMap(MAX_ADDRESSES)
 
     def charge(self, address: str, cost: Cost, now_ms: int) -> None:
@@ -54,7 +54,7 @@ class AddressCosts:
         )
 
     def _left_of(self, address: str, now_ms: int) -> Cost:
-        """Return what of the address's costs the time has not made good."""
+        """Return the part of the address's costs that its buckets have not made up for yet."""
         spent, then_ms = self._spent.get(address) or (Cost(), now_ms)
         past_ms = now_ms - then_ms
         return Cost(

@@ -1,12 +1,12 @@
-r"""The subject of a certificate, in the form that Java gives it: RFC 2253, as the rules of Kafka's operators expect it.
+r"""The subject of a certificate in Java's form (RFC 2253), which the mapping rules of Kafka's operators expect.
 
     Certificate    := SEQUENCE { TBSCertificate, ... }
     TBSCertificate := SEQUENCE { [0] version?, serialNumber, signature, issuer, validity, subject, ... }
     subject        := SEQUENCE of SET of SEQUENCE { OBJECT IDENTIFIER, value }
 
-The last part of the name stands first; parts are separated by `,`, what is several in one by `+`. A type without a
-keyword in RFC 2253 stands as its number, and its value as `#` with the encoding in hexadecimal. Nothing here verifies
-anything: the certificate is one that OpenSSL has accepted.
+The last part of the name comes first. Parts are separated by `,`, the attributes of one part by `+`. A type without a
+keyword in RFC 2253 is written as its number, and its value as `#` and the encoding in hexadecimal. Nothing here
+verifies the certificate: OpenSSL has accepted it before.
 
 Source: RFC 5280, RFC 2253; sun.security.x509.AVA.toRFC2253String, behind X500Principal.getName().
 """
@@ -14,8 +14,8 @@ Source: RFC 5280, RFC 2253; sun.security.x509.AVA.toRFC2253String, behind X500Pr
 from collections.abc import Iterator
 
 MAX_NAME_LENGTH = 512
-"""Characters of a name that is mapped: what a mapping rule takes to say no can grow with a power of it. The attributes
-that certificates usually have come to 300 at most."""
+"""Most characters of a name that is mapped: the time in which a mapping rule fails to match can grow with a power of
+it. The attributes that certificates usually have take 300 at most."""
 
 _SEQUENCE, _SET, _OBJECT_IDENTIFIER, _VERSION = 0x30, 0x31, 0x06, 0xA0
 _STRINGS = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E})
@@ -37,14 +37,14 @@ _SPACES = " \r"
 
 
 class BadCertificate(Exception):
-    """The certificate cannot be read, in words for the log."""
+    """The certificate cannot be read; the text is for the log."""
 
 
 def read_subject(certificate: bytes) -> str:
     """Return the name of the subject of a certificate in DER.
 
     Raises:
-        BadCertificate: it is not one, or the name is not in Unicode.
+        BadCertificate: `certificate` is no certificate, or the name is not in Unicode.
     """
     try:
         (to_be_signed, *_) = _parts(_only(certificate, _SEQUENCE))
@@ -61,7 +61,7 @@ def read_subject(certificate: bytes) -> str:
 
 
 _Part = tuple[int, bytes, bytes]
-"""Tag, content, and the whole with both."""
+"""Tag, content, and the whole encoding with tag and length."""
 
 
 def _relative_name(content: bytes) -> str:
@@ -78,7 +78,7 @@ def _attribute(kind: str, value: _Part) -> str:
     if keyword is None or tag not in _STRINGS:
         return f"{keyword or kind}=#{whole.hex()}"
     try:
-        text = content.decode("utf-8")  # Whatever kind of string it is, as Java does.
+        text = content.decode("utf-8")  # For each kind of string, as Java does.
     except UnicodeDecodeError:
         raise BadCertificate(f"has {keyword} in another encoding than UTF-8") from None
     escaped = "".join(f"\\{char}" if char in _ESCAPED else char for char in text).replace("\0", "\\00")
@@ -116,7 +116,7 @@ def _content(part: _Part, tag: int) -> bytes:
 
 
 def _parts(data: bytes) -> Iterator[_Part]:
-    """Yield what stands one after the other (X.690, section 8.1): one byte of tag, length, content."""
+    """Yield the values that follow one another (X.690, section 8.1): one byte of tag, length, content."""
     position = 0
     while position < len(data):
         start, tag, length = position, data[position], data[position + 1]

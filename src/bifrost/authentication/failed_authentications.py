@@ -2,8 +2,8 @@
 
 It also waits when connections from there have cost too much before authentication (address_costs.py).
 
-Right and wrong passwords wait alike: silence tells nothing, and nobody is locked out. An IPv6 address stands for its
-/64, which is the least that one machine is given.
+Connections with right and with wrong passwords wait alike: the delay tells nothing, and no user is locked out. An IPv6
+address counts as its /64, the smallest network that one machine is given.
 """
 
 import hashlib
@@ -18,46 +18,46 @@ FIRST_DELAY_MS = 100
 """Delay after one failure; each further one doubles it."""
 
 FORGOTTEN_AFTER_MS = 60_000
-"""Time without a failure after which an address is as good as any: whoever mended a password waits no longer."""
+"""Time without a failure after which an address waits no longer, for instance because its password was corrected."""
 
 MAX_ADDRESSES = 10_000
-"""Addresses remembered, some 2 MB; for one more, the one that has not failed for longest is forgotten."""
+"""Addresses remembered, some 2 MB; one more replaces the one whose last failure is the oldest."""
 
 ADDRESS_COST = "address_cost"
-"""What is counted as hit when a connection waits for what its address has cost."""
+"""The limit that counts as hit when a connection waits because of its address's costs."""
 
 _IPV6_NETWORK_BITS = 64
 
 
 class Failures(Protocol):
-    """How many failures there were, and when the last was, by address."""
+    """Number of failures, and time of the last one, by address."""
 
     def get(self, key: str) -> tuple[int, int] | None:
         """Return the number and the time of the last, in milliseconds of a monotonic clock; None: there are none."""
 
     def put(self, key: str, value: tuple[int, int]) -> object:
-        """Remember them."""
+        """Remember the number and the time of the last failure."""
 
 
 class SharedFailures:
-    """The same in memory of several processes, each of which writes a part of its own and reads all of them.
+    """Failures in memory that several processes share: each writes a part of its own and reads all parts.
 
-    An address has one place among many, by a secret key; two that meet there forget each other.
+    A secret key gives each address one place among many; of two addresses with the same place only one is remembered.
     """
 
     def __init__(self, parts: "list[memoryview[int]]", own: int, key: bytes) -> None:
-        """Use parts of one size, of signed numbers of 8 bytes: (mark, failures, time of the last) in each place."""
+        """Use parts of equal size, of signed 8-byte numbers: (mark, failures, time of the last) in each place."""
         self._parts, self._own, self._key = parts, own, key
         self._places = len(parts[own]) // 3
 
     def get(self, key: str) -> tuple[int, int] | None:
-        """Return what whoever noted the last failure knew: he had counted those that others noted."""
+        """Return the newest entry of all processes; its number includes the failures that the others noted before."""
         at, mark = self._place(key)
         found = [(part[at + 1], part[at + 2]) for part in self._parts if part[at] == mark]
         return max(found, key=lambda one: (one[1], one[0]), default=None)
 
     def put(self, key: str, value: tuple[int, int]) -> None:
-        """Remember them."""
+        """Write the number and the time of the last failure into this process's part."""
         at, mark = self._place(key)
         part = self._parts[self._own]
         part[at], part[at + 1], part[at + 2] = mark, *value
@@ -77,12 +77,12 @@ class FailedAuthentications:
         failures: Failures | None = None,
         hits: Counter[tuple[str, str]] | None = None,
     ) -> None:
-        """Start without any.
+        """Start without failures.
 
         Args:
             max_delay_ms: the longest delay; 0: there is none.
-            failures: where they are remembered; None: only here.
-            hits: where to count how often a connection waits for what its address has cost.
+            failures: where failures are remembered; None: in this object alone.
+            hits: where to count how often a connection waits because of its address's costs.
         """
         self._costs = AddressCosts()
         self._hits = Counter() if hits is None else hits
@@ -106,7 +106,7 @@ class FailedAuthentications:
             return 0
         network = network_of(address)
         failures = self._recent(network, now_ms)
-        # A shift by more would only make a large number of what the bound cuts off.
+        # A larger shift would only make a large number that the bound cuts off.
         for_failures_ms = FIRST_DELAY_MS << min(failures - 1, 20) if failures else 0
         for_costs_ms = self._costs.delay_ms(network, now_ms)
         if for_costs_ms:
@@ -119,7 +119,7 @@ class FailedAuthentications:
 
 
 def network_of(address: str) -> str:
-    """Return what an address counts as: itself, or of IPv6 its /64, the least that one machine is given."""
+    """Return what an address counts as: itself, or for IPv6 its /64, the smallest network that one machine is given."""
     if ":" not in address:
         return address
     try:

@@ -4,10 +4,11 @@
     client  an empty token                   server  wrapped: one byte of security layers, three of a size
     client  wrapped: the layer it chose, a size, an authorization ID
 
-There is one layer, none: Kafka's protocol has no place for another, and TLS is there for that. The authorization ID is
-read over, as by a broker, which takes whoever the ticket is for (kafka-python sends the service's name in it).
+The only security layer offered is "none": Kafka's protocol has no place for another, and TLS does that work. The
+authorization ID is ignored, as by a broker, which takes the principal of the ticket (kafka-python sends the service's
+name in it).
 
-Tickets, keys and their cryptography are the context's, which the gateway makes (gateway/issuers/kerberos.py): nothing
+The context handles tickets, keys and their cryptography; the gateway makes it (gateway/issuers/kerberos.py). Nothing
 here does I/O.
 
 Source: RFC 4752, section 3; GssKrb5Server; SaslServerCallbackHandler.handleAuthorizeCallback.
@@ -26,19 +27,19 @@ MAX_TOKEN_BYTES = 128 * 1024
 """Largest token read: tickets of Active Directory, which lists a user's groups in them, have up to 64 KiB."""
 
 MAX_STEPS = 4
-"""Tokens until the context is there: Kerberos needs one, or two where the client asks for it."""
+"""Most tokens until the context is complete: Kerberos needs one, or two where the client asks for it."""
 
 NO_LAYER = 1
-"""The bit of authentication alone (RFC 4752, section 3.3)."""
+"""The bit of "no security layer", authentication alone (RFC 4752, section 3.3)."""
 
 _OFFER = bytes((NO_LAYER, 0, 0, 0))
-"""The size is 0 where there is no layer (section 3.2)."""
+"""The gateway's offer; the size is 0 where there is no layer (section 3.2)."""
 
 
 class ContextFailed(Exception):
     """A security context refuses what the client sent. The text is for the log.
 
-    `is_passing` tells of what is mended by another try: a replay, a ticket that is not valid yet.
+    `is_passing`: another try may succeed, for instance after a replay or with a ticket that is not valid yet.
     """
 
     def __init__(self, text: str, *, is_passing: bool = False) -> None:
@@ -82,7 +83,7 @@ class _Stage(Enum):
 
 
 class GssapiServer:
-    """One exchange; a token too many, or out of order, fails it."""
+    """One exchange with a client; it fails when a token is out of order or one too many."""
 
     lifetime_ms: int | None = None
     max_token_bytes = MAX_TOKEN_BYTES
@@ -92,8 +93,8 @@ class GssapiServer:
 
         Args:
             kerberos: what makes contexts and names.
-            accounts: who belongs to which tenant.
-            is_again: whether the client authenticates again, which the text of a failure tells.
+            accounts: the principals and their tenants.
+            is_again: whether the client authenticates again; the text of a failure says so.
         """
         self._names = kerberos.names
         self._accounts = accounts
@@ -133,7 +134,7 @@ class GssapiServer:
             self._stage = _Stage.CONTEXT
             return answer
         if not answer:
-            # The client did not ask who we are; then it awaits the offer at once.
+            # The client did not ask the gateway to prove its identity, so it awaits the offer at once.
             return self._offer()
         self._stage = _Stage.OFFER
         return answer

@@ -1,4 +1,4 @@
-"""Who a client is where it is not asked: by its certificate, or by the listener set it came to (PLAINTEXT, SSL).
+"""Identifies a client without SASL: by its certificate, or by the listener set that it connected to (PLAINTEXT, SSL).
 
 Source: DefaultKafkaPrincipalBuilder: without a certificate User:ANONYMOUS, else the mapped name of its subject.
 """
@@ -10,23 +10,23 @@ from bifrost.authentication.distinguished_name import MAX_NAME_LENGTH, BadCertif
 from bifrost.config.principals.principal_mapping import PrincipalMapping
 
 ANONYMOUS = "ANONYMOUS"
-"""The principal of whoever did not say who he is (KafkaPrincipal.ANONYMOUS)."""
+"""The principal of a client that did not authenticate (KafkaPrincipal.ANONYMOUS)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identification:
-    """How a listener set tells whose a connection is."""
+    """How a listener set finds the account of a connection."""
 
     accounts: Accounts
     mapping: PrincipalMapping
     tenant: str | None
-    """The tenant of all, None when the principal decides."""
+    """The tenant of all connections; None when the principal decides."""
 
     def account_of(self, certificate: bytes | None) -> Account:
         """Return the account of a client.
 
         Args:
-            certificate: what it has shown and proved to own, in DER; None without one.
+            certificate: the one that the client has proved to own, in DER; None without one.
         Raises:
             AuthenticationFailed: no rule maps its name, or no tenant has the principal.
         """

@@ -1,8 +1,8 @@
-"""The public keys of an issuer, as a set that others keep fresh (RFC 7517).
+"""The public keys of an issuer (RFC 7517); the caller fetches them and replaces the set.
 
-Only keys that can check a signature are taken, and each only for the algorithms that it is for: an RSA key for RS* and
-PS*, an elliptic curve's for the one ES* of its curve, and if the key names one algorithm, for that alone. A shared
-secret (`oct`) is no public key and never taken. PyJWT reads the numbers, cryptography makes keys of them.
+Only keys that can check a signature are taken, and each only for its own algorithms: an RSA key for RS* and PS*, an
+elliptic curve's for the one ES* of its curve, and if the key names one algorithm, for that alone. A shared secret
+(`oct`) is no public key and never taken. PyJWT reads the numbers, cryptography makes keys of them.
 """
 
 import json
@@ -24,7 +24,7 @@ MIN_RSA_BITS = 2048
 """RFC 7518, section 3.3."""
 
 MAX_RSA_BITS = 16_384
-"""What OpenSSL checks signatures with; larger ones only take time."""
+"""The largest key that OpenSSL checks signatures with; larger ones only take time."""
 
 _RSA = frozenset(one for one in Algorithm if one.startswith(("RS", "PS")))
 _CURVES = {"P-256": Algorithm.ES256, "P-384": Algorithm.ES384, "P-521": Algorithm.ES512}
@@ -68,10 +68,11 @@ class KeySet:
         return len(self._keys)
 
     def replace(self, content: bytes) -> None:
-        """Take the keys of a JWK set in place of those that there are.
+        """Replace the keys by those of a JWK set.
 
         Raises:
-            ValueError: it is none, has too many keys, or none that could check a token. Nothing has changed then.
+            ValueError: `content` is no JWK set, has too many keys, or none that could check a token. Nothing has
+                changed then.
         """
         keys = read_keys(content, self._max_keys)
         if not keys:
@@ -89,8 +90,8 @@ class KeySet:
             key_id: the token's `kid`; None: it names none, which is enough where there is one key for the algorithm.
             algorithm: the token's `alg`.
         Raises:
-            UnknownKey: it is not there, which may change.
-            NoKey: it is not for this algorithm, or nobody can say which key is meant.
+            UnknownKey: the set lacks the key, which may change.
+            NoKey: the key is not for this algorithm, or several keys fit and the token names none.
         """
         if not self._keys:
             self._on_unknown()
@@ -108,10 +109,10 @@ class KeySet:
 
 
 def read_keys(content: bytes, max_keys: int) -> tuple[Key, ...]:
-    """Read a JWK set; keys that cannot check a token's signature are passed over, as RFC 7517 (section 5) has it.
+    """Read a JWK set; keys that cannot check a token's signature are ignored, as RFC 7517 (section 5) demands.
 
     Raises:
-        ValueError: it is no JWK set, or has more than `max_keys` keys.
+        ValueError: `content` is no JWK set, or has more than `max_keys` keys.
     """
     try:
         found = json.loads(content)
@@ -145,7 +146,7 @@ def _read_key(jwk: dict[str, Any]) -> Key | None:
     if jwk.get("use", "sig") != "sig" or (isinstance(operations, list) and "verify" not in operations):
         return None
     members = _PUBLIC_MEMBERS.get(str(jwk.get("kty")), ())
-    # A private key that stands there by mistake is read as the public one it contains.
+    # Of a private key that is there by mistake, only the public part is read.
     public = {name: jwk[name] for name in members if isinstance(jwk.get(name), str)}
     try:
         key, algorithms = _make(public)

@@ -1,13 +1,13 @@
-"""The server side of OAUTHBEARER (RFC 7628): the client shows an access token that somebody else made.
+"""The server side of OAUTHBEARER (RFC 7628): the client sends an access token that an issuer signed.
 
     client  n,a=<principal>,^Aauth=Bearer <token>^A<extension>=<value>^A^A
     server  an empty token: let in
        or   {"status":"invalid_token"}
     client  ^A                                              and then the failure, in the same words
 
-^A is the byte 1; `a=` and extensions may be left out. SASL extensions (KIP-342) are read and passed over. What a token
-must have is in access_tokens.py. A message that is not of this form fails at once, as at a broker; so does anything but
-^A after a refusal, where a broker would take another token.
+^A is the byte 1; `a=` and extensions may be left out. SASL extensions (KIP-342) are read and ignored. What a token must
+have is in access_tokens.py. A message that is not of this form fails at once, as at a broker; so does anything but ^A
+after a refusal, where a broker would take another token.
 
 Source: RFC 7628, sections 3.1 and 3.2; OAuthBearerSaslServer, OAuthBearerClientInitialResponse.
 """
@@ -30,7 +30,7 @@ _AUTH = re.compile(r"(?P<scheme>[A-Za-z0-9_]+) +(?P<token>[-_.a-zA-Z0-9]+)")
 
 
 class InvalidToken(Exception):
-    """A token is refused. The text is for the log; `status` and `scope` are told to the client."""
+    """A token is refused. The text is for the log; the client is told `status` and `scope`."""
 
     def __init__(self, text: str, *, status: str = "invalid_token", scope: str | None = None) -> None:
         super().__init__(text)
@@ -39,7 +39,7 @@ class InvalidToken(Exception):
 
 
 class KeysAreFetched(Exception):
-    """The token's key is not there, but keys are being fetched: try again when that has ended."""
+    """The token's key is not known, but a fetch of keys is under way: try again when the fetch has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class Vouched:
 
     account: Account
     lifetime_ms: int
-    """Time until the token ends, at least 0: a token is taken for a little longer, for clocks differ."""
+    """Time until the token ends, at least 0. A token is accepted a little longer than that, because clocks differ."""
 
 
 class Tokens(Protocol):
-    """What checks access tokens; access_tokens.py is it."""
+    """Checks access tokens; implemented in access_tokens.py."""
 
     @property
     def max_bytes(self) -> int:
@@ -60,29 +60,29 @@ class Tokens(Protocol):
 
     @property
     def has_principals(self) -> bool:
-        """Whether there is anybody whose token could be good."""
+        """Whether any principal's token could be accepted."""
 
     def only_of(self, tenant: str) -> "Tokens":
-        """Return the same, of whom only this tenant's are let in."""
+        """Return the same checks, which accept only this tenant's principals."""
 
     def check(self, token: str) -> Vouched:
-        """Return whose token it is.
+        """Return the token's account and lifetime.
 
         Raises:
-            InvalidToken: it is not good.
-            KeysAreFetched: that cannot be said yet.
+            InvalidToken: the token is refused.
+            KeysAreFetched: the token's key may be among those that are being fetched.
         """
 
 
 class OAuthBearerServer:
-    """One exchange; a token too many, or out of order, fails it."""
+    """One exchange with a client; it fails when a token is out of order or one too many."""
 
     def __init__(self, tokens: Tokens, *, is_again: bool = False) -> None:
         """Wait for the client's message.
 
         Args:
             tokens: what checks its access token.
-            is_again: whether the client authenticates again, which the text of a failure tells.
+            is_again: whether the client authenticates again; the text of a failure says so.
         """
         self._tokens = tokens
         self._text = invalid_credentials(Mechanism.OAUTHBEARER, is_again=is_again)
@@ -93,7 +93,7 @@ class OAuthBearerServer:
 
     @property
     def max_token_bytes(self) -> int:
-        """Largest message read: the access token, and what may be beside it."""
+        """Largest message read: the access token, an authorization ID and extensions."""
         return self._tokens.max_bytes + MAX_OTHER_BYTES
 
     def respond(self, token: bytes) -> bytes:
@@ -127,7 +127,7 @@ class OAuthBearerServer:
         return b""
 
     def _read(self, message: bytes) -> tuple[str, str]:
-        """Return the authorization ID, empty for none, and the access token."""
+        """Return the authorization ID (empty if there is none) and the access token."""
         if len(message) > self.max_token_bytes:
             raise self._failed(f"an OAUTHBEARER message of {len(message)} bytes")
         match = _CLIENT_FIRST.fullmatch(message.decode("latin-1"))

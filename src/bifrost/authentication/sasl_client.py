@@ -2,8 +2,8 @@
 
     first() ──▶ token ──▶ broker ──challenge──▶ respond() ──▶ token … or None: nothing more is to be sent
 
-PLAIN (RFC 4616) and OAUTHBEARER (RFC 7628) are here, SCRAM in `scram_client.py`; GSSAPI asks a KDC and so is the
-gateway's (`gateway/brokers/gssapi_client.py`). The server's side is `sasl_server.py`.
+PLAIN (RFC 4616) and OAUTHBEARER (RFC 7628) are here, SCRAM in `scram_client.py`. GSSAPI asks a KDC, so it belongs to
+the gateway (`gateway/brokers/gssapi_client.py`). The server's side is `sasl_server.py`.
 
 Source: PlainSaslClient of the JDK; OAuthBearerSaslClient, OAuthBearerClientInitialResponse (KIP-255).
 """
@@ -28,7 +28,7 @@ class SaslClient(Protocol):
         """Return the next token, None when the exchange is complete.
 
         Raises:
-            LoginFailed: it cannot go on.
+            LoginFailed: the exchange cannot go on.
         """
 
 
@@ -44,19 +44,19 @@ class PlainClient:
         return self._token
 
     def respond(self, challenge: bytes) -> None:
-        """Take the broker's answer, which says nothing."""
+        """Check that the broker's answer is empty."""
         if challenge:
             raise LoginFailed("the broker goes on after the only token of SASL/PLAIN")
 
 
 class BearerClient:
-    """SASL/OAUTHBEARER: one token; a refusal comes as a challenge, and is answered before it is told.
+    """SASL/OAUTHBEARER: one token; the broker sends a refusal as a challenge, which the client answers first.
 
     Source: RFC 7628, sections 3.1 and 3.2.3.
     """
 
     def __init__(self, token: str) -> None:
-        """Take the bearer token, which must be one (RFC 6750, section 2.1)."""
+        """Take the token, which must have the form of a bearer token (RFC 6750, section 2.1)."""
         self._token = token
         self._refusal: str | None = None
 
@@ -75,7 +75,7 @@ class BearerClient:
 
     @property
     def refusal(self) -> str | None:
-        """What the broker has against the token, as far as it said."""
+        """Why the broker refused the token, as far as it said."""
         return self._refusal
 
 

@@ -1,11 +1,11 @@
-"""The server side of a SASL exchange: who is it?
+"""The server side of a SASL exchange, by which a client proves who it is.
 
 PLAIN (RFC 4616), one token:
 
     message := [authzid] NUL authcid NUL passwd        (UTF-8)
 
-SCRAM is scram_server.py, OAUTHBEARER oauthbearer_server.py, GSSAPI gssapi_server.py. A failure never says which part
-was wrong.
+SCRAM is in scram_server.py, OAUTHBEARER in oauthbearer_server.py, GSSAPI in gssapi_server.py. A failure never says
+which part was wrong.
 """
 
 from collections import Counter
@@ -38,17 +38,17 @@ class SaslSettings:
     """Time after which a client must authenticate again; 0: never."""
 
     tokens: Tokens | None = None
-    """What checks access tokens; None: none are taken."""
+    """What checks access tokens; None: no tokens are accepted."""
 
     kerberos: KerberosSettings | None = None
-    """What accepts Kerberos tickets; None: none are taken."""
+    """What accepts Kerberos tickets; None: no tickets are accepted."""
 
     outcomes: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """How many authentications there were, by tenant (none if it failed), mechanism and outcome."""
+    """Number of authentications by tenant (empty if it failed), mechanism and outcome."""
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """Every mechanism that somebody can use."""
+        """Every mechanism that at least one account can use."""
         vouched = []
         if self.tokens is not None and self.tokens.has_principals:
             vouched.append(Mechanism.OAUTHBEARER)
@@ -65,13 +65,13 @@ class SaslExchange(Protocol):
         """Largest token that `respond` looks at; a larger one fails the exchange before any work."""
 
     account: Account | None
-    """Set once the client has proved it."""
+    """The account that the client has proved; None until then."""
 
     lifetime_ms: int | None
     """How long the proof holds from then on; None: for ever."""
 
     def respond(self, token: bytes) -> bytes:
-        """Answer the client's next token; the one that proves the account is answered as well.
+        """Answer the client's next token, also the one that proves the account.
 
         Raises:
             AuthenticationFailed: the exchange is over.
@@ -93,7 +93,7 @@ class PlainServer:
         self.account: Account | None = None
 
     def respond(self, token: bytes) -> bytes:
-        """Answer the token with nothing.
+        """Check the client's token and return an empty answer.
 
         Raises:
             AuthenticationFailed: malformed token, unknown user, wrong password, or an authorization ID of another.

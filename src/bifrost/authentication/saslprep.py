@@ -1,15 +1,15 @@
-"""SASLprep: two ways of writing a user name in Unicode become one (RFC 4013, a profile of stringprep).
+"""SASLprep: makes one form of the different ways to write a user name in Unicode (RFC 4013, a profile of stringprep).
 
-Kafka's own clients send names as they are; others prepare them (RFC 5802, section 5.1). See `Accounts.find`.
+Kafka's own clients send names as they are; others prepare them (RFC 5802, section 5.1). See `Accounts._find`.
 
-Anybody may send a name before authentication, so its length is bounded before and after normalization, which can make
-18 characters of one (U+FDFA), and each character is looked at once.
+Any client may send a name before authentication, so its length is bounded before and after normalization, which can
+make 18 characters of one (U+FDFA), and each character is looked at once.
 """
 
 import unicodedata
 
 MAX_NAME_LENGTH = 256
-"""Longest user name, in characters, prepared or not: the configuration allows no longer one. What is longer is not
+"""Longest user name, in characters, prepared or not: the configuration allows no longer one. A longer name is not
 normalized: the cost grows with the length, and canonical ordering of combining marks even with its square."""
 
 _PROHIBITED_CATEGORIES = frozenset({"Zs", "Cc", "Co", "Cs"})
@@ -35,7 +35,7 @@ def saslprep(name: str) -> str | None:
         return None
     directions = [unicodedata.ucd_3_2_0.bidirectional(char) for char in prepared]
     if not _RIGHT_TO_LEFT.isdisjoint(directions):
-        # RFC 3454, section 6: a right-to-left name has no left-to-right character and such ends.
+        # RFC 3454, section 6: a right-to-left name has no left-to-right character, and begins and ends right-to-left.
         ends = directions[0] in _RIGHT_TO_LEFT and directions[-1] in _RIGHT_TO_LEFT
         if "L" in directions or not ends:
             return None

@@ -5,8 +5,8 @@
     client  c=biws,r=<both nonces>,p=<proof>
     server  v=<server's signature>
 
-The broker proves itself as well: one that does not know the password's verifier cannot sign, and is not trusted.
-User name and password are taken as they are, as Kafka's own client does (no SASLprep).
+The broker proves itself as well: a broker that does not know the password's verifier cannot sign and is not trusted.
+User name and password are sent without SASLprep, as by Kafka's own client.
 
 Source: RFC 5802, sections 3, 5.1 and 7; RFC 7677; ScramSaslClient, ScramFormatter.
 """
@@ -22,7 +22,7 @@ from bifrost.config.fields.verifiers import MIN_ITERATIONS
 from bifrost.config.kept_secret import KeptSecret
 
 MAX_ITERATIONS = 100_000
-"""Kafka's brokers allow 16,384 (ScramMechanism); what is above six times that would let a broker keep us busy."""
+"""Kafka's brokers allow 16,384 (ScramMechanism); with more than six times that a broker could keep the gateway busy."""
 
 MAX_SERVER_MESSAGE_BYTES = 4096
 
@@ -37,7 +37,7 @@ _SERVER_FINAL = re.compile(rf"v=(?P<signature>{_BASE_64}){_EXTENSIONS}")
 
 
 class SaltedPasswords:
-    """Derives what a password and a salt prove with, and remembers the last: a login costs its iterations once."""
+    """Derives salted passwords and remembers the last one, so that repeated logins cost the iterations only once."""
 
     def __init__(self, mechanism: UpstreamMechanism, password: KeptSecret) -> None:
         """Derive nothing yet."""
@@ -46,7 +46,7 @@ class SaltedPasswords:
         self._last: tuple[bytes, int, bytes] | None = None
 
     def derive(self, salt: bytes, iterations: int) -> bytes:
-        """Return the salted password: milliseconds of work, unless it is the same as before."""
+        """Return the salted password: milliseconds of work, unless salt and iterations are the same as before."""
         last = self._last
         if last is not None and last[:2] == (salt, iterations):
             return last[2]
@@ -63,8 +63,8 @@ class ScramClient:
 
         Args:
             username: the account's name.
-            passwords: what its password is derived by.
-            nonce: what only this exchange has: printable ASCII without a comma.
+            passwords: derives the account's salted password.
+            nonce: random text that only this exchange uses: printable ASCII without a comma.
         """
         self._passwords = passwords
         self._nonce = nonce
@@ -78,10 +78,10 @@ class ScramClient:
         return f"n,,{self._bare}".encode()
 
     def respond(self, challenge: bytes) -> bytes | None:
-        """Return the next token, None when the broker has proved itself and the exchange is complete.
+        """Return the next token; None when the broker has proved itself and the exchange is complete.
 
         Raises:
-            LoginFailed: the broker's message is malformed, not of this exchange or not signed as it should be.
+            LoginFailed: the broker's message is malformed, of another exchange, or has a wrong signature.
         """
         if self._is_proven:
             raise LoginFailed("the broker goes on after the end of the SCRAM exchange")

@@ -5,9 +5,9 @@
     client  c=biws,r=<both nonces>,p=<proof>
     server  v=<server's signature>
 
-An unknown user is answered as a known one is, until the proof; then each failure has the same text. Refused are
-channel binding (there is no -PLUS mechanism here), mandatory extensions, and `tokenauth` (KIP-48: delegation tokens
-are not served); other extensions are passed over, as by a broker.
+An unknown user gets the same answers as a known one until the proof; then each failure has the same text. The gateway
+refuses channel binding (there is no -PLUS mechanism here), mandatory extensions, and `tokenauth` (KIP-48: delegation
+tokens are not served); it ignores other extensions, as a broker does.
 
 Source: RFC 5802, section 7 (grammar) and 5.1 (attributes); ScramMessages, ScramSaslServer.
 """
@@ -43,7 +43,7 @@ _CLIENT_FINAL = re.compile(
 
 
 class ScramServer:
-    """One exchange; a token too many, or out of order, fails it."""
+    """One exchange with a client; it fails when a token is out of order or one too many."""
 
     lifetime_ms: int | None = None
     max_token_bytes = MAX_TOKEN_BYTES
@@ -56,8 +56,8 @@ class ScramServer:
         Args:
             mechanism: SCRAM-SHA-256 or SCRAM-SHA-512.
             accounts: whose verifiers are used.
-            server_nonce: what only this exchange has.
-            is_again: whether the client authenticates again, which the text of a failure tells.
+            server_nonce: random text that only this exchange uses.
+            is_again: whether the client authenticates again; the text of a failure says so.
         """
         self._mechanism = mechanism
         self._accounts = accounts
@@ -73,7 +73,8 @@ class ScramServer:
         """Answer the client's first or final message.
 
         Raises:
-            AuthenticationFailed: wrong in form or order, an unknown user, a wrong proof: the exchange is over.
+            AuthenticationFailed: a message malformed or out of order, an unknown user, a wrong proof. The exchange
+                is over.
         """
         if self._is_over:
             raise self._failed("a token after the end of the SCRAM exchange")
@@ -139,5 +140,5 @@ class ScramServer:
 
 
 def _unescaped(name: str) -> str:
-    """Return a `saslname` as it was meant; the grammar has no other `=` in it."""
+    """Return a `saslname` without escapes; the grammar allows no other `=` in it."""
     return name.replace("=2C", ",").replace("=3D", "=")

@@ -1,7 +1,8 @@
-"""How long an authentication holds, and when it may be renewed (KIP-368).
+"""How long an authentication is valid, and when a client may renew it (KIP-368).
 
-A broker with `connections.max.reauth.ms` tells clients how long, and whoever shows a token is told how long that lasts;
-they authenticate again before it ends, on the same connection. Nothing happens when it ends: the next request does.
+A broker with `connections.max.reauth.ms` tells clients that time, and tells a client with a token how long the token
+lasts. Clients authenticate again before it ends, on the same connection. The end itself closes nothing: the next
+request does.
 """
 
 from bifrost.authentication.sasl_server import SaslSettings
@@ -11,7 +12,7 @@ MIN_REAUTH_INTERVAL_MS = 1_000
 
 
 class SessionLifetime:
-    """The time that one connection's authentication holds."""
+    """The time for which one connection's authentication is valid."""
 
     __slots__ = ("_ends_ms", "_is_again", "_renewed_ms", "_settings")
 
@@ -39,7 +40,7 @@ class SessionLifetime:
 
     @property
     def left_ms(self) -> int | None:
-        """Time until the authentication ends, at least 0; None when it does not."""
+        """Time until the authentication ends, at least 0; None when it never ends."""
         if self._ends_ms is None:
             return None
         return max(0, self._ends_ms - self._settings.now_ms())
