@@ -48,7 +48,7 @@ class SaslSettings:
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """Every mechanism that at least one account can use."""
+        """Every mechanism by which some client could authenticate."""
         vouched = []
         if self.tokens is not None and self.tokens.has_principals:
             vouched.append(Mechanism.OAUTHBEARER)

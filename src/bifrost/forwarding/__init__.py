@@ -3,8 +3,8 @@
 What is not obvious here:
 
 * With a journal a session's lanes are its client's own: they share the tenant's counters and loads, and have a
-  `Usage` that is for one client ID. The engine compares it with each request's, and whoever changes it takes the long
-  way once.
-* Whoever comes while others wait for room has none, even if there is some: it is theirs, and their turn comes a loop
-  turn later.
+  `Usage` for one client ID. The engine compares it with each request's ID; a request with another one takes the slow
+  path once.
+* A connection that comes while others wait for room gets none, even if there is some: it belongs to those that wait,
+  whose turn comes one round of the loop later.
 """

@@ -1,11 +1,11 @@
-"""Which connection may send a request on when too many await their answers, of its tenant or of all tenants.
+"""Limits the requests that await an answer, per tenant and for all tenants, and decides which connection sends next.
 
-A connection that finds no room waits, unread, in a queue of its tenant. Whenever an answer makes room, tenants have
-turns one after the other, and of each tenant its connections: one request a turn. So within a tenant a connection that
+A connection that finds no room is not read and waits in a queue of its tenant. Whenever an answer makes room, tenants
+take turns, and within each tenant its connections do: one request per turn. So within a tenant a connection that
 pipelines does not keep the others waiting, and a tenant at its own limit does not hold up the others.
 
 The engine counts (`Load`); it calls here only while a connection waits. Where other processes count in the same limits,
-room that they make is found by looking again.
+a timer looks for room that they have made.
 """
 
 import sys
@@ -19,33 +19,33 @@ from bifrost.wire.engine import Load, Spending
 UNLIMITED = sys.maxsize
 
 NewLoad = Callable[[str | None, Load | None], Load]
-"""Makes the counter of a tenant's requests (None: of all requests); its second argument is the counter of all."""
+"""Makes the counter of a tenant's requests (None: of all tenants' requests); the second argument is that of all."""
 
 LOOK_AGAIN_S = 0.002
-"""Time between two looks for room that another process made: short beside a request's time at a broker."""
+"""Time between two looks for room that another process made: short against a request's time at a broker."""
 
 
 class Again(Protocol):
-    """How to be called later."""
+    """A timer."""
 
     def __call__(self, delay_s: float, call: Callable[[], None]) -> object:
-        """Call `call` after so many seconds."""
+        """Call `call` after `delay_s` seconds."""
 
 
 TENANT_LIMIT, WHOLE_LIMIT = "max_in_flight_requests", "max_in_flight_requests_total"
 TIME_LIMIT = "gateway_time_percent"
-"""The settings, as they are called in the configuration and in the metrics."""
+"""Names of the settings in the configuration and in the metrics."""
 
 
 class Waiter(Protocol):
     """What waits for room: a ClientConnection."""
 
     def take_turn(self) -> None:
-        """Send one request on that was held."""
+        """Send one held request on."""
 
 
 class _Queue:
-    """One tenant's connections that wait."""
+    """The waiting connections of one tenant."""
 
     __slots__ = ("is_next", "load", "waiting")
 
@@ -53,7 +53,7 @@ class _Queue:
         self.load = load
         self.waiting: OrderedDict[Waiter, None] = OrderedDict()
         self.is_next = False
-        """Whether it is among those that have turns."""
+        """Whether the tenant is in the queue of turns."""
 
 
 class InFlightLimits:
@@ -66,10 +66,10 @@ class InFlightLimits:
         again: Again | None = None,
         hits: Counter[tuple[str, str]] | None = None,
     ) -> None:
-        """Begin with nothing, and without limits.
+        """Begin without requests and without limits.
 
         Args:
-            schedule: calls what it is given, a little later and not from within the call.
+            schedule: calls the given function a little later, not from within the call.
             new_load: makes the counters.
             again: needed where other processes count in the same limits.
             hits: where to count how often a connection had to wait, by limit and tenant.
@@ -81,18 +81,18 @@ class InFlightLimits:
         self._queues: dict[str, _Queue] = {}
         self._most: Mapping[str, int | None] = {}
         self._turns: deque[_Queue] = deque()
-        """Those of tenants with room, in the order of their turns."""
+        """The queues of tenants with room, in the order of their turns."""
         self._spending: Spending | None = None
         self._tenant_of: dict[Load, str] = {}
         self.hits = Counter[tuple[str, str]]() if hits is None else hits
-        """How often a connection had to wait, by limit and tenant; and other limits that only slow a request down."""
+        """How often a connection had to wait, by limit and tenant; also for limits that only slow requests down."""
 
     def limit(self, most: int, most_of: Mapping[str, int | None]) -> None:
         """Set the limits, or change them.
 
         Args:
-            most: requests of all tenants together.
-            most_of: those of a tenant, by its name; None for no limit of its own.
+            most: most requests of all tenants together.
+            most_of: most requests of a tenant, by its name; None: the tenant has no limit of its own.
         """
         self.whole.most = most
         self._most = most_of
@@ -101,30 +101,30 @@ class InFlightLimits:
             self._have_turns(queue)
 
     def spend_in(self, spending: Spending) -> None:
-        """Note in `spending` which tenants use time, from now on."""
+        """From now on note in `spending` which tenants use time."""
         self._spending = spending
         for queue in self._queues.values():
             queue.load.spending = spending
 
     def tenant_of(self, load: Load) -> str:
-        """Return the tenant whose requests are counted there."""
+        """Return the tenant whose requests `load` counts."""
         return self._tenant_of[load]
 
     def have_turns(self, load: Load) -> None:
-        """Let connections that wait have turns, as their tenant has time again."""
+        """Give turns to the tenant's waiting connections, because it has time again."""
         self._have_turns(self._queues[self._tenant_of[load]])
 
     def load(self, tenant: str) -> Load:
-        """Return what counts a tenant's requests."""
+        """Return the counter of a tenant's requests."""
         return self._queue(tenant).load
 
     def __iter__(self) -> Iterator[tuple[str, int]]:
-        """Yield tenants and how many of their requests await an answer."""
+        """Yield each tenant and the number of its requests that await an answer."""
         for tenant, queue in list(self._queues.items()):
             yield tenant, queue.load.in_flight
 
     def wait(self, tenant: str, waiter: Waiter) -> None:
-        """Let a connection wait, if it does not wait yet."""
+        """Queue a connection for room, if it is not queued yet."""
         queue = self._queue(tenant)
         if waiter in queue.waiting:
             return
@@ -138,7 +138,7 @@ class InFlightLimits:
             self._look_again_later(self._again)
 
     def forget(self, tenant: str, waiter: Waiter) -> None:
-        """Let a connection wait no more."""
+        """Remove a connection from its tenant's queue."""
         queue = self._queue(tenant)
         queue.waiting.pop(waiter, None)
         queue.load.waiting = len(queue.waiting)
@@ -157,7 +157,7 @@ class InFlightLimits:
         return self._most.get(tenant) or UNLIMITED
 
     def _have_turns(self, queue: _Queue) -> None:
-        """Let connections that wait have turns soon: there may be room for them."""
+        """Schedule turns for the waiting connections: there may be room for them."""
         if queue.waiting and not queue.is_next and queue.load.has_room:
             queue.is_next = True
             self._turns.append(queue)
@@ -172,14 +172,14 @@ class InFlightLimits:
             queue = turns.popleft()
             queue.is_next = False
             if not queue.waiting or not queue.load.has_room:
-                continue  # The next answer to one of its requests brings it back.
+                continue  # The next answer to one of the tenant's requests puts it into the queue again.
             waiter, _ = queue.waiting.popitem(last=False)
             queue.load.waiting = len(queue.waiting)
             if queue.waiting:
                 queue.is_next = True
                 turns.append(queue)
             waiter.take_turn()
-        # From now on a connection that comes waits behind these, and the engine calls here after every answer.
+        # From now on new connections wait behind these, and the engine calls here after every answer.
         whole.waiting = len(turns)
 
     def _look_again_later(self, again: Again) -> None:

@@ -1,4 +1,4 @@
-"""What every tenant's sessions have in common for each API: how its messages are treated, and how many there were."""
+"""What a tenant's sessions share for each API: how its messages are treated, and their counters."""
 
 from collections.abc import Callable, Iterator
 
@@ -7,7 +7,7 @@ from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.wire.engine import Lane, Traffic
 
 NO_TENANT = ""
-"""Stands for whoever is not authenticated yet."""
+"""Stands for clients that have not authenticated yet."""
 
 
 class Lanes:
@@ -19,11 +19,11 @@ class Lanes:
         loads: InFlightLimits,
         new_traffic: Callable[[str, int | None], Traffic] = lambda tenant, api_key: Traffic(),
     ) -> None:
-        """Begin to count; there are at most as many counters as tenants times served APIs, and one more for each.
+        """Begin without lanes. There are at most tenants times served APIs counters, and one more for each tenant.
 
         Args:
             plans: what happens to each message.
-            loads: who has room for a request.
+            loads: limits the requests of each tenant.
             new_traffic: makes the counters of a tenant and an API.
         """
         self._plans, self._new_traffic = plans, new_traffic
@@ -32,7 +32,7 @@ class Lanes:
         self._traffic: dict[tuple[str, int | None], Traffic] = {}
 
     def lane(self, tenant: str, api_key: int, api_version: int) -> Lane | None:
-        """Return the lane, or None when such a request is to be refused."""
+        """Return the lane of an API and version, or None when such requests are refused."""
         key = (tenant, api_key, api_version)
         lane = self._lanes.get(key)
         if lane is None:
@@ -43,13 +43,13 @@ class Lanes:
         return lane
 
     def traffic(self, tenant: str, api_key: int | None) -> Traffic:
-        """Return the counters of a tenant and an API; None stands for all that are not served."""
+        """Return the counters of a tenant and an API; None stands for all APIs that are not served."""
         traffic = self._traffic.get((tenant, api_key))
         if traffic is None:
             traffic = self._traffic[tenant, api_key] = self._new_traffic(tenant, api_key)
         return traffic
 
     def __iter__(self) -> Iterator[tuple[str, int | None, Traffic]]:
-        """Yield tenant, API key and counters."""
+        """Yield the tenant, API key and counters of each pair that was used."""
         for (tenant, api_key), traffic in list(self._traffic.items()):
             yield tenant, api_key, traffic

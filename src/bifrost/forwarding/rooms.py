@@ -1,9 +1,9 @@
-"""Room for the bytes of frames that are held: of a tenant, of clients that have not authenticated, of the process.
+"""Limits the bytes of held frames: of a tenant, of all clients that have not authenticated, of the process.
 
-A connection whose frame finds no room is not read and waits in a queue of its tenant. Whenever room is given back
-tenants have turns one after the other, and of each tenant its connections in the order in which they came. A tenant
-that has filled its own room does not hold up the others. Frames of up to 1 MiB do not wait behind larger ones, and the
-larger ones leave a part of the process's room to them.
+A connection whose frame finds no room is not read and waits in a queue of its tenant. Whenever room is given back,
+tenants take turns, and within each tenant its connections do, in the order in which they came. A tenant that has filled
+its own room does not hold up the others. Frames of up to 1 MiB do not wait behind larger ones, and the larger ones
+leave a part of the process's room to them.
 
 The engine counts (`Room`); it calls here only while a connection waits.
 """
@@ -16,25 +16,25 @@ from bifrost.wire.engine import LARGE_BYTES, Framer, Room
 
 TENANT_ROOM, WHOLE_ROOM = "max_buffered_bytes", "max_buffered_bytes_total"
 STRANGERS_ROOM = "max_buffered_bytes_unauthenticated"
-"""The settings, as they are called in the configuration and in the metrics."""
+"""Names of the settings in the configuration and in the metrics."""
 
 FOR_SMALL = 16
-"""One part in so many of the process's room is left to frames of up to 1 MiB."""
+"""One part in 16 of the process's room is left to frames of up to 1 MiB."""
 
 FOR_BACKLOGS = 4
-"""What waits to be written has room of its own, besides: one part in so many of the process's room. Of one connection
-up to 1 MiB may wait there, and less than 64 KiB when that room is full."""
+"""Bytes that wait to be written have room of their own, in addition: one part in 4 of the process's room. Of one
+connection up to 1 MiB may wait there, and less than 64 KiB when that room is full."""
 
 
 class Waiter(Protocol):
     """What waits for room: a ClientConnection."""
 
     def update_reading(self) -> None:
-        """Read again what has room now."""
+        """Read again if there is room now."""
 
 
 class _Queue:
-    """Frames of one tenant that wait."""
+    """The waiting frames of one tenant."""
 
     __slots__ = ("room", "waiting")
 
@@ -54,7 +54,7 @@ class Rooms:
         """Begin without limits.
 
         Args:
-            schedule: calls what it is given, a little later and not from within the call.
+            schedule: calls the given function a little later, not from within the call.
             hits: where to count how often a connection had to wait, by limit and tenant.
         """
         self._schedule = schedule
@@ -62,7 +62,7 @@ class Rooms:
         self._is_scheduled = False
         self.whole = Room()
         self.backlogs = Room()
-        """What waits to be written to all clients and brokers; no connection waits for room in it."""
+        """Bytes that wait to be written to clients and brokers; no connection waits for room here."""
         self._queues: dict[str | None, _Queue] = {}
         self._turns: deque[str | None] = deque()
         """Tenants with a connection that waits, in the order of their turns."""
@@ -74,10 +74,10 @@ class Rooms:
         """Set the limits, or change them, in bytes.
 
         Args:
-            total: of the process.
-            each: of a tenant that has none of its own.
-            strangers: of all clients that have not authenticated.
-            most_of: those of tenants, by name; None for none of its own.
+            total: the limit of the process.
+            each: the limit of a tenant that has none of its own.
+            strangers: the limit of all clients that have not authenticated.
+            most_of: tenants' own limits, by name; None: the tenant has none of its own.
         """
         self.whole.most, self.whole.for_small = total, total // FOR_SMALL
         self.backlogs.most = total // FOR_BACKLOGS
@@ -87,7 +87,7 @@ class Rooms:
         self._have_turns()
 
     def room(self, tenant: str | None) -> Room:
-        """Return the room of a tenant, or (None) of the clients that have not authenticated."""
+        """Return the room of a tenant; None stands for the clients that have not authenticated."""
         queue = self._queues.get(tenant)
         if queue is None:
             queue = self._queues[tenant] = _Queue(Room(self.whole))
@@ -107,7 +107,7 @@ class Rooms:
         return queue.room.used + framer.wanted <= queue.room.most
 
     def wait(self, tenant: str | None, framer: Framer, waiter: Waiter) -> None:
-        """Let a frame wait for room, if it does not yet."""
+        """Queue a frame for room, if it is not queued yet."""
         room = self.room(tenant)
         waiting = self._queues[tenant].waiting
         if framer in waiting:
@@ -117,11 +117,11 @@ class Rooms:
             self._turns.append(tenant)
         waiting[framer] = waiter
         self._count(tenant)
-        # What it waits for may have been given back by now.
+        # The room it waits for may have been given back by now.
         self._have_turns()
 
     def forget(self, tenant: str | None, framer: Framer) -> None:
-        """Let a frame wait no more."""
+        """Remove a frame from its tenant's queue."""
         queue = self._queues.get(tenant)
         if queue is not None and queue.waiting.pop(framer, None) is not None:
             self._count(tenant)
@@ -148,7 +148,7 @@ class Rooms:
             self._schedule(self._give_turns)
 
     def _give_turns(self) -> None:
-        """Give each tenant one turn after the other, as long as a connection gets room."""
+        """Give the tenants turns, one after the other, until no connection gets room any more."""
         self._is_scheduled = False
         refused, large_have_to_wait = 0, False
         while refused < len(self._turns):

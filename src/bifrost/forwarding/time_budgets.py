@@ -1,8 +1,8 @@
-"""How much of the event loop's time each tenant may use, when there is not enough for all.
+"""Limits each tenant's share of the event loop's time when there is not enough for all.
 
-Kafka's request quota (KIP-124) does this for a broker's threads. The engine notes how long every tenant's
-messages take (`Load.spend`), and about how long the brokers take for the items of its requests. Here both are charged
-to a bucket of time:
+Kafka's request quota (KIP-124) does this for a broker's threads. The engine notes how long each tenant's messages take
+(`Load.spend`), and roughly how long the brokers take for the items of its requests. Here both are charged to a bucket
+of time:
 
     fills with    `percent` of the time that passes while the loop is busy and other tenants are active, else all of it
     holds         at most BURST_NS of that
@@ -28,7 +28,7 @@ BUSY = 0.75
 """Part of the time that all tenants together use, above which there is not enough for all."""
 
 OTHERS_FOR_NS = 1_000_000_000
-"""How long a tenant counts as active after it spent time, 1 s: clients that poll do so more often."""
+"""How long a tenant counts as active after it spent time, 1 s: clients poll more often than that."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class TimeBudgets:
         """Begin without limits.
 
         Args:
-            loads: of the tenants whose time is counted; a tenant that is over its budget waits there.
+            loads: counters of the tenants whose time is measured; a tenant that is over its budget waits there.
             again: calls back later, while a tenant is over its budget.
             now_ns: the engine's monotonic clock, in nanoseconds.
         """
@@ -58,7 +58,7 @@ class TimeBudgets:
         self._last_ns = self._contended_until_ns = 0
         self._last_spender: Load | None = None
         self._seen_ns = self._shared_until_ns = 0
-        """When the last spender was seen; until when more than one tenant counts as active."""
+        """Time when the last spender was seen; time until which more than one tenant counts as active."""
         self._is_waiting = False
         self._spending = Spending(self.look)
         loads.spend_in(self._spending)
@@ -73,7 +73,7 @@ class TimeBudgets:
             self._loads.have_turns(load)
 
     def look(self, now_ns: int) -> None:
-        """Charge what was spent, and find the tenants that are over their budgets now."""
+        """Charge the time that was spent, and find the tenants that are over their budgets now."""
         elapsed_ns = max(1, now_ns - self._last_ns)
         self._last_ns, self._spending.due_ns = now_ns, now_ns + LOOK_EVERY_NS
         spenders, self._spending.spenders = self._spending.spenders, []
@@ -103,7 +103,7 @@ class TimeBudgets:
         rate = bucket.percent / 100 if is_contended else 1.0
         most_ns = BURST_NS * bucket.percent / 100
         level_ns = min(most_ns, bucket.level_ns + rate * (now_ns - bucket.filled_ns)) - spent_ns
-        # No tenant waits longer than a burst takes to come back, however long one message took.
+        # However long one message took, no tenant waits longer than its bucket takes to fill from empty.
         bucket.level_ns, bucket.filled_ns = max(level_ns, -most_ns), now_ns
         was_over, load.is_over_budget = load.is_over_budget, bucket.level_ns < 0 and bucket.percent < 100
         if load.is_over_budget:

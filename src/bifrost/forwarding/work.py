@@ -1,14 +1,14 @@
 """One piece of work of a session, done in slices.
 
-A request may name a hundred thousand things. All that is done with it (decode, filters, names, encode) is ordinary
-code with loops. The engine's loops, and Python's by `in_steps`, count their rounds and call back now and then. When the
-slice is used up, the call switches to whoever started the slice, and the next slice goes on from there:
+A request may name a hundred thousand things. The code that handles it (decode, filters, names, encode) is ordinary code
+with loops. The engine's loops, and Python's through `in_steps`, count their rounds and call back now and then. When the
+slice is used up, that call switches to the caller of `go_on`, and the next slice continues from there:
 
     go_on ──▶ run ... loop ... time is up ──▶ go_on returns False
     go_on ──▶ ............ loop ... done  ──▶ go_on returns True
 
-The switch is greenlet's, which keeps the stack of the work aside. So no loop had to be turned inside out, and what is
-compiled pauses like what is not. It pauses nowhere but in these loops.
+greenlet does the switch and keeps the stack of the work. So no loop had to be rewritten, and compiled code pauses like
+Python code. Work pauses nowhere but in these loops.
 """
 
 from collections.abc import Callable
@@ -20,16 +20,16 @@ from bifrost.wire.engine import monotonic_ns, set_pause
 
 
 class Work:
-    """What is done with one frame."""
+    """The work on one frame."""
 
     __slots__ = ("_greenlet", "_namespace", "_until_ns")
 
     def __init__(self, run: Callable[[], bool], namespace: Namespace) -> None:
-        """Do nothing yet.
+        """Prepare the work without starting it.
 
         Args:
-            run: the work; returns what became of it.
-            namespace: whose names it uses; what it noted of IDs there is kept apart while it pauses.
+            run: the work; returns its result.
+            namespace: whose names the work uses; the unresolved IDs that it noted there are kept apart while it pauses.
         """
         self._greenlet = greenlet(run)
         self._namespace = namespace
@@ -41,7 +41,7 @@ class Work:
         Returns:
             What the work returned; None: it has only paused.
         Raises:
-            Exception: what the work raised; it is over then.
+            Exception: what the work raised; the work is over then.
         """
         self._until_ns = until_ns
         set_pause(self._pause)
