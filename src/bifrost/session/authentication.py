@@ -1,13 +1,13 @@
-"""Who is it? The part of a connection before its first request to a broker, and where it authenticates again.
+"""Authenticates the client of a connection: before its first request to a broker, and again when that has expired.
 
       UNAUTHENTICATED ──SaslHandshake v1──▶ HANDSHAKEN ──SaslAuthenticate…──▶ authenticated
              │                                                                    ▲
              └──────────SaslHandshake v0──▶ RAW_TOKEN ──tokens without header─────┘
 
-ApiVersions is answered in every state, everything else than what the drawing shows ends the connection. A failure is
-answered in the protocol's own words first (v0 has none: there the connection just closes). PLAIN takes one token, SCRAM
-two, OAUTHBEARER one and after a refusal another, GSSAPI three. Who authenticates again stays who it is, by the
-mechanism it used before (KIP-368).
+ApiVersions is answered in every state; any other request that the drawing does not show ends the connection. A failure
+is first answered with the protocol's error (v0 has none: there the connection just closes). PLAIN takes one token,
+SCRAM two, OAUTHBEARER one and after a refusal another, GSSAPI three. A client that authenticates again must stay the
+same user and use the same mechanism (KIP-368).
 
 Source: KIP-43, KIP-84, KIP-152, KIP-255, KIP-368; SaslServerAuthenticator.
 """
@@ -37,7 +37,7 @@ name and version of a client's software. All of these are a few hundred bytes; K
 (32 KiB)."""
 
 _NAMED_SOFTWARE = 3
-"""ApiVersions version from which clients say what they are (KIP-511)."""
+"""ApiVersions version from which clients name their software (KIP-511)."""
 
 
 class _State(Enum):
@@ -52,9 +52,9 @@ class Proven:
 
     account: Account
     mechanism: Mechanism | None
-    """None where it was not by SASL."""
+    """None where the client did not use SASL."""
     lifetime_ms: int | None = None
-    """How long that holds, until the client must authenticate again; None: for ever."""
+    """Time until the client must authenticate again; None: for ever."""
 
 
 class Authentication:
@@ -68,14 +68,14 @@ class Authentication:
         mechanisms: Sequence[Mechanism],
         before: Proven | None = None,
     ) -> None:
-        """Begin.
+        """Wait for the client's first frame.
 
         Args:
             plans: how the messages are read and written.
             settings: what all authentications have in common.
             offered: the versions that the client is told.
             mechanisms: those that this connection may use.
-            before: what the client proved when it authenticates again.
+            before: what the client proved before, if it authenticates again.
         """
         self._plans = plans
         self._settings = settings
@@ -89,7 +89,7 @@ class Authentication:
 
     @property
     def mechanism(self) -> str | None:
-        """By what the client wants to prove who it is; None before it has said so."""
+        """The mechanism that the client has chosen; None before its handshake."""
         return None if self._exchange is None else str(self._mechanism)
 
     @property
@@ -98,12 +98,12 @@ class Authentication:
         return OTHER_BYTES + (0 if self._exchange is None else self._exchange.max_token_bytes)
 
     def take_answers(self) -> list[bytes]:
-        """Return what is to be sent to the client, also after `receive` raised."""
+        """Return the answers to send to the client, also after `receive` raised, and forget them."""
         taken, self._answers = self._answers, []
         return taken
 
     def receive(self, frame: bytes | memoryview) -> Proven | None:
-        """Handle one frame; return what the client has proved once it has.
+        """Handle one frame; return what the client has proved, None while the exchange goes on.
 
         Raises:
             SessionEnded: the exchange failed, or the client asked for something else.
@@ -163,7 +163,7 @@ class Authentication:
         return proven
 
     def _respond(self, token: bytes, refuse: Callable[[str], None]) -> tuple[bytes, Proven | None]:
-        """Give a token to the exchange; return the answer, and what is proved if that was the last one."""
+        """Give a token to the exchange; return the answer, and what is proved if it was the last token."""
         assert self._exchange is not None
         try:
             self._check_mechanism()
@@ -181,7 +181,7 @@ class Authentication:
         return answer, Proven(account, self._mechanism, self._lifetime_ms(self._exchange.lifetime_ms))
 
     def _lifetime_ms(self, proof_ms: int | None) -> int | None:
-        """Return how long an authentication holds whose proof holds for `proof_ms`; None: for ever.
+        """Return how long an authentication is valid whose proof is valid for `proof_ms`; None: for ever.
 
         Source: SaslServerAuthenticator.ReauthInfo.calcCompletionTimesAndReturnSessionLifetimeMs.
         """
@@ -214,9 +214,9 @@ def _identity(account: Account) -> tuple[str, str, tuple[str, ...]]:
 def answer_api_versions(
     plans: Plans, offered: OfferedVersions, header: headers.RequestHeader, frame: bytes | memoryview
 ) -> bytes:
-    """Return the answer to an ApiVersions request, which is given in every state of a connection."""
+    """Return the answer to an ApiVersions request, which the gateway gives in every state of a connection."""
     if plans.plan_for(header.api_key, header.api_version) is None:
-        # KIP-511: whatever the version, v0 with the supported versions is understood.
+        # KIP-511: a client understands v0 with the supported versions, whatever version it asked for.
         plan = plans.plan_for(ApiKey.API_VERSIONS, 0)
         assert plan is not None
         return encode_answer(header.correlation_id, plan, offered.unsupported_version_response())
@@ -231,9 +231,9 @@ def answer_api_versions(
 def answer_here(
     plans: Plans, offered: OfferedVersions, header: headers.RequestHeader, frame: bytes | memoryview
 ) -> bytes:
-    """Return the answer to what an authenticated client may ask and no broker is asked.
+    """Return the gateway's own answer to a request that goes to no broker.
 
-    That is ApiVersions, SASL when there is no need to authenticate again, and whatever is not served.
+    These are ApiVersions, SASL when there is no need to authenticate again, and APIs that are not served.
 
     Raises:
         SessionEnded: the response has no place for an error.
@@ -258,17 +258,17 @@ _OUT_OF_ORDER: dict[int, Message] = {
         error_message="SaslAuthenticate request received after successful authentication",
     ),
 }
-"""What KafkaApis answers SASL with, on a listener without it as on one where the client has authenticated."""
+"""KafkaApis' answers to SASL requests on a listener without SASL, and on one where the client has authenticated."""
 
 
 def encode_answer(correlation_id: int, plan: Plan, response: Message) -> bytes:
-    """Return a response of the gateway's own as a frame."""
+    """Return the frame of a response that the gateway itself gives."""
     head = headers.response_header(correlation_id, plan.response.is_flexible_header)
     return encode(plan.response.layout, response, head)
 
 
 def api_name(api_key: int) -> str:
-    """Return what a log line calls an API key."""
+    """Return the name of an API key for log lines."""
     try:
         return ApiKey(api_key).name
     except ValueError:

@@ -1,13 +1,13 @@
 """One client connection, without its socket: frames in, frames out, to both sides.
 
-Until it is authenticated a client only gets answers that the gateway makes itself (authentication.py); then its
-requests go to the one broker that its connection stands for, rewritten, and that broker's answers come back. Where an
-authentication holds for a time only, the same exchange comes again later, after the answers to all requests before it.
+Until a client has authenticated, it only gets answers that the gateway makes itself (authentication.py). Then its
+requests go, rewritten, to the one broker that its connection stands for, and that broker's answers come back. Where an
+authentication expires, the same exchange comes again later, after the answers to all requests before it.
 
-The shell (gateway/clients/client_connection.py) feeds frames in, then writes what stands in `to_client` and
-`to_broker`. Nothing here does I/O. When a topic ID must be looked up, `lookup` names it, and before topics are created
-those of the tenant are counted (`awaits_count`): the shell asks the broker and calls `resume`. Until then, and while
-too many requests await their answer, frames are held and nothing more is read.
+The shell (gateway/clients/client_connection.py) feeds frames in, then writes the frames in `to_client` and `to_broker`.
+Nothing here does I/O. When a topic ID must be looked up, `lookup` names it, and before topics are created those of the
+tenant are counted (`awaits_count`): the shell asks the broker and calls `resume`. Until then, and while too many
+requests await their answer, frames are held and nothing more is read.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class ClientSession(IdentifiedSession):
 
     @property
     def is_holding(self) -> bool:
-        """Whether the shell must stop reading from the client: a look-up is under way or too much awaits an answer."""
+        """Whether the shell must stop reading from the client: a look-up is under way or too many answers are due."""
         return not self.is_passing and (self.awaits_look_up or bool(self._held_requests) or self._is_full)
 
     @property
@@ -75,7 +75,7 @@ class ClientSession(IdentifiedSession):
         self._max_in_flight = 0
 
     def let_go(self) -> None:
-        """Take what came meanwhile, and go on.
+        """Handle the requests that were held back, and go on.
 
         Raises:
             SessionEnded, WireError: as when frames are received.
@@ -86,7 +86,7 @@ class ClientSession(IdentifiedSession):
             self._release_requests()
 
     def stop(self) -> None:
-        """Take nothing more, and drop what came and was not sent on: nobody was told that it would be done."""
+        """Take no more requests, and drop those that were not sent on: the client has no answer to them yet."""
         self._max_in_flight = 0
         work = self._requests.drop()
         if work is not None:
@@ -94,7 +94,7 @@ class ClientSession(IdentifiedSession):
         self._is_stopped, self.waits_for_room = True, False
 
     def take_turn(self) -> None:
-        """Send a request on that waited for room, and more if there is room for more.
+        """Send on the request that waited for room, and more requests if there is room for them.
 
         Raises:
             SessionEnded, WireError: as when frames are received.
@@ -104,7 +104,7 @@ class ClientSession(IdentifiedSession):
         self._has_turn = False
 
     def go_on(self) -> None:
-        """Go on with what waits for a turn, as long as there is time.
+        """Continue the work that waits for a turn, as long as there is time.
 
         Raises:
             SessionEnded, WireError: as when frames are received.
@@ -114,7 +114,7 @@ class ClientSession(IdentifiedSession):
         self._release_requests()
 
     def close(self) -> Remains | None:
-        """Await no answer any longer: the connection is over. Return the work for it that has paused, if any."""
+        """Await no more answers: the connection has ended. Return its paused work, if there is any."""
         works = [work for work in (self._requests.drop(), self._responses.drop()) if work is not None]
         self._in_flight.abandon()
         if self._meter is not None:
@@ -122,14 +122,14 @@ class ClientSession(IdentifiedSession):
         return Remains(works, self._until_ns, self._forget_work) if works else None
 
     def _forget_work(self) -> None:
-        """Drop what work did after the connection was over."""
+        """Drop the frames that work has made after the connection ended."""
         self.to_client.clear()
         self.to_broker.clear()
         self._in_flight.abandon()
 
     @property
     def has_finished(self) -> bool:
-        """Whether it was stopped and everything is answered."""
+        """Whether the session was stopped and every request is answered."""
         return self._is_stopped and not (self._in_flight.queue or self.to_broker or self._held_responses)
 
     def receive_from_client(self, frame: bytes | memoryview) -> None:
@@ -164,7 +164,7 @@ class ClientSession(IdentifiedSession):
             self._release_requests()
 
     def resume(self, looked_up: frozenset[bytes], is_counted: bool = False) -> None:
-        """Go on after these topic IDs of `lookup` were learnt, or learnt to be absent, or topics were counted.
+        """Go on after these topic IDs of `lookup` were found or found to be absent, or topics were counted.
 
         Raises:
             SessionEnded, WireError: as when frames are received.
@@ -184,7 +184,7 @@ class ClientSession(IdentifiedSession):
 
     @property
     def _is_full(self) -> bool:
-        """Whether nothing may be sent to the broker now: it is asked something first, or owes enough answers."""
+        """Whether nothing may be sent to the broker now: an inquiry is under way, or too many answers are awaited."""
         is_asked = self._listing is not None and self._listing.is_under_way
         is_asked = is_asked or (self._absent is not None and self._absent.is_under_way)
         return is_asked or len(self._in_flight.queue) >= self._max_in_flight
@@ -193,7 +193,7 @@ class ClientSession(IdentifiedSession):
         return _FOR_EVER_NS if self._shared.turns is None else self._shared.turns.until_ns()
 
     def _work_on(self, held: HeldFrames, run: Callable[[Buffer], bool]) -> bool | None:
-        """Work on the first frame that is held; return whether it is done, or None when it waits for a turn."""
+        """Work on the first held frame; return whether it is done, or None when it waits for a turn."""
         until_ns = self._until_ns()
         is_done = None if monotonic_ns() >= until_ns else held.go_on(run, self._namespace, until_ns)
         if is_done is None:
@@ -201,7 +201,7 @@ class ClientSession(IdentifiedSession):
         return is_done
 
     def _release_requests(self) -> None:
-        """Work on the requests that are held, one after the other; each stands there until it is done."""
+        """Work on the held requests, one after the other; each stays in the queue until it is done."""
         while self._held_requests and not (self.awaits_look_up or self._is_full or self.waits_for_room):
             if self._authentication is not None:
                 self._authenticate(self._authentication, self._held_requests.popleft())
@@ -216,7 +216,7 @@ class ClientSession(IdentifiedSession):
             self._tries.count(needs_another=bool(self.lookup))
 
     def _request(self, frame: Buffer) -> bool:
-        """Answer a request or send it on; False: it is to be tried again when what it waits for has come."""
+        """Answer a request or send it on; False: it waits for something and is tried again after that."""
         began_ns, header = monotonic_ns(), headers.read_request_header(frame)
         lane = self._ways.of(header, frame)
         if lane is None or header.api_key in OWN_APIS:
@@ -235,7 +235,7 @@ class ClientSession(IdentifiedSession):
             is_done = self._answer_or_send(lane, header.correlation_id, frame, offset, head, began_ns)
         else:
             self._refuse_for_its_size(lane, limit, header.correlation_id, frame, offset)
-        # Only when it is done: a request that waits for something comes here again.
+        # Charged only when the request is done: one that waits for something comes here again.
         if is_done and items:
             lane.load.spend(items * ITEM_NS, monotonic_ns())
         return is_done
@@ -243,7 +243,7 @@ class ClientSession(IdentifiedSession):
     def _answer_or_send(
         self, lane: Lane, correlation_id: int, frame: Buffer, offset: int, head: bytes | None, began_ns: int
     ) -> bool:
-        """Do with a request what the plan says; False as above."""
+        """Handle a request as its plan says; False: it is tried again, as in `_request`."""
         plan, way = lane.plan, lane.plan.request
         is_answered, is_for_filters = True, False
         if plan.request_peek is not None:
@@ -254,7 +254,7 @@ class ClientSession(IdentifiedSession):
                 self._send_own(lane.traffic, lane, frame, answer)
                 return True
             is_answered = plan.api_key != ApiKey.PRODUCE or fields[0] != 0
-            # They know what to say to a replica, and how to take a session out.
+            # The filters answer a replica, and remove a session from a request.
             is_for_filters = is_answered and not self._fetches.admits_request(plan, fields)
         exchange = metering.keep_change(self._meter, plan, self._scope, frame, offset)
         segments = None
@@ -263,7 +263,7 @@ class ClientSession(IdentifiedSession):
         if segments is None:
             unresolved = self._namespace.take_unresolved()
             if unresolved and not is_decodable(plan, len(frame)):
-                # A large Produce is not decoded to find all its unknown IDs at once: the first will do, then the next.
+                # A large Produce is not decoded to find all its unknown IDs at once: they are looked up one by one.
                 self.lookup |= unresolved
                 return False
             exchange = exchange or Exchange(plan.api_key, plan.api_version, self._scope)
@@ -273,7 +273,7 @@ class ClientSession(IdentifiedSession):
         lane.traffic.receive(4 + len(frame))
         if lane.usage is not None:
             lane.usage.count_request(frame, offset)
-        # Not before that, which may pause: what is written has to be awaited as well.
+        # Not before `count_request`, which may pause: a request that is written must also be awaited.
         self.to_broker += segments
         if is_answered:
             self._in_flight.await_broker(Awaited(correlation_id, lane, exchange, began_ns))
@@ -282,7 +282,7 @@ class ClientSession(IdentifiedSession):
     def _refuse_for_its_size(
         self, lane: Lane, limit: str, correlation_id: int, frame: Buffer, offset: int
     ) -> None:
-        """Answer a request that is beyond `limit`."""
+        """Answer a request that exceeds `limit`."""
         plan = lane.plan
         self._shared.lanes.loads.hits[limit, self._namespace.tenant] += 1
         answer = refusal(plan, frame, offset)
@@ -292,7 +292,7 @@ class ClientSession(IdentifiedSession):
     def _decoded_request(
         self, lane: Lane, exchange: Exchange, frame: bytes | memoryview, offset: int, head: bytes | None
     ) -> list[Buffer] | None:
-        """Take a request through the filters; empty when it was answered, None when it is held for a look-up."""
+        """Pass a request through the filters; empty when it was answered, None when it is held for a look-up."""
         plan = lane.plan
         if not is_decodable(plan, len(frame)):
             raise too_large(plan, len(frame))
@@ -337,7 +337,7 @@ class ClientSession(IdentifiedSession):
         return [encode(plan.request.layout, request, head)]
 
     def _answer_own(self, header: headers.RequestHeader, lane: Lane | None, frame: Buffer) -> bool:
-        """Answer what never goes to the broker once the client is authenticated; False: it is to be given again."""
+        """Answer a request that goes to no broker; False: the client authenticates again, and this is its handshake."""
         if header.api_key == ApiKey.SASL_HANDSHAKE and lane is not None and self._lifetime.may_renew:
             self._authentication = self._new_authentication()
             return False
@@ -349,7 +349,7 @@ class ClientSession(IdentifiedSession):
         return True
 
     def _send_own(self, traffic: Traffic, lane: Lane | None, frame: Buffer, answer: bytes) -> None:
-        """Give the gateway's own answer to a request, after those to the requests before it."""
+        """Queue the gateway's own answer to a request, after the answers to the requests before it."""
         metering.count_own_answer(self._meter, self._namespace, lane, frame, answer)
         traffic.receive(4 + len(frame))
         traffic.send(len(answer))
@@ -358,7 +358,7 @@ class ClientSession(IdentifiedSession):
     # -- broker to client
 
     def _release_responses(self) -> None:
-        """Work on the answers that are held, like on requests."""
+        """Work on the held answers, one after the other."""
         while self._held_responses and not self._answer_needs_ids:
             is_done = self._work_on(self._responses, self._response)
             if is_done is None:
@@ -367,7 +367,7 @@ class ClientSession(IdentifiedSession):
             self._tries.count(needs_another=self._answer_needs_ids)
 
     def _response(self, frame: Buffer) -> bool:
-        """Give a broker's answer to the client; False: it is to be tried again when IDs have been looked up."""
+        """Send a broker's answer to the client; False: it is tried again when IDs have been looked up."""
         came_ns, awaited = monotonic_ns(), self._in_flight.answered_by(frame)
         if isinstance(awaited.exchange, Inquiry):
             self.to_broker += awaited.exchange.receive(frame, awaited)
@@ -376,7 +376,7 @@ class ClientSession(IdentifiedSession):
         offset, head = headers.response_body_offset(frame, plan.response.is_flexible_header)
         if plan.response_peek is not None:
             self._fetches.claim(*plan.response_peek(frame, offset))
-        # Who uses more than its share is told to wait, and that stands in the body.
+        # A client whose tenant uses more than its share is told to wait by a field of the body.
         is_decoded = plan.has_throttle and awaited.lane.load.is_over_budget
         is_decoded = is_decoded or (awaited.exchange is not None and awaited.exchange.wants_response)
         program = None if is_decoded else plan.response.program

@@ -1,4 +1,4 @@
-"""Why a connection ended: one word for the log and the metric's label."""
+"""Why a connection ended: one word for the log and for the metric's label."""
 
 from enum import StrEnum
 
@@ -26,11 +26,11 @@ class CloseReason(StrEnum):
     TLS_ON_PLAINTEXT = "tls_on_plaintext"
     PLAINTEXT_ON_TLS = "plaintext_on_tls"
     TLS_HANDSHAKE_FAILED = "tls_handshake_failed"
-    """No TLS came about: no version or cipher in common, or the client does not trust our certificate."""
+    """TLS failed: no version or cipher in common, or the client does not trust the gateway's certificate."""
     CLIENT_CERTIFICATE_REFUSED = "client_certificate_refused"
     """The client showed no certificate, or one that is not trusted, expired or not for a client."""
     BAD_PROXY_HEADER = "bad_proxy_header"
-    """What came first is not the PROXY header that the listener set requires, or not a sound one."""
+    """The first bytes are not the PROXY header that the listener set requires, or it is not valid."""
     HTTP = "http"
     FRAME_TOO_LARGE = "frame_too_large"
     FRAME_TIMEOUT = "frame_timeout"
@@ -39,35 +39,35 @@ class CloseReason(StrEnum):
     """The client, or its broker, read nothing for `frame_timeout_ms` while others waited for the memory it held."""
     MALFORMED = "malformed"
     UNSUPPORTED = "unsupported"
-    """An API or version that is not served and has no way to be refused but closing, as a broker does."""
+    """The API or version is not served, and its response has no place for an error: a broker closes as well."""
     BROKER_MISBEHAVED = "broker_misbehaved"
-    """The broker's answer could not be read, or was not for the tenant to see."""
+    """The broker's answer could not be read, or contained what the tenant must not see."""
     INTERNAL_ERROR = "internal_error"
     TOO_MANY_TOPIC_IDS = "too_many_topic_ids"
-    """One message named more topic IDs that nobody knows than are looked up at once."""
+    """One message named more unknown topic IDs than are looked up at once."""
     CREDENTIAL_REMOVED = "credential_removed"
-    """The configuration was reloaded, and who authenticated does not belong to the tenant any more."""
+    """The configuration was reloaded, and the client's account does not belong to the tenant any more."""
     RECONFIGURED = "reconfigured"
     """The configuration was reloaded, and what the connection was for is gone or means something else."""
     UNKNOWN_SERVER_NAME = "unknown_server_name"
-    """The client wanted to reach a host that its listener set has not (SNI)."""
+    """The client asked for a host that its listener set does not have (SNI)."""
     TOO_MANY_CONNECTIONS = "too_many_connections"
     TENANT_CONNECTIONS = "tenant_connections"
-    """The tenant has as many connections as it may have."""
+    """The tenant has its maximum number of connections."""
     UNAUTHENTICATED_CONNECTIONS = "unauthenticated_connections"
-    """So many clients are just authenticating that this one's place was needed, or that it found none."""
+    """Too many clients were authenticating: this one gave its place to another, or found none."""
     ADDRESS_CONNECTIONS = "address_connections"
-    """So many clients of its address are just authenticating that this one found no place."""
+    """Too many clients of this one's address were authenticating: it found no place."""
     IDLE = "idle"
-    """Nothing came, and nothing awaited an answer, for `max_idle_ms`."""
+    """The client sent nothing and awaited no answer for `max_idle_ms`."""
     DRAINED = "drained"
-    """The gateway stops, and everything was answered."""
+    """The gateway stops, and every request was answered."""
     SHUTDOWN = "shutdown"
-    """The gateway stops, and did not wait any longer."""
+    """The gateway stops, and did not wait longer for answers."""
 
 
 NOT_LET_IN = frozenset({CloseReason.AUTHENTICATION_FAILED, CloseReason.CLIENT_CERTIFICATE_REFUSED})
-"""The client said who it is, or did not where it must, and was not believed: what may be guessing."""
+"""The client did not prove who it is: it may be guessing."""
 
 
 OVER_BUDGET = frozenset(
@@ -81,7 +81,7 @@ OVER_BUDGET = frozenset(
 
 
 class SessionEnded(Exception):
-    """The connection is to be closed, after what stands in `to_client` is written."""
+    """The connection is to be closed after the frames in `to_client` are written."""
 
     def __init__(self, reason: CloseReason, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")

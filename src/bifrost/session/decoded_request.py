@@ -1,8 +1,8 @@
-"""How large a request may be, in bytes and in items, and what is answered to one that is larger.
+"""How large a request may be, in bytes and in items, and the answer to a larger one.
 
-The bytes of a frame are bounded for all (`max_request_bytes`); large ones carry records, which nobody looks into. What
-counts here is what takes work: a request that is decoded takes up to 25 times its size in memory, and every item (a
-topic, a partition, a key, whatever stands in a list) some microseconds here and at the broker.
+`max_request_bytes` bounds the bytes of every frame; large ones carry records, which the gateway does not read. The
+limits here bound work: a request that is decoded takes up to 25 times its size in memory, and every item (a topic, a
+partition, a key, any element of a list) some microseconds here and at the broker.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ MAX_DECODED_REQUEST_BYTES = 1024 * 1024
 """Largest request of an API whose requests are always decoded: ten thousand topics with a name of 100 bytes."""
 
 MAX_OTHER_DECODED_BYTES = 8 * 1024 * 1024
-"""Largest request that is decoded for an exception: it names topic IDs that nobody has seen, or has unknown fields.
-Most of it is records then, which stay where they are. Also the assignments of a large group, which its leader sends."""
+"""Largest request of an API that is decoded only in exceptions: for unknown topic IDs or unknown fields. Most of it is
+records then, which are not copied. Also bounds the assignments of a large group, which its leader sends."""
 
 _LARGE_DECODED = frozenset({ApiKey.SYNC_GROUP})
 
@@ -30,16 +30,16 @@ MAX_ITEMS = 100_000
 """Most items of a request. A full Fetch, commit or list of offsets of a client with that many partitions fits."""
 
 _MAX_ITEMS: Mapping[int, int] = {
-    # For every one the coordinator is hashed, and the answer names a host.
+    # For every item the coordinator is hashed, and the answer names a host.
     ApiKey.FIND_COORDINATOR: 10_000,
-    # Of every one the answer has some 40 configs, with their synonyms on request.
+    # For every item the answer has some 40 configs, with their synonyms on request.
     ApiKey.DESCRIBE_CONFIGS: 2_000,
-    # Of every one the answer has all members.
+    # For every item the answer has all members.
     ApiKey.DESCRIBE_GROUPS: 2_000,
     ApiKey.CONSUMER_GROUP_DESCRIBE: 2_000,
     ApiKey.SHARE_GROUP_DESCRIBE: 2_000,
     ApiKey.STREAMS_GROUP_DESCRIBE: 2_000,
-    # Every one is a record in the metadata log or a group's, and a change for every broker.
+    # Every item is a record in the metadata log or a group's, and a change for every broker.
     ApiKey.CREATE_TOPICS: 10_000,
     ApiKey.CREATE_PARTITIONS: 10_000,
     ApiKey.DELETE_TOPICS: 10_000,
@@ -50,10 +50,10 @@ _MAX_ITEMS: Mapping[int, int] = {
 }
 
 _SMALL_BYTES = 2_048
-"""A request of so many bytes has fewer items than any limit."""
+"""A request of at most so many bytes has fewer items than any limit."""
 
 REQUEST_ITEMS_LIMIT, REQUEST_BYTES_LIMIT = "request_items", "decoded_request_bytes"
-"""What the limits are called in the metrics."""
+"""Names of the limits in the metrics."""
 
 
 def max_items(api_key: int) -> int:
@@ -62,7 +62,7 @@ def max_items(api_key: int) -> int:
 
 
 def max_decoded_bytes(plan: Plan) -> int:
-    """Return how large a request may be that has to be decoded, in bytes."""
+    """Return the largest size of a request of this plan that may be decoded, in bytes."""
     if plan.request.program is None and plan.api_key not in _LARGE_DECODED:
         return MAX_DECODED_REQUEST_BYTES
     return MAX_OTHER_DECODED_BYTES
@@ -74,14 +74,14 @@ def is_decodable(plan: Plan, size: int) -> bool:
 
 
 def exceeded_limit(plan: Plan, frame: bytes | memoryview, offset: int) -> tuple[str | None, int]:
-    """Return which limit a request is beyond, or None, and how many items it has, about; few are not counted.
+    """Return the limit that a request exceeds, or None, and roughly its number of items; 0 for a small request.
 
     Args:
         plan: of its API and version.
         frame: the request, without its length.
         offset: where its body begins, in bytes.
     Raises:
-        WireError: it could not be read.
+        WireError: the request could not be read.
     """
     if len(frame) <= _SMALL_BYTES:
         return None, 0
@@ -93,12 +93,12 @@ def exceeded_limit(plan: Plan, frame: bytes | memoryview, offset: int) -> tuple[
 
 
 def refusal(plan: Plan, frame: bytes | memoryview, offset: int) -> Message:
-    """Return the answer to a request that is beyond a limit.
+    """Return the answer to a request that exceeds a limit.
 
     Raises:
-        SessionEnded: its response has no place for an error that stands for all of it, and the request is too large
-            to answer item by item.
-        WireError: it could not be read.
+        SessionEnded: its response has no place for an error of the whole request, and the request is too large to
+            answer item by item.
+        WireError: the request could not be read.
     """
     text = f"The request is larger than this gateway takes: at most {max_items(plan.api_key)} items"
     invalid = ErrorCode.INVALID_REQUEST
@@ -113,7 +113,7 @@ def refusal(plan: Plan, frame: bytes | memoryview, offset: int) -> Message:
 
 
 def too_large(plan: Plan, size: int) -> SessionEnded:
-    """Return the end of a session whose request of `size` bytes is not answered."""
+    """Return the exception that ends a session because its request of `size` bytes is not answered."""
     detail = (
         f"{api_name(plan.api_key)} of {size} bytes: at most {max_decoded_bytes(plan)} are decoded, "
         f"and at most {max_items(plan.api_key)} items"

@@ -1,4 +1,4 @@
-"""A broker's response that is decoded, because its bytes alone do not do: through the filters, into virtual names."""
+"""Handles a broker's response that must be decoded: through the filters, into virtual names."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.engine import Awaited, decode, encode, prune, release
 
 RELEASED_FROM_BYTES = 65_536
-"""What was decoded from more is freed in steps; less is freed in less time than a step takes."""
+"""Objects decoded from a larger frame are freed in steps; a smaller one's are freed in less time than a step takes."""
 
 _PRUNED_FROM_BYTES = 4096
-"""What is smaller is decoded as fast as it is pruned."""
+"""A smaller response is decoded as fast as it is pruned."""
 
 
 def decoded_response(
     namespace: Namespace, scope: Scope, awaited: Awaited, frame: Buffer, offset: int, head: bytes | None
 ) -> list[Buffer] | None:
-    """Take a response through the filters.
+    """Pass a response through the filters.
 
     Args:
         namespace: of the tenant.
@@ -27,12 +27,12 @@ def decoded_response(
         awaited: the request that it answers.
         frame: the response, without its length.
         offset: where its body begins.
-        head: what stands before the body instead, None to leave it.
+        head: the header for the client; None to keep the broker's.
     Returns:
         The frame for the client with its length; None when it names a topic ID that has to be looked up first.
     Raises:
-        SessionEnded: it has what is not the tenant's and cannot be left out.
-        WireError: it could not be read.
+        SessionEnded: the response names something that is not the tenant's and cannot be left out.
+        WireError: the response could not be read.
     """
     plan = awaited.lane.plan
     if plan.owned is not None and len(frame) > _PRUNED_FROM_BYTES:

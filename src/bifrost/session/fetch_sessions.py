@@ -1,10 +1,10 @@
-"""Whose each fetch session is (KIP-227).
+"""The owner of each fetch session (KIP-227).
 
-A broker gives out session IDs, and serves whoever names one with its next epoch. The gateway remembers for which
-namespace an ID was given out, per broker, and lets nobody else use it.
+A broker gives out session IDs, and serves every client that names one with its next epoch. The gateway remembers, per
+broker, to which namespace an ID was given, and lets no other namespace use it.
 
-Several processes of one gateway have one memory of that (`SharedClaims`): an ID that one of them saw given to somebody
-else is nobody else's in all of them, at once.
+Several processes of one gateway share one memory of the owners (`SharedClaims`): when one of them sees an ID given to
+another namespace, the ID has its new owner in all of them at once.
 """
 
 import hashlib
@@ -19,23 +19,23 @@ session that is forgotten here costs its client one full fetch."""
 
 
 class SharedClaims:
-    """Who owns which session, in memory that several processes write: a mark of 8 bytes in the session's place.
+    """The owners of sessions, in memory that several processes write: a mark of 8 bytes in the session's place.
 
-    A place is one of many, so two sessions may meet in it: the older one is forgotten then, at the price of a full
-    fetch. A mark is written whole, and says whose session it is to nobody who lacks the key.
+    Two sessions may share a place: the older one is forgotten then, at the price of a full fetch. A mark is written
+    whole, and only a process with the key can tell from it whose the session is.
     """
 
     def __init__(self, marks: "memoryview[int]", key: bytes) -> None:
-        """Use `marks`, unsigned numbers of 8 bytes; `key` is the same in all processes, and secret."""
+        """Use `marks`, unsigned 8-byte numbers; `key` is secret and the same in all processes."""
         self._marks, self._key = marks, key
 
     def of_cluster(self, name: str) -> "Claims":
-        """Return the part that is about one physical cluster."""
+        """Return the owners of the sessions of one physical cluster."""
         return Claims(self._marks, hashlib.blake2b(name.encode(), key=self._key, digest_size=32).digest())
 
 
 class Claims:
-    """Those of one physical cluster."""
+    """The owners of the sessions of one physical cluster."""
 
     def __init__(self, marks: "memoryview[int]", key: bytes) -> None:
         self._marks, self._key = marks, key
@@ -60,13 +60,13 @@ class Claims:
         where = hashlib.blake2b(session, key=self._key, digest_size=8).digest()
         whose = hashlib.blake2b(session + namespace.encode(), key=self._key, digest_size=8).digest()
         place = int.from_bytes(where, "big") % len(self._marks)
-        mark = int.from_bytes(whose, "big") or 1  # 0 is a place that is free.
+        mark = int.from_bytes(whose, "big") or 1  # 0 marks a free place.
         self._known.put((node_id, session_id), (namespace, place, mark))
         return place, mark
 
 
 class OwnClaims:
-    """Who owns which session, in the memory of this process alone."""
+    """The owners of sessions, in the memory of this process alone."""
 
     def __init__(self, limit: int) -> None:
         """Start empty; beyond `limit` the session learnt first is forgotten."""
@@ -87,16 +87,16 @@ class OwnClaims:
 
 
 class FetchSessions:
-    """Who owns which session at the brokers of one physical cluster."""
+    """The fetch sessions at the brokers of one physical cluster, with their owners."""
 
     def __init__(self, claims: "OwnClaims | Claims | None" = None) -> None:
-        """Keep what is known in `claims`; None: in a table of its own."""
+        """Keep the owners in `claims`; None: in a table of this process."""
         self.claims = OwnClaims(MAX_FETCH_SESSIONS) if claims is None else claims
         self.claim, self.is_owned = self.claims.claim, self.claims.is_owned
         self._ownerships: WeakValueDictionary[tuple[int, str], FetchOwnership] = WeakValueDictionary()
 
     def of(self, node_id: int, namespace: str) -> FetchOwnership:
-        """Return what the connections of `namespace` to broker `node_id` may use; it lives while any of them does."""
+        """Return the sessions that connections of `namespace` to broker `node_id` may use: one object for all."""
         ownership = self._ownerships.get((node_id, namespace))
         if ownership is None:
             ownership = self._ownerships[node_id, namespace] = FetchOwnership(self, node_id, namespace)

@@ -1,7 +1,7 @@
-"""Frames of one direction that a session holds: those it cannot send on yet, in the order in which they came.
+"""Frames of one direction that a session cannot send on yet, in the order in which they came.
 
-The first of them is worked on until it is done. It stays at its place until then, because the work may pause (`Work`),
-and because a message that needs an answer of the broker first is worked on again from its beginning.
+The session works on the first frame until it is done. Until then the frame stays in the queue, because the work may
+pause (`Work`), and because a message that first needs an answer of the broker is worked on again from its beginning.
 """
 
 from collections import deque
@@ -21,7 +21,7 @@ class HeldFrames:
     def __init__(self) -> None:
         """Hold nothing."""
         self.frames: deque[Buffer] = deque()
-        """The engine looks at it too (`Forwarding`): it is always the same object."""
+        """The engine reads this queue too (`Forwarding`), so it is always the same object."""
         self._work: Work | None = None
         """The work on the first frame, while it has paused."""
 
@@ -29,8 +29,8 @@ class HeldFrames:
         """Work on the first frame until `until_ns`, or to the end; a frame that is done is removed.
 
         Args:
-            run: works on a frame; returns False when the frame has to be given to it again later. It is not used if
-                the work on this frame has paused: that work goes on.
+            run: works on a frame; returns False when it needs the frame again later. It is not used if the work on
+                this frame has paused: that work goes on.
             namespace: whose names the work uses.
             until_ns: a time of the engine's monotonic clock.
         Returns:
@@ -48,7 +48,7 @@ class HeldFrames:
         return is_done
 
     def drop(self) -> Work | None:
-        """Remove all frames; return the work that has paused, which is to be cancelled or worked off."""
+        """Remove all frames; return the paused work, which the caller must cancel or work off."""
         work, self._work = self._work, None
         self.frames.clear()
         return work

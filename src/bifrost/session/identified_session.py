@@ -1,6 +1,6 @@
-"""The beginning of a client's connection: who it is, and what is its own from then on.
+"""The beginning of a client's connection: its authentication, and the state that it has from then on.
 
-It comes before `ClientSession`, which does all that an authenticated client asks for.
+Its subclass is `ClientSession`, which handles the requests of an authenticated client.
 """
 
 from bifrost.authentication.accounts import Account
@@ -26,19 +26,19 @@ class IdentifiedSession(Forwarding):
     """The state of a session, and how its client proves who it is."""
 
     def __init__(self, shared: SharedState, entry: Entry) -> None:
-        """Start towards whatever broker `entry` has for whoever it is: unauthenticated, unless it says that as well."""
+        """Start unauthenticated; the account decides to which of `entry`'s brokers the connection goes."""
         self._shared, self._entry = shared, entry
         self._proven: Proven | None = None
         self._authentication: Authentication | None = self._new_authentication()
-        """What the client's frames go to while it has to authenticate, for the first time or again."""
+        """Handles the client's frames while it has to authenticate, for the first time or again; else None."""
         self._lifetime = SessionLifetime(entry.settings(shared.sasl))
         self.authentications = 0
         """How often the client has authenticated."""
         self.awaits_keys = False
-        """Whether it holds back until the issuer's keys have been fetched; then `let_go`."""
+        """Whether the session holds requests back until the issuer's keys have been fetched; then `let_go`."""
         self._max_in_flight = shared.max_in_flight_requests
         self._is_stopped = self._has_turn = self.waits_for_room = False
-        """Whether a request is held because too many of its tenant, or of all, await answers; then `take_turn`."""
+        """Whether a request is held for room: too many of its tenant or of all await answers; then `take_turn`."""
         self._lanes: dict[int, Lane] = {}
         self._about = metering.UNKNOWN
         self._meter: Meter | None = None
@@ -48,22 +48,22 @@ class IdentifiedSession(Forwarding):
         self._held_requests, self._held_responses = self._requests.frames, self._responses.frames
         self._answer_needs_ids = False
         self.waits_for_turn = False
-        """Whether there is something to do and no time for it now; then `go_on`."""
+        """Whether there is work and no time for it now; then `go_on`."""
         self._tries = Tries()
         self._listing: TopicListing | None = None
         self._absent: AbsentTopics | None = None
         self.to_client: list[Buffer] = []
         self.to_broker: list[Buffer] = []
         self.lookup: frozenset[bytes] = frozenset()
-        """Topic IDs to ask the broker for; then `resume`."""
+        """Topic IDs that the shell must ask the broker for; then `resume`."""
         self.awaits_count = self._is_counted = False
-        """Whether the tenant's topics are to be counted; then `resume`."""
+        """Whether the shell must count the tenant's topics; then `resume`."""
 
     def begin(self, address: str | None = None) -> None:
-        """Let the client in at once where it is not asked who it is; it comes from `address`.
+        """Let the client in at once if its listener set does not use SASL; it comes from `address`.
 
         Raises:
-            SessionEnded: it cannot be served.
+            SessionEnded: the client cannot be served.
         """
         self._about = (address, self._about[1])
         if self._entry.account is not None:
@@ -71,12 +71,12 @@ class IdentifiedSession(Forwarding):
 
     @property
     def account(self) -> Account | None:
-        """Who the client is, once it has proved it."""
+        """The client's account; None until it has authenticated."""
         return None if self._proven is None else self._proven.account
 
     @property
     def is_authenticated(self) -> bool:
-        """Whether the client has said who it is."""
+        """Whether the client has authenticated."""
         return self._proven is not None
 
     @property
@@ -86,13 +86,13 @@ class IdentifiedSession(Forwarding):
 
     @property
     def tried_mechanism(self) -> str | None:
-        """By what the client tries to prove who it is, until it has."""
+        """The mechanism by which the client is authenticating; None when it is not."""
         return None if self._authentication is None else self._authentication.mechanism
 
     def lifetime_left_ms(self) -> int | None:
-        """Return how long the client may go on without authenticating again, None for ever.
+        """Return how long the client may go on without authenticating again; None: for ever.
 
-        At 0 nothing but a new authentication is taken from it any more. Ask again after that time, for it may have
+        At 0 the session accepts only a new authentication. Ask again after the returned time, since the client may have
         authenticated meanwhile.
         """
         left_ms = self._lifetime.left_ms
@@ -107,7 +107,7 @@ class IdentifiedSession(Forwarding):
 
     def _authenticate(self, authentication: Authentication, frame: bytes | memoryview) -> None:
         if self._in_flight.queue:
-            # As a broker, which takes the next request when the one before is answered.
+            # A broker, too, takes the next request only when the one before is answered.
             self._max_in_flight = 1
             self._held_requests.appendleft(bytes(frame))
             return
@@ -134,7 +134,7 @@ class IdentifiedSession(Forwarding):
         self._let_in(proven)
 
     def _let_in(self, proven: Proven) -> None:
-        """Take the account's part from now on: its namespace, and the broker of its physical cluster.
+        """Serve the account from now on: use its namespace, and the broker of its physical cluster.
 
         Raises:
             SessionEnded: there is no such broker.

@@ -1,7 +1,7 @@
 """The requests of one connection that have no response yet, in the order in which they came.
 
-Kafka answers a connection's requests in order. One broker connection answers in order by itself; what the gateway
-answers itself waits here for its turn.
+Kafka answers a connection's requests in order. The broker keeps the order of its own answers; those that the gateway
+gives itself wait here for their turn.
 """
 
 from collections import deque
@@ -29,24 +29,24 @@ class InFlight:
         self.queue.append(awaited)
 
     def answer(self, response: bytes) -> list[Buffer]:
-        """Queue the gateway's own answer, and return it if nothing is before it."""
+        """Queue the gateway's own answer; return it instead if no request is before it."""
         if self.queue:
             self.queue.append(response)
             return []
         return [response]
 
     def abandon(self) -> None:
-        """Await nothing any longer; what is here is never answered."""
+        """Await no more answers; the requests here are never answered."""
         while self.queue:
             one = self.queue.popleft()
             if not isinstance(one, bytes):
                 one.abandon()
 
     def answered_by(self, frame: Buffer) -> Awaited:
-        """Return the request that the broker answers by a frame; it stays at the head.
+        """Return the request that a broker's frame answers; it stays at the head.
 
         Raises:
-            SessionEnded: it is not the answer to the oldest request.
+            SessionEnded: the frame is not the answer to the oldest request.
         """
         if not self.queue or len(frame) < 4:
             raise SessionEnded(CloseReason.BROKER_MISBEHAVED, "the broker sent what nobody asked for")
@@ -57,7 +57,7 @@ class InFlight:
         return head
 
     def complete(self) -> list[Buffer]:
-        """Take off the request at the head, and return the answers that waited only for it."""
+        """Remove the request at the head, and return the answers that waited only for it."""
         self.queue.popleft()
         ready: list[Buffer] = []
         while self.queue and isinstance(self.queue[0], bytes):

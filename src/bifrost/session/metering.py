@@ -1,6 +1,6 @@
-"""What a session tells the journal: whose its requests are, what was answered without a broker, denials, changes.
+"""What a session tells the journal: its client, requests that the gateway answered itself, denials, changes.
 
-Nothing of it decides anything, and without a journal nothing is done.
+Nothing here decides what happens to a message, and without a journal nothing is done.
 """
 
 from collections.abc import Sequence
@@ -27,19 +27,18 @@ from bifrost.wire.errors import WireError
 from bifrost.wire.programs import compile_layout
 
 MAX_TOLD_BYTES = 1024 * 1024
-"""A request to change things is decoded once more to tell of it, unless it is larger: then it is an event without
-details."""
+"""A request to change things is decoded once more for its event; for a larger request the event has no details."""
 
 About = tuple[str | None, Software]
-"""A client's address and what it says that it is."""
+"""A client's address and the software that it names."""
 
 UNKNOWN: About = (None, UNNAMED)
 
 _NAMED_SOFTWARE = 3
-"""ApiVersions version from which clients say what they are (KIP-511)."""
+"""ApiVersions version from which clients name their software (KIP-511)."""
 
 FOREIGN_FETCH_SESSION = "foreign_fetch_session"
-"""The rule by which a Fetch may not go on with another namespace's session."""
+"""The rule that no Fetch may continue another namespace's session."""
 
 _NOTE = "journal"
 
@@ -55,7 +54,7 @@ def new_meter(
         account.tenant, cluster.upstream, namespace.path, f"User:{account.username}", None, software
     )
     meter = Meter(shared.journal, identity, TopicNames(namespace), address)
-    # Without SASL the listener says who its clients are, by their certificates or for being there.
+    # Without SASL the listener identifies its clients, by their certificates or by their connecting to it.
     meter.event("authentication", "success", mechanism=str(proven.mechanism or "LISTENER"))
     return meter
 
@@ -68,7 +67,7 @@ def about(shared: SharedState, known: About, api_key: int, frame: bytes | memory
 
 
 def software_in(frame: bytes | memoryview) -> Software | None:
-    """Return what a client says it is, in an ApiVersions request; None when it says nothing that Kafka would take."""
+    """Return the software that a client names in an ApiVersions request; None when Kafka would not accept it."""
     header = headers.read_request_header(frame)
     if header.api_key != ApiKey.API_VERSIONS or not _NAMED_SOFTWARE <= header.api_version <= 4:
         return None
@@ -95,7 +94,7 @@ def note_own(
     lane: Lane | None,
     frame: bytes | memoryview,
 ) -> None:
-    """Learn from a request that the gateway answers itself, whatever comes: what the client is, or is not served."""
+    """Note the client's software, or that an API is not served, from a request that the gateway answers itself."""
     if meter is None:
         return
     if lane is None:
@@ -110,7 +109,7 @@ def note_own(
 def count_own_answer(
     meter: Meter | None, namespace: Namespace, lane: Lane | None, frame: bytes | memoryview, answer: bytes
 ) -> None:
-    """Count a request that the gateway itself answered, by a whole frame with its length."""
+    """Count a request that the gateway itself answered; `answer` is a whole frame with its length."""
     if meter is None or lane is None or lane.usage is None:
         return
     plan, usage = lane.plan, lane.usage
@@ -126,7 +125,7 @@ def count_own_answer(
 
 
 def deny_fetch_session(meter: Meter | None, plan: Plan, session_id: int) -> None:
-    """Write down that a client wanted to go on with a fetch session of another namespace."""
+    """Write down that a client tried to continue a fetch session of another namespace."""
     if meter is not None:
         _deny(meter, plan, "fetch_session", str(session_id), FOREIGN_FETCH_SESSION)
 
@@ -161,12 +160,12 @@ def count_answer(
     physical: tuple[bytes | memoryview, int] | None,
     answer: Sequence[bytes | memoryview],
 ) -> None:
-    """Count a broker's answer, and write down what it says of a change.
+    """Count a broker's answer, and write down the result of a change.
 
     Args:
-        meter: who asked.
+        meter: of the connection; None without a journal.
         namespace: whose names the client uses.
-        awaited: what is answered.
+        awaited: the request that is answered.
         physical: the broker's frame and where its body begins, if the client gets all that is in it.
         answer: the frame for the client, with its length.
     """
@@ -191,7 +190,7 @@ def count_answer(
 def _tell_operations(
     meter: Meter, namespace: Namespace, plan: Plan, request: tuple[bytes | memoryview, int], answer: bytes
 ) -> None:
-    """Write down what a request changed, thing by thing; `request` is a frame and where its body begins."""
+    """Write down what a request changed, one event per item; `request` is a frame and where its body begins."""
     asked = decode(plan.request.layout, *request)
     answered = decode(plan.response.layout, answer, 8 + plan.response.is_flexible_header)
     for one in in_steps(operations(plan.api_key, asked, answered)):
@@ -213,7 +212,7 @@ def _tell_operations(
 
 
 def _names(namespace: Namespace, operation: Operation) -> tuple[str | None, str | None]:
-    """Return the virtual and the physical name of what was changed."""
+    """Return the virtual and the physical name of the changed item."""
     name, names = operation.name, namespace.names
     if name is None and operation.topic_id is not None:
         name = namespace.topic_of(operation.topic_id)

@@ -1,8 +1,8 @@
-"""Say no to a request that is not served, where its response has a place to say so.
+"""Answer requests that are not served with an error, where the response has a place for one.
 
-A broker closes the connection on an API or version it does not know. Most responses of APIs that the schema table
-knows carry an error code at the top, and there UNSUPPORTED_VERSION is the clearer answer; the others are refused by
-closing, because the request is not decoded and its items are not known.
+A broker closes the connection on an API or version that it does not know. Most responses in the schema table carry an
+error code at the top, and there UNSUPPORTED_VERSION is the clearer answer; for the others the connection is closed,
+because the request is not decoded and its items are not known.
 """
 
 from bifrost.filters.error_response import top_level_error

@@ -1,7 +1,7 @@
 """What is left of a connection that ended while large work for it had paused.
 
-To cancel such work frees all that it has made at once, a hundred thousand objects in 10 to 20 ms, and a client chooses
-when it closes its connection. So the work goes on to its end, in the turns of its tenant, and nothing comes of it.
+To cancel such work would free all objects that it has made at once, a hundred thousand in 10 to 20 ms, and a client
+chooses when it closes its connection. So the work goes on to its end, in its tenant's turns, and its result is dropped.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ from bifrost.wire.errors import WireError
 
 
 class Remains:
-    """The work of one connection that is worked off; it has turns like a connection (`Turns`)."""
+    """The remaining work of one ended connection; it has turns like a connection (`Turns`)."""
 
     def __init__(
         self, works: Iterable[Work], until_ns: Callable[[], int], clean_up: Callable[[], None]
@@ -20,9 +20,9 @@ class Remains:
         """Do nothing yet.
 
         Args:
-            works: what has paused.
-            until_ns: says until when a slice goes.
-            clean_up: drops what the work did for the connection.
+            works: the paused work.
+            until_ns: returns the time at which the slice ends.
+            clean_up: drops the frames that the work made.
         """
         self._works, self._until_ns, self._clean_up = list(works), until_ns, clean_up
 
@@ -34,7 +34,7 @@ class Remains:
                 self._works.append(work)
                 return True
         except (SessionEnded, WireError):
-            pass  # It would have ended the connection, which has ended.
+            pass  # The error would have ended the connection, which has ended.
         finally:
             self._clean_up()
         return bool(self._works)

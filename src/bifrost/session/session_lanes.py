@@ -1,8 +1,8 @@
-"""The lanes of one session: where its requests of each API and version go along, and what counts them.
+"""The lanes of one session: how its requests of each API and version are handled and counted.
 
-Without a journal they are its tenant's, in common with all its sessions. With one they are of one client (principal,
-client ID, software), whose usage is counted on the way: a request with another client ID is recognised by the engine
-and comes here, and from then on the lanes are that client's.
+Without a journal the lanes are the tenant's and shared by all its sessions. With a journal they belong to one client
+(principal, client ID, software), whose usage they count. The engine recognises a request with another client ID and
+calls here; from then on the lanes are that client's.
 """
 
 from bifrost.forwarding.lanes import Lanes
@@ -14,22 +14,22 @@ from bifrost.wire.engine import Lane
 from bifrost.wire.headers import REQUEST_PREFIX, RequestHeader
 
 OWN_APIS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
-"""What the gateway answers itself."""
+"""APIs that the gateway answers itself."""
 
 
 class SessionLanes:
-    """Of one session that is authenticated."""
+    """The lanes of one authenticated session."""
 
     __slots__ = ("_lanes", "_meter", "_offered", "_tenant", "known")
 
     def __init__(self, lanes: Lanes, route: Route, tenant: str, meter: Meter | None) -> None:
-        """Begin with none; what the broker lacks has none. Without a `meter` nothing is counted for the journal."""
+        """Begin without lanes; APIs that the broker lacks get none. Without `meter` the journal counts nothing."""
         self._lanes, self._offered, self._tenant, self._meter = lanes, route.offered, tenant, meter
         self.known: dict[int, Lane] = {}
-        """For the engine, by API key << 16 | version: of what needs no look by anybody else."""
+        """Lanes of requests that the engine handles by itself, by API key << 16 | version."""
 
     def of(self, header: RequestHeader, frame: bytes | memoryview) -> Lane | None:
-        """Return the lane of a request, None when it is not served."""
+        """Return the lane of a request, None when its API or version is not served."""
         if self._meter is not None:
             self._follow(self._meter, header, frame)
         api_key, api_version = header.api_key, header.api_version
@@ -44,7 +44,7 @@ class SessionLanes:
         return lane
 
     def forget(self) -> None:
-        """Make all of them anew when they are needed."""
+        """Forget all lanes; each is made anew when it is needed."""
         self.known.clear()
 
     def _is_looked_at(self, api_key: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a ClientSession is given when a connection begins."""
+"""The objects that a ClientSession gets when a connection begins."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from bifrost.tenancy.brokers import BrokerAddresses
 
 @dataclass(slots=True)
 class SharedState:
-    """What all sessions of a gateway have in common. A reload replaces what it changes, for those that are open too."""
+    """What all sessions of a gateway share. A reload replaces the fields that it changes, also for open sessions."""
 
     plans: Plans
     lanes: Lanes
@@ -26,12 +26,12 @@ class SharedState:
     virtual_clusters: VirtualClusters
     max_in_flight_requests: int
     journal: Journal | None = None
-    """What is told of all that happens; None: nobody is."""
+    """Takes usage and events; None: there is no journal."""
     turns: Turns | None = None
-    """Who may work for how long; None: everybody, until the work is done."""
+    """Divides large work into slices; None: each session works until it is done."""
 
     def lost_place(self, account: Account, cluster: VirtualCluster) -> tuple[CloseReason, str] | None:
-        """Return why a client that was let in as `account`, into `cluster`, would not be any more; None: it would."""
+        """Return why a client that was let in as `account`, into `cluster`, must leave; None: it may stay."""
         is_there = self.virtual_clusters.of_tenant(account.tenant) is not None
         if not is_there or (account.is_listed and not self.sasl.accounts.still_has(account)):
             detail = f"User:{account.username} is not in the configuration any more"
@@ -51,25 +51,25 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a connection came in, before anybody knows whose it is."""
+    """The listener that a connection came to, before its tenant is known."""
 
     routes: Mapping[str, Route]
-    """By the name of the physical cluster; those that have no such broker are not in it."""
+    """The brokers that this listener stands for, by the name of the physical cluster; some clusters may have none."""
     offered: OfferedVersions
-    """What is offered before authentication: what every one of `routes` has."""
+    """Versions offered before authentication: those that every one of `routes` has."""
     addresses: BrokerAddresses
     mechanisms: tuple[Mechanism, ...]
     """How its clients may authenticate."""
 
     account: Account | None = None
-    """Who the client is, where it is not asked (PLAINTEXT, SSL): SASL is out of order then."""
+    """The client's account where SASL is not used (PLAINTEXT, SSL): SASL requests are out of order then."""
     tenant: str | None = None
-    """The only tenant whose clients may come in here; None: any."""
+    """The only tenant whose clients may connect here; None: any tenant's."""
 
     def settings(self, shared: SaslSettings) -> SaslSettings:
-        """Return what authentications here have in common, which is less than what they have everywhere."""
+        """Return `shared`, restricted to what this listener allows."""
         if self.account is not None:
-            return replace(shared, max_reauth_ms=0)  # It holds for as long as the connection.
+            return replace(shared, max_reauth_ms=0)  # The authentication never expires.
         if self.tenant is not None:
             tokens = None if shared.tokens is None else shared.tokens.only_of(self.tenant)
             return replace(shared, accounts=shared.accounts.only_of(self.tenant), tokens=tokens)
@@ -79,7 +79,7 @@ class Entry:
         """Return the broker of a physical cluster that the connection stands for.
 
         Raises:
-            SessionEnded: the cluster has no such broker, or none of its is known.
+            SessionEnded: the cluster has no such broker, or none of its brokers is known.
         """
         route = self.routes.get(upstream)
         if route is None:

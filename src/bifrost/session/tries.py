@@ -1,14 +1,14 @@
-"""How often one message may need another look-up of topic IDs."""
+"""Limits how often one message may need another look-up of topic IDs."""
 
 from bifrost.session.close_reason import CloseReason, SessionEnded
 
 MAX_TRIES = 3
-"""Times a message is tried again after a look-up. Usually once; twice if it names many unknown IDs of which few are not
-the tenant's; more often only if the IDs are forgotten in between, because the tenant asks for very many at once."""
+"""Most times a message is tried again after a look-up. Usually it takes one; two if it names many unknown IDs of which
+few are not the tenant's; more only if IDs are forgotten in between, because the tenant asks for very many at once."""
 
 
 class Tries:
-    """Counts the tries of the message at the head of those that are held."""
+    """Counts the tries of the first held message."""
 
     def __init__(self) -> None:
         """Start with the first message."""
@@ -18,7 +18,7 @@ class Tries:
         """Note that a message was tried: it went on, or it needs another look-up.
 
         Raises:
-            SessionEnded: it was tried too often.
+            SessionEnded: the message was tried too often.
         """
         self._count = self._count + 1 if needs_another else 0
         if self._count > 1 + MAX_TRIES:  # the first one comes before any look-up

@@ -1,6 +1,6 @@
-"""Recognise who speaks something else than Kafka's protocol to a Kafka port, from the first bytes alone.
+"""Recognise clients that speak another protocol than Kafka's to a Kafka port, from the first bytes alone.
 
-Read as a frame length a TLS hello is 369296129 and `GET ` is 1195725856: numbers that have cost many an afternoon.
+Read as a frame length, a TLS hello is 369296129 and `GET ` is 1195725856: numbers that are hard to recognise in a log.
 """
 
 from bifrost.session.close_reason import CloseReason
@@ -17,11 +17,11 @@ _HTTP_METHODS = (b"GET ", b"POST", b"HEAD", b"PUT ", b"DELE", b"OPTI", b"PATC", 
 def recognise_foreign_protocol(
     first_bytes: bytes, security_protocol: str = "SASL_PLAINTEXT"
 ) -> tuple[CloseReason, str] | None:
-    """Return why the connection is closed, in words, or None when the bytes are nothing known.
+    """Return why the connection is closed, in words, or None when the protocol is not recognised.
 
     Args:
-        first_bytes: what the client said first.
-        security_protocol: what it should have set.
+        first_bytes: the first bytes that the client sent.
+        security_protocol: the value that the client should have set.
     """
     if is_tls_hello(first_bytes):
         return CloseReason.TLS_ON_PLAINTEXT, (
@@ -39,7 +39,7 @@ def recognise_foreign_protocol(
 
 
 def recognise_plaintext(first_bytes: bytes, security_protocol: str) -> tuple[CloseReason, str] | None:
-    """Return why a connection to a port of TLS is closed, in words, or None when the bytes begin a TLS hello."""
+    """Return why a connection to a TLS port is closed, in words, or None when the bytes begin a TLS hello."""
     if is_tls_hello(first_bytes):
         return None
     stranger = recognise_foreign_protocol(first_bytes, security_protocol)

@@ -1,4 +1,4 @@
-"""The PROXY protocol, version 2: a load balancer says whose connection it hands over, before its first byte.
+"""The PROXY protocol, version 2: a load balancer sends the client's address before the connection's first byte.
 
     0D 0A 0D 0A 00 0D 0A 51 55 49 54 0A   signature
     21                                    version 2 (high half), command (low half): 0 LOCAL, 1 PROXY
@@ -22,7 +22,7 @@ HEAD_BYTES = 16
 
 MAX_REST_BYTES = 4096
 """Largest rest, in bytes. Addresses take 36, a TLV of a cloud some hundred; a client certificate's details, the largest
-thing that balancers send, take 2 to 3 KiB. More comes from nobody who is meant."""
+thing that balancers send, take 2 to 3 KiB. No load balancer sends more."""
 
 _LOCAL, _PROXY = 0, 1
 _TCP4, _TCP6 = 0x11, 0x21
@@ -32,7 +32,7 @@ _KNOWN = (0x00, _TCP4, 0x12, _TCP6, 0x22, *_UNIX)
 
 
 class BadProxyHeader(Exception):
-    """What came is not the header, in words for the operator."""
+    """The bytes are not a valid header; the text is for the operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class ProxyHead:
     command: int
     family: int
     rest_bytes: int
-    """How much follows."""
+    """Number of bytes that follow."""
 
 
 def is_other(first_bytes: bytes) -> bool:
-    """Whether these bytes, of which there may be few yet, begin something else."""
+    """Whether these bytes, which may be few yet, do not begin a PROXY header."""
     return not SIGNATURE.startswith(first_bytes[: len(SIGNATURE)])
 
 
@@ -54,7 +54,7 @@ def read_head(head: bytes) -> ProxyHead:
     """Read the first HEAD_BYTES.
 
     Raises:
-        BadProxyHeader: they are something else, of another version, or announce too much.
+        BadProxyHeader: they are no header, of another version, or announce too many bytes.
     """
     if is_other(head):
         if head.startswith(TEXT_START):
@@ -86,6 +86,6 @@ def read_source(head: ProxyHead, rest: bytes) -> tuple[str, int] | None:
 
 
 def _needed(family: int) -> int:
-    """Return how many bytes the two addresses and ports take, 0 for what is not read."""
+    """Return how many bytes the two addresses and ports take, 0 for families that are not read."""
     size = _ADDRESS_BYTES.get(family)
     return 0 if size is None else 2 * size + 4

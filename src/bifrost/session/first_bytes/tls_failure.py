@@ -1,4 +1,4 @@
-"""Why a TLS handshake failed, in words for the operator, from what OpenSSL says of it."""
+"""Explains to the operator why a TLS handshake failed, from OpenSSL's reason."""
 
 from bifrost.session.close_reason import CloseReason
 
@@ -11,7 +11,7 @@ _REFUSED_BY_CLIENT = frozenset(
         "TLSV1_ALERT_UNKNOWN_CA",
     }
 )
-"""Alerts of clients that do not take our certificate: its CA is not in their truststore, it names other hosts."""
+"""Alerts of clients that refuse the gateway's certificate: its CA is not in their truststore, it names other hosts."""
 
 _TOO_OLD = frozenset(
     {"UNSUPPORTED_PROTOCOL", "VERSION_TOO_LOW", "WRONG_SSL_VERSION", "NO_PROTOCOLS_AVAILABLE"}
@@ -23,7 +23,7 @@ def explain_tls_failure(reason: str | None, verify_message: str | None = None) -
 
     Args:
         reason: OpenSSL's name of what went wrong, as `ssl.SSLError.reason`.
-        verify_message: what it has against the client's certificate, if it is that.
+        verify_message: why OpenSSL refused the client's certificate; None if it did not.
     """
     if verify_message is not None:
         return CloseReason.CLIENT_CERTIFICATE_REFUSED, f"the client's certificate: {verify_message}"

@@ -1,7 +1,7 @@
-"""What one connection may cost before it has authenticated: requests, bytes and CPU time, each in all.
+"""What one connection may cost before it has authenticated: requests, bytes and CPU time, each in total.
 
 Kafka's clients need fewer than ten requests and, with a large Kerberos ticket, some 100 KiB. The limits of single
-frames and of time are elsewhere; this bounds what is within those and comes again and again.
+frames and of time are elsewhere; this bounds the sum of many frames that are within those.
 """
 
 from bifrost.authentication.address_costs import Cost
@@ -15,20 +15,20 @@ class UnauthenticatedBudget:
     __slots__ = ("_cpu_ns", "_limits", "_nbytes", "_requests")
 
     def __init__(self, limits: Limits) -> None:
-        """Have spent nothing."""
+        """Start with the whole budget."""
         self._limits = limits
         self._requests = self._nbytes = self._cpu_ns = 0
 
     @property
     def requests_left(self) -> int:
-        """How many requests may still come."""
+        """Number of requests that the client may still send."""
         return max(0, self._limits.max_unauthenticated_requests - self._requests)
 
     def spend(self, cost: Cost) -> None:
-        """Count what was spent.
+        """Count a cost.
 
         Raises:
-            SessionEnded: it is too much by now.
+            SessionEnded: the connection has exceeded its budget.
         """
         limits = self._limits
         self._requests += cost.requests

@@ -1,9 +1,9 @@
-"""Metadata that may create topics: first, which of those that it names are there?
+"""Metadata that may create topics: finds out first which of the named topics exist.
 
-A broker creates what Metadata names and does not exist, if the request lets it (`allow.auto.create.topics` of a
-consumer, every producer) and the broker does (`auto.create.topics.enable`). So a tenant could have any number of topics
-by their names alone. Names that were seen to exist pass in the engine (Namespace.is_existing). With others the broker
-is asked first, by a request that creates nothing:
+A broker creates topics that Metadata names and that do not exist, if the request allows it (`allow.auto.create.topics`
+of a consumer, every producer) and the broker does (`auto.create.topics.enable`). So a tenant could create any number of
+topics by naming them. Names that were seen to exist pass in the engine (Namespace.is_existing). About others the
+gateway asks the broker first, by a request that creates nothing:
 
     client: Metadata of a, b ──▶ held     Metadata of a, b, creating nothing ──▶ broker
                                           a is there, b is not ◀──
@@ -37,15 +37,15 @@ class AbsentTopics(Inquiry):
     __slots__ = ("_found", "_wanted")
 
     def __init__(self, namespace: Namespace, in_flight: InFlight) -> None:
-        """Find out nothing yet."""
+        """Begin without an inquiry."""
         super().__init__(namespace, in_flight)
         self._wanted: list[str] = []
         self._found: list[str] | None = None
 
     def begin(self, plan: Plan, lane: Lane, request: Any, frame: Buffer) -> list[Buffer]:
-        """Return what to ask the broker before it is sent this decoded request; nothing when it can go on.
+        """Return the frames to send to the broker before this decoded request; none when the request can go on.
 
-        Otherwise the request is to be given again when `is_under_way` has ended.
+        Otherwise give the request again when `is_under_way` has ended.
         """
         is_asked = self._found is not None or self._namespace.bounds is None
         if is_asked or not may_create(plan, request):
@@ -70,7 +70,7 @@ class AbsentTopics(Inquiry):
         return bool(self._found)
 
     def take(self) -> list[str]:
-        """Return the virtual names of the topics that the request at hand would create, and be done with it."""
+        """Return the virtual names of the topics that the request at hand would create, and forget them."""
         found, self._found = self._found, None
         return found or []
 
@@ -78,7 +78,7 @@ class AbsentTopics(Inquiry):
         """Take the broker's answer.
 
         Raises:
-            WireError: it could not be read.
+            WireError: the answer could not be read.
         """
         version = max(CAN_FORBID_CREATION, awaited.lane.plan.api_version)
         offset, _ = response_body_offset(
@@ -101,7 +101,7 @@ class AbsentTopics(Inquiry):
 
 
 def _unknown(namespace: Namespace, request: Any) -> list[str]:
-    """Return the topics that a request names, and of which nobody knows whether they exist."""
+    """Return the topics that a request names and that the gateway has not seen to exist."""
     names = dict.fromkeys(topic.name for topic in in_steps(request.topics) if topic.name is not None)
     return [
         name

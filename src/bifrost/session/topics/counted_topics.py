@@ -1,10 +1,11 @@
-"""How many partitions each topic of a tenant has: a list that the gateway asks a broker for, a request at a time.
+"""Counts the partitions of each topic of a tenant: a list that the gateway asks a broker for, one request at a time.
 
-Like session/topics/own_topics.py, but a topic that a page ends within is gone on with, for all its partitions count.
+Like session/topics/own_topics.py, but when a page ends within a topic, the next page continues that topic, because all
+its partitions count.
 
     pages        DescribeTopicPartitions from the tenant's prefix on (KIP-966, Kafka 3.8 with KRaft)
     allow-list   Metadata of the listed names
-    all          Metadata of everything, for a broker that has no better list; foreign topics are skipped unread
+    all          Metadata of all topics, for a broker that has no better list; other tenants' topics are skipped unread
 """
 
 from collections import Counter
@@ -25,7 +26,7 @@ from bifrost.wire.programs import compile_layout, compile_program
 from bifrost.wire.schema import response_schema
 
 NAMES_AT_ONCE = 50
-"""Names of an allow-list in one request: their partitions are read in one go."""
+"""Names of an allow-list in one request: their partitions are read without a pause."""
 
 
 class CountedTopics:
@@ -34,13 +35,13 @@ class CountedTopics:
     def __init__(
         self, namespace: Namespace, bounds: TopicBounds, *, has_pages: bool, metadata_version: int
     ) -> None:
-        """Begin.
+        """Prepare the first request.
 
         Args:
-            namespace: of the tenant, with all that lies below it.
+            namespace: of the tenant, with all namespaces below it.
             bounds: of the tenant; beyond them there is no need to count.
             has_pages: whether the broker lists topics by pages.
-            metadata_version: what to ask it by otherwise.
+            metadata_version: the version of Metadata to ask with otherwise.
         """
         self._namespace, self._bounds, self._version = namespace, bounds, metadata_version
         names = namespace.names
@@ -49,12 +50,12 @@ class CountedTopics:
         self._has_pages = has_pages and self._listed is None
         self._first, self._partition = names.prefix.decode(), 0
         self.partitions: Counter[bytes] = Counter()
-        """Of each topic, by its physical name."""
+        """Number of partitions of each topic, by its physical name."""
         self.topic_ids: list[tuple[bytes, bytes]] = []
-        """ID and physical name of those that the last answer named."""
+        """ID and physical name of the topics that the last answer named."""
 
     def request(self) -> tuple[Message, int]:
-        """Return what to ask the broker, and the version."""
+        """Return the next request to the broker, and its version."""
         if self._has_pages:
             cursor = DescribeTopicPartitionsRequest.Cursor(
                 topic_name=self._first, partition_index=self._partition
@@ -77,7 +78,7 @@ class CountedTopics:
         """Take the answer's frame, without its length; return whether the count is complete.
 
         Raises:
-            WireError: it could not be read.
+            WireError: the frame could not be read.
         """
         schema = response_schema(api_key)
         offset, _ = response_body_offset(frame, schema.response_header_version(version) >= 1)
@@ -104,7 +105,7 @@ class CountedTopics:
             return True
         cursor = response.next_cursor
         if not response.topics and not self.partitions:
-            # How a broker says that it failed; or there are no topics from the prefix on.
+            # A broker answers like this when it has failed, or when there are no topics from the prefix on.
             self._has_pages = False
             return False
         if cursor is None or not cursor.topic_name.startswith(self._namespace.names.prefix.decode()):

@@ -1,7 +1,7 @@
-"""What a session asks its broker for itself before it sends a client's request on.
+"""Requests that a session sends to its broker for itself before it sends a client's request on.
 
-It goes over the connection that stands for the client's, so the broker tells what the client would see. The request is
-held meanwhile, and all behind it. An inquiry stands as the exchange of what it asks: its answer comes back to it.
+They go over the client's own broker connection, so the broker tells what the client would see. Meanwhile the client's
+request and all requests after it are held. An inquiry is the exchange of its requests, so the answers come back to it.
 """
 
 from bifrost.session.in_flight import Buffer, InFlight
@@ -22,29 +22,29 @@ class Inquiry:
     __slots__ = ("_client_id", "_correlation_id", "_in_flight", "_lane", "_namespace", "is_under_way")
 
     def __init__(self, namespace: Namespace, in_flight: InFlight) -> None:
-        """Ask nothing yet.
+        """Begin without a request.
 
         Args:
             namespace: of the tenant.
-            in_flight: what the session awaits of its broker.
+            in_flight: the session's requests that await answers.
         """
         self._namespace, self._in_flight = namespace, in_flight
         self.is_under_way = False
-        """Whether an answer is awaited: then the request is held, and all behind it."""
+        """Whether an answer is awaited: then the client's request is held, and all after it."""
         self._lane: Lane | None = None
         self._correlation_id = 0
         self._client_id: bytes | None = None
 
     def receive(self, frame: Buffer, awaited: Awaited) -> list[Buffer]:
-        """Take an answer; return what asks for more.
+        """Handle an answer; return the frames of further requests.
 
         Raises:
-            WireError: it could not be read.
+            WireError: the answer could not be read.
         """
         raise NotImplementedError
 
     def _begin(self, lane: Lane, frame: Buffer) -> None:
-        """Ask in the name of the client, as its request in `frame` does."""
+        """Use the correlation ID and client ID of the client's request in `frame`."""
         header = headers.read_request_header(frame)
         start, length = headers.REQUEST_PREFIX.size, header.client_id_length
         self._lane, self._correlation_id = lane, header.correlation_id
@@ -54,7 +54,7 @@ class Inquiry:
             self._client_id = prefix + (self._client_id or b"")
 
     def _ask(self, message: Message, version: int) -> list[Buffer]:
-        """Return the frame of a request with physical names, with its length, and await its answer."""
+        """Return the frame of a request with physical names, including its length, and await its answer."""
         assert self._lane is not None
         api_key = message.SCHEMA.api_key
         assert api_key is not None
@@ -63,14 +63,14 @@ class Inquiry:
         head += self._client_id or b""
         if request_schema(api_key).request_header_version(version) >= _FLEXIBLE_HEADER:
             head += b"\0"
-        # That may pause, and whoever looks meanwhile must not see an answer awaited to what was not sent.
+        # `encode` may pause; before it is done no other code may see that an answer is awaited.
         frame = encode(compile_layout(message.SCHEMA.name, version), message, head)
         self.is_under_way = True
         self._in_flight.await_broker(Awaited(self._correlation_id, self._lane, self))
         return [frame]
 
     def _answered(self, awaited: Awaited) -> None:
-        """Await the answer no longer: it was read, which may have paused, and the request is held until now."""
+        """End the inquiry when its answer is read. The read may have paused; the client's request is held until now."""
         self._in_flight.complete()
         awaited.abandon()
         self.is_under_way = False

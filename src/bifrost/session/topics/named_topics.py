@@ -1,7 +1,7 @@
 """Names and IDs of the topics in a broker's answer, read from its bytes.
 
-To decode thousands of partitions for the sake of their topics' names would hold up the event loop for tens of
-milliseconds; the engine skips them.
+To decode thousands of partitions only to get their topics' names would hold up the event loop for tens of milliseconds;
+the engine skips the partitions.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ _PAGE_SLOTS = _SLOTS | {"NextCursor.TopicName": _CURSOR}
 
 @dataclass(slots=True)
 class NamedTopics:
-    """What an answer to Metadata or DescribeTopicPartitions says."""
+    """The topics in an answer to Metadata or DescribeTopicPartitions."""
 
     topics: list[tuple[bytes, bytes]] = field(default_factory=list)
     """ID and physical name of each topic that has both."""
@@ -31,7 +31,7 @@ class NamedTopics:
     _name: bytes | None = None
 
     def see(self, slot: int, value: bytes) -> bytes:
-        """Take the next name or ID. An ID that is zero, and a name that is null, are not shown."""
+        """Note the next name or ID. The engine does not show zero IDs and null names."""
         if slot == _NAME:
             self._name = self.last_name = value
         elif slot == _CURSOR:
@@ -46,7 +46,7 @@ def named_topics(api_key: int, version: int, frame: bytes) -> NamedTopics:
     """Read the frame of an answer, given without its length.
 
     Raises:
-        WireError: it is no such answer.
+        WireError: the frame is no such answer.
     """
     schema = response_schema(api_key)
     slots = _PAGE_SLOTS if api_key == ApiKey.DESCRIBE_TOPIC_PARTITIONS else _SLOTS
@@ -54,7 +54,7 @@ def named_topics(api_key: int, version: int, frame: bytes) -> NamedTopics:
     found = NamedTopics()
     if rewrite(compile_program(schema.name, version, slots), frame, offset, Names(found.see)) is not None:
         return found
-    # It has a tagged field of a newer Kafka; decoding leaves it out.
+    # The answer has a tagged field of a newer Kafka, which decoding leaves out.
     response: Any = decode(compile_layout(schema.name, version), frame, offset)
     found = NamedTopics()
     for topic in response.topics:

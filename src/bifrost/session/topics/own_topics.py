@@ -1,8 +1,8 @@
-"""Lists of one tenant's topics, which the gateway asks a broker for itself, a request at a time.
+"""Lists of one tenant's topics, which the gateway asks a broker for itself, one request at a time.
 
-What a list costs depends on what the tenant has. `PagesOfTopics` asks for pages of DescribeTopicPartitions from the
-tenant's prefix on, `AllowedTopics` for the names of an allow-list; `AllTopics` asks an older broker for everything.
-Its counterpart for clients that ask for all topics is session/topics/topic_listing.py.
+The cost of a list depends on the number of the tenant's topics. `PagesOfTopics` asks for pages of
+DescribeTopicPartitions from the tenant's prefix on, `AllowedTopics` for the names of an allow-list; `AllTopics` asks an
+older broker for all topics. The counterpart for clients that ask for all topics is session/topics/topic_listing.py.
 """
 
 from typing import Protocol
@@ -76,7 +76,7 @@ class PagesOfTopics:
         cursor = found.cursor
         if cursor is None or found.last_name is None or not cursor.startswith(self._prefix):
             return True
-        # A topic that the page ends within is known by now.
+        # If the page ends within a topic, the name of that topic is known by now.
         self._first = max(cursor, found.last_name + LOWEST_NAME)
         return self._page >= MAX_PAGES
 

@@ -1,20 +1,22 @@
-"""Metadata of all topics, in two steps: first the names of the tenant's own, then Metadata of those.
+"""Metadata of all topics, in two steps: first the names of the tenant's own topics, then Metadata of those.
 
-A broker that is asked for all topics tells of everybody's. But it also lists topics in the order of their names, by
-pages from any name on (DescribeTopicPartitions, KIP-966, Kafka 3.8 with KRaft), and a tenant's physical names share a
-prefix: so its list costs what it has itself. Nothing is kept from one request to the next, so nothing can be stale:
+A broker that is asked for all topics returns those of all tenants. But it also lists topics in the order of their
+names, by pages from any name on (DescribeTopicPartitions, KIP-966, Kafka 3.8 with KRaft), and a tenant's physical names
+share a prefix: so the cost of its list depends on its own topics alone. Nothing is kept from one request to the next,
+so nothing can be stale:
 
     client: Metadata of all ──▶ held     DescribeTopicPartitions from the prefix on ──▶ broker
                                          pages of names, until one has another prefix ◀──
                           held frame ──▶ Metadata of these names ──▶ the same broker
     client: answer        ◀───────────── the answer to that, confined like any other ◀──
 
-Both go to the client's own broker over the connection that stands for the client's, so it sees what it would see
-directly: every topic that the broker knew when it got the request. Isolation rests on nothing here.
+Both go to the client's own broker over the client's own broker connection, so the client sees what it would see
+directly: every topic that the broker knew when it got the request. Isolation does not depend on this file.
 
-Where that cannot be had the broker is asked for all, and what is foreign is left out of the answer: an older broker,
-Metadata before v4 (which cannot ask without creating what it names), too many topics, a page without topics (how a
-broker says that it failed). A tenant with an allow-list is asked for that instead (filters/topics/metadata.py).
+Where this is impossible, the gateway asks the broker for all topics and leaves those of other tenants out of the
+answer: with an older broker, Metadata before v4 (which cannot ask without creating what it names), too many topics, or
+a page without topics (by which a broker says that it failed). For a tenant with an allow-list the gateway asks for
+those names instead (filters/topics/metadata.py).
 """
 
 from typing import Any
@@ -47,12 +49,12 @@ class TopicListing(Inquiry):
     def __init__(
         self, namespace: Namespace, route: Route, in_flight: InFlight, loads: InFlightLimits
     ) -> None:
-        """Wait for nothing yet.
+        """Begin without a list.
 
         Args:
             namespace: of the tenant.
-            route: to the session's broker, which says what it has.
-            in_flight: what the session awaits of it.
+            route: to the session's broker, with the versions that it has.
+            in_flight: the session's requests that await answers.
             loads: count lists that were too long, with the other limits.
         """
         super().__init__(namespace, in_flight)
@@ -63,9 +65,9 @@ class TopicListing(Inquiry):
         self._page, self._pages = 0, namespace.topic_pages
 
     def begin(self, lane: Lane, request: Any, frame: Buffer) -> list[Buffer]:
-        """Return what to ask the broker before it is sent this decoded request; nothing when it can go on.
+        """Return the frames to send to the broker before this decoded request; none when the request can go on.
 
-        Otherwise the request is to be given again when `is_under_way` has ended.
+        Otherwise give the request again when `is_under_way` has ended.
         """
         plan = lane.plan
         if plan.api_key != ApiKey.METADATA or request.topics is not None or self._is_asked:
@@ -78,10 +80,10 @@ class TopicListing(Inquiry):
         return self._ask_from(self._namespace.names.prefix)
 
     def receive(self, frame: Buffer, awaited: Awaited) -> list[Buffer]:
-        """Take a page; return what asks for the next.
+        """Handle a page; return the frame that asks for the next one.
 
         Raises:
-            WireError: it could not be read.
+            WireError: the page could not be read.
         """
         assert self._names is not None
         found: list[bytes] = []
@@ -97,7 +99,7 @@ class TopicListing(Inquiry):
                 self._pages.finished(self._page, len(self._names), len(found) - len(own))
                 return []
             if self._page < MAX_PAGES:
-                # A topic that the page ends within is not gone on with: its name is known.
+                # If the page ends within a topic, the next page skips the rest of it: its name is known.
                 return self._ask_from(max(cursor[0], found[-1] + LOWEST_NAME))
         if is_read and found:
             self._hits[LISTED_LIMIT, self._namespace.tenant] += 1
@@ -121,7 +123,7 @@ class TopicListing(Inquiry):
 
 
 def _read(frame: Buffer, names: list[bytes], cursor: list[bytes]) -> bool:
-    """Put the names on a page, and the one in its cursor, into the lists; False when it has something unknown."""
+    """Put a page's names, and the one in its cursor, into the lists; False when the page has unknown fields."""
 
     def found(slot: int, name: bytes) -> bytes:
         (names if slot == _NAME else cursor).append(name)
