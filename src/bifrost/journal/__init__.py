@@ -2,6 +2,5 @@
 
 What is not obvious here:
 
-* A client's counters are forgotten only when nothing of it is in flight: an answer that comes later would count into
-  nowhere.
+* A client's counters are forgotten only when none of its requests is in flight: a later answer would not be counted.
 """

@@ -1,6 +1,6 @@
-"""What a request to change something asked for, thing by thing, and what it was answered: for the journal's events.
+"""Reads what a request changed, item by item, and its result, for the journal's events.
 
-Names are the client's own: requests and answers are read as the client wrote and got them.
+Names are the client's own: requests are read as the client sent them, answers as the client got them.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,35 +15,35 @@ from bifrost.wire.engine import in_steps
 _NOT_SHOWN = "(not shown)"
 _TOPIC = 2
 _RESOURCE_TYPES = {_TOPIC: "topic", 4: "broker", 8: "broker_logger", 16: "client_metrics", 32: "group"}
-"""ConfigResource.Type."""
+"""Names of ConfigResource.Type."""
 _OPERATIONS = {0: "", 1: "(deleted)", 2: "(added) ", 3: "(taken out) "}
-"""AlterConfigOp.OpType, as it is put before the value."""
+"""What is put before the value, by AlterConfigOp.OpType."""
 
 MAX_THINGS = 1000
-"""Operations of one request that are told one by one; the rest of a larger one is counted by the last."""
+"""Most operations of one request that are told one by one; the last one counts the rest."""
 
 MAX_VALUE_LENGTH = 1000
-"""Of a configuration's value; the rest is cut off."""
+"""Most characters of a config's value; the rest is cut off."""
 
 MAX_PARTS = 1000
-"""Configs of a thing, its partitions, or a group's topics that are told one by one; `more` counts the others."""
+"""Most configs or partitions of an item, or topics of a group, that are told one by one; `more` counts the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What was done to one thing."""
+    """A change of one item."""
 
     resource_type: str
     name: str | None
     error_code: int
     after: Mapping[str, str] = field(default_factory=dict)
-    """What was asked for."""
+    """The state that the client asked for."""
     topic_id: bytes | None = None
-    """Of a topic that was named by it."""
+    """The topic's ID, if the client named the topic by it."""
 
 
 def operations(api_key: int, request: Any, answer: Any) -> Iterator[Operation]:
-    """Yield what a request of one of `ADMIN_APIS` did; nothing for one that only asked whether it could be done."""
+    """Yield the changes that a request of one of `ADMIN_APIS` made; none for a request that only validates."""
     if getattr(request, "validate_only", False):
         return
     yield from _READERS[ApiKey(api_key)](request, answer)
@@ -58,7 +58,7 @@ def _create_topics(request: Any, answer: Any) -> Iterator[Operation]:
             has_assignments = bool(topic.assignments)
             replicas = len(topic.assignments[0].broker_ids) if has_assignments else topic.replication_factor
             partitions = len(topic.assignments) if has_assignments else topic.num_partitions
-            # From v5 on the answer says what the broker's defaults made of -1 (KIP-525).
+            # From v5 on the answer says which value the broker's defaults gave for -1 (KIP-525).
             after["partitions"] = str(result.num_partitions if partitions < 0 else partitions)
             after["replication_factor"] = str(result.replication_factor if replicas < 0 else replicas)
             after |= _configs(topic.configs, is_shown=True)
@@ -85,7 +85,7 @@ def _alter_configs(request: Any, answer: Any) -> Iterator[Operation]:
     for result in answer.responses:
         kind = _RESOURCE_TYPES.get(result.resource_type, str(result.resource_type))
         configs = asked.get((result.resource_type, result.resource_name), ())
-        # Brokers have passwords among theirs.
+        # Brokers' configs may contain passwords.
         after = _configs(configs, is_shown=result.resource_type == _TOPIC)
         yield Operation(kind, result.resource_name, result.error_code, after)
 
@@ -149,17 +149,17 @@ def _first_error(parts: Any) -> int:
 
 
 def _more(parts: Any) -> dict[str, str]:
-    """Return the count of those that are not told one by one."""
+    """Return the number of parts that are not told one by one."""
     return {"more": str(len(parts) - MAX_PARTS)} if len(parts) > MAX_PARTS else {}
 
 
 def _listed(parts: Iterator[str]) -> str:
-    """Return numbers with commas between them, cut off like a configuration's value."""
+    """Return the parts with commas between them, cut off like a config's value."""
     return ",".join(islice(parts, MAX_PARTS))[:MAX_VALUE_LENGTH]
 
 
 def topic_id_of(operation: Operation) -> str | None:
-    """Return the ID of a topic that is known by nothing else, as Kafka writes it."""
+    """Return the topic ID by which the client named the topic, as Kafka writes it; None if it used the name."""
     return None if operation.topic_id is None else topic_id_text(operation.topic_id)
 
 
@@ -177,4 +177,4 @@ _READERS: Mapping[ApiKey, Callable[[Any, Any], Iterator[Operation]]] = {
 }
 
 ADMIN_APIS = frozenset(_READERS)
-"""APIs that change something other than data, and are written down one by one."""
+"""APIs that change something other than data; each of their changes becomes an event."""

@@ -1,6 +1,6 @@
-"""The journal of one gateway: takes what happens, and makes records of it that somebody else writes.
+"""The journal of one gateway: counts usage, takes events, and makes records of both; the gateway's writer sends them.
 
-Nothing here waits or fails because of what cannot be written: see record_buffer.py.
+Nothing here waits or fails because records cannot be written: see record_buffer.py.
 """
 
 from collections import Counter, deque
@@ -17,7 +17,7 @@ from bifrost.journal.topic_names import TopicKey
 from bifrost.journal.usage_table import Client, UsageTable
 
 ROW_BYTES = 1024
-"""What a row of usage takes at most, usually; many take half of it."""
+"""Usual upper bound of a usage row's size; many rows take half of it."""
 
 NewCounter = Callable[[str], Counter[Any]]
 """Returns a counter of a name."""
@@ -25,17 +25,17 @@ NewCounter = Callable[[str], Counter[Any]]
 
 @dataclass(frozen=True, slots=True)
 class JournalLimits:
-    """What the journal may take; see the configuration's section `journal`."""
+    """Bounds on the journal's memory; see the configuration's section `journal`."""
 
     buffer_bytes: int
     max_usage_rows: int
     max_usage_rows_per_tenant: int
     max_events_per_tenant: int
-    """Within one interval."""
+    """Most events of a tenant within one interval."""
 
 
 class Journal:
-    """What one gateway writes down."""
+    """The usage and the events of one gateway."""
 
     def __init__(
         self,
@@ -46,14 +46,14 @@ class Journal:
         known_topics: KnownTopics | None = None,
         counter: NewCounter | None = None,
     ) -> None:
-        """Begin.
+        """Begin an empty journal.
 
         Args:
             source: which gateway this is, and its epoch.
             limits: bounds on memory.
             now_ms: the time since 1970, in milliseconds.
-            known_topics: what is known of topics; None: nothing yet.
-            counter: makes what counts under a name; None: it counts for this journal alone.
+            known_topics: facts known of topics; None: none yet.
+            counter: makes the counter of a name; None: counters are for this journal alone.
         """
         self.source = source
         self.now_ms = now_ms
@@ -65,38 +65,38 @@ class Journal:
             self.buffer.drops, self.table.folded = counter("journal_dropped"), counter("journal_folded")
         self.known_topics = KnownTopics() if known_topics is None else known_topics
         self._rest: Iterator[None] | None = None
-        """What is left to do of the client whose records are made."""
+        """The rest of the work for the client whose records are being made."""
         self._max_events = limits.max_events_per_tenant
         self._events: Counter[str | None] = Counter()
         self._denials: deque[tuple[int, Identity, tuple[int, int], str, TopicKey]] = deque()
-        """Of topics, not yet written; as many as a tenant may have events in an interval."""
+        """Denials of topics that are not written yet; of a tenant at most as many as its events in an interval."""
 
     def event(self, type_: str, outcome: str, tenant: str | None = None, **fields: Any) -> None:
         """Write an event down.
 
         Args:
-            type_: one of those in docs/journal.md.
-            outcome: what came of it.
-            tenant: whose it is, if it is one's.
-            fields: the others of the schema's struct `event`.
+            type_: one of the types in docs/journal.md.
+            outcome: the result.
+            tenant: the tenant that the event belongs to; None: no tenant.
+            fields: other fields of the schema's struct `event`.
         """
-        # What the gateway itself does has no bound.
+        # Events of the gateway itself are not bounded.
         if (tenant is None and "client_address" not in fields) or self._has_room_for_event(tenant):
             self._write_event(self.now_ms(), tenant, {"type": type_, "outcome": outcome} | fields)
 
     def client_event(self, type_: str, outcome: str, identity: Identity, **fields: Any) -> None:
-        """Write an event down that a client brought about."""
+        """Write an event down that a client caused."""
         self.event(type_, outcome, identity.tenant, **client_fields(identity), **fields)
 
     def snapshot(self, tenant: str, interval: tuple[int, int], fields: dict[str, Any]) -> None:
-        """Write down what a tenant's topic is like."""
+        """Write a snapshot of a tenant's topic down."""
         self.buffer.append(RecordKind.SNAPSHOT, tenant, interval, fields)
 
     def end_interval(self) -> Iterator[None]:
-        """Make records of what was counted, step by step; stops where no more of a client's would find room.
+        """Make records of the counters, step by step; stop at the first client whose records would find no room.
 
-        What is left goes on counting, and its records cover more than one interval. Whoever stops in the middle has to
-        go on later: what was begun is finished first.
+        The other clients go on counting, and their records cover more than one interval. A caller that stops in the
+        middle must call this again later: the client that was begun is finished first.
         """
         yield from self._finish()
         yield from self._write_denials()
@@ -104,14 +104,14 @@ class Journal:
         self.buffer.tell_drops()
         for client in self.table:
             rows = 1 + sum(1 + len(one.topics) for one in client.usages.values())
-            # Into an empty buffer goes even what is more than all of it: else it would never be written.
+            # An empty buffer takes even a client whose records exceed it: else they would never be written.
             if not self.buffer.has_room_for(rows * ROW_BYTES) and self.buffer.size:
                 return
             self._rest = self._take(client)
             yield from self._finish()
 
     def _finish(self) -> Iterator[None]:
-        """Go on with the client at hand; what is taken of it stands nowhere else."""
+        """Finish the client that was begun: its counters were taken and exist nowhere else."""
         while self._rest is not None:
             if next(self._rest, self) is self:
                 self._rest = None
@@ -136,10 +136,10 @@ class Journal:
             self.table.forget(client)
 
     def _topic_denied(self, identity: Identity, api: tuple[int, int], rule: str, topic: TopicKey) -> None:
-        """Note a denial. Its record is made later, for that takes 0.2 ms: the time of an answer would tell.
+        """Note a denial. Its record is made later, because that takes 0.2 ms, which the time of the answer would show.
 
-        A client that names somebody else's topic ID brings about a record; one that names an ID that nobody has does
-        not, and must not be answered sooner.
+        A request with another tenant's topic ID causes a record, one with an ID that no topic has does not: a client
+        must not see the difference by the time of its answer.
         """
         if self._has_room_for_event(identity.tenant):
             self._denials.append((self.now_ms(), identity, api, rule, topic))

@@ -1,4 +1,4 @@
-"""What the gateway last knew of topics, for `before` in the journal: by its snapshots and by what went through it."""
+"""Facts that the gateway last knew of topics, from snapshots and requests, for `before` in the journal."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,33 +6,33 @@ from dataclasses import dataclass
 from bifrost.tenancy.bounded_map import BoundedMap
 
 MAX_TOPICS = 50_000
-"""Beyond it those learnt first are forgotten: some 20 MB."""
+"""Topics remembered, some 20 MB; beyond that the topics learnt first are forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What was known at a time."""
+    """Facts, and the time at which they were known."""
 
     at_ms: int
     facts: Mapping[str, str]
 
 
 class KnownTopics:
-    """By physical cluster and physical name."""
+    """Known facts, by physical cluster and physical topic name."""
 
     def __init__(self, limit: int = MAX_TOPICS) -> None:
-        """Know nothing."""
+        """Begin without topics; remember at most `limit`."""
         self._known: BoundedMap[tuple[str, str], Known] = BoundedMap(limit)
 
     def get(self, upstream: str, topic: str) -> Known | None:
-        """Return what is known of a topic."""
+        """Return the facts known of a topic, None if there are none."""
         return self._known.get((upstream, topic))
 
     def learn(self, upstream: str, topic: str, at_ms: int, facts: Mapping[str, str]) -> None:
-        """Learn facts; those known before that are not among them stay."""
+        """Add facts to those known of a topic, or replace them."""
         before = self._known.get((upstream, topic))
         self._known.put((upstream, topic), Known(at_ms, {**(before.facts if before else {}), **facts}))
 
     def learn_gone(self, upstream: str, topic: str, at_ms: int) -> None:
-        """Learn that there is no such topic."""
+        """Note that the topic does not exist any more."""
         self._known.put((upstream, topic), Known(at_ms, {}))

@@ -1,4 +1,4 @@
-"""What one connection's requests are counted in, and the events it brings about: from its authentication to its end."""
+"""Counts one connection's requests and writes its events down, from its authentication to its end."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,11 +11,11 @@ from bifrost.journal.usage_table import Client
 from bifrost.wire.engine import Usage
 
 MAX_SOFTWARE_LENGTH = 128
-"""Of a client software's name or version; the rest is cut off."""
+"""Most characters of a client software's name or version; the rest is cut off."""
 
 
 class Meter:
-    """Of one connection that is authenticated."""
+    """The meter of one authenticated connection."""
 
     def __init__(
         self,
@@ -24,12 +24,12 @@ class Meter:
         topics: TopicNames,
         address: str | None,
     ) -> None:
-        """Begin; it counts for `identity` as soon as the first request says its client ID.
+        """Begin; counting starts when the first request gives the client ID.
 
         Args:
             journal: the gateway's.
-            identity: who the client is, but for its ID.
-            topics: what its topics are called.
+            identity: the client's identity without its client ID.
+            topics: resolves the topics that the client names.
             address: the client's, host:port.
         """
         self._journal, self._identity, self._topics = journal, identity, topics
@@ -39,11 +39,11 @@ class Meter:
 
     @property
     def identity(self) -> Identity:
-        """Who the client is, as far as it is known by now."""
+        """The client's identity, as far as it is known by now."""
         return self._identity
 
     def is_of(self, client_id: bytes | None) -> bool:
-        """Whether the requests before this one had its client ID."""
+        """Whether the requests are counted for this client ID already."""
         return self._client is not None and self._identity.client_id == client_id
 
     def become(self, client_id: bytes | None) -> None:
@@ -51,7 +51,7 @@ class Meter:
         self._change(replace(self._identity, client_id=client_id))
 
     def name(self, software: Software) -> bool:
-        """Learn what the client is; return whether that changes what it is counted for."""
+        """Note the client's software; return whether the client is counted under another identity from now on."""
         named = bounded_software(software)
         if named == self._identity.software:
             return False
@@ -62,12 +62,12 @@ class Meter:
         return True
 
     def usage(self, api_key: int, api_version: int) -> Usage:
-        """Return what counts its messages of an API and version."""
+        """Return the counters of the client's messages of an API and version."""
         assert self._client is not None
         return self._client.usage(api_key, api_version)
 
     def event(self, type_: str, outcome: str, **fields: Any) -> None:
-        """Write down what the client brought about."""
+        """Write an event down that the client caused."""
         self._journal.client_event(type_, outcome, self._identity, client_address=self._address, **fields)
 
     def change(
@@ -80,15 +80,15 @@ class Meter:
         is_deleted: bool,
         **fields: Any,
     ) -> None:
-        """Write down what the client changed, or tried to, and what was before as far as that is known.
+        """Write down what the client changed or tried to change, and the state before as far as it is known.
 
         Args:
-            physical: what the physical cluster calls it.
-            after: what was asked for.
-            is_done: whether it was done.
-            is_topic: whether it is a topic.
-            is_deleted: whether it was to be deleted.
-            fields: others of the schema's struct `event`.
+            physical: the changed item's name on the physical cluster.
+            after: the state that the client asked for.
+            is_done: whether the change succeeded.
+            is_topic: whether the item is a topic.
+            is_deleted: whether the client asked to delete it.
+            fields: other fields of the schema's struct `event`.
         """
         known, before, before_ms = self._journal.known_topics, None, None
         upstream = self._identity.upstream
@@ -117,7 +117,7 @@ class Meter:
         )
 
     def close(self) -> None:
-        """The connection has ended."""
+        """Count the end of the connection."""
         if self._client is None:
             self._change(self._identity)
         assert self._client is not None
@@ -134,7 +134,7 @@ class Meter:
 
 
 def bounded_software(software: Software) -> Software:
-    """Return it with what is too long cut off."""
+    """Return the software with its name and version cut off at MAX_SOFTWARE_LENGTH."""
     if software == UNNAMED:
         return software
     cut = slice(MAX_SOFTWARE_LENGTH)

@@ -1,4 +1,4 @@
-"""Which partition a key goes to: as Kafka's own producers choose, so that the pipeline's writers meet there.
+"""Chooses a key's partition as Kafka's own producers do, so that the pipeline's writers choose the same one.
 
 Source: Kafka's Utils.murmur2, BuiltInPartitioner.partitionForKey.
 """
@@ -24,5 +24,5 @@ def murmur2(data: bytes) -> int:
 
 @lru_cache(maxsize=4096)
 def partition_of(key: str, partitions: int) -> int:
-    """Return the partition of a key, of so many."""
+    """Return the partition of a key, 0 to `partitions` - 1."""
     return (murmur2(key.encode()) & 0x7FFFFFFF) % partitions

@@ -1,6 +1,6 @@
-"""A record of the journal as it is written: JSON, with everything left out that says nothing.
+"""A record of the journal as it is written: JSON, without fields that would say nothing.
 
-The fields stand in schema-v1.json and, for people, in docs/journal.md.
+schema-v1.json defines the fields, docs/journal.md describes them.
 """
 
 import json
@@ -13,11 +13,11 @@ from typing import Any
 SCHEMA_VERSION = 1
 
 Fields = Mapping[str, Any]
-"""What is told, by the schema's names; None, 0, False and what is empty is left out where that says the same."""
+"""Values by the schema's names; None, 0, False and empty ones are left out where the absence means the same."""
 
 
 class RecordKind(StrEnum):
-    """What a record tells."""
+    """The kinds of records."""
 
     USAGE = "usage"
     EVENT = "event"
@@ -27,7 +27,7 @@ class RecordKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Which gateway writes, since which start."""
+    """The gateway that writes, and its epoch."""
 
     gateway_id: str
     epoch: int
@@ -45,12 +45,12 @@ def encode_record(
     """Return a record's value.
 
     Args:
-        source: who writes it.
-        sequence: its number.
-        kind: what `fields` are.
-        tenant: whose it is; None for nobody's.
-        interval: beginning and end of what it tells, in milliseconds since 1970.
-        fields: those of the kind's struct.
+        source: the gateway that writes the record.
+        sequence: the record's number.
+        kind: the kind of record.
+        tenant: the tenant that the record belongs to; None: no tenant.
+        interval: beginning and end of the time that the record covers, in milliseconds since 1970.
+        fields: the fields of the kind's struct.
     """
     record: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -68,7 +68,7 @@ def encode_record(
 
 
 def said(fields: Fields, required: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Return the fields that say something, and those that are always there."""
+    """Return the fields with a value other than nothing, and the required ones."""
     return {
         name: value for name, value in fields.items() if value or (value is not None and name in required)
     }
@@ -87,4 +87,4 @@ _REQUIRED: Mapping[RecordKind, frozenset[str]] = {
     RecordKind.SNAPSHOT: frozenset({"partitions", "partition_count", "bytes", "replica_bytes"}),
     RecordKind.DROP: frozenset({"first_sequence", "last_sequence"}),
 }
-"""Fields whose zero is not the same as nothing. A value of None is nothing everywhere."""
+"""Fields whose zero is written, because it differs from an absent field. None is never written."""

@@ -1,7 +1,7 @@
-"""Records that wait to be written: a bound on their bytes, and an account of what found no room.
+"""Records that wait to be written: bounds their bytes, and counts those that found no room.
 
-Every record takes the next number of the sequence when it is made. What is dropped keeps its number, so that a reader
-sees the gap, and a record of kind `drop` says later what it was.
+Every record takes the next number of the sequence when it is made. A dropped record keeps its number, so that a reader
+sees the gap, and a record of kind `drop` explains the gap later.
 """
 
 from collections import Counter, deque
@@ -13,11 +13,11 @@ from bifrost.journal.record import Fields, RecordKind, Source, encode_record
 from bifrost.wire.engine import untrack
 
 OVERHEAD_BYTES = 200
-"""What a record takes in memory beside its own bytes, roughly."""
+"""Memory that a record takes beside its own bytes, roughly."""
 
 
 class DropReason(StrEnum):
-    """Why something was not written."""
+    """Why a record was not written."""
 
     BUFFER_FULL = "buffer_full"
     EVENT_LIMIT = "event_limit"
@@ -26,7 +26,7 @@ class DropReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A record that waits."""
+    """A record that waits to be written."""
 
     kind: RecordKind
     tenant: str | None
@@ -36,7 +36,7 @@ class Pending:
 
     @property
     def size(self) -> int:
-        """What it counts for in the buffer, in bytes."""
+        """Bytes that the record takes in the buffer."""
         return len(self.value) + OVERHEAD_BYTES
 
 
@@ -50,35 +50,35 @@ class _Dropped:
 
 
 class RecordBuffer:
-    """What one gateway has to write."""
+    """The records that one gateway has to write."""
 
     def __init__(self, source: Source, max_bytes: int, now_ms: Callable[[], int]) -> None:
         """Begin empty, with number 0.
 
         Args:
-            source: who writes.
-            max_bytes: of records and what they take beside, together.
+            source: the gateway that writes.
+            max_bytes: most bytes of all records together, with their overhead.
             now_ms: the time since 1970, in milliseconds.
         """
         self._source, self._now_ms = source, now_ms
         self.max_bytes = max_bytes
         self.size = 0
-        """Of what waits, in bytes."""
+        """Size of the records that wait, in bytes."""
         self.sequence = 0
-        """The next number."""
+        """Number of the next record."""
         self.settled = 0
-        """Records with numbers below it are written, or dropped."""
+        """Records with lower numbers are written or dropped."""
         self._pending: deque[Pending] = deque()
         untrack(self._pending)  # A full garbage collection took 10 ms to go through a hundred thousand.
         self._dropped: dict[tuple[str | None, RecordKind, DropReason], _Dropped] = {}
         self.drops: Counter[tuple[str, str, str]] = Counter()
-        """How many records were ever dropped, by tenant (empty: nobody's), kind and reason."""
+        """Number of records ever dropped, by tenant (empty: no tenant), kind and reason."""
 
     def __len__(self) -> int:
         return len(self._pending)
 
     def has_room_for(self, size: int) -> bool:
-        """Whether a record of so many bytes would be taken."""
+        """Whether the buffer would take a record of `size` bytes."""
         return self.size + size + OVERHEAD_BYTES <= self.max_bytes
 
     def append(self, kind: RecordKind, tenant: str | None, interval: tuple[int, int], fields: Fields) -> bool:
@@ -90,7 +90,7 @@ class RecordBuffer:
             self.drop(kind, tenant, DropReason.BUFFER_FULL, size=len(value), sequence=sequence)
             return False
         pending = Pending(kind, tenant, sequence, interval[1], value)
-        untrack(pending)  # There may be a hundred thousand, and none of them is part of a cycle.
+        untrack(pending)  # There may be a hundred thousand such objects, and none of them is part of a cycle.
         self._pending.append(pending)
         self.size += pending.size
         return True
@@ -105,7 +105,7 @@ class RecordBuffer:
         size: int = 0,
         sequence: int | None = None,
     ) -> None:
-        """Note what is not written."""
+        """Count records that are not written."""
         self.drops[tenant or "", kind, reason] += count
         known = self._dropped.setdefault((tenant, kind, reason), _Dropped(self._now_ms()))
         known.count += count
@@ -115,9 +115,9 @@ class RecordBuffer:
             known.last_sequence = sequence
 
     def tell_drops(self) -> None:
-        """Write down what was dropped, as far as there is room."""
+        """Make records of what was dropped, as far as there is room."""
         if not self._dropped or self.size > self.max_bytes // 2:
-            return  # Half of it free: else one record in two would tell of the one before.
+            return  # At least half must be free: else every second record would only tell that the one before was lost.
         dropped, self._dropped = self._dropped, {}
         for (tenant, kind, reason), one in dropped.items():
             fields = {
@@ -131,7 +131,7 @@ class RecordBuffer:
             self.append(RecordKind.DROP, tenant, (one.since_ms, self._now_ms()), fields)
 
     def take(self, max_bytes: int) -> list[Pending]:
-        """Take out the records that came first, up to so many bytes but at least one, if there is one."""
+        """Take out the oldest records, up to `max_bytes` but at least one, if there is one."""
         taken: list[Pending] = []
         size = 0
         while self._pending and (not taken or size + self._pending[0].size <= max_bytes):
@@ -140,7 +140,7 @@ class RecordBuffer:
         return taken
 
     def written(self, records: Sequence[Pending]) -> None:
-        """Free the room of records that were taken out: until then they count."""
+        """Free the room of records that were taken out; until then they count in `size`."""
         self.size -= sum(one.size for one in records)
         if records:
             self.settled = records[-1].sequence + 1

@@ -1,4 +1,4 @@
-"""From counters to the rows of kind `usage`."""
+"""Makes the rows of kind `usage` from counters."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -13,13 +13,13 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.schema import request_schema
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd", "unknown")
-"""By the number in a batch's attributes (CompressionType)."""
+"""Names of codecs, by the number in a batch's attributes (CompressionType)."""
 
 Row = dict[str, Any]
 
 
 def connection_row(client: Client) -> Row | None:
-    """Return what is known of a client's connections, and begin anew; None when there is nothing."""
+    """Return the row of a client's connections and reset their counters; None when there is nothing to tell."""
     opened, closed, is_open, connection_ms = client.take_connections()
     if not (opened or closed or is_open or connection_ms):
         return None
@@ -34,9 +34,9 @@ def connection_row(client: Client) -> Row | None:
 
 
 def usage_rows(client: Client, api_key: int, api_version: int) -> tuple[Iterator[Row], int]:
-    """Return what a client's messages of one API and version amount to, and how many topics; begin anew.
+    """Return the rows of a client's messages of one API and version, and the number of topics; reset the counters.
 
-    The rows are made one by one as they are taken: there may be ten thousand.
+    The rows are made lazily, one by one: there may be ten thousand.
     """
     taken = client.usages[api_key, api_version].take()
     if taken is None:
@@ -65,13 +65,13 @@ def usage_rows(client: Client, api_key: int, api_version: int) -> tuple[Iterator
         "gateway_times": times if any(times) else (),
         "empty_fetches": empty_fetches,
     }
-    # A large request that came in two intervals has its bytes in the second.
+    # A large request that was received in two intervals has its bytes in the second one.
     rows = [row] if requests or responses or bytes_in else []
     return chain(rows, _topic_rows(who, topics)), len(topics)
 
 
 def client_fields(identity: Identity) -> Row:
-    """Return what rows and events have in common of a client."""
+    """Return the fields of a client that rows and events share."""
     client_id = identity.client_id
     return {
         "upstream": identity.upstream,
@@ -82,12 +82,12 @@ def client_fields(identity: Identity) -> Row:
 
 
 def api_name(api_key: int) -> str:
-    """Return Kafka's name of an API that the schema has."""
+    """Return Kafka's name of an API; the schema must contain it."""
     return request_schema(api_key).name.removesuffix("Request")
 
 
 def error_name(code: int) -> str:
-    """Return Kafka's name of an error code, or the number where it has none."""
+    """Return Kafka's name of an error code, or the number of a code without a name."""
     try:
         return ErrorCode(code).name
     except ValueError:

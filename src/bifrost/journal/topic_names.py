@@ -1,4 +1,4 @@
-"""What a topic that stands in a message is called on both sides, and whether its client may name it at all."""
+"""Resolves topics in messages: their virtual and physical names, and whether the client may name them."""
 
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from bifrost.wire.entity import Entity
 
 @dataclass(frozen=True, slots=True)
 class TopicKey:
-    """A topic; without anything it stands for all that found no room."""
+    """A topic; without any name or ID it stands for all topics that found no room."""
 
     virtual: str | None = None
     physical: str | None = None
     topic_id: str | None = None
-    """Of a topic that is known by its ID only, or is not the client's."""
+    """The topic's ID, if only that is known or the topic is not the client's."""
 
 
 NOT_ALLOWED, RESERVED, FOREIGN_ID = "allowed_topics", "reserved_topic", "foreign_topic_id"
@@ -23,19 +23,19 @@ NOT_ALLOWED, RESERVED, FOREIGN_ID = "allowed_topics", "reserved_topic", "foreign
 
 
 class TopicNames:
-    """Of one namespace."""
+    """Resolves the topics of one namespace."""
 
     def __init__(self, namespace: Namespace) -> None:
-        """Ask `namespace`."""
+        """Resolve topics by `namespace`."""
         self._namespace = namespace
 
     def resolve(self, slot: int, name: bytes, *, is_physical: bool) -> tuple[TopicKey, str | None]:
-        """Return the topic, and the rule by which the client may not name it, None if it may.
+        """Return the topic, and the rule by which the client may not name it; None if it may.
 
         Args:
             slot: Entity.TOPIC_NAME or Entity.TOPIC_ID.
-            name: as it stands in a message.
-            is_physical: whether that is the broker's message.
+            name: the name or ID in the message.
+            is_physical: whether it is the broker's message.
         """
         if slot == Entity.TOPIC_ID:
             return self._by_id(name, is_physical=is_physical)
@@ -69,5 +69,5 @@ def topic_id_text(topic_id: bytes) -> str:
 
 
 def _text(name: bytes) -> str:
-    # Injective: so there are no more names than topics with rows.
+    # The decoding is injective, so there are no more names than topics with rows.
     return name.decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Whose a physical topic is, of all tenants on one physical cluster."""
+"""Finds the tenant that owns a physical topic, among all tenants on one physical cluster."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ class TopicOwners:
         self._lengths = sorted({len(prefix) for prefix in self._by_prefix})
 
     def of(self, physical_topic: str) -> tuple[str, str] | None:
-        """Return the tenant and what it calls the topic; None for nobody's."""
+        """Return the topic's tenant and virtual name; None when no tenant owns it."""
         raw = physical_topic.encode()
         for length in self._lengths:
             names = self._by_prefix.get(raw[:length])

@@ -1,4 +1,4 @@
-"""What a topic stores, partition by partition, and the record that tells of it."""
+"""The stored bytes of a topic, per partition and replica, and their snapshot record."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Replica:
     leader: int
     """Node ID; -1: none."""
     sizes: dict[int, int | None]
-    """Bytes by node ID of the replica; None while its broker has not said."""
+    """Bytes by node ID of the replica; None while its broker has not told them."""
 
 
 @dataclass(slots=True)
@@ -29,17 +29,17 @@ class TopicSizes:
 
     @property
     def node_ids(self) -> frozenset[int]:
-        """Who has replicas of it."""
+        """The brokers that have replicas of the topic."""
         return frozenset(node_id for one in self.partitions.values() for node_id in one.sizes)
 
     def weigh(self, partition: int, node_id: int, size: int) -> None:
-        """Note the size of a replica, as often as a broker tells of it: it may lie on more than one disk."""
+        """Add to the size of a replica; a broker tells more than one size if the replica lies on several disks."""
         one = self.partitions.get(partition)
         if one is not None and node_id in one.sizes:
             one.sizes[node_id] = (one.sizes[node_id] or 0) + size
 
     def facts(self) -> Mapping[str, str]:
-        """Return what is remembered of it, for `before` in events."""
+        """Return the facts to remember of the topic, for `before` in events."""
         return {
             "partitions": str(len(self.partitions)),
             "replication_factor": str(self._replication_factor),
@@ -78,6 +78,6 @@ def _partition(index: int, one: Replica) -> dict[str, Any]:
 
 
 def _sum(sizes: Iterable[int | None]) -> int | None:
-    """Return the sum; None when one is unknown."""
+    """Return the sum; None when one of the sizes is unknown."""
     known = list(sizes)
     return None if None in known else sum(one for one in known if one is not None)

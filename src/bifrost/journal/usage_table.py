@@ -1,12 +1,12 @@
-"""All that is counted for the journal and not yet taken: bounded, because clients choose their client IDs freely.
+"""All counters of the journal that were not taken yet: bounded, because clients choose their client IDs freely.
 
     UsageTable ── Client (one identity) ── Usage (one API and version, the engine's) ── TopicUsage
                         ▲
-                  the connections that are its at the moment
+                  the connections of the client at the moment
 
 A client, an API's version and a topic take a row each. Beyond the bounds everything new is counted in a client, or a
-topic, that is *folded*: it stands for all that found no room, so sums stay exact. A client that no connection is of,
-that nothing is in flight for and that nothing was counted for since it was looked at last is forgotten.
+topic, that is *folded*: it stands for all that found no room, so sums stay exact. A client is forgotten when it has no
+connection, no request in flight, and nothing was counted for it since it was last looked at.
 """
 
 from collections import Counter
@@ -19,13 +19,13 @@ from bifrost.wire.engine import TopicUsage, Usage, untrack
 from bifrost.wire.tallies import FETCHES, request_tally, response_tally
 
 Denied = Callable[[Identity, tuple[int, int], str, TopicKey], None]
-"""Told of (who, API and version, rule, topic)."""
+"""Called with (identity, API and version, rule, topic) of a denied request."""
 
 MAX_NAME_BYTES = 256
-"""Of client IDs and topics that have rows of their own. Topics have 249 at most; the protocol would carry 32 KiB."""
+"""Longest client ID or topic with rows of its own. Topics have 249 bytes at most; the protocol would allow 32 KiB."""
 
 MAX_FOLDED = 100
-"""Folded clients of one tenant: one for each namespace and principal; beyond it one stands for all of the tenant."""
+"""Most folded clients of one tenant, one for each namespace and principal; beyond that one stands for all."""
 
 
 class Client:
@@ -39,7 +39,7 @@ class Client:
     def __init__(
         self, identity: Identity, topics: TopicNames, table: "UsageTable", now_ms: Callable[[], int]
     ) -> None:
-        """Begin to count; `topics` says what topics are called."""
+        """Begin to count; `topics` resolves the topics that the client names."""
         self.identity = identity
         self.usages: dict[tuple[int, int], Usage] = {}
         self.opened = self.closed = self.connection_ms = self.open = 0
@@ -47,7 +47,7 @@ class Client:
         self.since_ms = self._changed_ms = now_ms()
 
     def usage(self, api_key: int, api_version: int) -> Usage:
-        """Return what counts its messages of an API and version."""
+        """Return the counters of the client's messages of an API and version."""
         key = (api_key, api_version)
         found = self.usages.get(key)
         if found is None:
@@ -63,20 +63,20 @@ class Client:
         return found
 
     def enter(self, *, is_new: bool, before_ms: int = 0) -> None:
-        """Count a connection in, which has been open for `before_ms` without being anybody's."""
+        """Add a connection, which has been open for `before_ms` without being counted for any client."""
         self._pass_time()
         self.open += 1
         self.opened += is_new
         self.connection_ms += before_ms
 
     def leave(self, *, has_ended: bool) -> None:
-        """Count a connection out: it ended, or became another client's."""
+        """Remove a connection: it ended, or another client uses it now."""
         self._pass_time()
         self.open -= 1
         self.closed += has_ended
 
     def take_connections(self) -> tuple[int, int, int, int]:
-        """Return connections opened, closed and open, and the time for which they were open, in ms; begin anew."""
+        """Return connections opened, closed and open, and the time they were open, in ms; reset the counters."""
         self._pass_time()
         taken = (self.opened, self.closed, self.open, self.connection_ms)
         self.opened = self.closed = self.connection_ms = 0
@@ -84,7 +84,7 @@ class Client:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing more will be counted here, as things are."""
+        """Whether the client has no open connection and no request in flight."""
         return not self.open and not any(one.in_flight for one in self.usages.values())
 
     def _pass_time(self) -> None:
@@ -123,10 +123,11 @@ class UsageTable:
         """Begin empty.
 
         Args:
-            max_rows: rows of all tenants together; folded ones come on top, as few as there are APIs and principals.
+            max_rows: rows of all tenants together; folded ones come in addition, as few as there are APIs and
+                principals.
             max_rows_per_tenant: rows of one tenant.
             now_ms: a clock, in milliseconds.
-            denied: told whenever a client names a topic that it may not.
+            denied: called whenever a client names a topic that it may not name.
         """
         self.denied = denied
         self._max_rows, self._max_rows_per_tenant = max_rows, max_rows_per_tenant
@@ -136,7 +137,7 @@ class UsageTable:
         self._total = 0
         self._folded_clients: Counter[str] = Counter()
         self.folded: Counter[str] = Counter()
-        """How often something found no room, by tenant."""
+        """How often a client or topic found no room, by tenant."""
 
     def __len__(self) -> int:
         return self._total
@@ -158,7 +159,7 @@ class UsageTable:
             del self._rows[tenant]
 
     def client(self, identity: Identity, topics: TopicNames) -> Client:
-        """Return the counters of an identity, or of what stands for it where there is no room."""
+        """Return the counters of an identity, or of the folded one where there is no room."""
         found = self._clients.get(identity)
         if found is not None:
             return found
@@ -176,7 +177,7 @@ class UsageTable:
         return found
 
     def __iter__(self) -> Iterator[Client]:
-        """Yield those that there are now; some may be forgotten meanwhile."""
+        """Yield the clients that exist at the call, except those that are forgotten meanwhile."""
         for identity in list(self._clients):
             client = self._clients.get(identity)
             if client is not None:
