@@ -1,7 +1,7 @@
-"""`bifrost check`: whether a configuration would be taken, without starting anything.
+"""`bifrost check`: says whether a gateway would accept a configuration, without starting anything.
 
-It reads what `bifrost run` would read, the files of passwords among it, but opens no socket: whether a port is free or
-a host name resolves is not looked at. Exit status: 0 it would be taken, 2 it would not, or the command line is wrong.
+It reads what `bifrost run` would read, also the password files, but opens no socket: it does not check whether a port
+is free or a host name resolves. Exit status: 0 the configuration is valid, 2 it is not, or the command line is wrong.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""The command line of `bifrost`: which subcommands there are, and nothing of what they do.
+"""The command line of `bifrost`: declares the subcommands, which are implemented elsewhere.
 
-What a command needs (Rich, a Kafka client, an embedded broker, Spark) is imported when it is asked for. A `run` that
-is written as it should be does not come here: see `main.py`.
+What a command needs (Rich, a Kafka client, an embedded broker, Spark) is imported when the command is run. A valid
+`run` does not come here: see `main.py`.
 """
 
 import importlib
@@ -21,14 +21,14 @@ LAZY_COMMANDS = {
     "schema": "bifrost.cli.schema",
     "pipeline": "bifrost.cli.pipeline",
 }
-"""Commands whose module is imported when they are run; it has a function, or a group of commands, of that name."""
+"""Commands whose module is imported when they are run; the module has a function or command group of that name."""
 
 
 class _Commands(TyperGroup):
-    """The subcommands; those of LAZY_COMMANDS stand in the help by a stub with the same name."""
+    """The subcommands; in the help, a stub of the same name stands for each of LAZY_COMMANDS."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Replace the stub of the command that is asked for by the command itself, if it can be imported."""
+        """Replace a stub by the command itself, if it can be imported."""
         name = args[0]
         if name in LAZY_COMMANDS:
             try:

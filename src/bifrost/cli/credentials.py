@@ -1,8 +1,8 @@
 """`bifrost credentials`: the verifiers of a password, which a `scram_file` holds instead of the password.
 
-The password is asked for at a terminal, without being shown, or else read from standard input; never from the command
-line, which other users of a machine can see. Exit status: 0 the lines are on standard output; 1 there was no password;
-2 the command line is wrong.
+At a terminal the command asks for the password without showing it; else it reads it from standard input. It never takes
+it from the command line, which other users of the machine can see. Exit status: 0 the lines are on standard output; 1
+there was no password; 2 the command line is wrong.
 """
 
 import os
@@ -25,7 +25,7 @@ DEFAULT_ITERATIONS = 8192
 """Twice Kafka's own default: some 3 to 6 ms for every login, at the gateway and at the client."""
 
 MAX_PASSWORD_BYTES = 4096
-"""As for a password file; more is not a password but the wrong input."""
+"""Most bytes of a password, as of a password file; more is probably the wrong input."""
 
 
 class ScramMechanism(StrEnum):

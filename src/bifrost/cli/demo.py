@@ -19,7 +19,7 @@ def read_duration(text: str) -> float:
     """Return a duration such as `15s`, `2m`, `1h` or `1.5m` in seconds; without a unit it is in seconds.
 
     Raises:
-        typer.BadParameter: it is none, or not longer than nothing.
+        typer.BadParameter: the text is no duration, or not longer than 0.
     """
     match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)([smh]?)", text.strip())
     seconds = float(match[1]) * SECONDS_PER_UNIT[match[2]] if match else 0
@@ -46,7 +46,7 @@ def demo(
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        # Before anything was started.
+        # Interrupted before anything was started.
         is_proven = True
     raise typer.Exit(0 if is_proven else 1)
 

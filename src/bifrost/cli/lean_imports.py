@@ -1,4 +1,4 @@
-"""Imports of libraries without what they would bring and a gateway never uses: it would stay in memory."""
+"""Imports libraries without the parts that a gateway never uses, which would stay in memory."""
 
 import sys
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Any
 def import_structlog() -> Any:
     """Import structlog while Rich looks absent.
 
-    Its module for colours imports Rich where that is installed, and a gateway would carry 5 MB it never uses.
+    Its module for colours imports Rich where that is installed: 5 MB that a gateway never uses.
     """
     hide = "rich" not in sys.modules
     if hide:
@@ -25,9 +25,9 @@ def import_structlog() -> Any:
 
 @contextmanager
 def no_entry_points() -> Iterator[None]:
-    """Let pydantic find no plugins in here, while its first model is made.
+    """Let pydantic find no plugins within this context, in which its first model is made.
 
-    It asks importlib.metadata for them, which brings the packages for e-mail, CSV and ZIP files: 1.6 MiB.
+    It asks importlib.metadata for plugins, which imports the packages for e-mail, CSV and ZIP files: 1.6 MiB.
     """
     name = "importlib.metadata"
     if name in sys.modules:

@@ -2,10 +2,10 @@
 
     2026-11-21T10:00:00.000000Z warning connection_ended reason=not_kafka peer=10.0.0.7:51234
 
-`--log-format json` writes the same as an object with the keys `timestamp`, `level` and `event`. What a peer
-chose (a client ID, a host name) can end up in a value, so nothing that could begin a new line or steer a
-terminal is written as it is; bytes are shown by their number only, for records and passwords are bytes. What
-other libraries log (asyncio) takes the same way.
+`--log-format json` writes the same as an object with the keys `timestamp`, `level` and `event`. Values may contain text
+that a peer chose (a client ID, a host name), so characters that could begin a new line or control a terminal are
+escaped. Of bytes only their number is shown, because records and passwords are bytes. Lines that other libraries log
+(asyncio) are written in the same way.
 """
 
 import json
@@ -27,9 +27,9 @@ def configure_logs(as_json: bool, level: str, worker: int | None = None) -> None
     """Send structlog's events, and those of the standard library's logging, to standard error.
 
     Args:
-        as_json: whether a line is an object, or plain.
+        as_json: whether a line is a JSON object, or plain text.
         level: the least severe level written: debug, info, warning, error.
-        worker: the number of this process, where there are several: it stands in every line.
+        worker: the number of this process, where there are several; every line contains it.
     """
     structlog = import_structlog()
     least = logging.getLevelNamesMapping()[level.upper()]
@@ -96,7 +96,7 @@ def _one_line(text: str) -> str:
 
 
 class _StandardError:
-    """Where structlog writes. A reader that went away does not stop the gateway."""
+    """Writes structlog's lines to standard error. A reader that has closed the pipe does not stop the gateway."""
 
     def __init__(self, *args: object) -> None:
         pass
@@ -119,7 +119,7 @@ class _Forwarder(logging.Handler):
         self._logger = logger
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record, with the name of the logger it came from."""
+        """Write one record, with the name of its logger."""
         self._logger.log(
             record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info or None
         )

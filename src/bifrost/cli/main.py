@@ -1,13 +1,13 @@
 """The entry point of the command `bifrost`.
 
-A running gateway keeps in memory whatever read its command line, and typer takes 1.3 MiB. So a `run` that is written
-as it should be is understood here, and everything else by `commands.py`: other commands, --help, and what is wrong.
+A running gateway keeps the modules that read its command line in memory, and typer takes 1.3 MiB. So a valid `run` is
+read here, and everything else by `commands.py`: other commands, --help, and invalid command lines.
 """
 
 import sys
 
 INTERRUPTED = 130
-"""128 + SIGINT, what shells give; typer too."""
+"""Exit status 128 + SIGINT, as of shells and of typer."""
 
 
 def main() -> None:
@@ -18,7 +18,7 @@ def main() -> None:
     if asked is not None:
         try:
             sys.exit(serve(asked))
-        except KeyboardInterrupt:  # Before the gateway takes signals.
+        except KeyboardInterrupt:  # Ctrl-C before the gateway handles signals.
             sys.exit(INTERRUPTED)
     from bifrost.cli.commands import app
 

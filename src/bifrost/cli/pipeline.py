@@ -1,8 +1,7 @@
-"""`bifrost pipeline`: the jobs that turn the journal into answers, on Apache Spark.
+"""`bifrost pipeline`: the jobs that turn the journal into reports, on Apache Spark.
 
-`--master` takes any master that Spark knows; by default Spark runs inside this process. `spark-submit` takes this
-file as the application just as well, and then master, memory and jars are its business: `--jars $(bifrost pipeline
-jars)`.
+`--master` takes any master that Spark knows; by default Spark runs inside this process. `spark-submit` also takes this
+file as the application, and then sets master, memory and jars itself: `--jars $(bifrost pipeline jars)`.
 
 Exit status: 0 done; 1 the job cannot start or go on, in one line; 2 the command line or a file it names is wrong; 3
 `certify` found an exception, or `verify` a certificate that is not as it was signed.
@@ -79,7 +78,7 @@ def _spark(
 
 
 def _run(job: Callable[[], int | None]) -> None:
-    """Do a job; what goes wrong is a line on standard error."""
+    """Run a job; an error is one line on standard error."""
     try:
         check_pyspark()
         status = job() or 0

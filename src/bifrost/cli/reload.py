@@ -1,7 +1,7 @@
-"""`bifrost reload`: let the gateway that runs with a configuration read it again, and say what came of it.
+"""`bifrost reload`: let the gateway that runs with a configuration read it again, and print the result.
 
-Exit status: 0 the gateway goes on with what the file says now, 1 it refuses it and goes on as before, 2 the gateway
-cannot be reached or the command line is wrong.
+Exit status: 0 the gateway uses the file's new content, 1 it refuses it and goes on as before, 2 the gateway cannot be
+reached or the command line is wrong.
 """
 
 import http.client
@@ -12,9 +12,10 @@ from typing import Annotated
 import typer
 
 TIMEOUT_S = 300.0
-"""For the whole of it: to derive verifiers from thousands of password files takes a minute, and clusters answer."""
+"""Time for the whole reload: the gateway may derive verifiers from thousands of password files, which takes a minute,
+and asks its clusters."""
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
-"""Where to reach from this machine what listens on every address."""
+"""Addresses by which this machine reaches a listener on all addresses."""
 
 
 def reload(
@@ -29,7 +30,7 @@ def reload(
     try:
         admin = load(config).proxy.admin
     except ConfigError as error:
-        # As the gateway would say; it may have seen the change already, and goes on as before.
+        # The gateway would report the same; it may have seen the change already, and goes on as before.
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     if admin is None:

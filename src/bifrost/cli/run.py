@@ -1,6 +1,6 @@
-"""`bifrost run`: a gateway from a configuration file, until SIGINT or SIGTERM.
+"""`bifrost run`: run a gateway with a configuration file, until SIGINT or SIGTERM.
 
-Exit status: 0 told to stop, 1 could not start, 2 the configuration or the command line is wrong.
+Exit status: 0 it was told to stop, 1 it could not start, 2 the configuration or the command line is wrong.
 """
 
 import sys
@@ -28,7 +28,7 @@ class LogLevel(StrEnum):
 
 @dataclass(frozen=True)
 class RunArguments:
-    """What `bifrost run` is told."""
+    """The options of `bifrost run`."""
 
     config: Path
     log_format: LogFormat = LogFormat.PLAIN
@@ -39,10 +39,10 @@ _OPTIONS = {"-c": "config", "--config": "config", "--log-format": "log_format", 
 
 
 def read_arguments(arguments: Sequence[str]) -> RunArguments | None:
-    """Read a command line that is `run` with options, each once and with a value that it can have.
+    """Read a command line that is `run` with options, each at most once and with a valid value.
 
     Returns:
-        None: it is something else, or wrong, which `commands.py` knows how to explain.
+        The options; None when it is another command or wrong: `commands.py` handles and explains those.
     """
     command, *words = arguments or ("",)
     found: dict[str, str] = {}
@@ -70,7 +70,7 @@ def read_arguments(arguments: Sequence[str]) -> RunArguments | None:
 def worker_command(log_format: LogFormat, log_level: LogLevel) -> list[str]:
     """Return the command that starts a worker, which logs as this process does.
 
-    It must not import from the current directory (-P), as this process does not when it is run by its script.
+    The worker must not import from the current directory (-P); neither does this process when its script runs it.
     """
     return [sys.executable, "-P", "-m", "bifrost.cli.worker", log_format, log_level]
 
@@ -80,7 +80,7 @@ def serve(asked: RunArguments) -> int:
     from bifrost.cli.lean_imports import no_entry_points
     from bifrost.cli.logs import configure_logs
 
-    # First of all, for importing structlog without Rich takes a hand.
+    # Before other imports: structlog must be imported without Rich (lean_imports.py).
     configure_logs(asked.log_format == LogFormat.JSON, asked.log_level)
 
     from bifrost.config.errors import ConfigError

@@ -1,13 +1,13 @@
-"""One worker of a gateway, started by its supervisor and by nobody else: `python -m bifrost.cli.worker ...`.
+"""One worker of a gateway, which only its supervisor starts: `python -m bifrost.cli.worker ...`.
 
-Exit status: 0 told to stop, 1 could not start, or its supervisor is gone.
+Exit status: 0 it was told to stop, 1 it could not start, or its supervisor is gone.
 """
 
 import sys
 
 
 def main(arguments: list[str]) -> int:
-    """Be a worker; the arguments are those of `bifrost run` about the log, then those of `Inherited`."""
+    """Run a worker; `arguments` are the log options of `bifrost run`, then those of `Inherited`."""
     log_format, log_level, *numbers = arguments
     number, workers, supervisor_pid, control, doors, board, ledger = map(int, numbers)
     from bifrost.cli.lean_imports import no_entry_points

@@ -1,9 +1,9 @@
 """A child process that never outlives this one and is stopped in order.
 
-It runs in a session of its own, so the terminal's Ctrl-C reaches only us and we decide in which order things
-stop. Should this process die without a word (SIGKILL, a crash), a watcher ends the child: a shell that waits
-for the end of a pipe only we hold. A parent-death signal would not do: it follows the thread that forked, not
-the process, and only Linux has it.
+It runs in a session of its own, so the terminal's Ctrl-C reaches only this process, which decides in which order things
+stop. If this process dies without stopping the child (SIGKILL, a crash), a watcher ends the child: a shell that waits
+for the end of a pipe that only this process holds. A parent-death signal would not do: it follows the thread that
+forked, not the process, and only Linux has it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bifrost.embedded.errors import EmbeddedError
 STOP_GRACE_S = 15.0
 """How long a child may take to end after SIGTERM before it gets SIGKILL, in seconds."""
 
-# $1: the child. A line says that it has ended; the end of the pipe without one, that we have died.
+# $1: the child. A line means that the child has ended; the end of the pipe without a line, that this process has died.
 _WATCHER = """
 read line && exit
 kill -TERM "$1" 2>/dev/null || exit
@@ -50,8 +50,8 @@ class Child:
         Args:
             command: program and arguments.
             log_file: receives standard output and error, appended.
-            env: its whole environment; None: ours.
-            cwd: its working directory; None: ours.
+            env: its whole environment; None: this process's.
+            cwd: its working directory; None: this process's.
         Raises:
             EmbeddedError: it could not be started.
         """

@@ -1,13 +1,13 @@
-"""What can go wrong around the embedded Kafka, each as one sentence that a person can act on.
+"""The errors of the embedded Kafka, each with one sentence that a user can act on.
 
-The demo and the tests print `str(error)` and nothing else; a message names what failed and how to mend it.
+The demo and the tests print `str(error)` and nothing else; a message names what failed and how to fix it.
 """
 
 from __future__ import annotations
 
 
 class EmbeddedError(RuntimeError):
-    """The embedded Kafka cannot be had here; the message is one line, or a line and a log's tail."""
+    """The embedded Kafka cannot run here; the message is one line, or a line and a log's tail."""
 
 
 class JarError(EmbeddedError):

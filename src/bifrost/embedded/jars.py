@@ -33,7 +33,7 @@ REPOSITORY_VARIABLE = "BIFROST_MAVEN_REPOSITORY"
 PARALLEL_DOWNLOADS = 8
 """Connections at once: a jar is small, most of its time is the round trip."""
 DOWNLOAD_TIMEOUT_S = 30
-"""Silence on a connection after which an attempt is given up, in seconds."""
+"""Time without data on a connection after which an attempt is given up, in seconds."""
 DOWNLOAD_ATTEMPTS = 3
 """A registry drops a connection now and then; three times in a row is an outage."""
 _CHUNK_BYTES = 256 * 1024
@@ -50,11 +50,11 @@ class LockedJar:
     sha256: str
     """Lower-case hexadecimal."""
     bytes: int
-    """Its length in bytes: a cached file of another length is not used."""
+    """The jar's length in bytes: a cached file of another length is not used."""
 
     @property
     def path(self) -> str:
-        """Its path inside a Maven repository, with forward slashes."""
+        """The jar's path inside a Maven repository, with forward slashes."""
         group, artifact, version, *classifier = self.coordinate.split(":")
         name = "-".join([artifact, version, *classifier])
         return f"{group.replace('.', '/')}/{artifact}/{version}/{name}.jar"
@@ -188,7 +188,7 @@ def _download(jar: LockedJar, cache: Path, repository: str, cancelled: threading
         try:
             return _download_once(jar, cache, f"{repository}/{jar.path}", cancelled)
         except urllib.error.HTTPError as error:
-            # 4xx will say the same again; 429 and 5xx may not.
+            # Another try would get 4xx again; 429 and 5xx may be temporary.
             if (error.code < 500 and error.code != 429) or attempt == DOWNLOAD_ATTEMPTS:
                 raise JarError(_failed(jar, repository, f"HTTP {error.code} {error.reason}")) from error
         except (OSError, HTTPException) as error:

@@ -56,7 +56,7 @@ def _candidates() -> Iterator[tuple[str, Path]]:
 def java_version(command: Path) -> int | None:
     """Return the feature release of a `java` command (8, 17, 21…), or None if it does not run."""
     try:
-        # A JDK says its version in a file beside bin/, which saves starting it.
+        # A JDK's version is in a file beside bin/, which saves starting it.
         return read_version((command.resolve().parent.parent / "release").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, JavaError):
         pass

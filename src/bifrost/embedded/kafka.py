@@ -1,9 +1,8 @@
 """A real Apache Kafka on this machine, for the demo and the tests: KRaft, one node or several.
 
-Every node is broker and controller at once and listens on 127.0.0.1 alone, on ports that were free. The data
-is in a temporary directory that disappears with `stop`. The jars come from `jars.py`, the JVM from `java.py`;
-`child.py` sees to it that no JVM outlives this process. Not a way to run Kafka in
-production: nothing is secured.
+Every node is broker and controller at once and listens on 127.0.0.1 alone, on ports that were free. The data is in a
+temporary directory that `stop` removes. The jars come from `jars.py`, the JVM from `java.py`; `child.py` ensures that
+no JVM outlives this process. Do not run Kafka in production like this: nothing is secured.
 """
 
 from __future__ import annotations
@@ -34,16 +33,17 @@ from bifrost.embedded.properties import (
 
 DEFAULT_VERSION = "4.3.1"
 START_TIMEOUT_S = 120.0
-"""Until every broker answers. A start takes 2 s on an idle machine; a loaded one with three brokers, 25."""
+"""Time until every broker must answer. A start takes 2 s on an idle machine, and 25 s on a loaded one with three
+brokers."""
 THROWAWAY_GRACE_S = 3.0
-"""What the nodes of a temporary cluster get to end in order, in seconds."""
+"""Time for the nodes of a temporary cluster to stop in order, in seconds."""
 PORT_ATTEMPTS = 4
-"""A port that was free can be taken before Kafka binds it: then all ports are chosen anew, this often."""
+"""How often all ports are chosen: another program can take a free port before Kafka binds it."""
 SHORT_SESSION = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData", "-Xms64m")
 """JVM options that save start time and memory at the price of peak speed: 2.0 s for 2.8 s, half the CPU."""
 _HOST = "127.0.0.1"
 _MAX_RESPONSE_BYTES = 64 * 1024
-"""More than Metadata about a handful of brokers takes; whoever answers more is not one of ours."""
+"""More than Metadata about a few brokers takes; a program that answers more is no broker of this cluster."""
 _ADDRESS_IN_USE = "Address already in use"
 
 
@@ -65,7 +65,7 @@ class _Node:
 
     @property
     def log_dir(self) -> Path:
-        """Kafka's word: where partitions are, not what is logged."""
+        """The directory of the partitions, which Kafka calls logs; it has no log lines."""
         return self.directory / "data"
 
 
@@ -86,16 +86,16 @@ class EmbeddedKafka:
         java_options: Sequence[str] = SHORT_SESSION,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        """Describe the cluster; nothing is started yet.
+        """Define the cluster; nothing is started yet.
 
         Args:
             version: Kafka's version; its broker jars must be locked (`locks/`).
             brokers: how many nodes; each is a JVM of its own.
-            properties: server properties that override ours, the same for each node.
+            properties: server properties that override the defaults here, the same for each node.
             data_dir: where nodes keep data and logs, kept after `stop`; None: a temporary directory.
             heap_mb: largest heap of one node, in MiB.
             java_options: further JVM options.
-            progress: told of each downloaded jar, see `jars.resolve`.
+            progress: called for each downloaded jar, see `jars.resolve`.
         """
         self.version = version
         self._properties = dict(properties or {})
@@ -141,7 +141,7 @@ class EmbeddedKafka:
 
     @property
     def log_file(self) -> Path:
-        """What node 1 printed, warnings and errors."""
+        """The file of what node 1 printed, warnings and errors."""
         return self.broker_log_file(1)
 
     def broker_log_file(self, node_id: int) -> Path:
@@ -156,7 +156,7 @@ class EmbeddedKafka:
         """Start every node and return when each of them knows all of them.
 
         Raises:
-            EmbeddedError: no Java, no jars, or Kafka did not start (the message ends with its log's end).
+            EmbeddedError: no Java, no jars, or Kafka did not start (the message ends with the log's last lines).
         """
         if self._nodes:
             raise KafkaError("this Kafka runs already")
@@ -175,7 +175,7 @@ class EmbeddedKafka:
         running = [node.child for node in self._nodes if node.child is not None]
         for child in running:
             child.terminate()
-        # Without its majority the last node would wait for a controller; data to be thrown away need not wait.
+        # Without a majority the last node would wait for a controller; temporary data makes that wait useless.
         grace_s = STOP_GRACE_S if self._temporary is None else THROWAWAY_GRACE_S
         for child in running:
             child.stop(grace_s)
@@ -202,11 +202,11 @@ class EmbeddedKafka:
         """Start a node that was stopped or killed, with the same data.
 
         Args:
-            node_id: which.
-            is_moved: whether its port for clients is to be another one than before.
+            node_id: the node to start.
+            is_moved: whether its port for clients changes.
 
         Raises:
-            KafkaError: it did not start.
+            KafkaError: the node did not start.
         """
         node = self._node(node_id)
         if node.child is not None:
@@ -276,7 +276,7 @@ class EmbeddedKafka:
         return own | cluster_properties(self._brokers) | self._properties
 
     def _format_storage(self) -> None:
-        """Format what is not: node 1 by Kafka's tool, the others as copies with their own IDs.
+        """Format storage that is not formatted: node 1's by Kafka's tool, the others' as copies with their own IDs.
 
         Source: kafka.tools.StorageTool and MetaProperties: what differs between the nodes of a cluster with
         static voters is `node.id` and the random `directory.id`.
@@ -316,7 +316,7 @@ class EmbeddedKafka:
         return Child(command, log_file=self.broker_log_file(node.node_id), env=self._environment())
 
     def _environment(self) -> dict[str, str]:
-        # Not an argument: fifty paths would make every listing of processes unreadable.
+        # Not an argument: fifty paths would make a process list unreadable.
         return {**os.environ, "CLASSPATH": self._class_path}
 
     def _await_ready(self, nodes: Sequence[_Node], timeout_s: float) -> None:
@@ -361,7 +361,7 @@ def count_brokers(port: int, cluster_id: str, timeout_s: float = 5.0) -> int:
 
 
 def _held_port() -> socket.socket:
-    """Return a socket bound to a port that nobody else uses while it is open."""
+    """Return a socket bound to a port that no other program can use while the socket is open."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.bind((_HOST, 0))
     return listener

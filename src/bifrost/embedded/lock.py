@@ -2,8 +2,8 @@
 
     python -m bifrost.embedded.lock [--without group:artifact ...] group:artifact:version ...
 
-A development tool; `jars.py` is its counterpart and reads what it wrote. The jars come fresh from the
-repository into a temporary directory, never from a cache: a lock never repeats what another program left.
+A development tool; its counterpart `jars.py` reads the lock files. The jars are downloaded from the repository into a
+temporary directory and never come from a cache, so a lock never contains what another program left there.
 """
 
 from __future__ import annotations

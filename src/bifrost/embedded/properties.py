@@ -1,4 +1,4 @@
-"""Kafka's properties files (`server.properties`, `meta.properties`) and what ours say. No I/O."""
+"""Kafka's properties files (`server.properties`, `meta.properties`), and the embedded cluster's properties. No I/O."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cluster_properties(brokers: int) -> dict[str, str]:
         "share.coordinator.state.topic.replication.factor": replicas,
         "share.coordinator.state.topic.min.isr": in_sync,
         "share.coordinator.state.topic.num.partitions": "4",
-        # A group's first rebalance would wait 3 s for more members.
+        # By default a group's first rebalance waits 3 s for more members.
         "group.initial.rebalance.delay.ms": "0",
         # The cleaner allocates its whole buffer, by default 128 MiB of heap, at start.
         "log.cleaner.dedupe.buffer.size": str(8 * 1024 * 1024),

@@ -21,22 +21,22 @@ class DemoTenant:
     name: str
     allowed_topics: tuple[str, ...]
     goods: tuple[str, ...]
-    """What it sells, so that its records look different from the other's."""
+    """The goods that the tenant sells, so that its records differ from the other tenant's."""
     password: str
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the gateway listens."""
+    """The gateway's address."""
 
     host: str
     bootstrap_port: int
     broker_port: int
-    """Of the only broker, node 1."""
+    """The gateway's port for the only broker, node 1."""
 
     @property
     def bootstrap(self) -> str:
-        """`host:port` to give to a client."""
+        """`host:port` for a client's bootstrap.servers."""
         return f"{self.host}:{self.bootstrap_port}"
 
 
@@ -82,14 +82,14 @@ def proxy_yaml(address: Address, upstream: str, tenants: Sequence[DemoTenant]) -
 
 
 def java_properties(tenant: DemoTenant) -> str:
-    """Return what Kafka's own command-line tools take as `--command-config`."""
+    """Return the properties that Kafka's own command-line tools take as `--command-config`."""
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
     login = f'{module} required username="{tenant.name}" password="{tenant.password}";'
     return f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={login}\n"
 
 
 def kcat_config(address: Address, tenant: DemoTenant) -> str:
-    """Return what kcat takes with `-F`: librdkafka's settings."""
+    """Return the librdkafka settings that kcat takes with `-F`."""
     return (
         f"bootstrap.servers={address.bootstrap}\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanisms=PLAIN\n"
         f"sasl.username={tenant.name}\nsasl.password={tenant.password}\n"
@@ -124,7 +124,7 @@ for record in consumer:
 def hints(
     directory: Path, address: Address, tenants: Sequence[DemoTenant], python: str
 ) -> list[tuple[str, str]]:
-    """Return how to try it with other clients: what it is, and a line to copy. The shortest first.
+    """Return commands to try the demo with other clients: a label, and a line to copy. The shortest come first.
 
     Args:
         directory: where the files are.

@@ -1,8 +1,8 @@
-"""What one tenant sent and read, and the proof that nothing crossed. No I/O.
+"""Counts what one tenant sent and read, and proves that no record crossed to another tenant. No I/O.
 
-Every record says whose it is. A record read that is another tenant's has *crossed*; one the broker acknowledged
-and the consumer never read is *lost*. Records that someone else sends with the tenant's credentials, as the demo
-invites to, carry no such mark: they are shown and counted apart.
+Every record names its tenant. A record that another tenant reads has *crossed*; one that the broker acknowledged and
+the consumer never read is *lost*. Records that a user sends with the tenant's credentials, as the demo suggests, name
+no tenant: they are shown and counted separately.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Order:
     amount: int
 
     def to_bytes(self) -> bytes:
-        """Return the record's value: JSON that a person can read in their own console consumer."""
+        """Return the record's value: JSON that is readable in a console consumer."""
         fields = {"tenant": self.tenant, "order": self.number, "item": self.item, "amount": self.amount}
         return json.dumps(fields).encode()
 
@@ -58,21 +58,21 @@ class Counts:
     """Numbers of records of one tenant."""
 
     sent: int = 0
-    """Acknowledged by the broker."""
+    """Records that the broker acknowledged."""
     read: int = 0
-    """Own ones that were read, each counted once."""
+    """The tenant's own records that it read, each counted once."""
     crossed: int = 0
-    """Another tenant's that were read."""
+    """Another tenant's records that it read."""
     lost: int = 0
-    """Acknowledged and not read (yet)."""
+    """Records that were acknowledged and not read (yet)."""
     failed: int = 0
-    """Not acknowledged."""
+    """Records that were not acknowledged."""
     others: int = 0
-    """Read, and not written by the demo."""
+    """Records that it read and that the demo did not write."""
 
     @property
     def is_clean(self) -> bool:
-        """Whether everything that was sent arrived where it should and nothing else did."""
+        """Whether the tenant read every record that it sent, and no other tenant's."""
         return self.sent > 0 and not (self.crossed or self.lost or self.failed)
 
 
@@ -99,13 +99,13 @@ class Ledger:
                 self._write(ConsoleLine("read", str(order)))
 
     def note_failed(self, what: str) -> None:
-        """Count something that should have been sent or read, and say why it was not."""
+        """Count a send or read that failed, and show why it did."""
         with self._lock:
             self._failed += 1
             self._write(ConsoleLine("failed", what))
 
     def note_read(self, value: bytes | None) -> None:
-        """Count a record that was read, by whose it is."""
+        """Count a record that was read, by the tenant that it names."""
         order = read_order(value)
         with self._lock:
             if order is None:
@@ -116,12 +116,12 @@ class Ledger:
                 self._write(ConsoleLine("crossed", f"{order} of {order.tenant}"))
             else:
                 self._read.add(order.number)
-                # A consumer can be faster than the acknowledgement; shown in that order it would puzzle.
+                # A consumer can be faster than the acknowledgement; lines in that order would be confusing.
                 if order.number in self._acknowledged:
                     self._write(ConsoleLine("read", str(order)))
 
     def counts(self) -> Counts:
-        """Return the numbers as they stand."""
+        """Return the current numbers."""
         with self._lock:
             return Counts(
                 sent=len(self._acknowledged),

@@ -1,4 +1,4 @@
-"""What the broker holds, asked directly and past the gateway, beside what each tenant is shown."""
+"""Looks at the broker directly, past the gateway, and at what each tenant sees."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Observer:
         self._thread.start()
 
     def stop(self, deadline: float) -> None:
-        """Stop looking and close the connection to the broker; leave it to the process's end after `deadline`."""
+        """Stop looking and close the connection to the broker; after `deadline` leave that to the process's end."""
         self._stopping.set()
         self._thread.join(max(deadline - time.monotonic(), 0))
         if not self._thread.is_alive():
@@ -54,7 +54,7 @@ class Observer:
 
     def _watch(self) -> None:
         while not self._stopping.is_set():
-            # While things start or stop a question may fail; the next look is soon.
+            # While processes start or stop a request may fail; the next look is soon.
             with contextlib.suppress(KafkaError):
                 self.latest = self.look()
             self._stopping.wait(PERIOD_S)
@@ -87,5 +87,5 @@ def list_topics(admin: KafkaAdminClient) -> tuple[TopicOnBroker, ...]:
 
 
 def list_groups(admin: KafkaAdminClient) -> tuple[str, ...]:
-    """Return the IDs of every group the client is shown."""
+    """Return the IDs of all groups that the client sees."""
     return tuple(sorted(group["group_id"] for group in admin.list_groups()))

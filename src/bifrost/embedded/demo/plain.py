@@ -41,11 +41,11 @@ class PlainScreen:
         return None
 
     def step(self, text: str) -> None:
-        """Say what is being done before there is anything to show."""
+        """Write the current step of the start."""
         self._line(text)
 
     def progress(self, text: str) -> None:
-        """Say how far it is, at most once a second."""
+        """Write the progress of the step, at most once a second."""
         now = time.monotonic()
         if now - self._progress_at >= PROGRESS_PERIOD_S:
             self._progress_at = now
@@ -67,7 +67,7 @@ class PlainScreen:
             self._look(clock, state.observation)
 
     def leave(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: lines need no clean-up."""
 
     def finish(self, tenants: Sequence[TenantView], observation: Observation, topic: str) -> None:
         """Write the summary."""

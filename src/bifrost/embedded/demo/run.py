@@ -1,9 +1,9 @@
-"""The run of a demo from start to end: Kafka, the gateway, two tenants; and everything stopped again.
+"""Runs a demo from start to end: starts Kafka, the gateway and two tenants, and stops everything again.
 
     start Kafka -> start the gateway -> start the tenants -> show -> stop sending -> read the rest -> stop all
 
-Ctrl-C and SIGTERM end the showing (or the starting) and are ignored from then on, so that the stopping is never
-cut short. Whatever happens, nothing is left running and the temporary directory is removed.
+Ctrl-C and SIGTERM end the demo (or its start) and are ignored from then on, so that they never interrupt the stopping.
+In every case no process is left running and the temporary directory is removed.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ from bifrost.embedded.kafka import EmbeddedKafka
 
 HOST = "127.0.0.1"
 USUAL_PORTS = (9092, 9093)
-"""Kafka's own port and the next, if they are free: what a reader's fingers type."""
+"""Kafka's own port and the next, used if they are free, because users know them."""
 GATEWAY_TIMEOUT_S = 30
-"""For the gateway to listen, in seconds."""
+"""Time for the gateway to listen, in seconds."""
 STOP_TIMEOUT_S = 5
-"""For all clients together to take their leave, in seconds."""
+"""Time for all clients together to close, in seconds."""
 FAILED_STOP_TIMEOUT_S = 1
 """The same when the gateway or Kafka is gone."""
 DRAIN_TIMEOUT_S = 10
-"""For the tenants to read what was sent last, in seconds."""
+"""Time for the tenants to read the last records, in seconds."""
 FRAME_S = 0.2
-"""Between two pictures."""
+"""Time between two updates of the screen."""
 
 
 class Screen(Protocol):
-    """Where a demo is shown."""
+    """Shows a demo to the user."""
 
     def step(self, text: str) -> None:
-        """Say what is being done before there is anything to show."""
+        """Show the current step of the start."""
 
     def progress(self, text: str) -> None:
-        """Say how far it is."""
+        """Show the progress of the step."""
 
     def show(self, state: DemoState) -> None:
-        """Show a moment."""
+        """Show the current state."""
 
     def leave(self) -> None:
         """Stop showing."""
@@ -67,7 +67,7 @@ class Screen(Protocol):
 
 
 class Demo:
-    """One run."""
+    """One run of the demo."""
 
     def __init__(self, screen: Screen, duration_s: float | None) -> None:
         self._screen = screen
@@ -84,9 +84,9 @@ class Demo:
 
         Returns:
             Whether the isolation was proven: each tenant sent something, read all of it and nothing else.
-            True as well when it was interrupted before there was anything to prove.
+            Also True when it was interrupted before there was anything to prove.
         Raises:
-            EmbeddedError: something could not be started or ended by itself.
+            EmbeddedError: a process could not be started, or ended by itself.
         """
         is_proven = True
         with _interruptible() as ignore_signals:
@@ -101,7 +101,7 @@ class Demo:
                 is_proven = self._settle()
                 self._stop(STOP_TIMEOUT_S)
             finally:
-                # After a failure nobody may be left to answer the clients.
+                # After a failure the gateway or Kafka may be gone, and clients would wait for their answers.
                 self._stop(FAILED_STOP_TIMEOUT_S)
         return is_proven
 
@@ -123,7 +123,7 @@ class Demo:
         self._is_running = True
 
     def _start_gateway(self) -> None:
-        """Start the gateway on ports that are free; if one is taken in between, once more on others."""
+        """Start the gateway on free ports; if another program takes one meanwhile, once more on others."""
         for ports in (USUAL_PORTS, None, None):
             self._address = Address(HOST, *(ports if ports and _are_free(ports) else _free_ports(2)))
             config = write_files(self._directory, self._address, self._kafka.bootstrap, self._tenants)
@@ -133,7 +133,7 @@ class Demo:
             deadline = time.monotonic() + GATEWAY_TIMEOUT_S
             while gateway.exit_status() is None and time.monotonic() < deadline:
                 if "port_shared" in gateway.log():
-                    gateway.stop()  # The port of another demo, taken between looking and binding.
+                    gateway.stop()  # Another demo took the port between the check and the bind.
                     break
                 if _answers(self._address.bootstrap_port):
                     self._gateway = gateway
@@ -170,7 +170,7 @@ class Demo:
         )
 
     def _settle(self) -> bool:
-        """Let the tenants read what was sent, look a last time, and give the result."""
+        """Let the tenants read what was sent, look at the broker a last time, and return the result."""
         if not self._is_running or self._observer is None:
             return True
         self._screen.leave()
@@ -186,12 +186,12 @@ class Demo:
         return is_proven(views)
 
     def _stop(self, clients_timeout_s: float) -> None:
-        """Stop whatever runs: the clients, the gateway, Kafka. A second call does nothing."""
+        """Stop everything that runs: the clients, the gateway, Kafka. A second call does nothing."""
         self._screen.leave()
         deadline = time.monotonic() + clients_timeout_s
         for clients in self._clients:
             clients.request_stop()
-        # First, for it looks through the clients' connections.
+        # The observer stops first, because it uses the clients' connections.
         if self._observer is not None:
             self._observer.stop(deadline)
         for clients in self._clients:
@@ -207,7 +207,7 @@ def _view(clients: TenantClients) -> TenantView:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[Callable[[], None]]:
-    """Let SIGTERM and SIGHUP interrupt as Ctrl-C does; what is given, once called, has all of them ignored."""
+    """Let SIGTERM and SIGHUP interrupt as Ctrl-C does; yield a function that makes the process ignore all of them."""
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -226,9 +226,9 @@ def _interruptible() -> Iterator[Callable[[], None]]:
 
 
 def _log_clients_to(path: Path) -> None:
-    """Keep the client library's log away from the screen, for as long as this process lives.
+    """Write the client library's log to a file instead of the screen, for as long as this process lives.
 
-    A client that is left behind may still have something to say when everything else is gone.
+    A client that did not close in time may still log when everything else has ended.
     """
     logger = logging.getLogger("kafka")
     logger.addHandler(logging.FileHandler(path))
@@ -236,7 +236,7 @@ def _log_clients_to(path: Path) -> None:
 
 
 def _short(path: str) -> str:
-    """Return a path as seen from here, if that is shorter."""
+    """Return a path relative to the working directory, if that is shorter."""
     return min(path, os.path.relpath(path), key=len)
 
 
@@ -251,7 +251,7 @@ def _free_ports(number: int) -> list[int]:
 def _are_free(ports: Sequence[int]) -> bool:
     try:
         for port in ports:
-            # Sets SO_REUSEADDR: connections of the last run that have not timed out are no obstacle.
+            # This sets SO_REUSEADDR, so connections of the last run that have not timed out do not matter.
             socket.create_server((HOST, port)).close()
     except OSError:
         return False

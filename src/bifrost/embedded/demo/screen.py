@@ -1,7 +1,7 @@
 """The demo in a terminal: two consoles side by side, the broker underneath, what to try at the bottom.
 
-`render` is a pure function of a `DemoState` and the size of the terminal; `LiveScreen` puts it on the alternate
-screen and leaves the summary behind on the ordinary one. Text is ASCII, so it survives any locale.
+`render` is a pure function of a `DemoState` and the size of the terminal; `LiveScreen` shows it on the alternate
+screen and leaves the summary on the ordinary one. Text is ASCII, so it is readable in any locale.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bifrost.embedded.demo.state import (
 )
 
 COLOURS = ("cyan", "yellow")
-"""Of the tenants, everywhere the same."""
+"""Colours of the tenants, the same everywhere."""
 KIND_STYLES = {"sent": "dim", "read": "bold", "crossed": "bold red", "failed": "bold red"}
 FEW_ROWS = 30
 """Below so many rows only FEW_HINTS are shown."""
@@ -160,7 +160,7 @@ def _physical(name: str, tenants: Sequence[str]) -> Text:
 
 
 def _rows(command: str, width: int) -> int:
-    """Return how many rows a hint takes: beside it stand what it is, the frame and the space between them."""
+    """Return how many rows a hint's command takes beside its label, the frame and the padding."""
     return len(textwrap.wrap(command, max(width - HINT_MARGIN, 1), break_on_hyphens=False))
 
 
@@ -171,7 +171,7 @@ def _hints(state: DemoState, hints: Sequence[tuple[str, str]]) -> Panel:
         users.append(f" / {view.password}   ")
     grid = Table.grid(padding=(0, 1))
     grid.add_column(style="dim", no_wrap=True)
-    # A command that does not fit goes on in the next row; cut short it could not be copied.
+    # A command that does not fit continues in the next row; if it were cut off, users could not copy it.
     grid.add_column(overflow="fold")
     grid.add_row("connect to", Text.assemble((f"{state.bootstrap}   ", "bold"), users))
     for what, command in hints:
@@ -224,14 +224,14 @@ class LiveScreen:
         self.leave()
 
     def step(self, text: str) -> None:
-        """Say what is being done before there is anything to show."""
+        """Show the current step of the start."""
         if self._status is not None:
             self._status.update(text)
 
     progress = step
 
     def show(self, state: DemoState) -> None:
-        """Show a moment."""
+        """Show the current state."""
         self._end_status()
         picture = render(state, *self._console.size)
         if self._live is None:
@@ -240,13 +240,13 @@ class LiveScreen:
         self._live.update(picture, refresh=True)
 
     def leave(self) -> None:
-        """Give the terminal back as it was."""
+        """Restore the terminal."""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
     def finish(self, tenants: Sequence[TenantView], observation: Observation, topic: str) -> None:
-        """Leave the summary behind."""
+        """Print the summary."""
         self._end_status()
         self._console.print(summary(tenants, observation, topic))
 

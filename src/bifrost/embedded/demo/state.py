@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bifrost.embedded.demo.ledger import ConsoleLine, Counts
 
 PHYSICAL_TEMPLATE = "__vt_{tenant}_{name}"
-"""How the gateway names things on the broker by default."""
+"""The gateway's default template of physical names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class TopicOnBroker:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a tenant is shown when it asks for everything."""
+    """What a tenant sees when it lists everything."""
 
     topics: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -32,14 +32,14 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One look at everything."""
+    """One look at the broker and at what the tenants see."""
 
     topics: tuple[TopicOnBroker, ...] = ()
-    """Physical ones, Kafka's own last."""
+    """Physical topics, Kafka's own last."""
     groups: tuple[str, ...] = ()
-    """Physical ones."""
+    """Physical groups."""
     sights: dict[str, Sight] = field(default_factory=dict)
-    """By tenant."""
+    """What each tenant sees, by its name."""
 
     def records_of(self, physical_topic: str) -> int:
         """Return how many records a physical topic holds, 0 if there is none of that name."""
@@ -54,9 +54,9 @@ class TenantView:
     password: str
     counts: Counts
     lines: Sequence[ConsoleLine]
-    """The last ones, oldest first."""
+    """The last lines, oldest first."""
     lines_written: int
-    """How many there ever were."""
+    """Number of lines ever written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,11 @@ class DemoState:
     tenants: Sequence[TenantView]
     observation: Observation
     hints: Sequence[tuple[str, str]]
-    """What to try: with what, and a line to copy."""
+    """Commands to try: a label, and a line to copy."""
 
     @property
     def clock(self) -> str:
-        """How long it has run, and how long it will."""
+        """How long the demo has run, and how long it will run."""
         elapsed = format_seconds(self.elapsed_s)
         return elapsed if self.duration_s is None else f"{elapsed} of {format_seconds(self.duration_s)}"
 
@@ -89,14 +89,14 @@ def format_seconds(seconds: float) -> str:
 
 
 def physical_name(tenant: str, name: str) -> str:
-    """Return what the broker calls a tenant's topic or group."""
+    """Return the physical name of a tenant's topic or group."""
     return PHYSICAL_TEMPLATE.format(tenant=tenant, name=name)
 
 
 def split_physical(name: str, tenants: Sequence[str]) -> tuple[str, str, str]:
-    """Return whose a physical name is, the prefix that says so, and the name its tenant uses.
+    """Return the tenant of a physical name, the tenant's prefix, and the virtual name.
 
-    A name that is no tenant's comes back with an empty tenant and prefix.
+    For a name that is no tenant's, tenant and prefix are empty.
     """
     for tenant in tenants:
         prefix = physical_name(tenant, "")

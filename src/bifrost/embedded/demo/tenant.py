@@ -1,6 +1,6 @@
-"""One tenant's clients: a producer and a consumer group, with nothing in them that knows of a gateway.
+"""One tenant's clients: a producer and a consumer group, which know nothing of a gateway.
 
-kafka-python: pure Python, so it installs wherever Bifrost does, and slow enough for a demo to be fair.
+They use kafka-python: it is pure Python, so it installs wherever Bifrost does; it is slow, which keeps a demo fair.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
 PARTITIONS = 2
 PAUSE_S = 0.5
-"""Between two orders of a tenant, on average: fast enough to be alive, slow enough to be read."""
+"""Time between two orders of a tenant, on average: short enough to look busy, long enough to read along."""
 CLIENT_TIMEOUT_S = 20
-"""For a client to find the cluster and for a record to be acknowledged, in seconds."""
+"""Time for a client to find the cluster, and for a record to be acknowledged, in seconds."""
 
 POLL_TIMEOUT_MS = 200
 JOIN_TIMEOUT_MS = 5000
-"""For one poll while nothing is assigned. kafka-python 3.0.12 never takes up an assignment that arrives just after a
+"""Time for one poll while nothing is assigned. kafka-python 3.0.12 never uses an assignment that arrives just after a
 poll gave up on a rejoin for new metadata (`join_group_async` asks `need_rejoin` again): it must not give up early."""
 CLOSE_TIMEOUT_S = 3
-"""For a client to take its leave, in seconds."""
+"""Time for a client to close, in seconds."""
 
 _log = logging.getLogger("kafka.demo")
 
 
 def first_line(error: BaseException, limit: int = 200) -> str:
-    """Return what a client's error says, without the request and response that kafka-python adds to it."""
+    """Return the text of a client's error, without the request and response that kafka-python adds to it."""
     text = str(error).partition("\n")[0] or type(error).__name__
     return text if len(text) <= limit else f"{text[:limit]}..."
 
@@ -67,7 +67,7 @@ class TenantClients:
         """Create the topic and start to produce and to consume.
 
         Raises:
-            EmbeddedError: the gateway does not let it in or does not answer.
+            EmbeddedError: the gateway does not let the tenant in, or does not answer.
         """
         try:
             self.admin = KafkaAdminClient(**self._settings)
@@ -101,7 +101,7 @@ class TenantClients:
         """End every thread and close every connection.
 
         Args:
-            deadline: on the monotonic clock; what has not ended by then is left behind, it ends with the process.
+            deadline: on the monotonic clock; threads that have not ended by then end with the process.
         """
         self.request_stop()
         for thread in self._threads:
@@ -110,7 +110,7 @@ class TenantClients:
             if self.admin is not None:
                 self.admin.close()
         elif self._producer is not None:
-            # Or it would, when the process ends, try once more to send what it still holds, and complain.
+            # Otherwise the producer would try once more to send its records when the process ends, and log errors.
             with contextlib.suppress(KafkaError):
                 self._producer.close(timeout=0)
 
@@ -120,11 +120,11 @@ class TenantClients:
                 work()
             except Exception as error:
                 _log.exception("%s of %s", role, self.tenant.name)
-                # Anything may be raised at it while its connections are being closed.
+                # While its connections are being closed, the client may raise any exception.
                 if self._consuming.is_set():
                     self.ledger.note_failed(f"{role}: {first_line(error)}")
 
-        # A daemon: a client that hangs must not keep the demo from ending.
+        # The thread is a daemon, so that a client that hangs does not keep the demo from ending.
         thread = threading.Thread(target=guarded, name=f"{self.tenant.name}-{role}", daemon=True)
         self._threads.append(thread)
         thread.start()
