@@ -1,8 +1,8 @@
-"""What a client's settings cost, by what its batches' headers and its requests show; and who needs an old API
-version. Pure.
+"""Finds out what a client's settings cost, from its batches' headers and its requests, and which clients need an old
+API version. Pure.
 
-Nothing of a record is looked at. A saving is what would have been saved on the days that were metered, for a month
-of 30; where it rests on an assumption the assumption has a name here.
+No record is read. A saving is what would have been saved on the metered days, for a month of 30 days; where it depends
+on an assumption, a constant here names it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 CLIENT = ("tenant", "namespace", "principal", "client_id", "client_software_name", "client_software_version")
 MONTH_DAYS = 30
 BATCH_HEADER_BYTES = 61
-"""Of every record batch of format v2, whatever is in it. Source: DefaultRecordBatch.RECORD_BATCH_OVERHEAD."""
+"""Header of every record batch of format v2. Source: DefaultRecordBatch.RECORD_BATCH_OVERHEAD."""
 GOOD_BATCH_RECORDS = 50
 """With this many records the header is a byte or two for each; more saves next to nothing."""
 FEW_RECORDS = 10
-"""Fewer records in a batch than this, on average, are worth a word."""
+"""Fewer records in a batch than this, on average, cause advice."""
 COMPRESSED_SHARE = Decimal("0.5")
-"""What is left of uncompressed records with zstd: an assumption, of text and JSON it is less."""
+"""Share of their size that uncompressed records keep with zstd: an assumption; for text and JSON it is less."""
 MANY_EMPTY = 0.5
-"""More than this share of empty fetches are worth a word."""
+"""A larger share of empty fetches than this causes advice."""
 MIN_BATCHES = 1000
-"""Who sends less than this in all the days is left in peace."""
+"""A client that sends fewer batches than this in all the days gets no advice."""
 MIN_FETCHES = 1000
 
 KAFKA_4_MINIMUM = {
@@ -60,7 +60,7 @@ KAFKA_4_MINIMUM = {
 
 
 def clients(usage: DataFrame) -> DataFrame:
-    """Return for each client what it sent, fetched and asked, summed over the days.
+    """Return for each client its sums of produced and fetched data and requests, over all days.
 
     Args:
         usage: rows of the journal, each record once.
@@ -100,9 +100,9 @@ def advise(found: DataFrame, days: int, gib_price: Decimal, million_price: Decim
 
     Args:
         found: what `clients` returned.
-        days: how many days those are of, at least 1.
-        gib_price: what a produced GiB costs with its being stored and fetched once.
-        million_price: what a million requests cost.
+        days: the number of days that `found` covers, at least 1.
+        gib_price: the price of a produced GiB, stored and fetched once.
+        million_price: the price of a million requests.
     Returns:
         CLIENT, finding, property, now, suggested, kind (`saves` or `protects`), bytes_a_month, requests_a_month,
         money_a_month; the largest saving first.
@@ -174,7 +174,7 @@ def _empty_fetches(month: Column) -> Column:
         "fetch.max.wait.ms, fetch.min.bytes",
         F.format_string("%.0f %% of the fetches empty", share * 100),
         "fetch.max.wait.ms=5000 fetch.min.bytes=16384",
-        # Waiting ten times as long asks a tenth as often.
+        # A client that waits ten times as long asks a tenth as often.
         (F.lit(0), F.floor(F.col("empty_fetches") * 0.9 * month)),
     )
 
@@ -213,7 +213,7 @@ def _protections() -> list[Column]:
 
 
 def version_users(usage: DataFrame) -> DataFrame:
-    """Return who uses which version of which API: api, api_version, minimum (of Kafka 4; 0: all), CLIENT,
+    """Return the clients that use each version of each API: api, api_version, minimum (of Kafka 4; 0: all), CLIENT,
     requests.
     """
     asked = usage.where((F.col("scope") == "request") & F.col("api").isNotNull())
@@ -223,5 +223,5 @@ def version_users(usage: DataFrame) -> DataFrame:
 
 
 def broken_without(users: DataFrame, api: str, version: int) -> DataFrame:
-    """Return who breaks when versions of an API below `version` go."""
+    """Return the clients that fail when versions of an API below `version` are removed."""
     return users.where((F.col("api") == api) & (F.col("api_version") < version))

@@ -1,4 +1,4 @@
-"""The pages of a bill out of its figures: the platform's and each tenant's. Pure."""
+"""Makes the pages of a bill from its figures: the platform's and each tenant's. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bifrost.pipeline.report import BillReport, BudgetLine, Table
 
 Key = TypeVar("Key")
 MAX_RANKED = 12
-"""Bars of a ranking: what a person takes in."""
+"""Bars of a ranking: as many as a reader can compare."""
 MAX_RESTATED = 30
 """Restated or corrected lines on a page; all of them are in the tables `restatements` and `corrections`."""
 _STORAGE, _NO_TOPIC = "(stored)", "(requests, connections)"
-"""What is of no principal, and what of no topic."""
+"""Names of costs without a principal, and of costs without a topic."""
 _WHY = {"usage": "late usage", "price": "price"}
 
 
@@ -60,7 +60,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Restated:
-    """What this bill says otherwise than the one before it."""
+    """An amount that differs from the revision before."""
 
     tenant: str
     day: str
@@ -72,7 +72,7 @@ class Restated:
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """What this bill corrects of an earlier one, which was issued."""
+    """A correction of an earlier bill, which was issued."""
 
     tenant: str
     month: str
@@ -104,10 +104,10 @@ def tenants_of(figures: BillFigures) -> list[str]:
 
 
 def outlooks(figures: BillFigures) -> list[tuple[Budget, Outlook]]:
-    """Return what became of each budget, in the order of the price book."""
+    """Return the outlook of each budget, in the order of the price book."""
     year, number = map(int, figures.month.split("-"))
     in_month = calendar.monthrange(year, number)[1]
-    # The last day of which anything is known: before it a day without usage is a day all the same.
+    # The last day with usage; days before it without usage count as well.
     last = max((int(one.day[8:]) for one in figures.days), default=in_month)
     return [
         (one, look_ahead(one.monthly, _spending(figures, one), last, in_month))
@@ -142,7 +142,7 @@ def platform_page(figures: BillFigures, links: Sequence[tuple[str, str]]) -> Bil
 
 
 def tenant_page(figures: BillFigures, tenant: str) -> BillReport:
-    """Return the page of one tenant; nothing of another is on it."""
+    """Return the page of one tenant, which shows nothing of other tenants."""
     days = [one for one in figures.days if one.tenant == tenant]
     totals = _totals((one.namespace, one.cost) for one in figures.namespaces if one.tenant == tenant)
     ranked = [(name, float(cost)) for name, cost in _largest(totals)[:MAX_RANKED]]
@@ -203,7 +203,7 @@ def _meters(costs: Sequence[DayCost], currency: str) -> Table:
 
 
 def _readable(unit: str) -> str:
-    """Return a unit as a person writes it: FOCUS's `1000000 Requests` are a million."""
+    """Return a unit in readable form: a million for FOCUS's `1000000 Requests`."""
     return (
         unit.replace("1000000 Requests", "million requests")
         .replace("Hours", "hours")
@@ -262,7 +262,7 @@ def _spending(figures: BillFigures, budget: Budget) -> Spending:
 
 
 def _namespace(budget: Budget) -> str:
-    """Return a budget's namespace as the journal calls it: the tenant, and its tiers behind it."""
+    """Return the journal's name of a budget's namespace: the tenant, followed by its tiers."""
     return f"{budget.tenant}:{budget.namespace}" if budget.namespace else budget.tenant
 
 

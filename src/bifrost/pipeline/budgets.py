@@ -1,8 +1,7 @@
-"""What became of a budget, and the quota that would keep it. Pure.
+"""Projects a month's cost against its budget, and suggests the quota that would keep it. Pure.
 
-What depends on how much is sent is held back by Kafka's own client quotas, `producer_byte_rate` and
-`consumer_byte_rate`; what lies there or stands open (storage, partitions, connections) is not, so a suggestion
-takes it as given.
+Kafka's own client quotas, `producer_byte_rate` and `consumer_byte_rate`, limit the costs that depend on the bytes sent.
+They do not limit those of storage, partitions and connections, so a suggestion takes these as fixed.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What a namespace, with all below it, cost in the days of a month that are there."""
+    """The cost of a namespace and all below it, in the days of the month that have usage."""
 
     by_bytes: Decimal
     """For bytes produced and fetched."""
@@ -29,7 +28,7 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """A suggestion, in Kafka's words."""
+    """A suggested quota, in Kafka's terms."""
 
     producer_byte_rate: int
     """Bytes a second, on average over the rest of the month."""
@@ -39,25 +38,25 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a month will come to."""
+    """The projection of a month's cost."""
 
     spent: Decimal
     projected: Decimal
     quota: Quota | None
-    """What keeps the budget; None when nothing is needed or nothing would help."""
+    """The quota that keeps the budget; None when none is needed or none would help."""
 
     text: str
-    """The same in words; empty when the budget is kept."""
+    """The suggestion in words; empty when the budget is kept."""
 
 
 def look_ahead(monthly: Decimal, spending: Spending, days: int, days_in_month: int) -> Outlook:
-    """Say whether a budget will be kept, and what would keep it.
+    """Return whether a budget will be kept, and the quota that would keep it.
 
     Args:
         monthly: the budget.
-        spending: of the days that are there.
-        days: how many of the month those are, at least 1.
-        days_in_month: how many it has.
+        spending: of the days so far.
+        days: the number of those days, at least 1.
+        days_in_month: the number of days in the month.
     """
     spent = spending.by_bytes + spending.by_rest
     projected = spent * days_in_month / days
@@ -65,7 +64,7 @@ def look_ahead(monthly: Decimal, spending: Spending, days: int, days_in_month: i
         return Outlook(spent, projected, None, "")
     left_days = days_in_month - days
     if left_days == 0:
-        # For the month to come: what the same use would have to be to cost no more.
+        # For the next month: the share of this use that would keep the budget.
         share = _share(monthly - spending.by_rest, spending.by_bytes)
     else:
         rest = spending.by_rest * days_in_month / days

@@ -2,9 +2,9 @@
 
     {"report": {...}, "algorithm": "Ed25519", "key_id": "<hex>", "signature": "<base64>"}
 
-What is signed is a fixed beginning, so that the signature is good for nothing else, and the report as JSON with
-sorted keys, no spaces and ASCII alone. Whoever has the public key can check it without any of this: three lines of
-OpenSSL do (docs/pipeline.md).
+The signed bytes are a fixed prefix, so that the signature is valid for nothing else, and the report as JSON with sorted
+keys, no spaces and only ASCII. A person with the public key can check the signature without this code, by three lines
+of OpenSSL (docs/pipeline.md).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_private_key(pem: bytes) -> Ed25519PrivateKey:
     """Return the key of a PEM file.
 
     Raises:
-        PipelineError: it is none of Ed25519, or it is encrypted. Nothing of it is in the message.
+        PipelineError: it is no Ed25519 key, or it is encrypted. The message contains no part of it.
     """
     try:
         key = load_pem_private_key(pem, password=None)
@@ -50,7 +50,7 @@ def read_public_key(pem: bytes) -> Ed25519PublicKey:
     """Return the key of a PEM file.
 
     Raises:
-        PipelineError: it is none of Ed25519.
+        PipelineError: it is no Ed25519 key.
     """
     try:
         key = load_pem_public_key(pem)
@@ -62,12 +62,12 @@ def read_public_key(pem: bytes) -> Ed25519PublicKey:
 
 
 def key_id(key: Ed25519PublicKey) -> str:
-    """Return by what a key is known: the first half of its SHA-256, in hexadecimal."""
+    """Return the ID of a key: the first half of its SHA-256, in hexadecimal."""
     return hashlib.sha256(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).hexdigest()[:32]
 
 
 def signed_bytes(report: dict[str, Any]) -> bytes:
-    """Return what a signature is over."""
+    """Return the bytes that are signed."""
     return CONTEXT + json.dumps(report, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
 
 
@@ -86,7 +86,7 @@ def verify(text: str, key: Ed25519PublicKey) -> dict[str, Any]:
     """Return the report of a certificate that `key` has signed.
 
     Raises:
-        PipelineError: it is no certificate, of another key, or was changed since it was signed.
+        PipelineError: the text is no certificate, is signed by another key, or was changed since it was signed.
     """
     try:
         whole = json.loads(text, object_pairs_hook=_without_doubles)
@@ -108,7 +108,7 @@ def verify(text: str, key: Ed25519PublicKey) -> dict[str, Any]:
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # Of a key given twice one reader takes the first, another the last: what is signed must read as one thing.
+    # Of a key that occurs twice one reader takes the first value, another the last: a signed text must be unambiguous.
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a key is given twice")

@@ -1,7 +1,7 @@
-"""What an issued bill would say otherwise today: the difference, charge by charge. Pure: frames in, frames out.
+"""Finds the differences between an issued bill and today's charges, charge by charge. Pure: frames in, frames out.
 
-An issued bill stays as it is; a later one carries the difference (`ledger.py`). What was invoiced of a month is its
-charges as they were issued and all corrections of them since, so what was corrected once is not corrected again.
+An issued bill does not change; a later one carries the differences (`ledger.py`). The invoiced charges of a month are
+those that were issued and all corrections of them since, so no correction is made twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TERMS = ("price_version", "list_price", "price")
 
 
 def correction_schema() -> StructType:
-    """Return the schema of corrections: charges whose quantity and costs are differences, why, and on what bill.
+    """Return the schema of corrections: charges whose quantity and costs are differences, the reason, and the bill.
 
     `day` is the day of the usage, `billed_in` the month whose bill carries the correction.
     """
@@ -32,15 +32,15 @@ def correction_schema() -> StructType:
 
 
 def differences(invoiced: DataFrame, now: DataFrame, billed_in: str) -> DataFrame:
-    """Return what has to be corrected.
+    """Return the corrections of issued charges.
 
     Args:
-        invoiced: the charges that were issued, and the corrections of them that were.
-        now: the charges of the same days as they are today.
+        invoiced: the issued charges, and their issued corrections.
+        now: today's charges of the same days.
         billed_in: the month whose bill carries the corrections.
     Returns:
         Rows of `correction_schema`: today's terms, the amounts as today's minus the invoiced ones; the reason is
-        `usage` when the quantity is another, `price` when only the costs are.
+        `usage` when the quantity differs, `price` when only the costs do.
     """
     columns = charge_schema().fieldNames()
     signed = now.select(*columns, F.lit(1).alias("sign")).unionByName(
@@ -63,10 +63,10 @@ def differences(invoiced: DataFrame, now: DataFrame, billed_in: str) -> DataFram
 
 
 def lost_days(invoiced: DataFrame, now: DataFrame) -> list[str]:
-    """Return the days that were invoiced and of which nothing is known any more.
+    """Return the days that were invoiced and have no usage any more.
 
-    Usage does not become nothing, so tables without it are not those that were billed from, and everything would be
-    paid back.
+    Usage does not disappear, so tables without it are not those from which the bill was made; otherwise everything
+    would be paid back.
     """
     was = invoiced.groupBy("day").agg(F.sum("quantity").alias("left")).where("left > 0").select("day")
     gone = was.join(now.select("day").distinct(), "day", "left_anti")

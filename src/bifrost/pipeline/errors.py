@@ -1,6 +1,6 @@
-"""What can go wrong in a job, each as one line that a person can act on.
+"""The errors of a job, each with one line that an operator can act on.
 
-The command line prints `str(error)` and nothing else; a message names what failed and how to mend it.
+The command line prints `str(error)` and nothing else; a message names what failed and how to fix it.
 """
 
 
@@ -15,4 +15,4 @@ class FutureSchemaError(PipelineError):
 
 
 class StoreError(PipelineError):
-    """The tables are not as this job left them, or another job writes them too."""
+    """The tables changed since this job's last commit, or another job writes them too."""

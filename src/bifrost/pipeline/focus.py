@@ -1,9 +1,9 @@
-"""Charges in the columns of FOCUS, the FinOps Open Cost and Usage Specification (1.2), for whatever tool reads bills.
+"""Charges in the columns of FOCUS, the FinOps Open Cost and Usage Specification (1.2), for all tools that read bills.
 
-A tenant is a billing account, a namespace a sub account, a topic a resource. All mandatory and recommended columns
-are there but AvailabilityZone; of the conditional ones those whose condition holds. Left out, as FOCUS wants it, are
-those of what this platform has not: commitments, capacity reservations, regions, a second or a virtual currency.
-Columns of our own begin with `x_` and stand behind FOCUS's.
+A tenant is a billing account, a namespace a sub account, a topic a resource. The file has all mandatory and recommended
+columns except AvailabilityZone, and the conditional ones whose condition holds. As FOCUS demands, it has no columns for
+what this platform lacks: commitments, capacity reservations, regions, a second or a virtual currency. Bifrost's own
+columns begin with `x_` and come after FOCUS's.
 
 Source: focus.finops.org, FOCUS 1.2, Cost and Usage; column handling, key-value format and unit format there.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FOCUS_VERSION = "1.2"
 TAG_PREFIX = "bifrost/"
-"""Before the keys of our tags: FOCUS wants one that tells a provider's tags from a user's."""
+"""Prefix of Bifrost's tag keys: FOCUS demands one that distinguishes a provider's tags from a user's."""
 JSON_COLUMNS = ("SkuPriceDetails", "Tags")
 _SCHEMA_CREATED = "2026-11-21T00:00:00Z"
 """When the columns were last changed: FOCUS's CreationDate."""
@@ -47,10 +47,10 @@ def to_focus(
     Args:
         charges: what `rating.rate` returned.
         corrections: of earlier bills, which this one carries (`corrections.differences`).
-        book: who charges, in what currency.
+        book: names the provider and the currency.
         month: the billing period, e.g. 2026-10.
-        revision: which bill of the period this is.
-        is_issued: whether it is the one that stays.
+        revision: the number of this bill within the period.
+        is_issued: whether the bill is issued and does not change any more.
     """
     plain = charges.withColumn("reason", F.lit(None).cast("string"))
     lines = plain.unionByName(corrections.drop("billed_in"))
@@ -74,7 +74,7 @@ def to_focus(
 
 
 def to_csv(focus: DataFrame) -> DataFrame:
-    """Return the same for a file of text: decimals without an exponent, moments in ISO 8601 with a Z."""
+    """Return the rows for a text file: decimals without an exponent, times in ISO 8601 with a Z."""
     columns = []
     for one in focus.schema:
         column = F.col(one.name)
@@ -87,9 +87,9 @@ def to_csv(focus: DataFrame) -> DataFrame:
 
 
 def schema_text(schema: StructType) -> str:
-    """Return FOCUS's metadata of a dataset, as JSON: who made it, and its columns."""
+    """Return FOCUS's metadata of a dataset, as JSON: its generator, and its columns."""
     columns = [_definition(one.name, one.dataType) for one in schema]
-    # The same columns are the same schema, another set is another: its ID follows from them.
+    # The schema's ID follows from its columns, so it changes only with them.
     named = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps([FOCUS_VERSION, columns], sort_keys=True))
     metadata = {
         "DataGenerator": _GENERATOR,
@@ -157,7 +157,7 @@ def _periods(month: str) -> dict[str, Column | str]:
 def _classes() -> dict[str, Column | str]:
     return {
         "ChargeCategory": F.lit("Usage"),
-        # An open period is restated, not corrected: a correction is of a period whose invoice was sent.
+        # An open period is restated, not corrected: only a period whose invoice was sent has corrections.
         "ChargeClass": F.when(_is_correction(), "Correction"),
         "ChargeFrequency": F.lit("Usage-Based"),
         "PricingCategory": F.lit("Standard"),
@@ -189,7 +189,7 @@ def _skus(book: PriceBook) -> dict[str, Column | str]:
 
 def _resources() -> dict[str, Column | str]:
     is_topic = F.col("physical_topic").isNotNull()
-    # Two upstreams may have topics of one name.
+    # Two upstreams may have topics with the same name.
     tags = F.struct(*(F.col(name).alias(f"{TAG_PREFIX}{name}") for name in ("namespace", "principal")))
     return {
         "ResourceId": F.when(is_topic, F.concat_ws("/", "upstream", "physical_topic")),
@@ -204,12 +204,12 @@ def _is_correction() -> Column:
 
 
 def _invoice(month: Column) -> Column:
-    """Return the invoice's ID: one for each tenant and month, as what is issued is never issued again."""
+    """Return the invoice's ID: one for each tenant and month, because a month is issued only once."""
     return F.concat_ws("-", F.col("tenant"), month)
 
 
 def _plain(number: Column) -> Column:
-    """Return a decimal as text: no exponent, no zeros at its end."""
+    """Return a decimal as text, without an exponent and trailing zeros."""
     text = number.cast("string")
     return F.when(
         F.instr(text, ".") > 0, F.regexp_replace(F.regexp_replace(text, "0+$", ""), r"\.$", "")

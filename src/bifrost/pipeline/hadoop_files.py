@@ -1,8 +1,7 @@
-"""Files of a directory that any file system of Hadoop may hold (a local one, HDFS, an object store), through
-Spark's JVM.
+"""Files of a directory on any file system of Hadoop (a local one, HDFS, an object store), through Spark's JVM.
 
-What Spark itself uses for its checkpoints is used here: a file is there whole or not at all, and of two that create
-the same name one fails. So whatever a checkpoint may stand on, these files may.
+Uses the same class as Spark for its checkpoints: a file exists whole or not at all, and of two writers that create the
+same name one fails. So every file system that is fit for a checkpoint is fit for these files.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class FileIsThereError(Exception):
-    """Somebody else created the file before."""
+    """Another writer created the file before."""
 
 
 class HadoopFiles:
     """The files below one directory; names are relative to it, with forward slashes."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
-        """Stand at `root`, which need not exist yet: a path, or a URI with its scheme."""
+        """Use the directory `root`, which need not exist yet: a path, or a URI with its scheme."""
         jvm: Any = spark.sparkContext._jvm
         self._path = jvm.org.apache.hadoop.fs.Path
         configuration = spark._jsparkSession.sessionState().newHadoopConf()
@@ -45,11 +44,11 @@ class HadoopFiles:
         return bool(self._manager.exists(self._at(name)))
 
     def names(self, directory: str) -> list[str]:
-        """Return the names in `directory`, without those that are hidden; empty if it is not there."""
+        """Return the names in `directory` except hidden ones; empty if the directory does not exist."""
         return [name for name, _modified in self.listing(directory)]
 
     def listing(self, directory: str) -> list[tuple[str, int]]:
-        """Return the names in `directory`, each with when it was last changed (ms since 1970)."""
+        """Return the names in `directory`, each with the time of its last change (ms since 1970)."""
         if not self.exists(directory):
             return []
         found = self._file_system.listStatus(self._at(directory))
@@ -68,7 +67,7 @@ class HadoopFiles:
         """Create the file `name` in one step.
 
         Raises:
-            FileIsThereError: there is one already.
+            FileIsThereError: the file exists already.
         """
         from py4j.protocol import Py4JJavaError
 
@@ -83,7 +82,7 @@ class HadoopFiles:
             raise
 
     def write(self, name: str, text: str) -> None:
-        """Write the file `name` in one step, in the place of an older one."""
+        """Write the file `name` in one step, and replace an older one."""
         self._manager.mkdirs(self._at(name).getParent())
         stream = self._manager.createAtomic(self._at(name), True)
         stream.write(bytearray(text.encode()))

@@ -1,9 +1,9 @@
-"""Whether each physical entity that was touched belonged to the tenant that touched it. Pure: frames in, frames out.
+"""Checks that each tenant accessed only physical entities of its own. Pure: frames in, frames out.
 
-Whose a physical name is follows from the prefixes alone, not from what the gateway made of a name. An access is
-an exception when the name is another tenant's or nobody's, when it is not the virtual name behind the prefix, or
-when data moved for a topic ID that is not the tenant's. What the journal cannot say (rows that were folded, numbers
-that are missing, a gateway that was killed) is not proven, and said so.
+The prefixes alone decide which tenant owns a physical name, not the gateway's translation of a name. An access is an
+exception when the name is another tenant's or no tenant's, when it is not the virtual name after the prefix, or when
+data moved for a topic ID that is not the tenant's. Where the journal is incomplete (folded rows, missing numbers, a
+gateway that was killed), the result says that isolation is not proven.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 MAX_SAMPLES = 3
-"""Records that stand for an exception in a report, by their numbers; the tables have all of them."""
+"""Records that a report lists for an exception, by their numbers; the tables have all of them."""
 _PREFIXES = ("topic_prefix", "group_prefix", "transactional_id_prefix")
-"""What an event `tenant` tells of a tenant's names."""
+"""Fields of an event `tenant` with the prefixes of the tenant's names."""
 _NAMED = ("topic", "group")
 """Kinds of entities whose physical names begin with their tenant's prefix."""
 
@@ -30,13 +30,13 @@ _NAMED = ("topic", "group")
 def prefix_frame(
     spark: SparkSession, tenants: list[str], template: str, others: Mapping[str, tuple[str, ...]]
 ) -> DataFrame:
-    """Return what the physical names of each tenant begin with: owner, prefix.
+    """Return the prefixes of each tenant's physical names: owner, prefix.
 
     Args:
         spark: makes the frame.
-        tenants: all that the journal knows.
-        template: how names are made, e.g. `__vt_{tenant}_{name}`.
-        others: the prefixes of tenants whose names are made otherwise.
+        tenants: all tenants in the journal.
+        template: the template of names, e.g. `__vt_{tenant}_{name}`.
+        others: the prefixes of tenants that use another template.
     """
     shape = NameTemplate(template)
     rows = [(tenant, prefix) for tenant, prefixes in others.items() for prefix in prefixes]
@@ -45,7 +45,7 @@ def prefix_frame(
 
 
 def told_prefixes(events: DataFrame) -> DataFrame:
-    """Return what each gateway said at its start that its tenants' physical names begin with: tenant, prefix."""
+    """Return the prefixes of tenants' physical names that each gateway told at its start: tenant, prefix."""
     told = events.where((F.col("type") == "tenant") & F.col("tenant").isNotNull())
     prefixes = F.array_compact(F.array(*(F.col("after")[name] for name in _PREFIXES)))
     return told.select("tenant", F.explode(prefixes).alias("prefix")).where(F.col("prefix") != "").distinct()
@@ -67,14 +67,14 @@ def accesses(usage: DataFrame, events: DataFrame, snapshots: DataFrame) -> DataF
             F.col("topic"), F.col("physical_topic"), F.col("topic_id"), F.coalesce("is_folded", no), moved
         ),
     )
-    # What was denied never left the gateway; all other changes were asked of the cluster, whatever came of it.
+    # A denied change never left the gateway; all other changes were sent to the cluster, with any outcome.
     is_asked = (F.col("type") == "admin") & (F.col("outcome") != "denied")
     is_named = F.col("physical_name").isNotNull() & F.col("tenant").isNotNull()
     changed = events.where(is_asked & is_named & F.col("resource_type").isin(*_NAMED)).select(
         *_who(F.lit("event"), F.col("principal"), F.col("client_id"), F.col("api")),
         *_what(F.col("resource_name"), F.col("physical_name"), text, no, F.lit(0).cast("bigint")),
     )
-    # What lies in a topic is billed to its tenant: it must be the tenant's as well.
+    # A topic's stored bytes are billed to its tenant, so the topic must be the tenant's as well.
     stored = snapshots.select(
         *_who(F.lit("snapshot"), text, text, text),
         *_what(F.col("topic"), F.col("physical_topic"), text, no, F.lit(0).cast("bigint")),
@@ -102,10 +102,10 @@ def _what(
 
 
 def judge(found: DataFrame, prefixes: DataFrame) -> DataFrame:
-    """Return accesses with `owner` (null: nobody), `reason` (null: it is in order) and `is_proven`."""
+    """Return accesses with `owner` (null: no tenant), `reason` (null: no exception) and `is_proven`."""
     names = found.select("physical").where(F.col("physical").isNotNull()).distinct()
     fits = F.expr("startswith(physical, prefix)")
-    # The longest prefix decides, should one begin another.
+    # If one prefix begins another, the longest decides.
     longest = F.max(F.struct(F.length("prefix").alias("n"), F.col("owner"), F.col("prefix")))
     owners = names.join(F.broadcast(prefixes), fits).groupBy("physical").agg(longest.alias("best"))
     owners = owners.select(
@@ -124,7 +124,7 @@ def judge(found: DataFrame, prefixes: DataFrame) -> DataFrame:
             F.lit("data moved for a topic ID that is not the tenant's"),
         ),
     )
-    # A topic ID that is nobody's and moved nothing was refused: that is isolation at work.
+    # An unknown topic ID for which no data moved was refused: that is isolation at work.
     is_refused = F.col("topic_id").isNotNull() & (F.col("moved") == 0)
     return joined.withColumn("reason", reason).withColumn("is_proven", is_known | is_refused).drop("prefix")
 
@@ -140,9 +140,7 @@ def summary(judged: DataFrame) -> DataFrame:
 
 
 def exceptions(judged: DataFrame) -> DataFrame:
-    """Return every exception: who touched what, why it is one, how often, how many bytes, and the first records of
-    it.
-    """
+    """Return every exception: client, entity, reason, number of accesses, bytes, and the first records."""
     keys = [
         "day",
         "tenant",
@@ -168,11 +166,11 @@ def exceptions(judged: DataFrame) -> DataFrame:
 
 
 def gaps(numbers: DataFrame, drops: DataFrame) -> DataFrame:
-    """Return where numbers of records are missing, and how many of those no drop record explains.
+    """Return the gaps in the numbers of records, and how many missing numbers no drop record explains.
 
     Args:
         numbers: day, gateway_id, epoch, sequence of every record, each once.
-        drops: rows of the journal that tell what was dropped.
+        drops: the journal's rows of kind `drop`.
     Returns:
         gateway_id, epoch, first, last, from_day, to_day, unexplained.
     """
@@ -205,9 +203,9 @@ def gaps(numbers: DataFrame, drops: DataFrame) -> DataFrame:
 
 
 def unended(ends: DataFrame, events: DataFrame) -> DataFrame:
-    """Return epochs that did not end in order, though their gateway, or worker, has begun another since.
+    """Return epochs that did not end in order, although their gateway or worker has begun another since.
 
-    What such a one had counted since its last record is in no journal: up to an interval, which is an hour at most.
+    What the gateway counted after the epoch's last record is in no journal: at most one interval, so at most an hour.
 
     Args:
         ends: gateway_id, epoch, interval_end_ms of the records.
@@ -217,7 +215,7 @@ def unended(ends: DataFrame, events: DataFrame) -> DataFrame:
     """
     last = ends.groupBy("gateway_id", "epoch").agg(F.max("interval_end_ms").alias("last_ms"))
     stopped = events.where(F.col("type") == "stop").select("gateway_id", "epoch").distinct()
-    # One that began while this one still wrote is no successor: two may run side by side for a while.
+    # An epoch that began while this one still wrote is no successor: two may run side by side for a while.
     begun = events.where(F.col("type") == "start").select(
         F.col("gateway_id").alias("id"),
         F.col("epoch").alias("next"),

@@ -1,8 +1,7 @@
-"""The journal's records, read: what is sound becomes rows of tables, what is not is rejected with its place and
-reason.
+"""Reads the journal's records: valid ones become rows of tables, others are rejected with their place and the reason.
 
-The schema is the journal's own (docs/journal.md), for a corrupt record the reason is one of a few sentences. A
-record of a schema version that this release does not know is neither: `future_version` finds it, and the job stops.
+The schema is the journal's own (docs/journal.md); for a corrupt record the reason is one of a few sentences. A record
+of a schema version that this release does not know is neither: `future_record` finds it, and the job stops.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ if TYPE_CHECKING:
 KNOWN_VERSION = 1
 """The newest `schema_version` that this release reads."""
 KEYS = ("gateway_id", "epoch", "sequence")
-"""By which a record is told apart from every other: the same three again are the same record, delivered twice."""
+"""The columns that identify a record: a second record with the same values is the same one, delivered twice."""
 KINDS = ("usage", "event", "snapshot", "drop")
 EARLIEST_MS, LATEST_MS = 946_684_800_000, 4_102_444_800_000
-"""2000 and 2100: a time outside is not one, and would make tables of days that nobody has."""
+"""2000 and 2100: a time outside is invalid, and would create directories for days that do not exist."""
 _REQUIRED = ("kind", *KEYS, "interval_start_ms", "interval_end_ms")
 _OF_A_TENANT = ("usage", "snapshot")
 
 
 @cache
 def journal_schema() -> StructType:
-    """Return the schema of a record, as the journal's own package has it."""
+    """Return the schema of a record from the package `journal`."""
     text = resources.files("bifrost.journal").joinpath("schema-v1.json").read_text(encoding="utf-8")
     return StructType.fromJson(json.loads(text))
 
@@ -52,7 +51,7 @@ def table_schemas() -> dict[str, StructType]:
 
 
 TABLES = {"usage": "usage", "event": "events", "snapshot": "snapshots", "drop": "drops"}
-"""For each kind of record the table that its rows are in."""
+"""The table of each kind of record."""
 
 
 def _head() -> list[StructField]:
@@ -72,7 +71,7 @@ def _head() -> list[StructField]:
 def _table(kind: str) -> StructType:
     inner = journal_schema()[kind].dataType
     assert isinstance(inner, StructType)
-    # Nothing is required in the files: a later version of the journal may leave out what this one has.
+    # No column is required in the files: a later version of the journal may leave out fields that this one has.
     return StructType([*_head(), *(StructField(one.name, one.dataType) for one in inner)])
 
 
@@ -91,9 +90,9 @@ def _rejects() -> StructType:
 
 
 MAX_RANGES = 100
-"""Gateways and epochs in a batch up to which each has a condition of its own in the query."""
+"""Up to so many gateways and epochs in a batch, each has a condition of its own in the query."""
 MAX_REJECTED_CHARACTERS = 2000
-"""How much of a rejected record is kept: enough to see what it was."""
+"""Characters kept of a rejected record: enough to recognise it."""
 
 
 def read_records(source: DataFrame) -> DataFrame:
@@ -103,7 +102,7 @@ def read_records(source: DataFrame) -> DataFrame:
         source: rows of Spark's Kafka source: key, value, topic, partition, offset, timestamp.
     Returns:
         A row for each: the place (topic, partition, offset, timestamp, value), `version`, the record's own columns,
-        `hour` and `day` of its end, and `reason`: null when it is sound.
+        `hour` and `day` of its end, and `reason`: null when it is valid.
     """
     schema = StructType([*journal_schema().fields, StructField("_corrupt", StringType())])
     text = F.col("value").cast("string")
@@ -118,18 +117,18 @@ def read_records(source: DataFrame) -> DataFrame:
         F.from_json(text, schema, options).alias("record"),
     )
     read = read.select("key", "value", "topic", "partition", "offset", "timestamp", "record.*")
-    # A record of the future may not fit the schema at all, so its version is also looked for by itself.
+    # A record of a newer version may not fit the schema at all, so its version is also read separately.
     alone = F.get_json_object(F.when(F.col("_corrupt").isNotNull(), text), "$.schema_version").try_cast(
         "bigint"
     )
     version = F.coalesce(F.col("schema_version").cast("bigint"), alone)
-    # The end is not part of an interval: what ends at 10:00 was before.
+    # The end is not part of an interval: one that ends at 10:00 belongs to the hour before.
     is_event = F.col("interval_end_ms") == F.col("interval_start_ms")
     moment = F.timestamp_millis(F.col("interval_end_ms") - F.when(is_event, 0).otherwise(1))
     read = read.withColumn("version", version).withColumn("reason", _reason())
     is_sound = F.col("reason").isNull()
     hour = F.when(is_sound, F.date_trunc("hour", moment))
-    # Of a sound record the columns say all: its text would double what a batch takes.
+    # A valid record's columns contain everything; its text would double the memory of a batch.
     read = (
         read.withColumn("hour", hour)
         .withColumn("value", F.when(~is_sound, F.col("value")))
@@ -139,7 +138,7 @@ def read_records(source: DataFrame) -> DataFrame:
 
 
 def _reason() -> Column:
-    """Return the first thing that is wrong with a record, in words, or null."""
+    """Return the first error of a record, in words, or null."""
     checks: list[tuple[Column, Column | str]] = [
         (F.col("value").isNull(), "no value"),
         (F.col("_corrupt").isNotNull(), "not a JSON object of the journal's schema"),
@@ -169,7 +168,7 @@ def _reason() -> Column:
 
 
 def _is_below_zero(names: Iterable[str]) -> Column:
-    """Return whether any of some numbers is: one look at the least, which passes over nulls."""
+    """Return whether one of the numbers is below zero, by their least, which ignores nulls."""
     return F.least(*(F.col(name) for name in names)) < 0
 
 
@@ -186,7 +185,7 @@ def counters() -> tuple[str, ...]:
 
 
 def future_record() -> Column:
-    """Return the first record of a version that is not known here, as an aggregate over what `read_records` returned.
+    """Return the first record of an unknown version, as an aggregate over the rows of `read_records`.
 
     A struct of topic, partition, offset and version; null when there is none.
     """
@@ -195,12 +194,12 @@ def future_record() -> Column:
 
 
 def rows_of(read: DataFrame, kind: str, watermark_ms: int | None) -> DataFrame:
-    """Return the sound records of a kind as rows of its table; what was delivered twice is there twice.
+    """Return the valid records of a kind as rows of its table; a record that was delivered twice occurs twice.
 
     Args:
-        read: what `read_records` returned.
+        read: the rows of `read_records`.
         kind: one of KINDS.
-        watermark_ms: what ended before it is late; None: nothing is.
+        watermark_ms: records that ended before this time are late; None: none is.
     """
     late = F.lit(False) if watermark_ms is None else F.col("interval_end_ms") < F.lit(watermark_ms)
     ours = read.where(F.col("reason").isNull() & (F.col("kind") == kind)).withColumn("is_late", late)
@@ -209,7 +208,7 @@ def rows_of(read: DataFrame, kind: str, watermark_ms: int | None) -> DataFrame:
 
 
 def rejected(read: DataFrame) -> DataFrame:
-    """Return what is wrong, with its place; by the day that Kafka's timestamp says."""
+    """Return the rejected records with their places and reasons; their day is that of Kafka's timestamp."""
     bad = read.where(F.col("reason").isNotNull())
     value = F.substring(F.col("value").cast("string"), 1, MAX_REJECTED_CHARACTERS)
     return bad.select(
@@ -226,8 +225,8 @@ def rejected(read: DataFrame) -> DataFrame:
 def unseen(rows: DataFrame, known: DataFrame, keys: tuple[str, ...] = KEYS) -> DataFrame:
     """Return each of `rows` once, without those whose keys are in `known`.
 
-    Looks at the keys alone first, as nearly always nothing was delivered twice: whole rows are exchanged only then.
-    The last key is a number that goes up, so of `known` only those are compared whose number is in reach.
+    Compares the keys alone first, because records are rarely delivered twice; whole rows are exchanged only if one was.
+    The last key is an increasing number, so of `known` only rows in the range of those numbers are compared.
     """
     *names, number = keys
     ours = rows.select(*keys)

@@ -1,4 +1,4 @@
-"""The journal's topic on the upstream, as a source of rows for Spark; or files that hold the same rows."""
+"""The journal's topic on the upstream as a source of rows for Spark; or files with the same rows."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ASK_TIMEOUT_MS = 20_000
-"""How long the brokers may take to say whether the topic is there, in milliseconds."""
+"""Time for the brokers to say whether the topic exists, in milliseconds."""
 FILES_SCHEMA = "key BINARY, value BINARY, topic STRING, partition INT, offset LONG, timestamp TIMESTAMP"
-"""What Spark's Kafka source gives of a record; a kept journal has the same columns."""
+"""Columns of Spark's Kafka source; a journal in files has the same ones."""
 
 
 def check_topic(spark: SparkSession, bootstrap: str, topic: str, properties: Mapping[str, str]) -> int:
     """Return the number of partitions of a topic.
 
     Raises:
-        PipelineError: no broker answers, the topic is not there, or may not be read.
+        PipelineError: no broker answers, the topic does not exist, or may not be read.
     """
     from py4j.protocol import Py4JJavaError
 
@@ -68,7 +68,7 @@ def stream_topic(
 ) -> DataFrame:
     """Return the journal as a stream, from its beginning, at most `max_records` records in a batch.
 
-    A partition that was cut off by retention before it was read fails the job: counts would be wrong without a word.
+    If retention deleted records before they were read, the job fails; else counts would be wrong without a message.
     """
     reader = (
         spark.readStream.format("kafka")
@@ -86,17 +86,17 @@ def stream_topic(
 
 
 def stream_files(spark: SparkSession, directory: str, *, max_files: int) -> DataFrame:
-    """Return a journal that was kept as Parquet files, as a stream of the same columns."""
+    """Return a journal in Parquet files as a stream of the same columns."""
     return (
         spark.readStream.schema(FILES_SCHEMA).option("maxFilesPerTrigger", str(max_files)).parquet(directory)
     )
 
 
 def read_properties(text: str) -> dict[str, str]:
-    """Return the settings of a Kafka client's properties file: `key=value` lines, `#` for remarks.
+    """Return the settings of a Kafka client's properties file: `key=value` lines, `#` for comments.
 
     Raises:
-        ValueError: a line is no setting; the message names it by its number, for it may hold a password.
+        ValueError: a line is no setting; the message gives only its number, because it may contain a password.
     """
     settings = {}
     for number, line in enumerate(text.splitlines(), 1):

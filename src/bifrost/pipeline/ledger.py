@@ -1,11 +1,11 @@
-"""Which months were billed, and which bills were issued: those do not change any more. Pure.
+"""Keeps which months were billed and which bills were issued; issued bills do not change any more. Pure.
 
     open ──bill──> open, the next revision ──bill --issue──> issued ──bill──> issued, told what differs
                                                                 │
                             the month after the last issued one carries what differs, as corrections
 
-Months are issued in their order and after their end, so there is always exactly one month, the one after the last that
-was issued, whose bill carries the corrections of those before: none is forgotten, none is made twice.
+Months are issued in order and after their end. So there is always exactly one month, the one after the last issued
+month, whose bill carries the corrections of those before: none is forgotten, none is made twice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bifrost.pipeline.months import month_after, period_of
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What the bills' tables remember of each month."""
+    """The billed and issued revisions of each month, as the bills' tables remember them."""
 
     revisions: Mapping[str, int] = field(default_factory=dict)
     """The newest revision of each month that was billed."""
@@ -31,12 +31,12 @@ class Ledger:
 
     @classmethod
     def read(cls, facts: Mapping[str, Any]) -> Ledger:
-        """Return what a commit's facts say; a commit of before there were issued bills says nothing of them."""
+        """Return the ledger in a commit's facts; commits from before bills could be issued have none issued."""
         return cls(facts.get("revisions", {}), facts.get("issued", {}))
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The same for a commit."""
+        """Return the ledger as a commit's facts."""
         return {"revisions": dict(self.revisions), "issued": dict(self.issued)}
 
     @property
@@ -57,7 +57,7 @@ class Ledger:
         return Ledger({**self.revisions, month: revision}, self.issued)
 
     def issue(self, month: str, today: datetime.date) -> Ledger:
-        """Return the ledger with a month's newest revision as issued.
+        """Return the ledger in which a month's newest revision is issued.
 
         Args:
             month: one that was billed.

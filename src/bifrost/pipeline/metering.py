@@ -1,9 +1,9 @@
-"""Usage and storage by the hour and by the day, out of the journal's rows. Pure: frames in, frames out.
+"""Sums up usage and storage by hour and by day, from the journal's rows. Pure: frames in, frames out.
 
 The rows of different scopes are views of the same traffic, so each counter here takes from one scope alone:
 requests, errors, times and bytes of frames from `request`, records and bytes by topic from `topic`, connections
-from `connection`. What a scope does not know is null in the keys (a request has no topic), so the sum over all rows
-is right for every column.
+from `connection`. Keys that a scope does not have are null (a request has no topic), so the sum over all rows is right
+for every column.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 USAGE_KEYS = ("upstream", "tenant", "namespace", "principal", "topic", "physical_topic")
-"""By which usage is summed up beside the time; `topic` and `physical_topic` are null for what is not of a topic."""
+"""Keys of usage beside the time; `topic` and `physical_topic` are null for usage that belongs to no topic."""
 STORAGE_KEYS = ("upstream", "tenant", "topic", "physical_topic")
 
 SCOPES: dict[str, dict[str, str]] = {
@@ -56,11 +56,11 @@ SCOPES: dict[str, dict[str, str]] = {
         "connection_ms": "connection_ms",
     },
 }
-"""For each scope the sums that are taken from it: their names, and the journal's counter."""
+"""The sums of each scope: their names, and the journal's counters."""
 
 SUMS = tuple(name for sums in SCOPES.values() for name in sums)
 BYTE_MS = DecimalType(38, 0)
-"""A terabyte for a month is more of these than a long holds."""
+"""Type of bytes times milliseconds: a terabyte for a month is more than a long holds."""
 
 
 def usage_schema(time: str) -> StructType:
@@ -87,7 +87,7 @@ def _times(time: str) -> list[StructField]:
 
 
 def hourly_usage(usage: DataFrame) -> DataFrame:
-    """Return what was used in each hour.
+    """Return the usage of each hour.
 
     Args:
         usage: rows of the journal, each record once.
@@ -106,21 +106,20 @@ def hourly_usage(usage: DataFrame) -> DataFrame:
 
 
 def daily_usage(hourly: DataFrame) -> DataFrame:
-    """Return what was used in each day, out of its hours."""
+    """Return the usage of each day, from its hours."""
     sums = [F.sum(name).cast("bigint").alias(name) for name in (*SUMS, "rows", "late_rows")]
     return hourly.groupBy("day", *USAGE_KEYS).agg(*sums).select(*usage_schema("day").fieldNames())
 
 
 def hourly_storage(snapshots: DataFrame) -> DataFrame:
-    """Return what lay in the brokers' logs in each hour, as bytes times milliseconds, replicas counted.
+    """Return the bytes stored in the brokers' logs in each hour, as bytes times milliseconds, with all replicas.
 
-    Each gateway looks at the cluster by itself. A look covers the time since the end of the newest look of any
-    gateway that came before it, at most the time that it says: so nothing is counted twice, however many gateways
-    look.
+    Each gateway takes its own snapshots of the cluster. A snapshot covers the time since the end of the newest earlier
+    snapshot of any gateway, at most its own interval: so nothing is counted twice, however many gateways there are.
 
     Args:
-        snapshots: rows of the journal, each record once; those of the day before among them, or a look at midnight is
-            taken for more than it covers.
+        snapshots: rows of the journal, each record once, including the day before; otherwise a snapshot at midnight
+            would count for more time than it covers.
     """
     topic = Window.partitionBy("upstream", "tenant", "physical_topic")
     before = topic.orderBy("interval_end_ms", "gateway_id", "epoch", "sequence").rowsBetween(
@@ -142,7 +141,7 @@ def hourly_storage(snapshots: DataFrame) -> DataFrame:
 
 
 def daily_storage(hourly: DataFrame) -> DataFrame:
-    """Return what lay in the brokers' logs in each day, out of its hours."""
+    """Return the bytes stored in the brokers' logs in each day, from its hours."""
     sums = [F.sum(name).cast(kind).alias(name) for name, kind in _STORAGE_SUMS]
     return hourly.groupBy("day", *STORAGE_KEYS).agg(*sums).select(*storage_schema("day").fieldNames())
 
@@ -155,10 +154,10 @@ _STORAGE_SUMS: tuple[tuple[str, str], ...] = (
 
 
 def topic_namespaces(daily: DataFrame) -> DataFrame:
-    """Return for each topic whose it is: the deepest namespace that used it, for a tenant's root may reach all
+    """Return the namespace that owns each topic: the deepest one that used it, since a tenant's root may use all topics
     below it.
 
-    A topic that nobody used belongs to its tenant's root.
+    A topic that no client used belongs to its tenant's root.
     """
     depth: Column = F.size(F.split("namespace", ":"))
     named = daily.where(F.col("physical_topic").isNotNull())

@@ -9,7 +9,7 @@ def period_of(month: str) -> tuple[datetime.date, datetime.date]:
     """Return the first day of a month (`2026-10`) and of the next one.
 
     Raises:
-        ValueError: it is no month.
+        ValueError: the text is no month.
     """
     first = datetime.date.fromisoformat(f"{month}-01")
     return first, (first.replace(day=28) + datetime.timedelta(days=4)).replace(day=1)

@@ -1,7 +1,7 @@
-"""Plots as SVG text for a page of HTML: no script, nothing fetched, readable in light and dark and in print.
+"""Draws plots as SVG text for an HTML page: no script, nothing fetched, readable in light and dark mode and in print.
 
-Colours are classes (`s0` ... `s5`) whose values the page's style sheet gives; each mark has its figures in a
-`<title>`, so that a pointer shows them and a screen reader reads them.
+Colours are classes (`s0` ... `s5`) whose values the page's style sheet defines; each mark has its figures in a
+`<title>`, so that a mouse pointer shows them and a screen reader reads them.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Series:
 def stacked_bars(
     labels: Sequence[str], series: Sequence[Series], *, title: str, unit: str, height: int = 240
 ) -> str:
-    """Return bars that stand on each other, one stack for each label.
+    """Return stacked bars, one stack for each label.
 
     Args:
-        labels: what stands below each stack.
+        labels: the texts below the stacks.
         series: at most COLOURS, each with a value (0 or more) for each label.
-        title: what the plot shows, for those who do not see it.
-        unit: what stands behind a figure, e.g. EUR.
+        title: what the plot shows, for screen readers.
+        unit: the unit after a figure, e.g. EUR.
     """
     totals = [sum(one.values[place] for one in series) for place in range(len(labels))]
     top, step = _nice_top(max(totals, default=0.0))
@@ -63,7 +63,7 @@ def stacked_bars(
 
 
 def ranked_bars(rows: Sequence[tuple[str, float]], *, title: str, unit: str) -> str:
-    """Return lying bars, the rows in the order given, each with its name and figure."""
+    """Return horizontal bars in the given order, each with its name and figure."""
     row_h, name_w, figure_w = 26, 190, 110
     height = row_h * max(1, len(rows)) + 6
     largest = max((value for _name, value in rows), default=0.0) or 1.0
@@ -83,13 +83,13 @@ def ranked_bars(rows: Sequence[tuple[str, float]], *, title: str, unit: str) -> 
 
 
 def legend(names: Sequence[str]) -> str:
-    """Return which colour is which series."""
+    """Return the legend: the colour of each series."""
     keys = [f'<span><i class="k{index}"></i>{escape(name)}</span>' for index, name in enumerate(names)]
     return f'<p class="legend">{"".join(keys)}</p>'
 
 
 def figure(value: float) -> str:
-    """Return a number with as many digits as a person reads at a glance."""
+    """Return a number with as many digits as are readable at a glance."""
     if value == 0:
         return "0"
     if abs(value) >= 1000:
@@ -99,7 +99,7 @@ def figure(value: float) -> str:
 
 
 def _nice_top(largest: float) -> tuple[float, float]:
-    """Return where the axis ends and how far its lines are apart: 1, 2 or 5 times a power of ten."""
+    """Return the end of the axis and the distance of its lines: 1, 2 or 5 times a power of ten."""
     if largest <= 0:
         return 1.0, 0.5
     rough = largest / 4

@@ -1,8 +1,7 @@
-"""The price book: what a unit of each meter costs, since when, for whom; and what a namespace may cost in a month.
+"""The price book: prices of each meter's unit by date, tenants' discounts, and monthly budgets of namespaces.
 
-A YAML file of versions. A day of usage is rated by the version that was in force on it, so an old bill can be made
-again to the cent; a price that changes is a new version, and a version that is corrected restates the days it
-covers.
+A YAML file of versions. A day of usage is rated by the version that was in force on it, so an old bill can be computed
+again exactly; a changed price is a new version, and a corrected version restates the days that it covers.
 """
 
 from __future__ import annotations
@@ -130,7 +129,7 @@ def load_price_book(path: Path) -> PriceBook:
     """Read a price book.
 
     Raises:
-        ConfigError: everything that is wrong with it, with file and line.
+        ConfigError: lists all errors in the book, with file and line.
     """
     name = str(path)
     try:
@@ -145,10 +144,10 @@ def load_price_book(path: Path) -> PriceBook:
 
 
 def read_price_book(text: str, name: str) -> PriceBook:
-    """Read a price book's text; `name` is its file in what is reported.
+    """Read a price book's text; error messages call its file `name`.
 
     Raises:
-        ConfigError: everything that is wrong with it.
+        ConfigError: lists all errors in the book.
     """
     try:
         documents = read_documents(text)

@@ -1,8 +1,8 @@
-"""What a streaming job shows while it runs: batch, rows, rows a second, lag; a table on a terminal, else a line a
-batch.
+"""Shows the progress of a streaming job: batch, rows, rows per second, lag; on a terminal as a table, else as one line
+per batch.
 
-Spark reports each batch once (`StreamingQueryProgress`); `read_step` takes from it what a person wants to know, the
-rest draws it.
+Spark reports each batch once (`StreamingQueryProgress`); `read_step` takes the figures to show from it, the rest of
+this module draws them.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 SHOWN_STEPS = 8
-"""Batches in the table: the last ones, a moment's look back."""
+"""Batches in the table: the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One batch that was done."""
+    """One finished batch."""
 
     batch: int
     rows: int
     rows_per_s: float
-    """Rows by the time that the batch took."""
+    """Rows divided by the time that the batch took."""
     duration_ms: int
     lag: int | None
-    """Records of the topic that were not read yet, in the partitions together; None where that is not known."""
+    """Records of all partitions that were not read yet; None where that is not known."""
     note: str = ""
-    """What the job says of the batch: rejects, late rows."""
+    """The job's remarks on the batch: rejects, late rows."""
 
 
 def read_step(report: Mapping[str, Any], note: str = "") -> Step:
-    """Return what is worth showing of Spark's report on a batch (its JSON as a mapping)."""
+    """Return the figures to show of Spark's report on a batch (its JSON as a mapping)."""
     rows = int(report.get("numInputRows", 0))
     duration_ms = int(report.get("batchDuration") or report.get("durationMs", {}).get("triggerExecution", 0))
     sources = report.get("sources") or [{}]
@@ -54,7 +54,7 @@ def read_step(report: Mapping[str, Any], note: str = "") -> Step:
 
 
 def _lag(source: Mapping[str, Any]) -> int | None:
-    """Return latest less read offset, summed over the partitions."""
+    """Return the latest minus the read offset, summed over the partitions."""
     try:
         ends, latest = (_offsets(source[name]) for name in ("endOffset", "latestOffset"))
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -83,7 +83,7 @@ class PlainProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing to clear away."""
+        """Do nothing: lines need no clean-up."""
 
     def show(self, step: Step) -> None:
         """Write the line of a batch."""
@@ -95,7 +95,7 @@ class PlainProgress:
 
 
 class LiveProgress:
-    """A table that is drawn anew in its place."""
+    """A table that is updated in place."""
 
     def __init__(self, console: Console, title: str) -> None:
         self._console = console
@@ -166,7 +166,7 @@ def follow(
     Args:
         query: a `StreamingQuery` that runs.
         progress: where it is shown.
-        note: what the job says of a batch, by its number.
+        note: returns the job's remarks on a batch, by its number.
         poll_s: how often Spark is asked, in seconds.
     Raises:
         pyspark.errors.StreamingQueryException: the query failed.

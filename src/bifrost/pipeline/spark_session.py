@@ -1,7 +1,7 @@
 """One Spark session for a job: embedded (`local[*]`), on any master, or the one that `spark-submit` made.
 
-Times are UTC everywhere. Nothing listens beyond 127.0.0.1 when the master is embedded, and the JVM ends with this
-process: PySpark's gateway server watches the pipe that only we hold.
+Times are UTC everywhere. With an embedded master nothing listens beyond 127.0.0.1, and the JVM ends with this process:
+PySpark's gateway server watches a pipe that only this process holds.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class SparkOptions:
     """The heap of the driver's JVM, as Spark writes it; with an embedded master all work is done in it."""
 
     shuffle_partitions: int = 0
-    """Into how many parts rows are exchanged; 0: one for each core of an embedded master, else Spark's default."""
+    """Number of shuffle partitions; 0: one for each core of an embedded master, else Spark's default."""
 
     table_format: TableFormat = "parquet"
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Further settings of Spark, by name; they win over all others."""
+    """Further settings of Spark, by name; they override all others."""
 
     @property
     def is_embedded(self) -> bool:
@@ -51,7 +51,7 @@ class SparkOptions:
 
 
 def is_submitted() -> bool:
-    """Return whether `spark-submit` started this process, so that master, memory and jars are its business."""
+    """Return whether `spark-submit` started this process and so sets master, memory and jars."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -73,7 +73,7 @@ def build_session(name: str, options: SparkOptions) -> SparkSession:
     if is_submitted():
         return builder.getOrCreate()
     os.environ["JAVA_HOME"] = str(find_java_home())
-    # Workers would otherwise take whatever `python3` is on the PATH.
+    # Otherwise workers would use the first `python3` on the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     os.environ.pop("SPARK_HOME", None)  # another Spark's jars must not come before those of PySpark
@@ -94,9 +94,9 @@ def session_settings(options: SparkOptions) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.sql.parquet.compression.codec": "zstd",
-        # A table's new version is a new directory: what was written there before is of an attempt that failed.
+        # A table's new version is a new directory: files that are there already are from a failed attempt.
         "spark.sql.sources.partitionOverwriteMode": "static",
-        # A batch is kept while it is looked through three times: packing it takes longer than that.
+        # A batch is cached for three passes over it: to compress it would take longer than those.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
     }
     if options.is_embedded:

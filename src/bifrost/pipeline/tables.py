@@ -1,4 +1,4 @@
-"""The tables of a job: read by anybody, changed by one writer, a batch at a time and wholly or not at all.
+"""The tables of a job: any process may read them; one writer changes them, batch by batch, wholly or not at all.
 
     DIR/_commits/00000000000000000007.json    what is valid: for each table and day, the directories that hold it
     DIR/usage/7-2f1c.../part=2026-11-21/      rows of one day, written by commit 7; Parquet
@@ -32,30 +32,30 @@ if TYPE_CHECKING:
 
 COMMITS = "_commits"
 MAX_PIECES = 16
-"""Directories of a day in a table before they are written anew as one: each costs a reader a listing and a file."""
+"""Directories of a day in a table before they are merged into one: each costs a reader a listing and a file."""
 KEPT_COMMITS = 20
-"""Old commits that stay readable for a person who looks for what happened."""
+"""Old commits that are kept for an operator who looks for the cause of a problem."""
 KEPT_MS = 6 * 3_600_000
-"""What is not valid any more stays this long for a reader that began before, in milliseconds."""
+"""Time for which directories that are not valid any more are kept for earlier readers, in milliseconds."""
 SWEEP_EVERY = 200
-"""Commits between two deletions of what is not valid any more."""
+"""Commits between two deletions of directories that are not valid any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What is valid."""
+    """The valid directories of the tables, and each writer's progress."""
 
     version: int = 0
     table_format: str = ""
     writers: dict[str, int] = field(default_factory=dict)
     """The last batch of each writer, by its ID."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """What the writer remembers beside its tables; values of JSON."""
+    """Facts that the writer keeps beside its tables; values of JSON."""
     tables: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     """For each table and day the directories that hold it."""
 
     def to_json(self) -> str:
-        """Return its file's text."""
+        """Return the text of the commit's file."""
         return json.dumps({name: getattr(self, name) for name in self.__slots__}, sort_keys=True)
 
 
@@ -65,12 +65,12 @@ class Tables:
     def __init__(
         self, spark: SparkSession, root: str, schemas: dict[str, StructType], table_format: TableFormat
     ) -> None:
-        """Open them; nothing is read or made yet.
+        """Open the tables; nothing is read or created yet.
 
         Args:
             spark: reads and writes them.
             root: the directory, on any file system that Spark can reach.
-            schemas: the columns of each table; one that an older file lacks is null.
+            schemas: the columns of each table; a column that an older file lacks is null.
             table_format: of the data files.
         """
         self.spark = spark
@@ -79,7 +79,7 @@ class Tables:
         self.files = HadoopFiles(spark, root)
 
     def head(self) -> Commit:
-        """Return what is valid now.
+        """Return the newest commit.
 
         Raises:
             StoreError: the tables are of the other format, or the commit cannot be read.
@@ -127,7 +127,7 @@ class Tables:
         return Transaction(self, self.head())
 
     def sweep(self, now_ms: int | None = None) -> int:
-        """Delete what has not been valid for hours; return how many directories that were."""
+        """Delete directories that have not been valid for hours; return their number."""
         now = int(time.time() * 1000) if now_ms is None else now_ms
         for name in self.files.names(COMMITS)[:-KEPT_COMMITS]:
             self.files.delete(f"{COMMITS}/{name}")
@@ -161,7 +161,7 @@ class Transaction:
         }
 
     def read(self, table: str, days: Iterable[str] | None = None) -> DataFrame:
-        """Return a table's rows with what this change has done to it so far."""
+        """Return a table's rows, including the changes of this transaction so far."""
         return self._tables.read(table, days, at=Commit(tables=self._staged))
 
     def append(self, table: str, frame: DataFrame) -> None:
@@ -178,7 +178,7 @@ class Transaction:
             self.replace(table, self.read(table, full), full)
 
     def replace(self, table: str, frame: DataFrame, days: Sequence[str]) -> None:
-        """Put rows in the place of all that `days` had; a day without rows is empty then."""
+        """Replace all rows of `days`; a day without new rows becomes empty."""
         if self._tables.table_format == "delta":
             self._replace_delta(table, frame, days)
             return
@@ -193,9 +193,9 @@ class Transaction:
         """Make the change valid.
 
         Args:
-            writer: who made it; its batches count up.
-            batch: the number of what was done.
-            facts: what to remember beside the tables.
+            writer: the writer's ID; the numbers of its batches increase.
+            batch: the number of the batch.
+            facts: facts to keep beside the tables.
         Raises:
             StoreError: another writer changed the tables meanwhile; nothing of this change is valid.
         """
@@ -221,9 +221,9 @@ class Transaction:
         """Write rows into a new directory; return the directory of each day."""
         directory = f"{table}/{self.before.version + 1}-{uuid.uuid4().hex[:12]}"
         columns = self._tables.schemas[table].fieldNames()
-        # `day` stays in the files: a reader is given the directories, so it would not find it in their names.
+        # `day` stays in the files: readers open the directories themselves, so they do not get it from their names.
         rows = frame.select(*columns).withColumn("part", frame["day"])
-        # As many parts as rows are exchanged in: a topic of many partitions would make as many small files.
+        # At most as many parts as shuffle partitions: a topic with many partitions would make as many small files.
         parts = int(self._tables.spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)
         rows.coalesce(parts).write.partitionBy("part").parquet(self._tables.files.path(directory))
         names = self._tables.files.names(directory)

@@ -1,5 +1,5 @@
-"""`advise`: which client property each team should change, what that saves, and who breaks when an old API version
-goes.
+"""`advise`: which client property each team should change, what that saves, and which clients fail when an old API
+version is removed.
 
 OUT/advice.parquet/  advice.csv/     a row for each client and finding
 OUT/versions.parquet/                who uses which version of which API
@@ -33,7 +33,7 @@ MAX_SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class AdviseOptions:
-    """What is looked at."""
+    """The input and the limits of the job."""
 
     tables: str
     out: str
@@ -44,23 +44,23 @@ class AdviseOptions:
     """For money; without it only bytes and requests."""
 
     without: Mapping[str, int] = field(default_factory=dict)
-    """For each API the oldest version that will be left; empty: those of Kafka 4 (KIP-896)."""
+    """For each API the oldest version that will remain; empty: those of Kafka 4 (KIP-896)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advised:
-    """What came of it."""
+    """The result."""
 
     findings: int
     clients: int
     broken: int
-    """Clients that break when the versions go."""
+    """Number of clients that fail when the versions are removed."""
 
 
 def run_advise(
     spark: SparkSession, options: AdviseOptions, table_format: TableFormat, say: Callable[[str], None]
 ) -> Advised:
-    """Look at what clients did and say what they should change.
+    """Find out from clients' usage what they should change, and write it down.
 
     Raises:
         PipelineError: there is no usage.

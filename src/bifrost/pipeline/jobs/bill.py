@@ -5,9 +5,9 @@
     OUT/2026-10/index.html       the platform;  tenants/<tenant>.html each tenant
     OUT/2026-10/quotas.json      what would keep the budgets that are exceeded
 
-A month can be billed as often as one likes until its bill is issued: if late records or a changed price make another
-bill of it, that is its next revision, and what is otherwise than before is listed; if nothing changed, the revision
-stays. What was issued stays as it is; the bill of the next open month carries what differs (`ledger.py`).
+A month can be billed any number of times until its bill is issued: if late records or a changed price change the bill,
+that is its next revision, and the differences are listed; if nothing changed, the revision stays. An issued bill does
+not change; the bill of the next open month carries the differences (`ledger.py`).
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ MAX_PAGES = 2000
 
 
 CORRECTED_MONTHS = 12
-"""How many of the newest issued months are corrected by default: each is rated anew with every bill."""
+"""How many of the newest issued months are corrected by default: each is rated again with every bill."""
 
 
 @dataclass(frozen=True, slots=True)
 class BillOptions:
-    """What is billed, and how."""
+    """The input, the month and the options of a bill."""
 
     tables: str
     """The directory of `meter`'s tables."""
@@ -70,37 +70,37 @@ class BillOptions:
     """In UTC: a month is issued after its end."""
 
     is_issued: bool = False
-    """Issue the bill: it stays as it is from then on."""
+    """Issue the bill: it does not change from then on."""
 
     corrected_months: int = CORRECTED_MONTHS
-    """How many of the newest issued months are looked through for corrections."""
+    """How many of the newest issued months are checked for corrections."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What came of it."""
+    """The result."""
 
     month: str
     revision: int
     total: Decimal
-    """With the corrections."""
+    """The total, including the corrections."""
 
     tenants: int
     restated: int
-    """Lines that are otherwise than in the revision before."""
+    """Number of lines that differ from the revision before."""
 
     corrected: Decimal = Decimal(0)
-    """Of it what corrects earlier bills."""
+    """The part of the total that corrects earlier bills."""
 
     is_issued: bool = False
     differing: int = 0
-    """Of a bill that had been issued before: charges that would be otherwise today."""
+    """Number of charges of an already issued bill that would differ today."""
 
     corrected_by: str = ""
     """The month whose bill corrects them."""
 
     def describe(self, currency: str) -> str:
-        """Return it as a line for a person."""
+        """Return the result as one readable line."""
         parts = [
             f"{self.month}: {self.total:,.2f} {currency} for {self.tenants} tenants",
             f"revision {self.revision}{', issued' if self.is_issued else ''}",
@@ -125,7 +125,7 @@ class _Draft:
 
     @property
     def lines(self) -> DataFrame:
-        """All that is charged."""
+        """All charges and corrections."""
         return self.charges.unionByName(self.corrections.select(*self.charges.columns))
 
 
@@ -143,12 +143,12 @@ def bill_schemas() -> dict[str, StructType]:
 
 
 def run_bill(spark: SparkSession, options: BillOptions, say: Callable[[str], None]) -> Bill:
-    """Bill a month; of one whose bill was issued, say what would be otherwise today.
+    """Bill a month; if its bill was issued, only tell what would differ today.
 
     Args:
-        spark: does it.
-        options: what and how.
-        say: is told what is being done.
+        spark: the session.
+        options: the input, the month and the options.
+        say: called with each step.
     Raises:
         PipelineError: there is no usage, no price for a day of it, or the bill may not be issued.
     """
@@ -168,7 +168,7 @@ def run_bill(spark: SparkSession, options: BillOptions, say: Callable[[str], Non
         ledger, restated = _revise(bills, draft, ledger, options)
         done = _publish(spark, options, bills, draft, ledger, restated, say)
         if options.is_issued:
-            # Last: what ends before it leaves a bill that can be issued again, not files that nobody completes.
+            # Issue last: a job that ends before this leaves a bill that can be issued again, not incomplete files.
             change = bills.begin()
             facts = ledger.issue(options.month, options.today).facts
             change.commit(writer=WRITER, batch=change.before.version, facts=facts)
@@ -213,7 +213,7 @@ def _publish(
 def _look_back(
     spark: SparkSession, options: BillOptions, bills: Tables, ledger: Ledger, say: Callable[[str], None]
 ) -> Bill:
-    """Say of a bill that was issued what it came to, and what would be otherwise today; nothing is written."""
+    """Return the total of an issued bill, and what would differ today; nothing is written."""
     month, head = options.month, bills.head()
     say(f"{month}: issued, comparing")
     issued = bills.read("charges", days_of(month), at=head)
@@ -256,7 +256,7 @@ def _charges(spark: SparkSession, options: BillOptions, days: Sequence[str]) -> 
 def _corrections(
     spark: SparkSession, options: BillOptions, bills: Tables, ledger: Ledger, say: Callable[[str], None]
 ) -> DataFrame:
-    """Return what the bill of this month has to correct of those that were issued."""
+    """Return the corrections of issued bills that this month's bill must carry."""
     months = ledger.corrected_by(options.month, options.corrected_months)
     if months:
         say(f"{options.month}: correcting {months[0]}{f' to {months[-1]}' if months[1:] else ''}")
@@ -269,14 +269,14 @@ def _differences(
     found = spark.createDataFrame([], correction_schema())
     head, columns = bills.head(), rating.charge_schema().fieldNames()
     for month in months:
-        # A month at a time: whose a topic is follows from the usage of its month.
+        # One month at a time: the owner of a topic follows from the usage of that month.
         days = days_of(month)
         earlier = bills.read("corrections", days, at=head).where(
             F.col("billed_in").isin(sorted(ledger.issued))
         )
         invoiced = bills.read("charges", days, at=head).unionByName(earlier.select(*columns))
         now = _charges(spark, options, days)
-        # Else a version that was taken out of the price book would pay a month back.
+        # Otherwise a version that was removed from the price book would pay back a whole month.
         unpriced = now.where(F.col("price_version").isNull()).agg(F.min("day")).first()
         assert unpriced is not None
         _refuse_unpriced(unpriced[0])
@@ -296,7 +296,7 @@ def _check(draft: _Draft, options: BillOptions, *, may_be_empty: bool) -> None:
         F.min(F.when(F.col("price_version").isNull(), F.col("day"))).alias("unpriced"),
     ).first()
     assert found is not None
-    # The month that corrects those before may have nothing else to say, and must be issued for the next to follow.
+    # The month that corrects earlier ones may have no usage, and must be issued before the next one can be.
     if not found.rows and not may_be_empty:
         raise PipelineError(
             f"no usage of {options.month} in {options.tables}: run bifrost pipeline meter first, "
@@ -314,7 +314,7 @@ def _refuse_unpriced(day: str | None) -> None:
 
 
 def _revise(bills: Tables, draft: _Draft, ledger: Ledger, options: BillOptions) -> tuple[Ledger, int]:
-    """Keep the charges; return the ledger with the month's revision, and how many lines changed."""
+    """Write the charges; return the ledger with the month's revision, and how many lines changed."""
     month, days = options.month, days_of(options.month)
     change = bills.begin()
     last = ledger.revisions.get(month, 0)
@@ -337,7 +337,7 @@ def _revise(bills: Tables, draft: _Draft, ledger: Ledger, options: BillOptions) 
 
 
 def _keep_corrections(change: Transaction, corrections: DataFrame, month: str) -> None:
-    """Put a month's corrections in the place of those that it had before."""
+    """Replace the corrections of a month by new ones."""
     table = change.read("corrections")
     is_ours = F.col("billed_in") == month
     gone = table.where(is_ours).select("day")

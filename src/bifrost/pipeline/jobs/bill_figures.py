@@ -1,4 +1,4 @@
-"""The figures of a bill's pages out of its frames: what `bill_pages.py` needs, summed up by Spark and collected."""
+"""Collects the figures that `bill_pages.py` needs from a bill's frames; Spark sums them up."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def collect_figures(
         charges: of the month.
         corrections: that its bill carries.
         restatements: of all bills.
-        bill: whose figures are empty: the month, its revision and the price book.
+        bill: the month, its revision and the price book, without figures.
     """
     sums = {name: F.sum(name).alias(name) for name in ("quantity", "list_cost", "cost")}
     days = charges.groupBy("tenant", "day", "sku").agg(*sums.values())
@@ -60,7 +60,7 @@ def _texts(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def by_tenant(figures: BillFigures) -> dict[str, BillFigures]:
-    """Return the figures of each tenant, so that no page looks through those of all."""
+    """Return the figures of each tenant, so that no page searches those of all tenants."""
     lists = ("days", "namespaces", "lines", "restated", "corrected")
     found: dict[str, dict[str, Any]] = {}
     for name in lists:

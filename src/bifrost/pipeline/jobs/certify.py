@@ -1,10 +1,10 @@
-"""`certify`: for each tenant and day a signed report that every physical entity it touched was its own, or what was
-not.
+"""`certify`: writes for each tenant and day a signed report that the tenant accessed only physical entities of its own,
+or which were not.
 
     OUT/2026-10-05/acme.json      one certificate (certificate.py)
 
-A verdict is `isolated`, `exceptions`, or `incomplete` when there is none but the journal cannot prove it: rows that
-the gateway folded, records that are missing, or a gateway that was killed.
+A verdict is `isolated`, `exceptions`, or `incomplete`: the journal shows no exception but cannot prove that there is
+none, because the gateway folded rows, records are missing, or a gateway was killed.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from bifrost.pipeline.tables import Commit, Tables
 
 MAX_EXCEPTIONS = 100_000
-"""More are not listed but counted: somebody's prefixes are wrong then, and the first hundred thousand show it."""
+"""Further exceptions are only counted: a tenant's prefixes are wrong then, and the first hundred thousand show it."""
 REPORT_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class CertifyOptions:
-    """What is certified, and by which names."""
+    """The days to certify, and the prefixes of tenants' names."""
 
     tables: str
     out: str
@@ -46,16 +46,16 @@ class CertifyOptions:
 
     template: str = "__vt_{tenant}_{name}"
     prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Of tenants whose names begin otherwise than the gateways told in the journal."""
+    """Prefixes of tenants whose names begin differently than the gateways told in the journal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Certified:
-    """What came of it."""
+    """The result."""
 
     certificates: int
     exceptions: int
-    """Kinds of exceptions: who, what and why."""
+    """Number of different exceptions, by client, entity and reason."""
 
     incomplete: int
 
@@ -83,7 +83,7 @@ def run_certify(
         raise PipelineError(
             f"no access in {options.tables} on these days: run bifrost pipeline meter first, or name others"
         )
-    # Told at a gateway's start, which may have been on any day before.
+    # A gateway tells its prefixes at its start, which may have been on any earlier day.
     told = isolation.told_prefixes(tables.read("events", at=head)).orderBy("tenant", "prefix").collect()
     named: dict[str, tuple[str, ...]] = {}
     for row in told:
@@ -113,7 +113,7 @@ def _gaps(tables: Tables, head: Commit, days: list[str] | None, drops: DataFrame
     frames = [tables.read(name, days, at=head).select(*columns) for name in TABLES.values()]
     numbers = frames[0].unionByName(frames[1]).unionByName(frames[2]).unionByName(frames[3])
     found = isolation.gaps(numbers, drops).where(F.col("unexplained") > 0)
-    # Days that were left out are no gap: what is before the first number looked at is not looked at.
+    # Days that were left out are no gap: numbers before the first one of the chosen days are not checked.
     if days is not None:
         first = numbers.groupBy("gateway_id", "epoch").agg(F.min("sequence").alias("lowest"))
         found = (
@@ -125,7 +125,7 @@ def _gaps(tables: Tables, head: Commit, days: list[str] | None, drops: DataFrame
 def _unended(tables: Tables, head: Commit, days: list[str] | None) -> list[Row]:
     near = days
     if days is not None:
-        # What goes on the next day has not ended on this one.
+        # An epoch that goes on the next day has not ended on this one.
         dates = [datetime.date.fromisoformat(one) for one in days]
         near = sorted({*days, *((one + datetime.timedelta(days=1)).isoformat() for one in dates)})
     columns = ["gateway_id", "epoch", "interval_end_ms"]

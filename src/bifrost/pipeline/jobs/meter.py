@@ -1,14 +1,14 @@
-"""`meter`: the journal's topic becomes tables: its records, each once, and usage and storage by hour and day.
+"""`meter`: makes tables from the journal's topic: its records, each once, and usage and storage by hour and day.
 
     topic -> batch -> read -> rejects
                            -> usage, events, snapshots, drops     what is not there yet (gateway_id, epoch, sequence)
                            -> usage_hourly, usage_daily, ...      made anew for the hours that the batch touched
                     one commit of all tables
 
-Exactly once, by this: a record that is in the tables is never added again, whoever delivered it twice; the hours
-are summed up out of the tables, not added to; and all tables of a batch become valid in one step (`tables.py`). So
-a batch that is done again, after a kill or with a new checkpoint, changes nothing. Late records are taken however
-late they are: they are marked, and their hours and days are made anew.
+Each record counts exactly once: a record that is in the tables is never added again, whichever side delivered it twice;
+the hours are summed up from the tables, not added to; and all tables of a batch become valid in one step (`tables.py`).
+So a batch that is repeated, after a kill or with a new checkpoint, changes nothing. Late records are accepted however
+late they are: they are marked, and their hours and days are computed again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ WRITER = "meter"
 
 @dataclass(frozen=True, slots=True)
 class MeterOptions:
-    """What `meter` reads and how."""
+    """The input and the options of `meter`."""
 
     tables: str
     """The directory of the tables."""
@@ -64,30 +64,30 @@ class MeterOptions:
     """A directory of Parquet files with the columns of Spark's Kafka source, in place of the topic."""
 
     checkpoint: str = ""
-    """Where Spark remembers how far it read; empty: beside the tables."""
+    """The directory where Spark stores its progress; empty: beside the tables."""
 
     properties: Mapping[str, str] = field(default_factory=dict)
     """Settings of the Kafka client: security above all."""
 
     is_once: bool = False
-    """End when all that is there now was read; else go on."""
+    """End when all present records were read; else go on."""
 
     trigger_s: int = 60
-    """How often a batch begins, in seconds: each writes the tables of the hours it touches anew."""
+    """Time between the starts of two batches, in seconds: each batch rewrites the hours that it touches."""
 
     max_records: int = 500_000
-    """The largest batch, in records of the topic: bounds memory and what is done again after a kill."""
+    """The largest batch, in records of the topic: bounds memory and the work that is repeated after a kill."""
 
     max_files: int = 4
     """The largest batch, in files."""
 
     lateness_s: int = 600
-    """What comes this much after the newest record is marked as late."""
+    """Records that are older than the newest one by more than this are marked as late, in seconds."""
 
 
 @dataclass(slots=True)
 class BatchNotes:
-    """What a batch had, for the person who looks on."""
+    """Remarks on a batch, for the progress display."""
 
     records: int = 0
     rejected: int = 0
@@ -122,12 +122,12 @@ class Meter:
         self._tables = tables
         self._lateness_ms = lateness_s * 1000
         self.notes: dict[int, BatchNotes] = {}
-        """Of the batches that were done, by their number."""
+        """Remarks on the finished batches, by their number."""
         self.failure: PipelineError | None = None
-        """Why a batch was not done: what Spark says of it is longer and says less."""
+        """Why a batch failed: clearer and shorter than Spark's own error."""
 
     def __call__(self, source: DataFrame, batch: int) -> None:
-        """Do a batch, as Spark's `foreachBatch` asks for it."""
+        """Process a batch, as Spark's `foreachBatch` calls it."""
         try:
             self.apply(source, batch)
         except PipelineError as error:
@@ -135,13 +135,13 @@ class Meter:
             raise
 
     def apply(self, source: DataFrame, batch: int) -> BatchNotes:
-        """Do a batch.
+        """Process a batch.
 
         Args:
             source: rows of Spark's Kafka source.
             batch: its number.
         Raises:
-            FutureSchemaError: a record is of a version that is not known here; nothing was changed.
+            FutureSchemaError: a record is of an unknown version; nothing was changed.
             StoreError: another job writes the tables.
         """
         read = read_records(source).persist()
@@ -157,7 +157,7 @@ class Meter:
                 change.commit(writer=WRITER, batch=batch, facts={"watermark_ms": max(reached, default=None)})
         finally:
             read.unpersist()
-        # Bounded: what a person sees are the last batches.
+        # Bounded: the display shows only the last batches.
         recent = {number: kept for number, kept in self.notes.items() if number > batch - 100}
         self.notes = recent | {batch: found.notes}
         return found.notes
@@ -185,7 +185,7 @@ def _refuse_the_future(found: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Survey:
-    """What a batch has."""
+    """The contents of a batch."""
 
     days: list[str]
     hours: list[int]
@@ -196,10 +196,10 @@ class _Survey:
 
 
 def _survey(read: DataFrame, watermark_ms: int | None) -> _Survey:
-    """Look through a batch once: which hours it touches decides what has to be made anew.
+    """Find out which hours a batch touches, in one pass; those have to be computed again.
 
     Raises:
-        FutureSchemaError: a record is of a version that is not known here.
+        FutureSchemaError: a record is of an unknown version.
     """
     is_sound = F.col("reason").isNull()
     late = F.lit(False) if watermark_ms is None else F.col("interval_end_ms") < F.lit(watermark_ms)
@@ -221,7 +221,7 @@ def _survey(read: DataFrame, watermark_ms: int | None) -> _Survey:
 
 
 def _sum_up(change: Transaction, found: _Survey) -> None:
-    """Make the sums of the hours and days anew that a batch touched."""
+    """Compute again the sums of the hours and days that a batch touched."""
     days = found.days
     if "usage" in found.kinds:
         touched = F.col("hour").isin(*(F.timestamp_seconds(F.lit(hour)) for hour in found.hours))
@@ -248,10 +248,10 @@ def run_meter(
     table_format: TableFormat,
     progress: PlainProgress | LiveProgress,
 ) -> Meter:
-    """Run the job until all was read, or until it is stopped.
+    """Run the job until all records were read, or until it is stopped.
 
     Raises:
-        PipelineError: it cannot start or go on; one line says why.
+        PipelineError: the job cannot start or go on; one line says why.
     """
     meter = Meter(open_tables(spark, options.tables, table_format), options.lateness_s)
     if options.files:
@@ -284,7 +284,7 @@ def run_meter(
 
 
 def _stop(query: Any) -> None:
-    """End between two batches if one is nearly done, for what was not committed is done again."""
+    """Stop between two batches if the current one is nearly done, because an uncommitted batch is repeated."""
     deadline = time.monotonic() + 10
     while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
         time.sleep(0.2)
