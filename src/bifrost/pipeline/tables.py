@@ -3,11 +3,11 @@
     DIR/_commits/00000000000000000007.json    what is valid: for each table and day, the directories that hold it
     DIR/usage/7-2f1c.../part=2026-11-21/      rows of one day, written by commit 7; Parquet
 
-A commit writes new directories beside the old ones and then one file that names what is valid from now on. That
-file appears in one step, and only the first of two writers can create the next number; so a job that is killed at
-any moment leaves the tables as the last commit left them. What no commit of the last hours names is deleted later.
-With Delta Lake (`table_format: delta`) the tables keep their own log and the commits only say how far each writer
-came; there a batch is visible table by table.
+A commit writes new directories beside the old ones, and then one file that names the valid directories from now on.
+That file appears in one step, and only the first of two writers can create the next number; so a job that is killed at
+any moment leaves the tables as the last commit left them. Directories that no commit of the last hours names are
+deleted later. With Delta Lake (`table_format: delta`) the tables keep their own log, and the commits only say how far
+each writer has come; there a batch becomes visible table by table.
 
 Every table has a column `day` (`2026-11-21`), by which it is divided.
 """
