@@ -158,6 +158,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         finally:
             self._deadline.cancel()
             self._gateway.forget(self)
+            self._broker_side = None  # The two refer to each other.
 
     def pause_writing(self) -> None:
         """Stop reading from the broker: the client reads slower than the broker writes."""

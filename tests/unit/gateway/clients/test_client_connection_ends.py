@@ -1,10 +1,12 @@
 """Why a connection ends, what is written and logged then, and what is left of it."""
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
 
+from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.endings import REFUSAL_DELAY_S
 from bifrost.session.close_reason import CloseReason
 from support import messages
@@ -266,13 +268,14 @@ def test_an_end_that_cannot_be_told_of_closes_the_connection_and_frees_its_place
 ) -> None:
     async def scenario(gateway: FakeGateway) -> None:
         line = await connected(gateway)
+        broker_side = line.broker_side
         monkeypatch.setattr(gateway, "count_end", lambda *_: 1 / 0)
 
         if by == "a timer":
             line.connection.end(CloseReason.IDLE, "nothing happened")
         line.connection.connection_lost(None)
 
-        assert line.broker_side.transport is None or line.broker_side.transport.is_closed
+        assert broker_side.transport is None or broker_side.transport.is_closed
         assert gateway.connections == set()
 
     played(scenario)
@@ -291,3 +294,21 @@ def test_a_login_that_falls_due_in_a_broken_session_ends_the_connection(
         assert line.client.is_closed
 
     assert played(scenario).ends == {CloseReason.INTERNAL_ERROR: 1}
+
+
+def test_a_connection_that_is_over_is_freed_without_the_garbage_collector() -> None:
+    async def scenario(gateway: FakeGateway) -> None:
+        line = authenticated(gateway)
+        gc.collect()
+        gc.disable()
+        try:
+            line.connection.connection_lost(None)
+            await settled()
+            del line
+            left = [one for one in gc.get_objects() if isinstance(one, ClientConnection)]
+        finally:
+            gc.enable()
+
+        assert left == []
+
+    played(scenario)
