@@ -41,10 +41,11 @@ def test_a_tenant_gets_its_records_while_another_attacks(
     outcome = run(stage, ATTACKS[name])
 
     assert outcome.before.count > 100
-    assert outcome.during.count > 100
+    # An attack whose connections the gateway closes is soon over: 0.3 s, with 200 records a second.
+    assert outcome.during.count > 20
     assert outcome.during.failed == outcome.joins.failed == 0
     assert outcome.during.max_ms < PATIENCE_MS
-    assert outcome.control.count > 100
+    assert outcome.control.count > 20
     assert outcome.broken == ""
     assert outcome.used.memory_mib > 20
     assert f"* `{name}`: " in as_markdown([outcome])
