@@ -37,7 +37,7 @@ def test_work_pauses_when_its_time_is_up_and_goes_on_from_there(stage: Stage) ->
     work = Work(run, stage.namespaces["acme"])
 
     assert work.go_on(0) is None
-    assert 0 < len(seen) < 1000
+    assert len(seen) < 1000
     assert work.go_on(LATER_NS) is True
     assert seen == list(range(1000))
 
