@@ -19,9 +19,6 @@ _RESOURCE_TYPES = {_TOPIC: "topic", 4: "broker", 8: "broker_logger", 16: "client
 _OPERATIONS = {0: "", 1: "(deleted)", 2: "(added) ", 3: "(taken out) "}
 """What is put before the value, by AlterConfigOp.OpType."""
 
-MAX_THINGS = 1000
-"""Most operations of one request that are told one by one; the last one counts the rest."""
-
 MAX_VALUE_LENGTH = 1000
 """Most characters of a config's value; the rest is cut off."""
 

@@ -254,6 +254,10 @@ class Namespace:
         assert table is not None
         table.clear()
 
+    def physical_name(self, topic: str) -> PhysicalTopic:
+        """Return what the broker calls a topic, without remembering it."""
+        return self.names.physical_topic(VirtualTopic(topic.encode()))
+
     def confined_regex(self, regex: str) -> str:
         """Return the physical form of a pattern for topics that is not empty, and remember it.
 

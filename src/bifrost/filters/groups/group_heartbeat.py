@@ -9,7 +9,6 @@ from typing import Any
 
 from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.tenancy.invalid_regex import InvalidRegex
-from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import Refusal
 from bifrost.tenancy.topic_bounds import Growth
@@ -116,16 +115,12 @@ def _beyond(
     """
     if growth is None:
         return None
-    most = max((growth.has(_physical(namespace, name)) for name in subtopology.source_topics), default=1)
+    most = max((growth.has(namespace.physical_name(name)) for name in subtopology.source_topics), default=1)
     for topic in in_steps(topics):
-        refusal = growth.add(_physical(namespace, topic.name), topic.partitions or max(1, most))
+        refusal = growth.add(namespace.physical_name(topic.name), topic.partitions or max(1, most))
         if refusal is not None:
             return refusal
     return None
-
-
-def _physical(namespace: Namespace, topic: str) -> bytes:
-    return namespace.names.physical_topic(VirtualTopic(topic.encode()))
 
 
 def _refusal(exchange: Exchange, regexes: list[str | None]) -> str | None:

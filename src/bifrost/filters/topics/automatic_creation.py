@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange
 from bifrost.filters.plan import Plan
-from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.topic_bounds import BY_DEFAULT
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.wire.api_keys import ApiKey
@@ -65,8 +64,7 @@ class AutomaticCreationFilter:
         growth = namespace.bounds.grow()
         refused: dict[str, None] = {}
         for name in in_steps(absent):
-            physical = namespace.names.physical_topic(VirtualTopic(name.encode()))
-            if growth.add(physical, BY_DEFAULT) is not None:
+            if growth.add(namespace.physical_name(name), BY_DEFAULT) is not None:
                 refused[name] = None
         growth.commit()
         if not refused:

@@ -6,7 +6,6 @@ Their number is bounded (tenancy/topic_bounds.py).
 from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange
-from bifrost.tenancy.names import VirtualTopic
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.message import Message
@@ -25,7 +24,7 @@ class PartitionCreationFilter:
         for topic in in_steps(request.topics):
             assigned = [len(one.broker_ids) for one in in_steps(topic.assignments or ())]
             refusal = namespace.policy.refuse_replicas(-1, assigned)
-            physical = namespace.names.physical_topic(VirtualTopic(topic.name.encode()))
+            physical = namespace.physical_name(topic.name)
             # The broker refuses a topic that does not exist.
             if refusal is None and growth is not None and growth.has(physical):
                 refusal = growth.add(physical, topic.count)

@@ -5,7 +5,6 @@ the answers. The policy (`tenancy/policy.py`) says which configs a topic may hav
 from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange
-from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.namespace import MAX_TOPIC_NAME_LENGTH, Namespace
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import Growth
@@ -84,7 +83,7 @@ def _violation(policy: ResourcePolicy, topic: Any) -> Any:
 def _beyond(growth: Growth, namespace: Namespace, topic: Any) -> Any:
     """Return the result for a topic that exceeds the tenant's bounds, or None when it does not."""
     partitions = len(topic.assignments) or topic.num_partitions
-    refusal = growth.add(namespace.names.physical_topic(VirtualTopic(topic.name.encode())), partitions)
+    refusal = growth.add(namespace.physical_name(topic.name), partitions)
     return None if refusal is None else _result(topic.name, refusal.error_code, refusal.message)
 
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange
 from bifrost.filters.topics.stand_ins import StandIns
-from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.wire.engine import in_steps
@@ -55,7 +54,7 @@ def _note_deleted(namespace: Namespace, responses: list[Any]) -> None:
         return
     for one in in_steps(responses):
         if one.error_code == ErrorCode.NONE and one.name is not None:
-            namespace.bounds.note_deleted(namespace.names.physical_topic(VirtualTopic(one.name.encode())))
+            namespace.bounds.note_deleted(namespace.physical_name(one.name))
 
 
 def _sent(

@@ -54,11 +54,8 @@ class AbsentTopics(Inquiry):
         if not self._wanted:
             return []
         self._begin(lane, frame)
-        names = self._namespace.names
         topics = [
-            MetadataRequest.MetadataRequestTopic(
-                name=names.physical_topic(VirtualTopic(one.encode())).decode()
-            )
+            MetadataRequest.MetadataRequestTopic(name=self._namespace.physical_name(one).decode())
             for one in in_steps(self._wanted)
         ]
         version = max(CAN_FORBID_CREATION, plan.api_version)
