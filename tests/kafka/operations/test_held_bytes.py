@@ -1,4 +1,4 @@
-"""What a gateway holds of frames has a bound, whoever sends them or does not read them, and others go on meanwhile."""
+"""The bytes of frames that a gateway holds are bounded, also where clients do not read; others go on meanwhile."""
 
 from __future__ import annotations
 

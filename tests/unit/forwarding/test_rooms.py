@@ -155,7 +155,7 @@ def test_a_tenant_at_its_own_bound_waits_in_nobodys_way() -> None:
     assert first.begin(3 * MIB)
     assert not second.begin(3 * MIB)
 
-    # Whoever comes with a large frame while others wait has to wait for a turn, which comes at once.
+    # A connection with a large frame has to wait for a turn while others wait; it comes at once.
     other.begin(20 * MIB)
     world.turn()
 

@@ -74,7 +74,7 @@ def test_it_has_the_turns_of_its_tenant_before_the_others_of_that() -> None:
     turns.wait("acme", Named("connection", 1))
     turns.wait("globex", Named("other tenant", 2))
     turns.work_off("acme", Named("remains", 2))
-    turns.work_off(None, Named("nobody", 1))
+    turns.work_off(None, Named("no tenant", 1))
     turns.work_off("acme", None)
 
     while rounds:

@@ -23,7 +23,7 @@ def test_every_connection_is_looked_at_again_and_again() -> None:
     async def scenario() -> None:
         looking = asyncio.create_task(end_slow(connections, lambda: 300))
         async with asyncio.timeout(20):
-            while min(len(one.looks) for one in connections) < 2:  # noqa: ASYNC110 - nobody tells
+            while min(len(one.looks) for one in connections) < 2:  # noqa: ASYNC110 - no event tells
                 await asyncio.sleep(0.01)
         looking.cancel()
 
