@@ -20,6 +20,7 @@ from bifrost.wire.schema import FieldType, request_schema, response_schema
 from frame_mutations import MUTATIONS
 from support import messages
 from support.fake_transport import FakeTransport, framed, receive
+from support.look_ups import looked_up_by
 from support.playbook import request_frame, response_frame
 from support.sample import sample
 from support.stage import Stage
@@ -119,7 +120,7 @@ def told(stage: Stage, request: bytes, answer: bytes, connect: type[Connected]) 
         error = str(ended)
     except AssertionError:
         error = "the broker answers what it was asked"
-    return *connected.sent(), connected.session.lookup, connected.session.in_flight, error
+    return *connected.sent(), looked_up_by(connected.session), connected.session.in_flight, error
 
 
 def counted(stage: Stage) -> list[tuple[object, ...]]:

@@ -10,7 +10,7 @@
 
 `>>` feeds the session, `<<` is what it must have done then: everything it did, in this order per side. The transcript
 up to the point of failure is part of the failure. The Playbook plays the shell's part as well: it cuts the streams into
-frames, ends the session on its exceptions, and turns topic IDs that are learnt into `resume`.
+frames, ends the session on its exceptions, and meets what the session needs.
 """
 
 from collections import deque
@@ -18,8 +18,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bifrost.filters.steps import TopicCount
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import CloseReason, SessionEnded
+from bifrost.session.needs import TURN
 from bifrost.tenancy.topic_bounds import TopicBounds
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.engine import decode, encode
@@ -36,6 +38,7 @@ from bifrost.wire.message import Message
 from bifrost.wire.programs import compile_layout
 from bifrost.wire.schema import request_schema, response_schema
 from support.asserts import differences
+from support.look_ups import looked_up_by, meet_look_ups
 
 CLIENT_ID = b"a-client"
 PHYSICAL_CLIENT_ID = b"__vt_acme_a-client"
@@ -116,8 +119,8 @@ class Playbook:
         assert self.said.ended is None, "the connection is closed"
         try:
             feed()
-            while self.session.waits_for_turn:
-                self.session.go_on()
+            while TURN in self.session.needs:
+                self.session.meet(TURN)
         except SessionEnded as ended:
             self.said.ended = (ended.reason, ended.detail)
         except WireError as error:
@@ -131,7 +134,8 @@ class Playbook:
         ):
             frames.extend(split_frames(b"".join(buffers)))
             buffers.clear()
-        self.said.lookup, self.said.counts = session.lookup, session.awaits_count
+        self.said.lookup = looked_up_by(session)
+        self.said.counts = TopicCount() in session.needs
 
     def _check_nothing_is_left(self) -> None:
         said = self.said
@@ -225,7 +229,7 @@ def learns(topics: Mapping[bytes, str | None]) -> Step:
         for topic_id, name in topics.items():
             if name is not None:
                 book.topic_ids.learn(topic_id, name.encode())
-        book.play(lambda: book.session.resume(book.session.lookup), CloseReason.MALFORMED)
+        book.play(lambda: meet_look_ups(book.session), CloseReason.MALFORMED)
         return f"the cluster says {dict(topics)}"
 
     return step
@@ -237,7 +241,7 @@ def counted(bounds: TopicBounds | None, topics: Mapping[str, int], default_parti
     def step(book: Playbook) -> str:
         assert bounds is not None, "this tenant is not bounded"
         bounds.count({name.encode(): count for name, count in topics.items()}, default_partitions)
-        book.play(lambda: book.session.resume(frozenset(), is_counted=True), CloseReason.MALFORMED)
+        book.play(lambda: book.session.meet(TopicCount()), CloseReason.MALFORMED)
         return f"the cluster has {dict(topics)}"
 
     return step

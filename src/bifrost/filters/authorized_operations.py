@@ -4,10 +4,10 @@ The broker answers for the gateway's own principal, which may do anything; a ten
 here must be those that succeed: tests/kafka/tenancy/test_authorized_operations.py does each of them.
 """
 
-from typing import Any
-
 from bifrost.filters.filter import Exchange, ResponseFilter
+from bifrost.filters.steps import FORWARD, ResponseStep
 from bifrost.wire.engine import in_steps
+from bifrost.wire.message import Message
 
 # Bits of Kafka's AclOperation codes.
 _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = (1 << code for code in range(3, 9))
@@ -25,7 +25,7 @@ class AuthorizedOperationsFilter(ResponseFilter):
     """Metadata v8+, DescribeCluster, DescribeTopicPartitions and the descriptions of groups: keeps the operations that
     the tenant may do."""
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: Message) -> ResponseStep:
         """Intersect what the broker allows the gateway with what the gateway allows the tenant."""
         namespace = exchange.scope.namespace
         for topic in in_steps(getattr(response, "topics", ())):
@@ -41,6 +41,7 @@ class AuthorizedOperationsFilter(ResponseFilter):
             response.cluster_authorized_operations = _intersect(
                 response.cluster_authorized_operations, allowed
             )
+        return FORWARD
 
 
 def _intersect(granted: int, allowed: int) -> int:

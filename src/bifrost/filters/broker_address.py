@@ -9,11 +9,13 @@ from functools import cache
 from typing import Any, ClassVar
 
 from bifrost.filters.filter import Exchange, ResponseFilter, Scope
+from bifrost.filters.steps import FORWARD, ResponseStep
 from bifrost.tenancy.brokers import NO_NODE
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entities import entities_of
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
 from bifrost.wire.schema import Field, message_schema
 
 
@@ -48,7 +50,7 @@ class BrokerAddressFilter(ResponseFilter):
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.BROKER_HOST})
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: Message) -> ResponseStep:
         """Give every broker the address at which a client of this listener reaches it."""
         scope = exchange.scope
         for place in _places_of(response.SCHEMA.name, exchange.api_version):
@@ -58,6 +60,7 @@ class BrokerAddressFilter(ResponseFilter):
             brokers = getattr(response, place.array)
             kept = [broker for broker in in_steps(brokers) if _readdress(scope, broker, place.node_id)]
             setattr(response, place.array, kept)
+        return FORWARD
 
 
 def _readdress(scope: Scope, struct: Any, node_id_attribute: str) -> bool:

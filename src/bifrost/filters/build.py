@@ -1,12 +1,12 @@
 """Lists which filters see which API, and in which order; the only module that knows all filters."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bifrost.filters.authorized_operations import AuthorizedOperationsFilter
 from bifrost.filters.broker_address import BrokerAddressFilter
-from bifrost.filters.broker_configs import BrokerConfigsFilter
 from bifrost.filters.cluster_id import RequestClusterIdFilter, ResponseClusterIdFilter
-from bifrost.filters.config_resources import (
+from bifrost.filters.configs.broker_configs import BrokerConfigsFilter
+from bifrost.filters.configs.config_resources import (
     ListConfigResourcesFilter,
     alter_configs_filter,
     describe_configs_filter,
@@ -14,7 +14,6 @@ from bifrost.filters.config_resources import (
 )
 from bifrost.filters.describe_producers import DescribeProducersFilter
 from bifrost.filters.fetch import FetchFilter
-from bifrost.filters.filter import Filter
 from bifrost.filters.find_coordinator import FindCoordinatorFilter
 from bifrost.filters.groups.consumer_protocol import DescribeGroupsFilter, JoinGroupFilter, SyncGroupFilter
 from bifrost.filters.groups.group_description import GroupDescriptionFilter
@@ -39,6 +38,9 @@ from bifrost.filters.topics.topic_partitions import TopicPartitionsFilter
 from bifrost.wire import messages
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from bifrost.filters.filter import AnyFilter
 
 _DECODED = frozenset(
     {
@@ -81,7 +83,7 @@ def build_plans() -> Plans:
         "error_code": ErrorCode.INVALID_REQUEST,
         "error_message": "GroupId can't be empty.",
     }
-    filters: dict[int, tuple[Filter, ...]] = {
+    filters: dict[int, tuple[AnyFilter, ...]] = {
         ApiKey.PRODUCE: (broker_address,),
         ApiKey.FETCH: (FetchFilter(), RequestClusterIdFilter(), broker_address),
         ApiKey.METADATA: (*_METADATA, cluster_id, operations, broker_address),

@@ -1,10 +1,15 @@
 """Gives every tenant a cluster ID of its own; no tenant sees the physical cluster's."""
 
-from typing import Any, ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 from bifrost.filters.filter import Exchange, RequestFilter, ResponseFilter
+from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep
 from bifrost.wire.entity import Entity
-from bifrost.wire.message import Message
+
+if TYPE_CHECKING:
+    from bifrost.wire.messages import DescribeClusterResponse, FetchRequest, MetadataResponse
 
 
 class ResponseClusterIdFilter(ResponseFilter):
@@ -12,10 +17,13 @@ class ResponseClusterIdFilter(ResponseFilter):
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.CLUSTER_ID})
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(
+        self, exchange: Exchange, response: MetadataResponse | DescribeClusterResponse
+    ) -> ResponseStep:
         """Replace the ID, if the broker gave one."""
         if response.cluster_id:
             response.cluster_id = exchange.scope.namespace.virtual_cluster_id(response.cluster_id)
+        return FORWARD
 
 
 class RequestClusterIdFilter(RequestFilter):
@@ -23,7 +31,7 @@ class RequestClusterIdFilter(RequestFilter):
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.CLUSTER_ID})
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: FetchRequest) -> RequestStep:
         """Remove the cluster ID."""
         request.cluster_id = None
-        return None
+        return FORWARD

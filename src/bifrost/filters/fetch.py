@@ -5,18 +5,28 @@ the session. The gateway therefore remembers the owner of each session (session/
 answers.
 """
 
-from typing import Any, ClassVar
+from __future__ import annotations
 
-from bifrost.filters.filter import Exchange, RequestFilter
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bifrost.filters.filter import Exchange, Note, RequestFilter
+from bifrost.filters.steps import FORWARD, Answer, RequestStep
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import FetchResponse
 
+if TYPE_CHECKING:
+    from bifrost.wire.messages import FetchRequest
+
+
 NO_SESSION = 0
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 """FetchMetadata: epochs that name a session only to end it; a full fetch follows (or stands alone)."""
+
+FOREIGN_SESSION: Note[bool] = Note("foreign_fetch_session")
+"""Whether the request names a session of another namespace."""
 
 
 def session_not_found() -> Message:
@@ -29,15 +39,15 @@ class FetchFilter(RequestFilter):
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.FOLLOWER})
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: FetchRequest) -> RequestStep:
         """Refuse a replica's fetch; remove the ID of a foreign session from a request that would only close it."""
-        if exchange.notes.get("foreign_fetch_session"):
+        if exchange.find(FOREIGN_SESSION):
             request.session_id = NO_SESSION
         for topic in in_steps(request.topics):
             for partition in in_steps(topic.partitions):
                 partition.replica_directory_id = bytes(16)  # KIP-853: only followers send it
         if request.replica_id < 0 and request.replica_state.replica_id < 0:
-            return None
+            return FORWARD
         response = FetchResponse(session_id=NO_SESSION)
         for topic in in_steps(request.topics):
             partitions = [_refused_partition(partition.partition) for partition in in_steps(topic.partitions)]
@@ -46,7 +56,7 @@ class FetchFilter(RequestFilter):
                     topic=topic.topic, topic_id=topic.topic_id, partitions=partitions
                 )
             )
-        return response
+        return Answer(response)
 
 
 def _refused_partition(partition_index: int) -> Any:

@@ -1,17 +1,24 @@
 """The interface of a filter: it sees one decoded request and, later, its response, both with the tenant's own names.
 
 A filter does no I/O and keeps no state of its own; it stores in the exchange what it must remember from the request to
-the response. Order: on the way to the broker the filters run first and the namespace translates last; on the way back
-the namespace translates first. So a filter only ever sees virtual names.
+the response, under a `Note`, which has a type. What it decides is a step (filters/steps.py).
+
+Order: on the way to the broker the filters run first and the namespace translates last; on the way back the namespace
+translates first. So a filter only ever sees virtual names.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
+from bifrost.filters.steps import FORWARD, Need, RequestStep, ResponseStep
 from bifrost.tenancy.brokers import BrokerAddresses
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.entity import Entity
 from bifrost.wire.message import Message
+
+Request = TypeVar("Request", bound=Message, contravariant=True)
+Response = TypeVar("Response", bound=Message, contravariant=True)
+Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,19 @@ class Scope:
         return self.addresses.host_for(self.namespace.tenant)
 
 
+class Note(Generic[Kept]):
+    """The key of what one filter remembers in an exchange; its type is that of the value."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        """Make a key; `name` is for people who read a dump."""
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Note({self.name!r})"
+
+
 @dataclass(slots=True)
 class Exchange:
     """One request, with the data that filters keep until its response comes."""
@@ -38,23 +58,44 @@ class Exchange:
     api_key: int
     api_version: int
     scope: Scope
-    notes: dict[str, Any] = field(default_factory=dict)
-    """Data that a filter keeps for itself, under its own name."""
     wants_response: bool = False
     """Whether a filter must see the response in any case."""
+    met: frozenset[type[Need]] = frozenset()
+    """Kinds of need that were met for this request: a filter does not ask for them again."""
+    _notes: dict[Note[Any], Any] = field(default_factory=dict)
+
+    def keep(self, note: Note[Kept], value: Kept) -> None:
+        """Remember a value until the response comes."""
+        self._notes[note] = value
+
+    def kept(self, note: Note[Kept]) -> Kept:
+        """Return the value that was kept under this note.
+
+        Raises:
+            KeyError: nothing was.
+        """
+        return cast("Kept", self._notes[note])
+
+    def find(self, note: Note[Kept]) -> Kept | None:
+        """Return the value that was kept under this note, or None."""
+        return cast("Kept | None", self._notes.get(note))
 
 
-class Filter(Protocol):
-    """A treatment of one or a few APIs."""
+class Filter(Protocol[Request, Response]):
+    """A treatment of one or a few APIs: of these requests and these responses."""
 
     ENTITIES: ClassVar[frozenset[Entity]]
     """The kinds of field that it handles, of those that the engine cannot replace in place."""
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
-        """Change the request in place, or return the response to give without asking the broker."""
+    def on_request(self, exchange: Exchange, request: Request, /) -> RequestStep:
+        """Decide about a request; change it in place if it goes on."""
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Change the response in place."""
+    def on_response(self, exchange: Exchange, response: Response, /) -> ResponseStep:
+        """Decide about a response; change it in place if it goes on."""
+
+
+AnyFilter = Filter[Any, Any]
+"""A filter where the message class is known only when the program runs."""
 
 
 class RequestFilter:
@@ -62,8 +103,9 @@ class RequestFilter:
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: Message, /) -> ResponseStep:
         """Leave the response unchanged."""
+        return FORWARD
 
 
 class ResponseFilter:
@@ -71,6 +113,6 @@ class ResponseFilter:
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: Message, /) -> RequestStep:
         """Leave the request unchanged."""
-        return None
+        return FORWARD

@@ -5,9 +5,10 @@ the order of a tenant's own items would reveal when other tenants' are added and
 """
 
 from operator import attrgetter
-from typing import Any
 
 from bifrost.filters.filter import Exchange, ResponseFilter
+from bifrost.filters.steps import FORWARD, ResponseStep
+from bifrost.wire.message import Message
 
 
 class ListOrderFilter(ResponseFilter):
@@ -19,10 +20,11 @@ class ListOrderFilter(ResponseFilter):
         self._key = attrgetter(key)
         self._within = within
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: Message) -> ResponseStep:
         """Sort the list."""
         for struct in [response] if self._within is None else getattr(response, self._within):
             getattr(struct, self._attribute).sort(key=self._key)
+        return FORWARD
 
 
 GROUPS_IN_ORDER = ListOrderFilter("groups", "group_id")

@@ -5,11 +5,18 @@ The path becomes a name that distinguishes the directories of one broker and is 
 (KIP-827).
 """
 
-from typing import Any, ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 from bifrost.filters.filter import Exchange, ResponseFilter
+from bifrost.filters.steps import FORWARD, ResponseStep
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
+
+if TYPE_CHECKING:
+    from bifrost.wire.messages import DescribeLogDirsResponse
+
 
 UNKNOWN_BYTES = -1
 """DescribeLogDirsResponse.UNKNOWN_VOLUME_BYTES."""
@@ -20,8 +27,9 @@ class LogDirsFilter(ResponseFilter):
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.LOG_DIR})
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: DescribeLogDirsResponse) -> ResponseStep:
         """Rename every directory."""
         for result in in_steps(response.results):
             result.log_dir = exchange.scope.namespace.pseudonyms.log_dir(result.log_dir)
             result.total_bytes = result.usable_bytes = UNKNOWN_BYTES
+        return FORWARD

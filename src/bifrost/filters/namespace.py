@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from bifrost.filters.steps import FORWARD, Close, ResponseStep, TopicIds
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import FEW_IDS
 from bifrost.wire.engine import in_steps
@@ -55,10 +56,10 @@ def _steps_of(message: str, version: int) -> tuple[_Step, ...]:
     return steps(message_schema(message).fields, "")
 
 
-def knows_topic_ids(namespace: Namespace, request: Message, version: int) -> bool:
-    """Whether the owner of every topic ID in a request is known; if not, `namespace.unresolved` has the others."""
+def unknown_topic_ids(namespace: Namespace, request: Message, version: int) -> TopicIds | None:
+    """Return the topic IDs in a request whose owners are to be looked up first; None: all are known."""
     _visit_topic_ids(namespace, request, _steps_of(request.SCHEMA.name, version))
-    return not namespace.must_look_up()
+    return TopicIds(namespace.take_unresolved()) if namespace.must_look_up() else None
 
 
 def _visit_topic_ids(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]) -> None:
@@ -100,29 +101,28 @@ def _physical_value(namespace: Namespace, step: _Step, value: Any) -> Any:
     assert step.entity is not None
     found = namespace.physical(step.entity, value.encode() if step.is_text else value)
     if found is None and step.entity == Entity.TOPIC_ID:
-        # `knows_topic_ids` took it as absent: it was one of many, or that it is absent was forgotten since then.
+        # `unknown_topic_ids` took it as absent: it was one of many, or that it is absent was forgotten since then.
         namespace.take_unresolved()
         return namespace.masked_ids.mask(value)
     assert found is not None, "every name has a physical form"
     return found.decode() if step.is_text else found
 
 
-def to_virtual(namespace: Namespace, response: Message, version: int) -> bool:
+def to_virtual(namespace: Namespace, response: Message, version: int) -> ResponseStep:
     """Replace every physical name in a response by its virtual one, in place, and drop what is not the tenant's.
 
     It drops the smallest array element, or nullable struct, around a foreign name.
 
     Returns:
-        False when a topic ID must be looked up first (`namespace.unresolved`); the response must then be decoded anew.
-    Raises:
-        ForeignEntity: a foreign name is outside every array, where it cannot be left out.
+        TopicIds: these must be looked up first, and the response decoded anew. Close: a foreign name is outside every
+        array, where it cannot be left out.
     """
     is_own = _response_struct(namespace, response, _steps_of(response.SCHEMA.name, version))
     if namespace.must_look_up():
-        return False
+        return TopicIds(namespace.take_unresolved())
     if not is_own:
-        raise ForeignEntity(f"{response.SCHEMA.name} v{version} is not about {namespace.tenant}'s")
-    return True
+        return Close(f"{response.SCHEMA.name} v{version} is not about {namespace.tenant}'s")
+    return FORWARD
 
 
 def _response_struct(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]) -> bool:
@@ -162,7 +162,3 @@ def _virtual_value(namespace: Namespace, step: _Step, value: Any) -> Any:
         return namespace.virtual(step.entity, value)
     found = namespace.virtual(step.entity, value.encode())
     return None if found is None else found.decode()
-
-
-class ForeignEntity(Exception):
-    """A response names something of another tenant where it cannot be left out; it must not be delivered."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import cast
 
-from bifrost.filters.filter import Filter
+from bifrost.filters.filter import AnyFilter
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import (
     SLOT_DECODE,
@@ -56,7 +56,7 @@ class Plan:
     api_version: int
     request: Direction
     response: Direction
-    filters: tuple[Filter, ...]
+    filters: tuple[AnyFilter, ...]
     is_refused: bool
     """Whether the filters answer every request; then nothing of it is translated, and nothing goes to the broker."""
     request_peek: "PeekFields | None" = None
@@ -137,7 +137,7 @@ class Plans:
 
     def __init__(
         self,
-        filters: Mapping[int, tuple[Filter, ...]],
+        filters: Mapping[int, tuple[AnyFilter, ...]],
         decoded: frozenset[str],
         unless_usual: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     ) -> None:
@@ -200,7 +200,7 @@ class Plans:
         return Direction(schema.name, version, is_flexible_header, program)
 
 
-def _check_coverage(filters: tuple[Filter, ...], request: str, response: str, version: int) -> None:
+def _check_coverage(filters: tuple[AnyFilter, ...], request: str, response: str, version: int) -> None:
     """Fail closed: some filter must handle each entity that the engine does not replace in place."""
     handled = frozenset[Entity]().union(*(one.ENTITIES for one in filters))
     for message in (request, response):

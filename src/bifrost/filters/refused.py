@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bifrost.filters.filter import Exchange, RequestFilter
+from bifrost.filters.steps import Answer, RequestStep
 from bifrost.wire import messages
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import in_steps
@@ -136,9 +137,9 @@ class RefusedFilter(RequestFilter):
         """Refuse with the response that `answer` makes."""
         self._answer = answer
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: Message) -> RequestStep:
         """Answer the request, so that the broker does not get it."""
         answer = self._answer(request)
         if (exchange.api_key, exchange.api_version) in _WITHOUT_ERROR_CODE:
             setattr(answer, "error_code", ErrorCode.NONE)  # noqa: B010
-        return answer
+        return Answer(answer)

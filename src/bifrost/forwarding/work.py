@@ -4,27 +4,30 @@ A request may name a hundred thousand things. The code that handles it (decode, 
 with loops. The engine's loops, and Python's through `in_steps`, count their rounds and call back now and then. When the
 slice is used up, that call switches to the caller of `go_on`, and the next slice continues from there:
 
-    go_on ──▶ run ... loop ... time is up ──▶ go_on returns False
-    go_on ──▶ ............ loop ... done  ──▶ go_on returns True
+    go_on ──▶ run ... loop ... time is up ──▶ go_on returns None
+    go_on ──▶ ............ loop ... done  ──▶ go_on returns what `run` returned
 
 greenlet does the switch and keeps the stack of the work. So no loop had to be rewritten, and compiled code pauses like
 Python code. Work pauses nowhere but in these loops.
 """
 
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from greenlet import getcurrent, greenlet
 
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.engine import monotonic_ns, set_pause
 
+Result = TypeVar("Result")
 
-class Work:
+
+class Work(Generic[Result]):
     """The work on one frame."""
 
     __slots__ = ("_greenlet", "_namespace", "_until_ns")
 
-    def __init__(self, run: Callable[[], bool], namespace: Namespace) -> None:
+    def __init__(self, run: Callable[[], Result], namespace: Namespace) -> None:
         """Prepare the work without starting it.
 
         Args:
@@ -35,7 +38,7 @@ class Work:
         self._namespace = namespace
         self._until_ns = 0
 
-    def go_on(self, until_ns: int) -> bool | None:
+    def go_on(self, until_ns: int) -> Result | None:
         """Work until `until_ns` of the engine's monotonic clock, or to the end.
 
         Returns:
@@ -46,7 +49,7 @@ class Work:
         self._until_ns = until_ns
         set_pause(self._pause)
         try:
-            result: bool | None = self._greenlet.switch()
+            result: Result | None = self._greenlet.switch()
         finally:
             set_pause(None)
         return result if self._greenlet.dead else None

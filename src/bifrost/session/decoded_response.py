@@ -4,7 +4,7 @@ from typing import Any
 
 from bifrost.filters import namespace as translation
 from bifrost.filters.filter import Exchange, Scope
-from bifrost.session.close_reason import CloseReason, SessionEnded
+from bifrost.filters.steps import Forward, ResponseStep
 from bifrost.session.in_flight import Buffer
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.engine import Awaited, decode, encode, prune, release
@@ -18,7 +18,7 @@ _PRUNED_FROM_BYTES = 4096
 
 def decoded_response(
     namespace: Namespace, scope: Scope, awaited: Awaited, frame: Buffer, offset: int, head: bytes | None
-) -> list[Buffer] | None:
+) -> list[Buffer] | ResponseStep:
     """Pass a response through the filters.
 
     Args:
@@ -29,24 +29,23 @@ def decoded_response(
         offset: where its body begins.
         head: the header for the client; None to keep the broker's.
     Returns:
-        The frame for the client with its length; None when it names a topic ID that has to be looked up first.
+        The frame for the client with its length; a Need: what is to be met first; Close: the response names something
+        that is not the tenant's and cannot be left out.
     Raises:
-        SessionEnded: the response names something that is not the tenant's and cannot be left out.
         WireError: the response could not be read.
     """
     plan = awaited.lane.plan
     if plan.owned is not None and len(frame) > _PRUNED_FROM_BYTES:
         frame = prune(plan.owned, frame, offset, namespace.names.prefix_of(plan.owned_entity))
     response: Any = decode(plan.response.layout, frame, offset)
-    try:
-        is_complete = translation.to_virtual(namespace, response, plan.api_version)
-    except translation.ForeignEntity as error:
-        raise SessionEnded(CloseReason.BROKER_MISBEHAVED, str(error)) from None
-    if not is_complete:
-        return None
+    step = translation.to_virtual(namespace, response, plan.api_version)
+    if not isinstance(step, Forward):
+        return step
     exchange = awaited.exchange or Exchange(plan.api_key, plan.api_version, scope)
     for one in reversed(plan.filters):
-        one.on_response(exchange, response)
+        filtered: ResponseStep = one.on_response(exchange, response)
+        if not isinstance(filtered, Forward):
+            return filtered
     if plan.has_throttle and awaited.lane.load.is_over_budget:
         response.throttle_time_ms = max(response.throttle_time_ms, awaited.lane.load.throttle_ms)
     segments: list[Buffer] = [encode(plan.response.layout, response, head or bytes(frame[:offset]))]

@@ -1,54 +1,93 @@
 """Frames of one direction that a session cannot send on yet, in the order in which they came.
 
-The session works on the first frame until it is done. Until then the frame stays in the queue, because the work may
-pause (`Work`), and because a message that first needs an answer of the broker is worked on again from its beginning.
+The session works on the first frame until it is decided. Until then the frame stays in the queue, because the work may
+pause (`Work`), and because a message that needs something first is worked on again from its beginning.
 """
 
 from collections import deque
 from collections.abc import Callable
 from functools import partial
 
+from bifrost.filters.steps import Need, RequestStep, ResponseStep, TopicIds
 from bifrost.forwarding.work import Work
+from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.in_flight import Buffer
+from bifrost.session.needs import TURN
 from bifrost.tenancy.namespace import Namespace
+
+MAX_TRIES = 3
+"""Most times a message is tried again after a look-up. Usually it takes one; two if it names many unknown IDs of which
+few are not the tenant's; more only if IDs are forgotten in between, because the tenant asks for very many at once."""
+
+Step = RequestStep | ResponseStep
 
 
 class HeldFrames:
-    """The frames of one direction, and the work on the first of them."""
+    """The frames of one direction, the work on the first of them, and what that needs."""
 
-    __slots__ = ("_work", "frames")
+    __slots__ = ("_tries", "_work", "frames", "met", "need")
 
     def __init__(self) -> None:
         """Hold nothing."""
         self.frames: deque[Buffer] = deque()
         """The engine reads this queue too (`Forwarding`), so it is always the same object."""
-        self._work: Work | None = None
+        self.need: Need | None = None
+        """What the first frame waits for; then `meet`."""
+        self.met: frozenset[type[Need]] = frozenset()
+        """The kinds of need that were met for the first frame."""
+        self._work: Work[Step] | None = None
         """The work on the first frame, while it has paused."""
+        self._tries = 0
 
-    def go_on(self, run: Callable[[Buffer], bool], namespace: Namespace, until_ns: int) -> bool | None:
-        """Work on the first frame until `until_ns`, or to the end; a frame that is done is removed.
+    def decide(self, run: Callable[[Buffer], Step], namespace: Namespace, until_ns: int) -> Step:
+        """Work on the first frame until `until_ns`, or to the end; a frame that is decided is removed.
 
         Args:
-            run: works on a frame; returns False when it needs the frame again later. It is not used if the work on
-                this frame has paused: that work goes on.
+            run: works on a frame, and decides about it. It is not used if the work on this frame has paused: that work
+                goes on.
             namespace: whose names the work uses.
             until_ns: a time of the engine's monotonic clock.
         Returns:
-            What `run` returned; None: the work has only paused.
+            What was decided; a Need: the frame is still here.
         Raises:
-            Exception: what `run` raised; the frame is still there.
+            SessionEnded: the message was tried too often.
+            Exception: what `run` raised; the frame is still here.
         """
         work = self._work or Work(partial(run, self.frames[0]), namespace)
         self._work = None
-        is_done = work.go_on(until_ns)
-        if is_done is None:
-            self._work = work
-        elif is_done:
-            self.frames.popleft()
-        return is_done
+        step = work.go_on(until_ns)
+        if step is None:
+            self._work, step = work, TURN
+        if isinstance(step, Need):
+            self.need = step
+            if isinstance(step, TopicIds):
+                self._count_try()
+            return step
+        self.frames.popleft()
+        self.met, self._tries = frozenset(), 0
+        return step
 
-    def drop(self) -> Work | None:
+    def _count_try(self) -> None:
+        self._tries += 1
+        if self._tries > 1 + MAX_TRIES:  # the first one comes before any look-up
+            detail = f"one message still names unknown topic IDs after {MAX_TRIES} look-ups"
+            raise SessionEnded(CloseReason.TOO_MANY_TOPIC_IDS, detail)
+
+    def meet(self, need: Need) -> None:
+        """Note that a need is met, if the first frame waits for it."""
+        if self.need == need:
+            self.need = None
+            self.met |= {type(need)}
+
+    def use(self, kind: type[Need]) -> bool:
+        """Whether a need of this kind was met for the first frame; then it is used up."""
+        is_met = kind in self.met
+        self.met -= {kind}
+        return is_met
+
+    def drop(self) -> Work[Step] | None:
         """Remove all frames; return the paused work, which the caller must cancel or work off."""
         work, self._work = self._work, None
         self.frames.clear()
+        self.need, self.met, self._tries = None, frozenset(), 0
         return work

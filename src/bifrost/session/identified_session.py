@@ -13,11 +13,11 @@ from bifrost.session import metering
 from bifrost.session.authentication import Authentication, Proven
 from bifrost.session.held_frames import HeldFrames
 from bifrost.session.in_flight import Buffer, InFlight
+from bifrost.session.needs import IssuerKeys
 from bifrost.session.session_lanes import OWN_APIS, SessionLanes
 from bifrost.session.shared_state import Entry, SharedState
 from bifrost.session.topics.absent_topics import AbsentTopics
 from bifrost.session.topics.topic_listing import TopicListing
-from bifrost.session.tries import Tries
 from bifrost.tenancy.answer_names import answer_names
 from bifrost.wire.engine import Forwarding, Lane
 
@@ -34,11 +34,8 @@ class IdentifiedSession(Forwarding):
         self._lifetime = SessionLifetime(entry.settings(shared.sasl))
         self.authentications = 0
         """How often the client has authenticated."""
-        self.awaits_keys = False
-        """Whether the session holds requests back until the issuer's keys have been fetched; then `let_go`."""
         self._max_in_flight = shared.max_in_flight_requests
-        self._is_stopped = self._has_turn = self.waits_for_room = False
-        """Whether a request is held for room: too many of its tenant or of all await answers; then `take_turn`."""
+        self._is_stopped = False
         self._lanes: dict[int, Lane] = {}
         self._about = metering.UNKNOWN
         self._meter: Meter | None = None
@@ -46,18 +43,11 @@ class IdentifiedSession(Forwarding):
         self._queue = self._in_flight.queue
         self._requests, self._responses = HeldFrames(), HeldFrames()
         self._held_requests, self._held_responses = self._requests.frames, self._responses.frames
-        self._answer_needs_ids = False
-        self.waits_for_turn = False
-        """Whether there is work and no time for it now; then `go_on`."""
-        self._tries = Tries()
         self._listing: TopicListing | None = None
         self._absent: AbsentTopics | None = None
         self.to_client: list[Buffer] = []
         self.to_broker: list[Buffer] = []
         self.lookup: frozenset[bytes] = frozenset()
-        """Topic IDs that the shell must ask the broker for; then `resume`."""
-        self.awaits_count = self._is_counted = False
-        """Whether the shell must count the tenant's topics; then `resume`."""
 
     def begin(self, address: str | None = None) -> None:
         """Let the client in at once if its listener set does not use SASL; it comes from `address`.
@@ -120,7 +110,7 @@ class IdentifiedSession(Forwarding):
             proven = authentication.receive(frame)
         except KeysAreFetched:
             self._held_requests.appendleft(bytes(frame))
-            self._max_in_flight, self.awaits_keys = 0, True
+            self._requests.need = IssuerKeys()
             return
         finally:
             answers = authentication.take_answers()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bifrost.filters.api_versions import is_valid
-from bifrost.filters.filter import Exchange, Scope
+from bifrost.filters.filter import Exchange, Note, Scope
 from bifrost.filters.plan import Plan
 from bifrost.journal.admin_operations import ADMIN_APIS, Operation, operations, topic_id_of
 from bifrost.journal.identity import UNNAMED, Identity, Software
@@ -40,7 +40,8 @@ _NAMED_SOFTWARE = 3
 FOREIGN_FETCH_SESSION = "foreign_fetch_session"
 """The rule that no Fetch may continue another namespace's session."""
 
-_NOTE = "journal"
+_CHANGE: Note[tuple[bytes, int]] = Note("change")
+"""The frame of a request to change things, and where its body begins; empty when it is too large to be told."""
 
 
 def new_meter(
@@ -149,8 +150,9 @@ def keep_change(
     """Keep a request to change things until its answer comes; None for other requests."""
     if meter is None or plan.api_key not in ADMIN_APIS:
         return None
-    kept = (bytes(frame), offset) if len(frame) <= MAX_TOLD_BYTES else None
-    return Exchange(plan.api_key, plan.api_version, scope, {_NOTE: kept})
+    exchange = Exchange(plan.api_key, plan.api_version, scope)
+    exchange.keep(_CHANGE, (bytes(frame), offset) if len(frame) <= MAX_TOLD_BYTES else (b"", 0))
+    return exchange
 
 
 def count_answer(
@@ -177,10 +179,10 @@ def count_answer(
         usage.count_response(*physical, is_physical=True)
     elif usage is not None:
         usage.count_response(answer[0], body, is_physical=False)
-    if exchange is None or _NOTE not in exchange.notes:
+    kept = None if exchange is None else exchange.find(_CHANGE)
+    if kept is None:
         return
-    kept = exchange.notes[_NOTE]
-    if kept is not None:
+    if kept[0]:
         _tell_operations(meter, namespace, plan, kept, b"".join(answer))
         return
     detail = f"a request of more than {MAX_TOLD_BYTES} bytes"

@@ -5,6 +5,7 @@ chooses when it closes its connection. So the work goes on to its end, in its te
 """
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from bifrost.forwarding.work import Work
 from bifrost.session.close_reason import SessionEnded
@@ -15,7 +16,7 @@ class Remains:
     """The remaining work of one ended connection; it has turns like a connection (`Turns`)."""
 
     def __init__(
-        self, works: Iterable[Work], until_ns: Callable[[], int], clean_up: Callable[[], None]
+        self, works: Iterable[Work[Any]], until_ns: Callable[[], int], clean_up: Callable[[], None]
     ) -> None:
         """Do nothing yet.
 

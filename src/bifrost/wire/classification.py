@@ -118,7 +118,7 @@ CLASSIFICATION: dict[str, dict[str, Entity]] = {
     "TxnOffsetCommitResponse": {},
     "DescribeConfigsRequest": _neutral("Resources.ConfigurationKeys")
     | {"Resources.ResourceName": Entity.RESOURCE_NAME},
-    # Neutral for topics and groups; of a broker's, filters/broker_configs.py keeps those that are.
+    # Neutral for topics and groups; of a broker's, filters/configs/broker_configs.py keeps those that are.
     "DescribeConfigsResponse": _neutral(
         "Results.Configs.Name Results.Configs.Value Results.Configs.Synonyms.Name "
         "Results.Configs.Synonyms.Value Results.Configs.Documentation"

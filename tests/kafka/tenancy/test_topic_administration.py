@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.filters.broker_configs import SHOWN
+from bifrost.filters.configs.broker_configs import SHOWN
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     AlterConfigsRequest,

@@ -1,8 +1,15 @@
+import ast
+import inspect
+import sys
+from typing import get_args
+
 import pytest
 
 from bifrost.filters.build import build_plans
+from bifrost.filters.groups.consumer_protocol import JoinGroupFilter
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED, SERVED, served_versions
+from bifrost.wire.message import message_class
 
 
 @pytest.fixture(scope="module")
@@ -39,3 +46,34 @@ def test_the_apis_of_the_hot_path_are_done_in_place(plans) -> None:
 
             assert plan.request.program is not None, plan
             assert plan.response.program is not None, plan
+
+
+def accepted_types(one: object, method: str, argument: str) -> tuple[type, ...]:
+    """Return the message classes that a filter's method takes, as its annotation says."""
+    function = inspect.unwrap(getattr(type(one), method))
+    module = sys.modules[function.__module__]
+    names = dict(vars(module))
+    for node in ast.parse(inspect.getsource(module)).body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            exec(compile(ast.Module(node.body, []), module.__name__, "exec"), names)  # noqa: S102
+    annotation = inspect.signature(function).parameters[argument].annotation
+    found = eval(annotation, names) if isinstance(annotation, str) else annotation
+    return get_args(found) or (found,)
+
+
+@pytest.mark.parametrize("api_key", [*SERVED, *REFUSED], ids=lambda key: key.name)
+def test_every_filter_is_made_for_the_messages_that_it_gets(plans, api_key: ApiKey) -> None:
+    plan = plans.plan_for(api_key, served_versions(api_key).high)
+
+    for one in plan.filters:
+        assert issubclass(message_class(plan.request.message), accepted_types(one, "on_request", "request"))
+        assert issubclass(
+            message_class(plan.response.message), accepted_types(one, "on_response", "response")
+        )
+
+
+def test_a_filter_of_another_api_would_be_found() -> None:
+    accepted = accepted_types(JoinGroupFilter(), "on_request", "request")
+
+    assert accepted == (message_class("JoinGroupRequest"),)
+    assert not issubclass(message_class("SyncGroupRequest"), accepted)

@@ -1,6 +1,7 @@
 """What a filter sees of a Fetch; how a session comes to it is in tests/unit/session/test_fetching.py."""
 
-from bifrost.filters.fetch import FetchFilter, session_not_found
+from bifrost.filters.fetch import FOREIGN_SESSION, FetchFilter, session_not_found
+from bifrost.filters.steps import FORWARD, Answer
 from bifrost.wire.error_codes import ErrorCode
 from support.messages import fetch
 from support.stage import Stage
@@ -9,15 +10,15 @@ from support.stage import Stage
 def test_a_consumers_fetch_goes_on(stage: Stage) -> None:
     request = fetch("orders", session_id=5, session_epoch=1)
 
-    assert FetchFilter().on_request(stage.exchange(12), request) is None
+    assert FetchFilter().on_request(stage.exchange(12), request) is FORWARD
     assert request == fetch("orders", session_id=5, session_epoch=1)
 
 
 def test_a_foreign_session_is_taken_out(stage: Stage) -> None:
     request, exchange = fetch("orders", session_id=5, session_epoch=0), stage.exchange(12)
-    exchange.notes["foreign_fetch_session"] = True
+    exchange.keep(FOREIGN_SESSION, True)
 
-    assert FetchFilter().on_request(exchange, request) is None
+    assert FetchFilter().on_request(exchange, request) is FORWARD
     assert request == fetch("orders", session_id=0, session_epoch=0)
 
 
@@ -25,8 +26,10 @@ def test_a_follower_is_refused_partition_by_partition(stage: Stage) -> None:
     request = fetch("orders", "users", replica_id=2)
     request.topics[0].partitions *= 2
 
-    answer = FetchFilter().on_request(stage.exchange(11), request)
+    step = FetchFilter().on_request(stage.exchange(11), request)
 
+    assert isinstance(step, Answer)
+    answer = step.response
     assert [(topic.topic, len(topic.partitions)) for topic in answer.responses] == [
         ("orders", 2),
         ("users", 1),

@@ -3,7 +3,7 @@
 import pytest
 
 from bifrost.filters import namespace as translation
-from bifrost.filters.namespace import ForeignEntity
+from bifrost.filters.steps import FORWARD, Close, TopicIds
 from bifrost.tenancy.topic_ids import ABSENT_FOR_MS
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.schema import message_schema
@@ -72,15 +72,15 @@ def test_ids_of_a_request_must_be_known(acme) -> None:
         topics=[{"name": None, "topic_id": one} for one in (OWN, UNKNOWN, FOREIGN, bytes(16))]
     )
 
-    assert not translation.knows_topic_ids(acme, request, 6)
-    assert acme.take_unresolved() == {UNKNOWN, FOREIGN}
-    assert translation.knows_topic_ids(acme, messages.DeleteTopicsRequest(topics=request.topics[:1]), 6)
+    assert translation.unknown_topic_ids(acme, request, 6) == TopicIds(frozenset({UNKNOWN, FOREIGN}))
+    own = messages.DeleteTopicsRequest(topics=request.topics[:1])
+    assert translation.unknown_topic_ids(acme, own, 6) is None
 
 
 def test_an_id_whose_absence_is_forgotten_in_the_meantime_is_masked(stage: Stage, acme) -> None:
     acme.looked_up([UNKNOWN])
     request = messages.DeleteTopicsRequest(topics=[{"name": None, "topic_id": UNKNOWN}])
-    assert translation.knows_topic_ids(acme, request, 6)
+    assert translation.unknown_topic_ids(acme, request, 6) is None
     stage.now_ms += ABSENT_FOR_MS
 
     translation.to_physical(acme, request, 6)
@@ -93,7 +93,7 @@ def test_names_in_a_response_become_virtual_and_foreign_ones_are_dropped(acme) -
     names = ["__vt_globex_orders", "__vt_acme_orders", "x", "__vt_acme_/users"]
     response = messages.DeleteTopicsResponse(responses=[{"name": name} for name in names])
 
-    assert translation.to_virtual(acme, response, 4)
+    assert translation.to_virtual(acme, response, 4) is FORWARD
     assert [result.name for result in response.responses] == ["orders", "users"]
 
 
@@ -109,14 +109,14 @@ def test_the_smallest_element_around_a_foreign_name_is_dropped(acme) -> None:
         ]
     )
 
-    assert translation.to_virtual(acme, response, 8)
+    assert translation.to_virtual(acme, response, 8) is FORWARD
     assert response == messages.OffsetFetchResponse(groups=[group("a", "orders"), group("c")])
 
 
 def test_a_nullable_struct_around_a_foreign_name_becomes_null(acme) -> None:
     response = messages.DescribeTopicPartitionsResponse(next_cursor={"topic_name": "__vt_globex_orders"})
 
-    assert translation.to_virtual(acme, response, 0)
+    assert translation.to_virtual(acme, response, 0) is FORWARD
     assert response.next_cursor is None
 
 
@@ -128,7 +128,7 @@ def test_an_answer_that_carries_name_and_id_teaches_whose_it_is(stage: Stage, ac
         ]
     )
 
-    assert translation.to_virtual(acme, response, 12)
+    assert translation.to_virtual(acme, response, 12) is FORWARD
     assert [(topic.name, topic.topic_id) for topic in response.topics] == [("billing", UNKNOWN)]
     assert stage.topic_ids.name_of(UNKNOWN) == b"__vt_acme_billing"
     assert stage.topic_ids.name_of(b"somebody else's.") is None
@@ -137,8 +137,8 @@ def test_an_answer_that_carries_name_and_id_teaches_whose_it_is(stage: Stage, ac
 def test_a_response_with_an_unknown_id_is_not_complete(acme) -> None:
     response = messages.FetchResponse(responses=[{"topic_id": UNKNOWN}, {"topic_id": OWN}])
 
-    assert not translation.to_virtual(acme, response, 13)
-    assert acme.take_unresolved() == {UNKNOWN}
+    assert translation.to_virtual(acme, response, 13) == TopicIds(frozenset({UNKNOWN}))
+    assert acme.unresolved == set()
 
 
 def test_a_foreign_name_outside_every_array_cannot_be_left_out(acme, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,8 +146,9 @@ def test_a_foreign_name_outside_every_array_cannot_be_left_out(acme, monkeypatch
     assert not any(field.entity_type for field in message_schema("HeartbeatResponse").fields)
     response = messages.HeartbeatRequest(group_id="__vt_globex_g")
 
-    with pytest.raises(ForeignEntity, match="HeartbeatRequest v4 is not about acme's"):
-        translation.to_virtual(acme, response, 4)
+    step = translation.to_virtual(acme, response, 4)
+
+    assert step == Close("HeartbeatRequest v4 is not about acme's")
 
 
 def test_error_texts_become_virtual_and_null_stays_null(acme) -> None:
@@ -158,5 +159,5 @@ def test_error_texts_become_virtual_and_null_stays_null(acme) -> None:
         ]
     )
 
-    assert translation.to_virtual(acme, response, 3)
+    assert translation.to_virtual(acme, response, 3) is FORWARD
     assert [result.error_message for result in response.results] == ["Topic 'orders' has 3", None]

@@ -7,6 +7,7 @@ from bifrost.forwarding.lanes import NO_TENANT, Lanes
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import DURATION_BOUNDS_S, Awaited, Lane, Load, Traffic
 from support import messages
+from support.look_ups import meet_look_ups
 from support.playbook import request_frame, response_frame
 from support.stage import PLANS, Stage
 
@@ -56,7 +57,7 @@ def test_decoded_messages_are_counted_once_even_if_they_wait_for_a_look_up(stage
     assert counted(stage, "initech", ApiKey.METADATA) == (0, 0, 0)
 
     stage.topic_ids.learn(topic_id, b"__vt_initech_x")
-    session.resume(session.lookup)
+    meet_look_ups(session)
 
     assert counted(stage, "initech", ApiKey.METADATA) == (1, 4 + len(request), 0)
 

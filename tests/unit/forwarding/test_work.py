@@ -3,6 +3,7 @@
 import pytest
 
 from bifrost.forwarding.work import Work
+from bifrost.session.needs import TURN
 from bifrost.wire.engine import in_steps
 from bifrost.wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from support.hasty_turns import HastyTurns, pausing_everywhere
@@ -116,11 +117,11 @@ def test_what_comes_behind_a_request_that_pauses_waits_for_it(stage: Stage) -> N
     with pausing_everywhere():
         session.receive_from_client(find_coordinator(1, ["a", "b"]))
         session.receive_from_client(find_coordinator(2, ["c"]))
-        assert session.waits_for_turn
+        assert TURN in session.needs
         assert session.is_holding
         assert not session.to_broker
-        while session.waits_for_turn:
-            session.go_on()
+        while TURN in session.needs:
+            session.meet(TURN)
 
     frames = split_frames(b"".join(session.to_broker))
     assert [int.from_bytes(frame[4:8], "big") for frame in frames] == [1, 2]
@@ -135,7 +136,7 @@ def test_a_connection_that_ends_leaves_nothing_to_send(stage: Stage) -> None:
     with pausing_everywhere():
         session.receive_from_client(find_coordinator(1, ["a", "b"]))
         assert session.close() is not None
-        session.go_on()
+        session.meet(TURN)
 
     assert not session.to_broker
     assert session.in_flight == 0

@@ -8,6 +8,7 @@ from bifrost.authentication.accounts import Account
 from bifrost.authentication.oauthbearer_server import InvalidToken, KeysAreFetched, Vouched
 from bifrost.config.fields.verifiers import Mechanism
 from bifrost.session.close_reason import CloseReason
+from bifrost.session.needs import IssuerKeys
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.issuer import client_first
@@ -90,7 +91,7 @@ def keys_are_fetched(tokens: FakeTokens) -> Step:
 
     def step(book: Playbook) -> str:
         tokens.is_fetching = False
-        book.play(book.session.let_go, CloseReason.MALFORMED)
+        book.play(lambda: book.session.meet(IssuerKeys()), CloseReason.MALFORMED)
         return "keys were fetched"
 
     return step
@@ -208,11 +209,11 @@ def test_who_shows_a_token_while_keys_are_fetched_waits(tokens: FakeTokens, stag
 
     book >> client_sends(authenticate(client_first("alice")), 2) << holds(requests=True)
     book >> client_sends(metadata("orders")) << holds(requests=True)
-    assert book.session.awaits_keys
+    assert book.session.needs == (IssuerKeys(),)
 
     book >> keys_are_fetched(tokens)
 
-    assert not book.session.awaits_keys
+    assert not book.session.needs
     assert (
         book
         << to_client(messages.SaslAuthenticateResponse(session_lifetime_ms=LIFETIME_MS))

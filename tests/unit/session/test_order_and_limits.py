@@ -1,7 +1,7 @@
 """Answers leave in the order of their requests, and requests wait when too many have no answer."""
 
 from bifrost.session.close_reason import CloseReason
-from bifrost.session.tries import MAX_TRIES
+from bifrost.session.held_frames import MAX_TRIES
 from bifrost.tenancy.topic_ids import AbsentIds
 from support import messages
 from support.messages import fetch, topic_id

@@ -3,6 +3,7 @@
 import pytest
 
 from bifrost.session.client_session import ClientSession
+from bifrost.session.needs import ROOM
 from support import messages
 from support.messages import produce
 from support.playbook import request_frame, response_frame
@@ -26,6 +27,10 @@ def limited(stage: Stage) -> Stage:
     return stage
 
 
+def waits_for_room(session: ClientSession) -> bool:
+    return ROOM in session.needs
+
+
 def sessions(stage: Stage, *tenants: str) -> list[ClientSession]:
     return [stage.play(tenant).session for tenant in tenants]
 
@@ -43,13 +48,13 @@ def test_one_too_many_of_the_tenant_is_held(limited: Stage, is_warm: bool) -> No
     send(second, 1)
     send(other, 1)
 
-    assert (second.waits_for_room, second.is_holding, second.in_flight, second.to_broker) == (
+    assert (waits_for_room(second), second.is_holding, second.in_flight, second.to_broker) == (
         True,
         True,
         0,
         [],
     )
-    assert (other.waits_for_room, other.in_flight) == (False, 1)
+    assert (waits_for_room(other), other.in_flight) == (False, 1)
     assert limited.shared.lanes.loads.load("acme").in_flight == 2
 
 
@@ -61,15 +66,15 @@ def test_a_turn_is_for_one_request_while_there_is_no_more_room(limited: Stage) -
         send(second, correlation_id)
     answer(first, 1)
 
-    second.take_turn()
+    second.meet(ROOM)
 
-    assert (second.in_flight, second.waits_for_room) == (1, True)
+    assert (second.in_flight, waits_for_room(second)) == (1, True)
     answer(first, 2)
-    second.take_turn()
+    second.meet(ROOM)
     assert second.in_flight == 2
     answer(second, 1)
-    second.take_turn()
-    assert (second.in_flight, second.waits_for_room, second.is_holding) == (2, False, False)
+    second.meet(ROOM)
+    assert (second.in_flight, waits_for_room(second), second.is_holding) == (2, False, False)
 
 
 def test_what_follows_keeps_its_order_whatever_it_is(limited: Stage) -> None:
@@ -83,7 +88,7 @@ def test_what_follows_keeps_its_order_whatever_it_is(limited: Stage) -> None:
     send(second, 2, versions, 3)
     assert second.to_client == []
     answer(first, 1)
-    second.take_turn()
+    second.meet(ROOM)
     assert second.to_client == []
     answer(second, 1)
 
@@ -121,9 +126,9 @@ def test_a_stopped_session_waits_no_more(limited: Stage) -> None:
     send(second, 1)
 
     second.stop()
-    second.take_turn()
+    second.meet(ROOM)
 
-    assert (second.waits_for_room, second.has_finished, second.to_broker) == (False, True, [])
+    assert (waits_for_room(second), second.has_finished, second.to_broker) == (False, True, [])
 
 
 def test_a_stopped_session_is_not_let_go_any_more(limited: Stage) -> None:
@@ -146,7 +151,7 @@ def test_its_own_limit_holds_a_turn_back(stage: Stage) -> None:
     send(first, 1)
     send(second, 1)
     send(second, 2)  # Held for the connection's own sake.
-    assert not second.waits_for_room
+    assert not waits_for_room(second)
 
     answer(second, 1)
 

@@ -18,6 +18,7 @@ physical names. If it cannot be read, it is dropped, which is how StickyAssignor
 
 from collections.abc import Callable
 
+from bifrost.filters.steps import Close, Need
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire import engine
 from bifrost.wire.errors import MalformedFrame
@@ -64,7 +65,7 @@ def translate(
         return payload
     try:
         version, message = _decode(payload, schema)
-        direction(namespace, message, version)
+        _rename(message, version, direction, namespace)
         if isinstance(message, ConsumerProtocolSubscription) and message.user_data:
             message.user_data = _user_data(bytes(message.user_data), direction, namespace, assignor)
     except MalformedFrame as error:
@@ -106,6 +107,12 @@ def _decode(payload: bytes, schema: str) -> tuple[int, Message]:
         return known, engine.decode(compile_layout(schema, 0), payload, 2)
 
 
+def _rename(message: Message, version: int, direction: Direction, namespace: Namespace) -> None:
+    step = direction(namespace, message, version)
+    if isinstance(step, Need | Close):
+        raise MalformedPayload("it is about something that is not the tenant's")
+
+
 def _user_data(data: bytes, direction: Direction, namespace: Namespace, assignor: str | None) -> bytes | None:
     """Return a subscription's user data for the other side; None when a known assignor cannot have written it."""
     if assignor not in (_STICKY, _COOPERATIVE_STICKY):
@@ -119,7 +126,7 @@ def _user_data(data: bytes, direction: Direction, namespace: Namespace, assignor
         except MalformedFrame:
             continue
         if message.user_data is None:
-            direction(namespace, message, 0)
+            _rename(message, 0, direction, namespace)
             return engine.encode_body(layout, message)[: -len(_NULL)] + generation
     is_generation = assignor == _COOPERATIVE_STICKY and len(data) == _INT32_BYTES
     return data if is_generation else None

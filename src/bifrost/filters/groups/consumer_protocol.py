@@ -14,11 +14,13 @@ On the way back a payload of a consumer group that cannot be read was left by a 
 checked; an empty one stands in for it.
 """
 
+from __future__ import annotations
+
 import hashlib
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from bifrost.filters import namespace as translation
-from bifrost.filters.filter import Exchange
+from bifrost.filters.filter import Exchange, Note, ResponseFilter
 from bifrost.filters.groups.consumer_payload import (
     ASSIGNMENT,
     EMPTY,
@@ -27,12 +29,17 @@ from bifrost.filters.groups.consumer_payload import (
     is_assignment_to_a_broker,
     translate,
 )
+from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import JoinGroupResponse, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from bifrost.wire.messages import DescribeGroupsResponse, JoinGroupRequest, SyncGroupRequest
+
 
 CONSUMER = "consumer"
 
@@ -44,20 +51,25 @@ _MALFORMED = ErrorCode.UNKNOWN_SERVER_ERROR
 throws an IllegalStateException, "Malformed embedded consumer protocol" (GroupMetadataManager.deserializeSubscription
 and prepareAssignment). In a classic group it accepts some, and never answers to others (a negative count)."""
 
+_JOINED: Note[tuple[str, str]] = Note("join")
+"""The group's ID and its protocol type."""
+
+_IS_OF_CONSUMERS: Note[bool] = Note("is_of_consumers")
+
 
 class JoinGroupFilter:
     """Translates the members' subscriptions in the request and, for the leader, in the response."""
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.SUBSCRIPTION})
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: JoinGroupRequest) -> RequestStep:
         """Translate the subscription of every protocol the member offers, or refuse one that cannot be read."""
         if not request.group_id:
             # Prefixed it would be a group like any other; GroupCoordinator refuses the empty one.
-            return _not_joined(exchange, request, ErrorCode.INVALID_GROUP_ID)
-        exchange.notes["join"] = request.group_id, request.protocol_type
+            return Answer(_not_joined(exchange, request, ErrorCode.INVALID_GROUP_ID))
+        exchange.keep(_JOINED, (request.group_id, request.protocol_type))
         if request.protocol_type != CONSUMER:
-            return None
+            return FORWARD
         namespace = exchange.scope.namespace
         try:
             for protocol in in_steps(request.protocols):
@@ -69,19 +81,20 @@ class JoinGroupFilter:
                     assignor=protocol.name,
                 )
         except MalformedPayload:
-            return _not_joined(exchange, request, _MALFORMED)
-        return None
+            return Answer(_not_joined(exchange, request, _MALFORMED))
+        return FORWARD
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: JoinGroupResponse) -> ResponseStep:
         """Translate the members' subscriptions that the leader receives."""
         namespace = exchange.scope.namespace
-        group_id, protocol_type = exchange.notes["join"]
+        group_id, protocol_type = exchange.kept(_JOINED)
         if protocol_type != CONSUMER:
             if response.error_code == ErrorCode.NONE:
                 namespace.members_of_other_protocols.put(_member(group_id, response.member_id), True)
-            return
+            return FORWARD
         for member in in_steps(response.members):
             member.metadata = _readable(member.metadata, SUBSCRIPTION, namespace, response.protocol_name)
+        return FORWARD
 
 
 class SyncGroupFilter:
@@ -89,11 +102,11 @@ class SyncGroupFilter:
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.ASSIGNMENT})
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: SyncGroupRequest) -> RequestStep:
         """Translate the assignments the leader made, or refuse one that cannot be read."""
         namespace = exchange.scope.namespace
         is_of_consumers = _is_of_consumers(namespace, request)
-        exchange.notes["is_of_consumers"] = is_of_consumers
+        exchange.keep(_IS_OF_CONSUMERS, is_of_consumers)
         for assignment in in_steps(request.assignments):
             if is_of_consumers:
                 try:
@@ -101,29 +114,26 @@ class SyncGroupFilter:
                         assignment.assignment, ASSIGNMENT, translation.to_physical, namespace
                     )
                 except MalformedPayload:
-                    return SyncGroupResponse(error_code=_MALFORMED)
+                    return Answer(SyncGroupResponse(error_code=_MALFORMED))
             elif request.protocol_type is None and is_assignment_to_a_broker(assignment.assignment):
-                return SyncGroupResponse(error_code=_MALFORMED)
-        return None
+                return Answer(SyncGroupResponse(error_code=_MALFORMED))
+        return FORWARD
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: SyncGroupResponse) -> ResponseStep:
         """Translate the member's own assignment."""
-        if exchange.notes["is_of_consumers"]:
+        if exchange.kept(_IS_OF_CONSUMERS):
             response.assignment = _readable(response.assignment, ASSIGNMENT, exchange.scope.namespace)
+        return FORWARD
 
 
-class DescribeGroupsFilter:
+class DescribeGroupsFilter(ResponseFilter):
     """Translates subscriptions and assignments for an admin, and replaces the members' addresses."""
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset(
         {Entity.SUBSCRIPTION, Entity.ASSIGNMENT, Entity.CLIENT_HOST}
     )
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
-        """Leave the request unchanged."""
-        return None
-
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: DescribeGroupsResponse) -> ResponseStep:
         """Translate the payloads; the broker saw every member at the gateway's address, which is not shown."""
         namespace = exchange.scope.namespace
         for group in in_steps(response.groups):
@@ -135,9 +145,10 @@ class DescribeGroupsFilter:
                     member.member_metadata, SUBSCRIPTION, namespace, group.protocol_data
                 )
                 member.member_assignment = _readable(member.member_assignment, ASSIGNMENT, namespace)
+        return FORWARD
 
 
-def _not_joined(exchange: Exchange, request: Any, error_code: ErrorCode) -> Message:
+def _not_joined(exchange: Exchange, request: JoinGroupRequest, error_code: ErrorCode) -> Message:
     return JoinGroupResponse(
         error_code=error_code,
         protocol_name=None if exchange.api_version >= _NULLABLE_PROTOCOL_NAME else "",
@@ -145,10 +156,10 @@ def _not_joined(exchange: Exchange, request: Any, error_code: ErrorCode) -> Mess
     )
 
 
-def _is_of_consumers(namespace: Namespace, request: Any) -> bool:
+def _is_of_consumers(namespace: Namespace, request: SyncGroupRequest) -> bool:
     """Whether a SyncGroup request is about a consumer group, or has to be treated as if it were."""
     if request.protocol_type is not None:
-        return bool(request.protocol_type == CONSUMER)
+        return request.protocol_type == CONSUMER
     joined = namespace.members_of_other_protocols.get(_member(request.group_id, request.member_id))
     return joined is None
 

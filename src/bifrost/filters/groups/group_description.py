@@ -4,11 +4,36 @@ The broker saw every member at the gateway's address; the tenant gets the host b
 namespace translates everything else in these answers.
 """
 
-from typing import Any, ClassVar
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from bifrost.filters.filter import Exchange, ResponseFilter
+from bifrost.filters.steps import FORWARD, ResponseStep
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
+
+if TYPE_CHECKING:
+    from bifrost.wire.messages import (
+        ConsumerGroupDescribeResponse,
+        ShareGroupDescribeResponse,
+        StreamsGroupDescribeResponse,
+    )
+
+    _Described = ConsumerGroupDescribeResponse | ShareGroupDescribeResponse | StreamsGroupDescribeResponse
+
+    _Group = (
+        ConsumerGroupDescribeResponse.DescribedGroup
+        | ShareGroupDescribeResponse.DescribedGroup
+        | StreamsGroupDescribeResponse.DescribedGroup
+    )
+
+    _Member = (
+        ConsumerGroupDescribeResponse.Member
+        | ShareGroupDescribeResponse.Member
+        | StreamsGroupDescribeResponse.Member
+    )
 
 
 class GroupDescriptionFilter(ResponseFilter):
@@ -16,8 +41,11 @@ class GroupDescriptionFilter(ResponseFilter):
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.CLIENT_HOST})
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: _Described) -> ResponseStep:
         """Show the listener's host, in the form a broker uses."""
-        for group in in_steps(response.groups):
-            for member in in_steps(group.members):
+        groups: Sequence[_Group] = response.groups
+        for group in in_steps(groups):
+            members: Sequence[_Member] = group.members
+            for member in in_steps(members):
                 member.client_host = f"/{exchange.scope.gateway_host}"
+        return FORWARD

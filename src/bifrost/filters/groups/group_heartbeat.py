@@ -4,10 +4,12 @@ An empty group ID, once prefixed, would be a group like any other; the broker re
 pattern that cannot be confined to the namespace (tenancy/topic_regex.py) is answered as one that does not compile.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bifrost.filters.filter import Exchange, RequestFilter
+from bifrost.filters.steps import FORWARD, Answer, RequestStep, TopicCount
+from bifrost.filters.topics.growth import begin_growth
 from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import Refusal
@@ -21,6 +23,17 @@ MAX_QUOTED = 100
 """Characters of a refused pattern that its error quotes."""
 
 
+_GroupRequest = (
+    messages.SyncGroupRequest
+    | messages.HeartbeatRequest
+    | messages.OffsetDeleteRequest
+    | messages.LeaveGroupRequest
+    | messages.ConsumerGroupHeartbeatRequest
+    | messages.ShareGroupHeartbeatRequest
+    | messages.StreamsGroupHeartbeatRequest
+)
+
+
 class EmptyGroupFilter(RequestFilter):
     """Refuses the empty group ID with the coordinator's own error."""
 
@@ -28,21 +41,21 @@ class EmptyGroupFilter(RequestFilter):
         """Refuse with `response` and these fields."""
         self._refuse: Callable[[], Message] = lambda: response(**fields)
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: _GroupRequest) -> RequestStep:
         """Answer when there is no group ID."""
-        return None if request.group_id else self._refuse()
+        return FORWARD if request.group_id else Answer(self._refuse())
 
 
 class ConsumerRegexFilter(RequestFilter):
     """ConsumerGroupHeartbeat v1: answers INVALID_REGULAR_EXPRESSION to a pattern that cannot be served."""
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: messages.ConsumerGroupHeartbeatRequest) -> RequestStep:
         """Answer when the pattern is refused."""
         refusal = _refusal(exchange, [request.subscribed_topic_regex])
         if refusal is None:
-            return None
+            return FORWARD
         error = ErrorCode.INVALID_REGULAR_EXPRESSION
-        return messages.ConsumerGroupHeartbeatResponse(error_code=error, error_message=refusal)
+        return Answer(messages.ConsumerGroupHeartbeatResponse(error_code=error, error_message=refusal))
 
 
 class StreamsTopologyFilter(RequestFilter):
@@ -55,11 +68,11 @@ class StreamsTopologyFilter(RequestFilter):
     waiting does not help.
     """
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: messages.StreamsGroupHeartbeatRequest) -> RequestStep:
         """Answer when a pattern or an internal topic is refused."""
         response = messages.StreamsGroupHeartbeatResponse
         if request.topology is None:
-            return None
+            return FORWARD
         namespace = exchange.scope.namespace
         subtopologies = request.topology.subtopologies
         regexes = [
@@ -69,25 +82,27 @@ class StreamsTopologyFilter(RequestFilter):
         ]
         refusal = _refusal(exchange, regexes)
         if refusal is not None:
-            return response(error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY, error_message=refusal)
-        growth = None if namespace.bounds is None else namespace.bounds.grow()
+            return Answer(response(error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY, error_message=refusal))
+        growth = begin_growth(exchange)
+        if isinstance(growth, TopicCount):
+            return growth
         for subtopology in in_steps(subtopologies):
             internal = _internal_topics(subtopology)
             names = [*(topic.name for topic in internal), *subtopology.repartition_sink_topics]
             if any(namespace.hides(name) for name in names):
                 denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                return response(error_code=denied, error_message=denied.message)
+                return Answer(response(error_code=denied, error_message=denied.message))
             violation = _violation(namespace, internal) or _beyond(namespace, growth, subtopology, internal)
             if violation is not None:
                 text = f"{violation.error_code.name}: {violation.message}"
-                return response(error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY, error_message=text)
+                return Answer(response(error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY, error_message=text))
             subtopology.source_topics = [
                 namespace.absent_topic(topic) if namespace.hides(topic) else topic
                 for topic in in_steps(subtopology.source_topics)
             ]
         if growth is not None:
             growth.commit()
-        return None
+        return FORWARD
 
 
 def _internal_topics(subtopology: Any) -> list[Any]:
@@ -123,7 +138,7 @@ def _beyond(
     return None
 
 
-def _refusal(exchange: Exchange, regexes: list[str | None]) -> str | None:
+def _refusal(exchange: Exchange, regexes: Sequence[str | None]) -> str | None:
     for regex in in_steps(regexes):
         if not regex:
             continue  # "No pattern", or "as before".

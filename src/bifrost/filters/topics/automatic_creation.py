@@ -6,26 +6,29 @@ controller refuses to create a topic (AutoTopicCreationManager). The others go t
 which topics exist, so that the engine passes their names the next time.
 """
 
+from __future__ import annotations
+
 from typing import Any, ClassVar
 
-from bifrost.filters.filter import Exchange
+from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.plan import Plan
+from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep, TopicCount
+from bifrost.filters.topics.growth import begin_growth
 from bifrost.tenancy.topic_bounds import BY_DEFAULT
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.message import Message
 from bifrost.wire.messages import MetadataRequest, MetadataResponse
 
 CAN_FORBID_CREATION = 4
 """Metadata version from which a request can say that nothing is to be created (KIP-204)."""
 
-ABSENT_TOPICS = "absent_topics"
+ABSENT_TOPICS: Note[list[str]] = Note("absent_topics")
 """The note with the virtual names that the request would create."""
 
-_REFUSED = "refused_topics"
+_REFUSED: Note[dict[str, None]] = Note("refused_topics")
 
 _ILLEGAL = "~"
 """A name that no topic can have. Before version 1 a request without names is about all topics."""
@@ -40,53 +43,50 @@ def may_create(plan: Plan, request: Any) -> bool:
     return plan.api_version < CAN_FORBID_CREATION or bool(request.allow_auto_topic_creation)
 
 
-def makes_partitions(plan: Plan, request: Any) -> bool:
-    """Whether a decoded request, other than Metadata, creates topics or partitions."""
-    if plan.api_key in (ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS):
-        return True
-    return plan.api_key == ApiKey.STREAMS_GROUP_HEARTBEAT and request.topology is not None
-
-
 class AutomaticCreationFilter:
     """Removes names of topics that the tenant may not create."""
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: MetadataRequest) -> RequestStep:
         """Remove the topics that may not be created."""
         namespace = exchange.scope.namespace
         if namespace.bounds is None or not request.topics:
-            return None
+            return FORWARD
         exchange.wants_response = True
-        absent = exchange.notes.get(ABSENT_TOPICS)
+        absent = exchange.find(ABSENT_TOPICS)
         if not absent:
-            return None
-        growth = namespace.bounds.grow()
+            return FORWARD
+        growth = begin_growth(exchange)
+        if isinstance(growth, TopicCount):
+            return growth
+        assert growth is not None
         refused: dict[str, None] = {}
         for name in in_steps(absent):
             if growth.add(namespace.physical_name(name), BY_DEFAULT) is not None:
                 refused[name] = None
         growth.commit()
         if not refused:
-            return None
-        exchange.notes[_REFUSED] = refused
+            return FORWARD
+        exchange.keep(_REFUSED, refused)
         request.topics = [topic for topic in in_steps(request.topics) if topic.name not in refused]
         if not request.topics:
             request.topics = [MetadataRequest.MetadataRequestTopic(name=_ILLEGAL)]
-        return None
+        return FORWARD
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: MetadataResponse) -> ResponseStep:
         """Add answers for the removed topics, and remember which topics exist."""
         namespace = exchange.scope.namespace
         if namespace.bounds is None:
-            return
-        refused = exchange.notes.get(_REFUSED)
+            return FORWARD
+        refused = exchange.find(_REFUSED)
         if refused is not None:
             response.topics = [topic for topic in in_steps(response.topics) if topic.name != _ILLEGAL]
             response.topics += [_unknown(name) for name in in_steps(refused)]
         for topic in in_steps(response.topics):
             if topic.error_code == ErrorCode.NONE and topic.name:
                 namespace.topic_exists(topic.name.encode())
+        return FORWARD
 
 
 def _unknown(name: str) -> Any:

@@ -10,21 +10,30 @@ look it up and find nothing; Metadata also checks its form, so here the broker's
 says of legal names. Other filters and the namespace do the filtering and replace the addresses and the cluster ID.
 """
 
-from collections.abc import Iterable
-from typing import Any, ClassVar
+from __future__ import annotations
 
-from bifrost.filters.filter import Exchange
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from bifrost.filters.filter import Exchange, Note
+from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep
 from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.message import Message
 from bifrost.wire.messages import MetadataRequest
 
+if TYPE_CHECKING:
+    from bifrost.wire.messages import MetadataResponse
 
-def ask_by_name(exchange: Exchange, request: Any, names: Iterable[bytes]) -> None:
+
+_IS_ABOUT_ALL: Note[bool] = Note("all_topics")
+"""Whether the client asked for all topics, and the gateway asks for named ones."""
+
+
+def ask_by_name(exchange: Exchange, request: MetadataRequest, names: Iterable[bytes]) -> None:
     """Make a request for all topics ask for these; those that do not exist are then left out of the answer."""
-    exchange.notes["metadata"] = "all"
+    exchange.keep(_IS_ABOUT_ALL, True)
     request.topics = [MetadataRequest.MetadataRequestTopic(name=name.decode()) for name in in_steps(names)]
     request.allow_auto_topic_creation = False
 
@@ -34,19 +43,20 @@ class MetadataFilter:
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: MetadataRequest) -> RequestStep:
         """Ask for the listed topics in place of all."""
         allowed = exchange.scope.namespace.names.allowed_topics
         if request.topics is None and allowed is not None and exchange.api_version >= CAN_FORBID_CREATION:
             ask_by_name(exchange, request, sorted(allowed))
-        return None
+        return FORWARD
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: MetadataResponse) -> ResponseStep:
         """Leave out allowed topics that do not exist, and answer for hidden topics as unknown."""
         namespace = exchange.scope.namespace
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if exchange.notes.get("metadata") == "all":
+        if exchange.find(_IS_ABOUT_ALL):
             response.topics = [topic for topic in in_steps(response.topics) if topic.error_code != unknown]
         for topic in in_steps(response.topics):
             if topic.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION and namespace.hides(topic.name or ""):
                 topic.error_code = unknown
+        return FORWARD

@@ -7,22 +7,28 @@ ignored. One with an item that has neither name nor ID makes the broker fail (UN
 without names, costs it as much as one about unknown IDs. Verified on Kafka 3.9.1 and 4.3.1.
 """
 
-from typing import Any, ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bifrost.filters.error_response import error_response
-from bifrost.filters.filter import Exchange
+from bifrost.filters.filter import Exchange, Note
+from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
 from bifrost.filters.topics.stand_ins import StandIns
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.message import Message
 from bifrost.wire.messages import MetadataResponse
+
+if TYPE_CHECKING:
+    from bifrost.wire.messages import MetadataRequest
+
 
 BY_ID = 12
 """Metadata version from which a request may name topics by their IDs."""
 
-_NOTE = "stand_ins"
+_STAND_INS: Note[StandIns[bytes]] = Note("stand_ins")
 
 
 class MetadataIdsFilter:
@@ -30,18 +36,18 @@ class MetadataIdsFilter:
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: MetadataRequest) -> RequestStep:
         """Remove the IDs that are represented by another one."""
         topics = request.topics
         if topics is None:
-            return None
+            return FORWARD
         has_ids = any(topic.topic_id != ZERO_TOPIC_ID for topic in in_steps(topics))
         is_nameless = any(topic.name is None for topic in in_steps(topics))
         if exchange.api_version < BY_ID:
             is_valid = not (has_ids or is_nameless)
-            return None if is_valid else _failed(exchange, request, ErrorCode.INVALID_REQUEST)
+            return FORWARD if is_valid else _failed(exchange, request, ErrorCode.INVALID_REQUEST)
         if not has_ids:
-            return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR) if is_nameless else None
+            return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR) if is_nameless else FORWARD
         stand_ins: StandIns[bytes] = StandIns()
         namespace = exchange.scope.namespace
         by_id = {one.topic_id: one for one in in_steps(topics) if one.topic_id != ZERO_TOPIC_ID}
@@ -52,14 +58,15 @@ class MetadataIdsFilter:
         ]
         for topic in in_steps(request.topics):
             topic.name = None
-        exchange.notes[_NOTE] = stand_ins
-        return None
+        exchange.keep(_STAND_INS, stand_ins)
+        return FORWARD
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: MetadataResponse) -> ResponseStep:
         """Add answers for the removed IDs."""
-        stand_ins = exchange.notes.get(_NOTE)
+        stand_ins = exchange.find(_STAND_INS)
         if stand_ins is not None:
             response.topics = stand_ins.answer_all(response.topics, lambda topic: topic.topic_id, _copy)
+        return FORWARD
 
 
 def _copy(answer: Any, topic_id: bytes) -> Any:
@@ -73,8 +80,8 @@ def _copy(answer: Any, topic_id: bytes) -> Any:
     )
 
 
-def _failed(exchange: Exchange, request: Message, error_code: ErrorCode) -> Message:
+def _failed(exchange: Exchange, request: MetadataRequest, error_code: ErrorCode) -> Answer:
     """Answer as MetadataRequest.getErrorResponse."""
     answer = error_response(request, exchange.api_version, error_code, each=in_steps)
     assert answer is not None, "a request without topics is not refused"
-    return answer
+    return Answer(answer)

@@ -3,13 +3,23 @@
 Their number is bounded (tenancy/topic_bounds.py).
 """
 
-from typing import Any, ClassVar
+from __future__ import annotations
 
-from bifrost.filters.filter import Exchange
+from typing import TYPE_CHECKING, ClassVar
+
+from bifrost.filters.filter import Exchange, Note
+from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, TopicCount
+from bifrost.filters.topics.growth import begin_growth
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
-from bifrost.wire.message import Message
 from bifrost.wire.messages import CreatePartitionsResponse
+
+if TYPE_CHECKING:
+    from bifrost.wire.messages import CreatePartitionsRequest
+
+
+_REFUSED: Note[list[CreatePartitionsResponse.CreatePartitionsTopicResult]] = Note("refused_topics")
+"""Answers for the topics that get no partitions."""
 
 
 class PartitionCreationFilter:
@@ -17,10 +27,12 @@ class PartitionCreationFilter:
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: CreatePartitionsRequest) -> RequestStep:
         """Remove the refused topics; answer at once when none is left."""
         namespace, refused, accepted = exchange.scope.namespace, [], []
-        growth = None if namespace.bounds is None else namespace.bounds.grow()
+        growth = begin_growth(exchange)
+        if isinstance(growth, TopicCount):
+            return growth
         for topic in in_steps(request.topics):
             assigned = [len(one.broker_ids) for one in in_steps(topic.assignments or ())]
             refusal = namespace.policy.refuse_replicas(-1, assigned)
@@ -37,13 +49,15 @@ class PartitionCreationFilter:
                     )
                 )
         if refused and not accepted:
-            return CreatePartitionsResponse(results=refused)
+            return Answer(CreatePartitionsResponse(results=refused))
         if growth is not None and not request.validate_only:
             growth.commit()
         request.topics = accepted
-        exchange.notes["partition_creation"] = refused
-        return None
+        exchange.keep(_REFUSED, refused)
+        return FORWARD
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: CreatePartitionsResponse) -> ResponseStep:
         """Add the answers for the refused topics."""
-        response.results.extend(exchange.notes["partition_creation"])
+        refused = exchange.kept(_REFUSED)
+        response.results += refused
+        return FORWARD

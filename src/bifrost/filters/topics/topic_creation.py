@@ -2,20 +2,30 @@
 the answers. The policy (`tenancy/policy.py`) says which configs a topic may have, the bounds
 (`tenancy/topic_bounds.py`) how many topics."""
 
-from typing import Any, ClassVar
+from __future__ import annotations
 
-from bifrost.filters.filter import Exchange
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bifrost.filters.filter import Exchange, Note
+from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, TopicCount
+from bifrost.filters.topics.growth import begin_growth
 from bifrost.tenancy.namespace import MAX_TOPIC_NAME_LENGTH, Namespace
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import Growth
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.message import Message
 from bifrost.wire.messages import CreateTopicsResponse
+
+if TYPE_CHECKING:
+    from bifrost.wire.messages import CreateTopicsRequest
+
 
 EMPTY_TOPIC_NAME = "Topic name is invalid: the empty string is not allowed"
 """Topic.validate's words."""
+
+_REFUSED: Note[list[CreateTopicsResponse.CreatableTopicResult]] = Note("refused_topics")
+"""Answers for the topics that are not created."""
 
 
 class TopicCreationFilter:
@@ -23,10 +33,12 @@ class TopicCreationFilter:
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: CreateTopicsRequest) -> RequestStep:
         """Remove the refused topics; answer at once when none is left."""
         namespace, refused, accepted = exchange.scope.namespace, [], []
-        growth = None if namespace.bounds is None else namespace.bounds.grow()
+        growth = begin_growth(exchange)
+        if isinstance(growth, TopicCount):
+            return growth
         for topic in in_steps(request.topics):
             refusal = _refusal(namespace, topic.name) or _violation(namespace.policy, topic)
             if refusal is None and growth is not None:
@@ -36,16 +48,18 @@ class TopicCreationFilter:
             else:
                 refused.append(refusal)
         if refused and not accepted:
-            return CreateTopicsResponse(topics=refused)
+            return Answer(CreateTopicsResponse(topics=refused))
         if growth is not None and not request.validate_only:
             growth.commit()
         request.topics = accepted
-        exchange.notes["topic_creation"] = refused
-        return None
+        exchange.keep(_REFUSED, refused)
+        return FORWARD
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: CreateTopicsResponse) -> ResponseStep:
         """Add the answers for the refused topics."""
-        response.topics.extend(exchange.notes["topic_creation"])
+        refused = exchange.kept(_REFUSED)
+        response.topics += refused
+        return FORWARD
 
 
 def _refusal(namespace: Namespace, name: str) -> Any:

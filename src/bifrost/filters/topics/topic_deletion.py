@@ -5,20 +5,28 @@ several times, items with a name and an ID, items with neither (ControllerApis.d
 nothing: Kafka shuffles them.
 """
 
-from collections import Counter
-from typing import Any, ClassVar
+from __future__ import annotations
 
-from bifrost.filters.filter import Exchange
+from collections import Counter
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bifrost.filters.filter import Exchange, Note
+from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
 from bifrost.filters.topics.stand_ins import StandIns
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.message import Message
 from bifrost.wire.messages import DeleteTopicsResponse
 
-_NOTE = "stand_ins"
+if TYPE_CHECKING:
+    from bifrost.wire.messages import DeleteTopicsRequest
+
+
+_StandIns = StandIns[tuple[str | None, bytes]]
+
+_STAND_INS: Note[_StandIns] = Note("stand_ins")
 
 
 class TopicDeletionFilter:
@@ -26,27 +34,29 @@ class TopicDeletionFilter:
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: DeleteTopicsRequest) -> RequestStep:
         """Refuse every topic, or pass the request on."""
         namespace = exchange.scope.namespace
         if namespace.allow_topic_deletion:
-            stand_ins = exchange.notes[_NOTE] = StandIns()
+            stand_ins: _StandIns = StandIns()
+            exchange.keep(_STAND_INS, stand_ins)
             request.topics = _sent(namespace, request.topics, stand_ins)
-            return None
+            return FORWARD
         by_name = [_refuse_name(namespace, name) for name in in_steps(request.topic_names)]
         by_state = [
             _refuse_state(namespace, topic.name, topic.topic_id) for topic in in_steps(request.topics)
         ]
-        return DeleteTopicsResponse(responses=by_name + by_state)
+        return Answer(DeleteTopicsResponse(responses=by_name + by_state))
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: DeleteTopicsResponse) -> ResponseStep:
         """Add answers for the represented items, and note the deleted topics."""
         _note_deleted(exchange.scope.namespace, response.responses)
-        stand_ins = exchange.notes.get(_NOTE)
+        stand_ins = exchange.find(_STAND_INS)
         if stand_ins is not None:
             response.responses = stand_ins.answer_all(
                 response.responses, lambda one: (one.name, one.topic_id), _copy
             )
+        return FORWARD
 
 
 def _note_deleted(namespace: Namespace, responses: list[Any]) -> None:
@@ -57,9 +67,7 @@ def _note_deleted(namespace: Namespace, responses: list[Any]) -> None:
             namespace.bounds.note_deleted(namespace.physical_name(one.name))
 
 
-def _sent(
-    namespace: Namespace, topics: list[Any], stand_ins: StandIns[tuple[str | None, bytes]]
-) -> list[Any]:
+def _sent(namespace: Namespace, topics: list[Any], stand_ins: _StandIns) -> list[Any]:
     """Return the items of v6+ that go to the broker."""
     times = Counter(topic.topic_id for topic in in_steps(topics) if topic.name is None)
     left: Counter[bytes] = Counter()

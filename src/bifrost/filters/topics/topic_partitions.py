@@ -6,17 +6,22 @@ an allow-list it asks by name instead, because a topic that is hidden from the t
 or appear in a cursor.
 """
 
-from typing import Any, ClassVar
+from __future__ import annotations
 
-from bifrost.filters.filter import Exchange
+from typing import ClassVar
+
+from bifrost.filters.filter import Exchange, Note
+from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_pages import LOWEST_NAME
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.message import Message
 from bifrost.wire.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+
+_IS_ABOUT_ALL: Note[bool] = Note("all_topics")
+"""Whether the request was for all topics."""
 
 
 class TopicPartitionsFilter:
@@ -24,18 +29,18 @@ class TopicPartitionsFilter:
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: DescribeTopicPartitionsRequest) -> RequestStep:
         """Say which topics "all" means."""
         namespace = exchange.scope.namespace
-        exchange.notes["all_topics"] = not request.topics
+        exchange.keep(_IS_ABOUT_ALL, not request.topics)
         if request.topics:
-            return None
+            return FORWARD
         if namespace.names.allowed_topics is None:
             if request.cursor is None:
                 request.cursor = DescribeTopicPartitionsRequest.Cursor(
                     topic_name=LOWEST_NAME.decode(), partition_index=0
                 )
-            return None
+            return FORWARD
         first = "" if request.cursor is None else request.cursor.topic_name
         listed = sorted(name.decode() for name in namespace.names.allowed_topics)
         request.topics = [
@@ -45,22 +50,19 @@ class TopicPartitionsFilter:
         ]
         if request.cursor is not None and not _exists(namespace, first):
             request.cursor = None
-        return None if request.topics else _empty_page()
+        return FORWARD if request.topics else Answer(DescribeTopicPartitionsResponse())
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: DescribeTopicPartitionsResponse) -> ResponseStep:
         """Leave out allowed topics that do not exist, and answer for hidden topics as unknown."""
         namespace = exchange.scope.namespace
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         for topic in in_steps(response.topics):
             if topic.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION and namespace.hides(topic.name or ""):
                 topic.error_code = unknown
-        if exchange.notes["all_topics"]:
+        if exchange.kept(_IS_ABOUT_ALL):
             response.topics = [topic for topic in in_steps(response.topics) if topic.error_code != unknown]
+        return FORWARD
 
 
 def _exists(namespace: Namespace, topic: str) -> bool:
     return namespace.names.is_allowed(VirtualTopic(topic.encode()))
-
-
-def _empty_page() -> Message:
-    return DescribeTopicPartitionsResponse()

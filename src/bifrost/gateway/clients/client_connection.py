@@ -11,6 +11,7 @@ from typing import cast
 
 import structlog
 
+from bifrost.filters.steps import Need
 from bifrost.gateway.brokers.broker_connection import BrokerConnection, set_reading, set_up_socket
 from bifrost.gateway.brokers.cluster import BrokersByCluster
 from bifrost.gateway.clients import endings
@@ -18,6 +19,7 @@ from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.clients.coupling import couple, frames_of
 from bifrost.gateway.clients.holding import Holding
 from bifrost.gateway.clients.probation import Probation
+from bifrost.gateway.clients.waiting import Waiting
 from bifrost.gateway.clients.way_to_broker import WayToBroker
 from bifrost.gateway.loop.deadline import MAX_WAIT_MS, Deadline
 from bifrost.gateway.loop.loop_guard import report
@@ -27,6 +29,7 @@ from bifrost.gateway.sockets.half_close import HalfClose
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import OVER_BUDGET, CloseReason
 from bifrost.session.first_bytes.foreign_protocol import recognise_foreign_protocol
+from bifrost.session.needs import ROOM, TURN
 from bifrost.session.shared_state import Entry
 from bifrost.wire.engine import Framer
 from bifrost.wire.errors import WireError
@@ -40,7 +43,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     __slots__ = (
         "_address", "_authentications", "_broker_side", "_deadline", "_expiry", "_framer", "_gateway",
         "_holding", "_is_write_paused", "_origin", "_peer", "_probation", "_reads_broker", "_reads_client", "_session",
-        "_task", "_transport", "_unread", "_way", "addresses", "get_buffer", "has_ended", "is_reading",
+        "_task", "_transport", "_unread", "_waiting", "_way", "addresses", "get_buffer", "has_ended", "is_reading",
     )  # fmt: skip
 
     def __init__(
@@ -57,6 +60,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._way = WayToBroker(gateway, brokers, self._session)
         self._framer = Framer(gateway.limits.max_unauthenticated_frame_bytes)
         self._probation = Probation(gateway, self._framer, self._session)
+        self._waiting = Waiting(gateway, self._session)
         self._holding = Holding(gateway.tenants.rooms, self._framer, self)
         self.get_buffer = self._framer.get_buffer  # type: ignore[method-assign]  # no Python frame per read
         self._transport: asyncio.Transport | None = None
@@ -100,17 +104,16 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def take_turn(self) -> None:
         """Forward a request that waited for room."""
-        self._go_on(self._session.take_turn)
+        self.meet(ROOM)
 
     def take_slice(self) -> bool:
         """Do the next part of a large request; return whether the connection waits for another turn."""
-        self._go_on(self._session.go_on)
-        return self._session.waits_for_turn and not self.has_ended
+        self.meet(TURN)
+        return TURN in self._session.needs and not self.has_ended
 
-    def _try_again(self) -> None:
-        """Let the session check the token again, now that the issuer's keys were fetched."""
-        if self._broker_side is None or not self._broker_side.is_login_due:  # Else the renewal releases it.
-            self._go_on(self._session.let_go)
+    def meet(self, need: Need) -> None:
+        """Let the session go on with what has waited for this."""
+        self._go_on(lambda: self._session.meet(need))
 
     def _go_on(self, release: Callable[[], None]) -> None:
         """Call `release`, which lets the session process what it held."""
@@ -201,14 +204,11 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Read from each side only while the gateway can process or forward what it sends."""
         if self.has_ended:
             return
-        session, broker, tenant = self._session, self._broker_side, self.tenant
+        session, broker = self._session, self._broker_side
         if session.has_finished and self._task is None:
             self.end(CloseReason.DRAINED, "the gateway stops")
             return
-        if session.waits_for_room and tenant is not None:
-            self._gateway.shared.lanes.loads.wait(tenant, self)
-        if session.waits_for_turn and tenant is not None:
-            self._gateway.turns.wait(tenant, self)
+        self._waiting.enrol(self)
         # Like a broker, the gateway does not read from a client that does not read its answers.
         is_blocked = self._is_write_paused or self._task is not None or session.is_holding
         is_blocked |= self._holding.blocks_client
@@ -228,7 +228,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     @property
     def bytes_received(self) -> int | None:
         """Bytes that the client has sent; None while the connection is busy and so not idle."""
-        is_waiting = self._session.waits_for_turn or self._task is not None
+        is_waiting = TURN in self._session.needs or self._task is not None
         is_busy = self._session.awaits_broker or is_waiting or self._is_write_paused
         return self._framer.received if self._session.is_authenticated and not is_busy else None
 
@@ -239,15 +239,9 @@ class ClientConnection(asyncio.BufferedProtocol):
     def drain(self) -> None:
         """Stop reading from the client, and end once all forwarded requests are answered."""
         if not self.has_ended:
-            self._wait_no_more()
+            self._waiting.leave(self)
             self._session.stop()
             self.update_reading()
-
-    def _wait_no_more(self) -> None:
-        if self._session.waits_for_room and self.tenant is not None:
-            self._gateway.shared.lanes.loads.forget(self.tenant, self)
-        if self._session.waits_for_turn and self.tenant is not None:
-            self._gateway.turns.forget(self.tenant, self)
 
     def end(self, reason: CloseReason, detail: str) -> None:
         """Close both sides, once; answers that are ready are still written to the client."""
@@ -262,7 +256,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self._task is not None:
             self._task.cancel()
         try:
-            self._wait_no_more()
+            self._waiting.leave(self)
             self._holding.leave()
             self._gateway.turns.work_off(self.tenant, self._session.close())
             endings.log_end(reason, self._peer, self.tenant, detail)
@@ -306,12 +300,9 @@ class ClientConnection(asyncio.BufferedProtocol):
             broker.transport.writelines(session.to_broker)
             session.to_broker.clear()
         is_login_due = broker is not None and broker.is_login_due and not session.in_flight
-        if self._task is None and (session.to_broker or session.awaits_look_up or is_login_due):
+        if self._task is None and (session.to_broker or self._waiting.to_fetch or is_login_due):
             self._task = asyncio.get_running_loop().create_task(self._catch_up())
-        if not self.is_reading or session.is_holding or session.waits_for_turn or self._task is not None:
-            if session.awaits_keys:
-                session.awaits_keys = False
-                self._gateway.guard.call_when_keys_are_fetched(self._try_again)
+        if not self.is_reading or session.is_holding or session.needs or self._task is not None:
             self.update_reading()
 
     async def _catch_up(self) -> None:
@@ -330,8 +321,9 @@ class ClientConnection(asyncio.BufferedProtocol):
                     log.debug("logged_in_again", peer=self._peer, tenant=self.tenant)
                     self._transport = couple(self, self._transport, self._framer, self._broker_side, session)
                     session.let_go()
-                while session.awaits_look_up:
-                    session.resume(*await self._way.look_up())
+                while (need := self._waiting.to_fetch) is not None:
+                    await self._way.fetch(need)
+                    session.meet(need)
         finally:
             self._task = None
         self.flush()

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from bifrost.filters.steps import TopicCount, TopicIds
 from bifrost.gateway.brokers.broker_connection import BrokerConnection, connect, renew_login
 from bifrost.gateway.brokers.broker_login import Login
 from bifrost.gateway.brokers.cluster import Broker, BrokersByCluster, Cluster
@@ -48,26 +49,21 @@ class WayToBroker:
             raise LoginError(text)
         await renew_login(broker_side, self._broker, login, timeout_ms)
 
-    async def look_up(self) -> tuple[frozenset[bytes], bool]:
-        """Look up what the session waits for; return the topic IDs, and whether the tenant's topics were counted.
+    async def fetch(self, need: TopicIds | TopicCount) -> None:
+        """Ask the cluster for what a message of the session needs.
 
         Raises:
-            BrokerError: the look-up failed.
+            BrokerError: the cluster could not be asked.
         """
-        session, hits = self._session, self._gateway.shared.lanes.loads.hits
-        namespace, topic_ids, is_counted = (
-            session.virtual_cluster.namespace,
-            session.lookup,
-            session.awaits_count,
-        )
-        if topic_ids:
-            await self.cluster.look_ups.look_up(namespace, topic_ids, hits)
-        if is_counted:
-            root = self._gateway.shared.virtual_clusters.of_tenant(namespace.tenant)
-            if root is None:
-                raise BrokerError(f"tenant {namespace.tenant} is not in the configuration any more")
-            await self.cluster.look_ups.count(root.namespace, hits)
-        return topic_ids, is_counted
+        hits = self._gateway.shared.lanes.loads.hits
+        namespace = self._session.virtual_cluster.namespace
+        if isinstance(need, TopicIds):
+            await self.cluster.look_ups.look_up(namespace, need.ids, hits)
+            return
+        root = self._gateway.shared.virtual_clusters.of_tenant(namespace.tenant)
+        if root is None:
+            raise BrokerError(f"tenant {namespace.tenant} is not in the configuration any more")
+        await self.cluster.look_ups.count(root.namespace, hits)
 
     @property
     def _login(self) -> Login | None:

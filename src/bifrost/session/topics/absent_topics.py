@@ -62,14 +62,13 @@ class AbsentTopics(Inquiry):
         return self._ask(MetadataRequest(topics=topics, allow_auto_topic_creation=False), version)
 
     @property
-    def has_some(self) -> bool:
-        """Whether the request at hand would create a topic."""
-        return bool(self._found)
+    def found(self) -> list[str]:
+        """The virtual names of the topics that the request at hand would create."""
+        return self._found or []
 
-    def take(self) -> list[str]:
-        """Return the virtual names of the topics that the request at hand would create, and forget them."""
-        found, self._found = self._found, None
-        return found or []
+    def forget(self) -> None:
+        """Forget them: the request at hand is done."""
+        self._found = None
 
     def receive(self, frame: Buffer, awaited: Awaited) -> list[Buffer]:
         """Take the broker's answer.

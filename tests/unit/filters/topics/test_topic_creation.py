@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from bifrost.config.fields.policy import Policy
+from bifrost.filters.steps import TopicCount
 from bifrost.session.close_reason import CloseReason
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import COUNTED_FOR_MS
@@ -216,7 +217,7 @@ def test_a_request_that_waited_too_long_for_its_turn_is_not_counted_for_again() 
     def counted_late(book: Playbook) -> str:
         bounds.count({}, 1)
         stage.now_ms += COUNTED_FOR_MS
-        book.play(lambda: book.session.resume(frozenset(), is_counted=True), CloseReason.MALFORMED)
+        book.play(lambda: book.session.meet(TopicCount()), CloseReason.MALFORMED)
         return "the topics were counted some time ago"
 
     book >> counted_late

@@ -1,6 +1,6 @@
 import pytest
 
-from bifrost.filters.broker_configs import BROKER, SHOWN
+from bifrost.filters.configs.broker_configs import BROKER, SHOWN
 from support import messages
 from support.playbook import broker_answers, client_sends, to_broker, to_client
 from support.stage import Stage

@@ -4,11 +4,18 @@ A client may want to know how large a record may be, how long offsets are kept o
 Addresses, paths, credentials and everything else in the broker's configuration remain hidden from tenants.
 """
 
-from typing import Any, ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 from bifrost.filters.filter import Exchange, ResponseFilter
+from bifrost.filters.steps import FORWARD, ResponseStep
 from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
+
+if TYPE_CHECKING:
+    from bifrost.wire.messages import DescribeConfigsResponse
+
 
 BROKER = 4
 """ConfigResource.Type.BROKER."""
@@ -64,7 +71,7 @@ class BrokerConfigsFilter(ResponseFilter):
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: DescribeConfigsResponse) -> ResponseStep:
         """Keep the configs that tenants may read; hide the source of each value, and mark all as read-only."""
         for result in in_steps(response.results):
             if result.resource_type != BROKER:
@@ -73,3 +80,4 @@ class BrokerConfigsFilter(ResponseFilter):
             for config in in_steps(result.configs):
                 config.read_only = True
                 config.synonyms = []
+        return FORWARD

@@ -6,10 +6,14 @@ A tenant reads the configs of its own topics and groups, and changes those that 
 (broker_configs.py); the rest is refused as Kafka refuses a principal without that right on the cluster.
 """
 
-from typing import Any, ClassVar
+from __future__ import annotations
 
-from bifrost.filters.broker_configs import BROKER
-from bifrost.filters.filter import Exchange, ResponseFilter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bifrost.filters.configs.broker_configs import BROKER
+from bifrost.filters.filter import Exchange, Note, ResponseFilter
+from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import SET, Refusal, ResourcePolicy
 from bifrost.wire.engine import in_steps
@@ -21,6 +25,28 @@ from bifrost.wire.messages import (
     DescribeConfigsResponse,
     IncrementalAlterConfigsResponse,
 )
+
+if TYPE_CHECKING:
+    from bifrost.wire.messages import (
+        AlterConfigsRequest,
+        DescribeConfigsRequest,
+        IncrementalAlterConfigsRequest,
+        ListConfigResourcesResponse,
+    )
+
+    _Request = DescribeConfigsRequest | AlterConfigsRequest | IncrementalAlterConfigsRequest
+
+    _Resource = (
+        DescribeConfigsRequest.DescribeConfigsResource
+        | AlterConfigsRequest.AlterConfigsResource
+        | IncrementalAlterConfigsRequest.AlterConfigsResource
+    )
+
+    _Response = DescribeConfigsResponse | AlterConfigsResponse | IncrementalAlterConfigsResponse
+
+
+_REFUSED: Note[list[Any]] = Note("refused_resources")
+"""Answers for the resources that the broker is not asked about."""
 
 # Kafka's ConfigResource.Type codes.
 _TOPIC, _GROUP = 2, 32
@@ -51,10 +77,11 @@ class ConfigResourcesFilter:
         self._results = results
         self._passed = passed
 
-    def on_request(self, exchange: Exchange, request: Any) -> Message | None:
+    def on_request(self, exchange: Exchange, request: _Request) -> RequestStep:
         """Remove the refused resources; answer at once when none is left."""
         refused, accepted = [], []
-        for resource in in_steps(request.resources):
+        resources: Sequence[_Resource] = request.resources
+        for resource in in_steps(resources):
             if resource.resource_type in self._passed:
                 accepted.append(resource)
                 continue
@@ -73,12 +100,12 @@ class ConfigResourcesFilter:
             resource.resource_name = _physical(exchange.scope.namespace, entity, resource.resource_name)
             accepted.append(resource)
         if refused and not accepted:
-            return self._response(**{self._results: refused})
-        request.resources = accepted
-        exchange.notes["config_resources"] = refused
-        return None
+            return Answer(self._response(**{self._results: refused}))
+        request.resources = accepted  # type: ignore[assignment]  # of the class that they were of before
+        exchange.keep(_REFUSED, refused)
+        return FORWARD
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: _Response) -> ResponseStep:
         """Give the resources their virtual names, and add the refused ones."""
         namespace = exchange.scope.namespace
         results = getattr(response, self._results)
@@ -88,7 +115,8 @@ class ConfigResourcesFilter:
             name = namespace.virtual(_ENTITIES[result.resource_type], result.resource_name.encode())
             assert name is not None, "the broker answers what it was asked"
             result.resource_name = name.decode()
-        results.extend(exchange.notes["config_resources"])
+        results.extend(exchange.kept(_REFUSED))
+        return FORWARD
 
     def _refusal(self, resource: Any, error_code: ErrorCode, error_message: str) -> Any:
         return self._result(
@@ -148,7 +176,7 @@ class ListConfigResourcesFilter(ResponseFilter):
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset({Entity.RESOURCE_NAME})
 
-    def on_response(self, exchange: Exchange, response: Any) -> None:
+    def on_response(self, exchange: Exchange, response: ListConfigResourcesResponse) -> ResponseStep:
         """Keep the tenant's own resources, under their virtual names."""
         namespace = exchange.scope.namespace
         kept = []
@@ -159,3 +187,4 @@ class ListConfigResourcesFilter(ResponseFilter):
                 resource.resource_name = name.decode()
                 kept.append(resource)
         response.config_resources = kept
+        return FORWARD

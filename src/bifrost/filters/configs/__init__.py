@@ -1,0 +1,1 @@
+"""Filters for requests that describe or change configs of topics, groups and brokers."""

@@ -1,0 +1,17 @@
+"""Judges requests that create topics or partitions by the tenant's bounds; its topics are counted first if need be."""
+
+from bifrost.filters.filter import Exchange
+from bifrost.filters.steps import TopicCount
+from bifrost.tenancy.topic_bounds import Growth
+
+
+def begin_growth(exchange: Exchange) -> Growth | TopicCount | None:
+    """Return what judges the topics of a request, or None when the tenant is not bounded.
+
+    Where the tenant's topics were not counted a moment ago, that is needed first. Once counted for this request, the
+    count is used however long the request has waited since.
+    """
+    bounds = exchange.scope.namespace.bounds
+    if bounds is None:
+        return None
+    return bounds.grow() if bounds.is_counted or TopicCount in exchange.met else TopicCount()

@@ -1,0 +1,60 @@
+"""Sees to it that what the messages of one connection wait for is met, as far as other connections wait for it too.
+
+    Room         the connection queues for its turn (forwarding/in_flight_limits.py)
+    Turn         it queues for a slice (forwarding/turns.py)
+    IssuerKeys   it is called back when the fetch under way has ended
+
+What a connection asks the cluster for by itself (topic IDs, a count of topics) is `WayToBroker.fetch`'s.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bifrost.filters.steps import Need, TopicCount, TopicIds
+from bifrost.gateway.clients.context import ClientContext
+from bifrost.session.client_session import ClientSession
+from bifrost.session.needs import IssuerKeys, Room, Turn
+
+if TYPE_CHECKING:
+    from bifrost.gateway.clients.client_connection import ClientConnection
+
+
+class Waiting:
+    """What one connection waits for."""
+
+    __slots__ = ("_fetched_keys", "_gateway", "_session")
+
+    def __init__(self, gateway: ClientContext, session: ClientSession) -> None:
+        """Begin without a need."""
+        self._gateway, self._session = gateway, session
+        self._fetched_keys: Need | None = None
+        """The need of keys for which the connection is called back."""
+
+    def enrol(self, connection: "ClientConnection") -> None:
+        """Queue the connection for what its messages need, where it is not queued yet."""
+        tenant, gateway = connection.tenant, self._gateway
+        for need in self._session.needs:
+            match need:
+                case Room() if tenant is not None:
+                    gateway.shared.lanes.loads.wait(tenant, connection)
+                case Turn() if tenant is not None:
+                    gateway.turns.wait(tenant, connection)
+                case IssuerKeys() if need is not self._fetched_keys:
+                    self._fetched_keys = need
+                    gateway.guard.call_when_keys_are_fetched(partial(connection.meet, need))
+
+    def leave(self, connection: "ClientConnection") -> None:
+        """Leave the queues: the connection takes no more requests."""
+        tenant = connection.tenant
+        if tenant is None:
+            return
+        for need in self._session.needs:
+            if isinstance(need, Room):
+                self._gateway.shared.lanes.loads.forget(tenant, connection)
+            elif isinstance(need, Turn):
+                self._gateway.turns.forget(tenant, connection)
+
+    @property
+    def to_fetch(self) -> TopicIds | TopicCount | None:
+        """What the connection has to ask its cluster for."""
+        return next((one for one in self._session.needs if isinstance(one, TopicIds | TopicCount)), None)

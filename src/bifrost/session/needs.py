@@ -1,0 +1,38 @@
+"""What a session's messages wait for, beside what filters need (filters/steps.py).
+
+A message that waits is the first of the held frames of its direction (held_frames.py), which has the need. The shell
+sees to it that the need is met and calls `ClientSession.meet`. It does nothing for a BrokerAnswer: the session has sent
+the broker a request of its own, and sees the answer come.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+from bifrost.filters.steps import Need
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class IssuerKeys(Need):
+    """The keys of a token's issuer, which are being fetched."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Room(Need):
+    """Room in the limits of requests that await an answer, of the tenant's and of all (forwarding/in_flight_limits)."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Turn(Need):
+    """Time: the slice in which the work on the message began has ended (forwarding/turns.py)."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BrokerAnswer(Need):
+    """The broker's answer to a request that the session sends it first (session/topics/inquiry.py)."""
+
+
+ROOM, TURN, BROKER_ANSWER = Room(), Turn(), BrokerAnswer()

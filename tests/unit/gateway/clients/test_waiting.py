@@ -1,0 +1,96 @@
+"""What the messages of a connection need is asked for where other connections wait for it too, and once."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from bifrost.filters.steps import Need
+from bifrost.forwarding.turns import Turns
+from bifrost.gateway.clients.waiting import Waiting
+from bifrost.session.needs import ROOM, TURN, IssuerKeys
+from support import messages
+from support.messages import fetch, topic_id
+from support.playbook import request_frame, response_frame
+from support.stage import Stage
+
+
+class Connection:
+    """A connection of acme's that goes on as ClientConnection does."""
+
+    tenant = "acme"
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def meet(self, need: Need) -> None:
+        self._session.meet(need)
+
+    def take_turn(self) -> None:
+        self.meet(ROOM)
+
+
+def heartbeat(correlation_id: int) -> bytes:
+    return request_frame(messages.HeartbeatRequest(group_id="g"), 4, correlation_id)
+
+
+def test_a_connection_that_needs_room_has_a_turn_when_there_is_some(stage: Stage) -> None:
+    stage.shared.lanes.loads.limit(100, {"acme": 1})
+    session = stage.play().session
+    waiting, connection = Waiting(SimpleNamespace(shared=stage.shared), session), Connection(session)  # type: ignore[arg-type]
+    session.receive_from_client(heartbeat(1))
+    session.receive_from_client(heartbeat(2))
+    assert session.needs == (ROOM,)
+
+    waiting.enrol(connection)  # type: ignore[arg-type]
+    waiting.enrol(connection)  # type: ignore[arg-type]
+    assert not stage.turns
+    session.receive_from_broker(response_frame(messages.HeartbeatResponse(), 4, 1))
+    stage.turns.pop(0)()
+
+    assert (session.needs, session.in_flight) == ((), 1)
+
+
+def test_a_connection_that_leaves_has_no_turn_any_more(stage: Stage) -> None:
+    turns = Turns(lambda _call: None, lambda: 0)
+    stage.shared.lanes.loads.limit(100, {"acme": 1})
+    session = stage.play().session
+    gateway = SimpleNamespace(shared=stage.shared, turns=turns)
+    waiting, connection = Waiting(gateway, session), Connection(session)  # type: ignore[arg-type]
+    session.receive_from_client(heartbeat(1))
+    session.receive_from_client(heartbeat(2))
+    waiting.enrol(connection)  # type: ignore[arg-type]
+    waiting.leave(connection)  # type: ignore[arg-type]
+    session.receive_from_broker(response_frame(messages.HeartbeatResponse(), 4, 1))
+
+    assert not stage.turns
+    session._requests.need = TURN
+    waiting.enrol(connection)  # type: ignore[arg-type]
+    assert turns.waiting == 1
+    waiting.leave(connection)  # type: ignore[arg-type]
+    assert turns.waiting == 0
+
+
+def test_it_is_called_back_once_for_each_fetch_of_keys(stage: Stage) -> None:
+    callbacks: list[Any] = []
+    guard = SimpleNamespace(call_when_keys_are_fetched=callbacks.append)
+    session = stage.play().session
+    waiting, connection = Waiting(SimpleNamespace(guard=guard), session), Connection(session)  # type: ignore[arg-type]
+    for number in (1, 2):
+        session._requests.need = IssuerKeys()
+        waiting.enrol(connection)  # type: ignore[arg-type]
+        waiting.enrol(connection)  # type: ignore[arg-type]
+        assert len(callbacks) == number
+        callbacks[-1]()
+        assert session.needs == ()
+
+
+def test_topic_ids_are_for_the_connection_itself_to_fetch(stage: Stage) -> None:
+    session = stage.play().session
+    waiting = Waiting(SimpleNamespace(), session)  # type: ignore[arg-type]
+    assert waiting.to_fetch is None
+
+    unknown = topic_id("__vt_acme_new")
+    session.receive_from_client(request_frame(fetch(unknown), 13, 1))
+    waiting.enrol(Connection(session))  # type: ignore[arg-type]
+
+    assert waiting.to_fetch is not None
+    assert waiting.to_fetch.ids == {unknown}  # type: ignore[union-attr]
