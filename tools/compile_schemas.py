@@ -5,7 +5,7 @@
 
 Into src/bifrost/wire: `schemas.json`, the table of every message that a broker receives or answers, in every
 version; `messages.pyi`, the stubs of their classes; `api_keys.py` and `error_codes.py`. To take in a Kafka
-release, name it in RELEASES, write its lock file (`python -m bifrost.embedded.lock`) and run this; what
+release, name it in RELEASES, write its lock file (`python -m bifrost.jars.lock`) and run this; what
 nobody classified in wire/entities.py is not served.
 """
 
@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from bifrost.embedded import jars
-from bifrost.embedded.errors import EmbeddedError
+from bifrost.jars import locked_jars
+from bifrost.jars.errors import JvmError
 from bifrost.wire.schema import read_schemas
 from java_enums import read_enums, write_api_keys, write_error_codes
 from java_vm import start_java
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         written = write_all()
-    except (EmbeddedError, DefinitionError) as error:
+    except (JvmError, DefinitionError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     stale = [name for name, text in written.items() if not _is_fresh(name, text, explain=options.check)]
@@ -56,10 +56,12 @@ def write_all() -> dict[str, str]:
     """Give the text of every generated file, by its name in src/bifrost/wire.
 
     Raises:
-        EmbeddedError: a jar or a Java VM is missing.
+        JvmError: a jar or a Java VM is missing.
         DefinitionError: the releases do not fit together.
     """
-    class_paths = {release: jars.resolve(jars.client_coordinates(release)) for release in RELEASES}
+    class_paths = {
+        release: locked_jars.resolve(locked_jars.client_coordinates(release)) for release in RELEASES
+    }
     releases = {release: read_definitions(paths[0]) for release, paths in class_paths.items()}
     table = build_table(releases)
     verify(table, releases)

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from bifrost.embedded import jars
-from bifrost.embedded.errors import EmbeddedError
+from bifrost.jars import locked_jars
+from bifrost.jars.errors import JvmError
 from bifrost.wire.message import Message, Struct, message_class
 from bifrost.wire.schema import Field, FieldType, all_schemas, request_schema, response_schema
 from java_vm import java_class, start_java
@@ -36,8 +36,8 @@ def main() -> int:
         print("usage: python tools/java_oracle.py RELEASE", file=sys.stderr)
         return 2
     try:
-        start_java(jars.resolve(jars.client_coordinates(sys.argv[1])))
-    except EmbeddedError as error:
+        start_java(locked_jars.resolve(locked_jars.client_coordinates(sys.argv[1])))
+    except JvmError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     differences = []

@@ -10,8 +10,8 @@ from typing import Any
 
 import jpype
 
-from bifrost.embedded.errors import JavaError
-from bifrost.embedded.java import find_java
+from bifrost.jars.errors import JavaError
+from bifrost.jars.java import find_java
 
 
 def start_java(jars: Sequence[Path]) -> None:

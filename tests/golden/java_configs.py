@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-from bifrost.embedded import jars
+from bifrost.jars import locked_jars
 from golden.java_process import JavaProcess
 
 TOPICS, GROUPS, INTERNAL_TOPICS = "topics", "groups", "internal topics"
@@ -40,7 +40,7 @@ def main() -> None:
     """Answer questions until standard input ends."""
     from java_vm import java_class, start_java  # on the path of this process only
 
-    start_java(jars.resolve(jars.broker_coordinates(sys.argv[1])))
+    start_java(locked_jars.resolve(locked_jars.broker_coordinates(sys.argv[1])))
     for line in sys.stdin:
         kind = json.loads(line)
         try:

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from bifrost.embedded import jars
+from bifrost.jars import locked_jars
 from golden.java_process import JavaProcess
 
 
@@ -39,8 +39,8 @@ def main() -> None:
     """Answer questions until standard input ends."""
     from java_vm import java_class, start_java  # on the path of this process only
 
-    coordinates = jars.broker_coordinates(sys.argv[1])
-    start_java(jars.resolve(coordinates))
+    coordinates = locked_jars.broker_coordinates(sys.argv[1])
+    start_java(locked_jars.resolve(coordinates))
     principal_class = java_class("javax.security.auth.x500.X500Principal")
     mapper_class = java_class("org.apache.kafka.common.security.ssl.SslPrincipalMapper")
     wrong = java_class("java.lang.Exception")

@@ -12,7 +12,7 @@ import sys
 from base64 import b64decode, b64encode
 from typing import Any, Self
 
-from bifrost.embedded import jars
+from bifrost.jars import locked_jars
 from bifrost.wire.schema import request_schema
 from golden.java_process import JavaProcess
 
@@ -53,7 +53,7 @@ def main() -> None:
 
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)  # a Java VM warns on standard output
-    start_java(jars.resolve(jars.converter_coordinates(sys.argv[1])))
+    start_java(locked_jars.resolve(locked_jars.converter_coordinates(sys.argv[1])))
     errors = java_class(f"{PROTOCOL}.Errors")
     serializers: dict[str, Any] = {}
     for line in sys.stdin:

@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-from bifrost.embedded import jars
+from bifrost.jars import locked_jars
 from golden.java_process import JavaProcess
 
 SECURITY = "org.apache.kafka.common.security"
@@ -39,7 +39,7 @@ def main() -> None:
 
     from java_vm import java_class, start_java  # on the path of this process only
 
-    start_java(jars.resolve(jars.client_coordinates(sys.argv[1])))
+    start_java(locked_jars.resolve(locked_jars.client_coordinates(sys.argv[1])))
     namer = java_class(f"{SECURITY}.kerberos.KerberosShortNamer")
     name = java_class(f"{SECURITY}.kerberos.KerberosName")
     message = java_class(f"{SECURITY}.oauthbearer.internals.OAuthBearerClientInitialResponse")

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from bifrost.embedded import jars
+from bifrost.jars import locked_jars
 from bifrost.wire.schema import Field, FieldType, MessageSchema, message_schema
 from golden.kafka_json import json_name, with_other_names
 from golden.random_messages import MessageMaker, mood_of
@@ -49,7 +49,7 @@ def main() -> None:
     release, seed, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)  # a Java VM warns on standard output
-    start_java(jars.resolve(jars.converter_coordinates(release)))
+    start_java(locked_jars.resolve(locked_jars.converter_coordinates(release)))
 
     def answer(value: dict[str, Any]) -> None:
         answers.write(json.dumps(value) + "\n")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bifrost.embedded import jars
+from bifrost.jars import locked_jars
 from golden.java_process import JavaProcess
 
 
@@ -46,8 +46,8 @@ def main() -> None:
     """Answer questions until standard input ends."""
     from java_vm import java_class, start_java  # on the path of this process only
 
-    coordinates = jars.broker_coordinates(sys.argv[1])
-    start_java([jar for jar in jars.resolve(coordinates) if jar.name.startswith("re2j-")])
+    coordinates = locked_jars.broker_coordinates(sys.argv[1])
+    start_java([jar for jar in locked_jars.resolve(coordinates) if jar.name.startswith("re2j-")])
     pattern_class = java_class("com.google.re2j.Pattern")
     refusal = java_class("com.google.re2j.PatternSyntaxException")
     for line in sys.stdin:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from bifrost.embedded.jars import client_coordinates, resolve
+from bifrost.jars.locked_jars import client_coordinates, resolve
 from bifrost.pipeline.advice import (
     BATCH_HEADER_BYTES,
     KAFKA_4_MINIMUM,

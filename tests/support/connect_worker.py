@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from bifrost.embedded.child import Child
-from bifrost.embedded.jars import resolve
-from bifrost.embedded.java import find_java
 from bifrost.embedded.kafka import DEFAULT_VERSION
+from bifrost.jars.java import find_java
+from bifrost.jars.locked_jars import resolve
 from support.clients import Endpoint
 from support.gateway_process import HOST
 from support.kafka_cluster import write_client_properties

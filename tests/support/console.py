@@ -18,8 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from bifrost.embedded.child import Child
-from bifrost.embedded.java import find_java
 from bifrost.embedded.kafka import DEFAULT_VERSION
+from bifrost.jars.java import find_java
 from support.clients import Endpoint
 from support.kafka_cluster import write_client_properties
 from support.raw_client import RawClient

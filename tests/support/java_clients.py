@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from bifrost.embedded.jars import client_coordinates, resolve
-from bifrost.embedded.java import find_java
+from bifrost.jars.java import find_java
+from bifrost.jars.locked_jars import client_coordinates, resolve
 from support.clients import Endpoint
 
 DRIVER = Path(__file__).with_name("java_driver.py")

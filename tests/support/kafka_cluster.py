@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bifrost.embedded.child import Child
-from bifrost.embedded.jars import resolve, tool_coordinates
-from bifrost.embedded.java import find_java
 from bifrost.embedded.kafka import DEFAULT_VERSION
+from bifrost.jars.java import find_java
+from bifrost.jars.locked_jars import resolve, tool_coordinates
 
 CONSOLE_PRODUCER = "org.apache.kafka.tools.ConsoleProducer"
 CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from bifrost.embedded.child import Child
-from bifrost.embedded.jars import resolve
-from bifrost.embedded.java import find_java
+from bifrost.jars.java import find_java
+from bifrost.jars.locked_jars import resolve
 from support.gateway_process import HOST, free_ports
 
 COORDINATES = ("no.nav.security:mock-oauth2-server:3.0.1",)

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from bifrost.embedded.jars import broker_coordinates, resolve, tool_coordinates
-from bifrost.embedded.java import find_java
+from bifrost.jars.java import find_java
+from bifrost.jars.locked_jars import broker_coordinates, resolve, tool_coordinates
 
 JVM_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xmx256m")
 

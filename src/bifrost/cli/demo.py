@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from bifrost.embedded.errors import EmbeddedError
+from bifrost.jars.errors import JvmError
 
 SECONDS_PER_UNIT = {"": 1, "s": 1, "m": 60, "h": 3600}
 
@@ -42,7 +43,7 @@ def demo(
     """Two tenants on one real Kafka, live, started by this command alone."""
     try:
         is_proven = _run(duration)
-    except EmbeddedError as error:
+    except (EmbeddedError, JvmError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:

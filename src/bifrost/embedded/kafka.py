@@ -1,7 +1,7 @@
 """A real Apache Kafka on this machine, for the demo and the tests: KRaft, one node or several.
 
 Every node is broker and controller at once and listens on 127.0.0.1 alone, on ports that were free. The data is in a
-temporary directory that `stop` removes. The jars come from `jars.py`, the JVM from `java.py`; `child.py` ensures that
+temporary directory that `stop` removes. The jars and the JVM come from `bifrost.jars`; `child.py` ensures that
 no JVM outlives this process. Do not run Kafka in production like this: nothing is secured.
 """
 
@@ -21,8 +21,6 @@ from typing import Self
 
 from bifrost.embedded.child import STOP_GRACE_S, Child, tail
 from bifrost.embedded.errors import KafkaError
-from bifrost.embedded.jars import broker_coordinates, resolve
-from bifrost.embedded.java import find_java
 from bifrost.embedded.properties import (
     change_properties,
     cluster_properties,
@@ -30,6 +28,8 @@ from bifrost.embedded.properties import (
     random_id,
     read_properties,
 )
+from bifrost.jars.java import find_java
+from bifrost.jars.locked_jars import broker_coordinates, resolve
 
 DEFAULT_VERSION = "4.3.1"
 START_TIMEOUT_S = 120.0
@@ -95,7 +95,7 @@ class EmbeddedKafka:
             data_dir: where nodes keep data and logs, kept after `stop`; None: a temporary directory.
             heap_mb: largest heap of one node, in MiB.
             java_options: further JVM options.
-            progress: called for each downloaded jar, see `jars.resolve`.
+            progress: called for each downloaded jar, see `locked_jars.resolve`.
         """
         self.version = version
         self._properties = dict(properties or {})
@@ -156,7 +156,8 @@ class EmbeddedKafka:
         """Start every node and return when each of them knows all of them.
 
         Raises:
-            EmbeddedError: no Java, no jars, or Kafka did not start (the message ends with the log's last lines).
+            JvmError: there is no Java that is new enough, or a jar is missing.
+            EmbeddedError: Kafka did not start (the message ends with the log's last lines).
         """
         if self._nodes:
             raise KafkaError("this Kafka runs already")

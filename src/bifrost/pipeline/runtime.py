@@ -1,6 +1,6 @@
 """What a job needs before Spark starts: PySpark, a JDK it runs on, and the connectors' jars.
 
-The jars are locked with their SHA-256 (`bifrost.embedded.jars`), except those that PySpark contains; they are
+The jars are locked with their SHA-256 (`bifrost.jars.locked_jars`), except those that PySpark contains; they are
 downloaded once, into the same cache as the embedded Kafka's. PySpark and its connectors are of the same release.
 """
 
@@ -12,9 +12,9 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bifrost.embedded.errors import JarError
-from bifrost.embedded.jars import resolve
-from bifrost.embedded.java import java_version
+from bifrost.jars.errors import JarError
+from bifrost.jars.java import java_version
+from bifrost.jars.locked_jars import resolve
 from bifrost.pipeline.errors import PipelineError
 
 SPARK_VERSION = "4.0.0"

@@ -14,8 +14,8 @@ from aiokafka.abc import AbstractTokenProvider as AiokafkaTokenProvider
 from confluent_kafka import Consumer, KafkaError, Producer
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
-from bifrost.embedded.jars import broker_coordinates
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
+from bifrost.jars.locked_jars import broker_coordinates
 from kafka import KafkaConsumer, KafkaProducer
 from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, StartGateway

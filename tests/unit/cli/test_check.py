@@ -113,7 +113,7 @@ from bifrost.cli.main import main
 try:
     main()
 finally:
-    print(*{"rich", "asyncio", "bifrost.gateway", "bifrost.embedded"}.intersection(sys.modules))
+    print(*{"rich", "asyncio", "bifrost.gateway", "bifrost.embedded", "bifrost.jars"}.intersection(sys.modules))
 """
     done = subprocess.run(
         [sys.executable, "-c", program, str(config_file)],

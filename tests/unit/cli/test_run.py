@@ -109,7 +109,7 @@ import sys
 from types import ModuleType
 fake = sys.modules["bifrost.gateway.workers.processes"] = ModuleType("processes")
 def run(config, path, worker_command):
-    unwanted = {"rich", "typer", "email", "kafka", "jgo", "bifrost.embedded", "bifrost.cli.demo"}
+    unwanted = {"rich", "typer", "email", "kafka", "jgo", "bifrost.embedded", "bifrost.jars", "bifrost.cli.demo"}
     print(*unwanted.intersection(sys.modules))
     return 0
 fake.run = run

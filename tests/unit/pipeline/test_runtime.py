@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from bifrost.embedded.errors import JarError
-from bifrost.embedded.jars import read_lock
+from bifrost.jars.errors import JarError
+from bifrost.jars.locked_jars import read_lock
 from bifrost.pipeline import runtime
 from bifrost.pipeline.errors import PipelineError
 

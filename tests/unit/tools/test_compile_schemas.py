@@ -1,7 +1,7 @@
 import pytest
 
 import compile_schemas
-from bifrost.embedded.errors import JarError
+from bifrost.jars.errors import JarError
 
 
 @pytest.fixture

@@ -86,6 +86,7 @@ class Demo:
             Whether the isolation was proven: each tenant sent something, read all of it and nothing else.
             Also True when it was interrupted before there was anything to prove.
         Raises:
+            JvmError: there is no Java that is new enough, or a jar is missing.
             EmbeddedError: a process could not be started, or ended by itself.
         """
         is_proven = True

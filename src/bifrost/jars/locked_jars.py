@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 
-from bifrost.embedded.errors import JarError
+from bifrost.jars.errors import JarError
 
 LOCKS = Path(__file__).parent / "locks"
 """One file per set of coordinates, named by `lock_name`."""
@@ -134,7 +134,7 @@ def read_lock(coordinates: Sequence[str]) -> list[LockedJar]:
     file = LOCKS / lock_name(coordinates)
     if not file.is_file():
         wanted = " ".join(coordinates)
-        raise JarError(f"no lock file for {wanted}: write it: python -m bifrost.embedded.lock {wanted}")
+        raise JarError(f"no lock file for {wanted}: write it: python -m bifrost.jars.lock {wanted}")
     lock = tomllib.loads(file.read_text(encoding="utf-8"))
     if sorted(lock["coordinates"]) != sorted(coordinates):
         raise JarError(f"{file.name} locks {lock['coordinates']}, not {sorted(coordinates)}")

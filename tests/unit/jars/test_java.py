@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bifrost.embedded import java
-from bifrost.embedded.errors import JavaError
+from bifrost.jars import java
+from bifrost.jars.errors import JavaError
 
 OPENJDK_17 = 'openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime Environment (build 17.0.15+6)'
 

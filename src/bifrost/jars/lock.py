@@ -1,9 +1,9 @@
 """Write a lock file: ask `jgo` which jars a set of coordinates needs, download them, note their sums.
 
-    python -m bifrost.embedded.lock [--without group:artifact ...] group:artifact:version ...
+    python -m bifrost.jars.lock [--without group:artifact ...] group:artifact:version ...
 
-A development tool; its counterpart `jars.py` reads the lock files. The jars are downloaded from the repository into a
-temporary directory and never come from a cache, so a lock never contains what another program left there.
+A development tool; its counterpart `locked_jars.py` reads the lock files. The jars are downloaded from the repository
+into a temporary directory and never come from a cache, so a lock never contains what another program left there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bifrost.embedded.jars import LOCKS, REPOSITORY_VARIABLE, LockedJar, lock_name
+from bifrost.jars.locked_jars import LOCKS, REPOSITORY_VARIABLE, LockedJar, lock_name
 
 
 def lock_jars(coordinates: Sequence[str], *, without: Sequence[str] = ()) -> list[LockedJar]:
@@ -61,7 +61,7 @@ def format_lock(coordinates: Sequence[str], without: Sequence[str], jars: Sequen
     def listed(values: Sequence[str]) -> str:
         return "[" + ", ".join(f'"{value}"' for value in values) + "]"
 
-    lines = ["# Written by `python -m bifrost.embedded.lock`; do not edit."]
+    lines = ["# Written by `python -m bifrost.jars.lock`; do not edit."]
     lines.append(f"coordinates = {listed(coordinates)}")
     if without:
         lines.append(f"without = {listed(without)}")
