@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from bifrost.config.fields.journal import JOURNAL_TOPIC
+from bifrost.pipeline.billing.months import period_of
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.months import period_of
-from bifrost.pipeline.spark_session import SparkOptions, build_session
+from bifrost.pipeline.spark.spark_session import SparkOptions, build_session
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

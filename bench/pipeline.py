@@ -20,7 +20,7 @@ from pathlib import Path
 from bench.machine import Machine
 from bench.page import replace_between
 from bench.watched import CommandError, Run, run_watched
-from bifrost.pipeline.runtime import SPARK_VERSION
+from bifrost.pipeline.spark.runtime import SPARK_VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
 MONTH = "2026-10"

@@ -14,12 +14,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.pipeline.billing.price_book import PriceBook
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.jobs.bill import Bill, BillOptions, run_bill
-from bifrost.pipeline.jobs.meter import Meter, open_tables
-from bifrost.pipeline.price_book import PriceBook
-from bifrost.pipeline.runtime import find_java_home
-from bifrost.pipeline.spark_session import SparkOptions, build_session
+from bifrost.pipeline.jobs.meter import Meter
+from bifrost.pipeline.metering.metered_tables import open_tables
+from bifrost.pipeline.spark.runtime import find_java_home
+from bifrost.pipeline.spark.spark_session import SparkOptions, build_session
 from support.billing import book
 from support.journal_records import COLUMNS, rows_of
 from support.quick_spark import SETTINGS

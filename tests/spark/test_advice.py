@@ -22,7 +22,7 @@ from bifrost.pipeline.advice import (
     clients,
     version_users,
 )
-from bifrost.pipeline.journal_records import read_records, rows_of
+from bifrost.pipeline.metering.journal_records import read_records, rows_of
 from support.journal_records import Journal
 
 Topic = Callable[..., DataFrame]

@@ -7,8 +7,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from bifrost.pipeline.corrections import correction_schema, differences, lost_days
-from bifrost.pipeline.rating import charge_schema
+from bifrost.pipeline.billing.corrections import correction_schema, differences, lost_days
+from bifrost.pipeline.billing.rating import charge_schema
 
 
 def charges(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from bifrost.pipeline.corrections import correction_schema
-from bifrost.pipeline.focus import JSON_COLUMNS, schema_text, to_csv, to_focus
-from bifrost.pipeline.price_book import Sku, read_price_book
-from bifrost.pipeline.rating import charge_schema
+from bifrost.pipeline.billing.corrections import correction_schema
+from bifrost.pipeline.billing.focus import JSON_COLUMNS, schema_text, to_csv, to_focus
+from bifrost.pipeline.billing.price_book import Sku, read_price_book
+from bifrost.pipeline.billing.rating import charge_schema
 
 BOOK = read_price_book(
     'currency: EUR\nprovider: Us\nversions: [{version: "1", valid_from: 2026-10-01, prices: {}}]', "book"

@@ -12,10 +12,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pyspark.sql import DataFrame, SparkSession
 
-from bifrost.pipeline.certificate import verify
+from bifrost.pipeline.certificates.certificate import verify
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.jobs.certify import CertifyOptions, run_certify
-from bifrost.pipeline.jobs.meter import Meter, open_tables
+from bifrost.pipeline.jobs.meter import Meter
+from bifrost.pipeline.metering.metered_tables import open_tables
 from support.journal_records import DAY_MS, HOUR_MS, NOON_MS, Journal
 
 Topic = Callable[..., DataFrame]

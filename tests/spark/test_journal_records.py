@@ -8,17 +8,16 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from bifrost.pipeline.journal_records import (
+from bifrost.pipeline.metering.journal_records import (
     MAX_RANGES,
     MAX_REJECTED_CHARACTERS,
-    TABLES,
     future_record,
     read_records,
     rejected,
     rows_of,
-    table_schemas,
     unseen,
 )
+from bifrost.pipeline.metering.metered_tables import TABLES, table_schemas
 from support.journal_records import NOON_MS, Journal
 
 Topic = Callable[..., DataFrame]

@@ -27,8 +27,8 @@ from bifrost.cli import pipeline
 from bifrost.cli.commands import app
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.embedded.kafka import EmbeddedKafka
-from bifrost.pipeline.jobs.meter import open_tables
-from bifrost.pipeline.metering import SCOPES
+from bifrost.pipeline.metering.metered_tables import open_tables
+from bifrost.pipeline.metering.sums import SCOPES
 from bifrost.wire.messages import MetadataRequest
 from kafka import KafkaConsumer, KafkaProducer
 from support.clients import Endpoint

@@ -11,9 +11,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from bifrost.pipeline.errors import FutureSchemaError, StoreError
-from bifrost.pipeline.jobs.meter import Meter, open_tables
-from bifrost.pipeline.spark_session import TableFormat
-from bifrost.pipeline.tables import Tables
+from bifrost.pipeline.jobs.meter import Meter
+from bifrost.pipeline.metering.metered_tables import open_tables
+from bifrost.pipeline.spark.spark_session import TableFormat
+from bifrost.pipeline.spark.tables import Tables
 from support.journal_records import DAY_MS, HOUR_MS, NOON_MS, Journal
 
 Topic = Callable[..., DataFrame]

@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
 from bifrost.embedded.kafka import EmbeddedKafka
-from bifrost.pipeline.jobs.meter import open_tables
+from bifrost.pipeline.metering.metered_tables import open_tables
 from support import quick_spark
 from support.journal_records import HOUR_MS, NOON_MS, Journal
 

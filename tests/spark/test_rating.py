@@ -7,9 +7,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from bifrost.pipeline.metering import storage_schema, usage_schema
-from bifrost.pipeline.price_book import read_price_book
-from bifrost.pipeline.rating import (
+from bifrost.pipeline.billing.price_book import read_price_book
+from bifrost.pipeline.billing.rating import (
     GIB,
     HOUR_MS,
     MONTH_HOURS,
@@ -20,6 +19,7 @@ from bifrost.pipeline.rating import (
     price_frame,
     rate,
 )
+from bifrost.pipeline.metering.sums import storage_schema, usage_schema
 
 BOOK = read_price_book(
     """currency: EUR

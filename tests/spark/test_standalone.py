@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bifrost.cli import pipeline
 from bifrost.embedded.child import Child
-from bifrost.pipeline.jobs.meter import open_tables
-from bifrost.pipeline.runtime import connector_jars, find_java_home
+from bifrost.pipeline.metering.metered_tables import open_tables
+from bifrost.pipeline.spark.runtime import connector_jars, find_java_home
 from support.journal_records import Journal
 
 HOME = Path(pyspark.__file__).parent

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StringType, StructType
 
 from bifrost.pipeline.errors import StoreError
-from bifrost.pipeline.spark_session import TableFormat
-from bifrost.pipeline.tables import COMMITS, KEPT_COMMITS, MAX_PIECES, Tables
+from bifrost.pipeline.spark.spark_session import TableFormat
+from bifrost.pipeline.spark.tables import COMMITS, KEPT_COMMITS, MAX_PIECES, Tables
 
 SCHEMA = StructType().add("day", StringType()).add("n", LongType())
 SCHEMAS = {"t": SCHEMA, "u": SCHEMA}

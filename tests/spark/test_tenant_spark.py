@@ -21,7 +21,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bifrost.embedded.kafka import EmbeddedKafka
-from bifrost.pipeline.runtime import connector_jars, find_java_home
+from bifrost.pipeline.spark.runtime import connector_jars, find_java_home
 from support.certificates import Authority
 from support.clients import Endpoint
 from support.gateway_process import HOST, GatewayProcess, TenantSpec

@@ -1,6 +1,6 @@
 """A price book for the tests of bills."""
 
-from bifrost.pipeline.price_book import PriceBook, read_price_book
+from bifrost.pipeline.billing.price_book import PriceBook, read_price_book
 
 GIB = 1 << 30
 BOOK = """currency: EUR

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bifrost.pipeline.spark_session import LOG_SETTINGS
+from bifrost.pipeline.spark.spark_session import LOG_SETTINGS
 
 # Tiny frames are done before anything compiled for them would pay.
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"

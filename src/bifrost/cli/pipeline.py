@@ -18,14 +18,14 @@ import typer
 from bifrost.config.errors import ConfigError
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.name_template import NameTemplate
-from bifrost.pipeline.certificate import read_private_key, read_public_key
-from bifrost.pipeline.certificate import verify as check
+from bifrost.pipeline.billing.months import period_of
+from bifrost.pipeline.certificates.certificate import read_private_key, read_public_key
+from bifrost.pipeline.certificates.certificate import verify as check
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.journal_topic import read_properties
-from bifrost.pipeline.months import period_of
-from bifrost.pipeline.progress import open_progress
-from bifrost.pipeline.runtime import check_pyspark, connector_jars
-from bifrost.pipeline.spark_session import SparkOptions, TableFormat, build_session
+from bifrost.pipeline.metering.journal_topic import read_properties
+from bifrost.pipeline.spark.progress import open_progress
+from bifrost.pipeline.spark.runtime import check_pyspark, connector_jars
+from bifrost.pipeline.spark.spark_session import SparkOptions, TableFormat, build_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -176,8 +176,8 @@ def bill(
         raise typer.BadParameter(f"{month!r} is no month: write e.g. 2026-10", param_hint="--month") from None
 
     def job() -> None:
+        from bifrost.pipeline.billing.price_book import load_price_book
         from bifrost.pipeline.jobs.bill import BillOptions, run_bill
-        from bifrost.pipeline.price_book import load_price_book
 
         book = load_price_book(price_book)
         today = datetime.datetime.now(datetime.UTC).date()
@@ -289,8 +289,8 @@ def advise(
         gone[api] = int(version)
 
     def job() -> None:
+        from bifrost.pipeline.billing.price_book import load_price_book
         from bifrost.pipeline.jobs.advise import AdviseOptions, run_advise
-        from bifrost.pipeline.price_book import load_price_book
 
         book = load_price_book(price_book) if price_book else None
         options = AdviseOptions(tables, out, tuple(day or ()), book, gone)

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from typer.testing import CliRunner
 
 from bifrost.cli.commands import app
-from bifrost.pipeline.certificate import sign
+from bifrost.pipeline.certificates.certificate import sign
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from bifrost.pipeline import advice
+from bifrost.pipeline.billing.price_book import PriceBook
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.hadoop_files import HadoopFiles
-from bifrost.pipeline.jobs.meter import open_tables
-from bifrost.pipeline.price_book import PriceBook
+from bifrost.pipeline.metering.metered_tables import open_tables
 from bifrost.pipeline.report import Table, render_tables
+from bifrost.pipeline.spark.hadoop_files import HadoopFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
-    from bifrost.pipeline.spark_session import TableFormat
+    from bifrost.pipeline.spark.spark_session import TableFormat
 
 MAX_SHOWN = 40
 """Rows of a table on the page; the files have all."""

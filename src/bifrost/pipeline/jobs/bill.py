@@ -22,25 +22,31 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from bifrost.pipeline import rating
-from bifrost.pipeline.bill_pages import BillFigures, platform_page, quota_lines, tenant_page, tenants_of
-from bifrost.pipeline.corrections import correction_schema, differences, lost_days
+from bifrost.pipeline.billing import rating
+from bifrost.pipeline.billing.bill_pages import (
+    BillFigures,
+    platform_page,
+    quota_lines,
+    tenant_page,
+    tenants_of,
+)
+from bifrost.pipeline.billing.corrections import correction_schema, differences, lost_days
+from bifrost.pipeline.billing.focus import schema_text, to_csv, to_focus
+from bifrost.pipeline.billing.ledger import Ledger
+from bifrost.pipeline.billing.months import days_of
+from bifrost.pipeline.billing.price_book import PriceBook
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.focus import schema_text, to_csv, to_focus
-from bifrost.pipeline.hadoop_files import HadoopFiles
 from bifrost.pipeline.jobs.bill_figures import by_tenant, collect_figures
-from bifrost.pipeline.jobs.meter import open_tables
-from bifrost.pipeline.ledger import Ledger
-from bifrost.pipeline.metering import topic_namespaces
-from bifrost.pipeline.months import days_of
-from bifrost.pipeline.price_book import PriceBook
+from bifrost.pipeline.metering.metered_tables import open_tables
+from bifrost.pipeline.metering.sums import topic_namespaces
 from bifrost.pipeline.report import render
-from bifrost.pipeline.tables import Tables, Transaction
+from bifrost.pipeline.spark.hadoop_files import HadoopFiles
+from bifrost.pipeline.spark.tables import Tables, Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from bifrost.pipeline.spark_session import TableFormat
+    from bifrost.pipeline.spark.spark_session import TableFormat
 
 WRITER = "bill"
 MAX_PAGES = 2000

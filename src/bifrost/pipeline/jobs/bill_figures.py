@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from bifrost.pipeline.bill_pages import (
+from bifrost.pipeline.billing.bill_pages import (
     MAX_RANKED,
     BillFigures,
     Corrected,

@@ -16,19 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from bifrost.pipeline import isolation
-from bifrost.pipeline.certificate import sign
+from bifrost.pipeline.certificates import isolation
+from bifrost.pipeline.certificates.certificate import sign
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.hadoop_files import HadoopFiles
-from bifrost.pipeline.jobs.meter import open_tables
-from bifrost.pipeline.journal_records import KEYS, TABLES
+from bifrost.pipeline.metering.metered_tables import KEYS, TABLES, open_tables
+from bifrost.pipeline.spark.hadoop_files import HadoopFiles
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from pyspark.sql import DataFrame, Row, SparkSession
 
-    from bifrost.pipeline.spark_session import TableFormat
-    from bifrost.pipeline.tables import Commit, Tables
+    from bifrost.pipeline.spark.spark_session import TableFormat
+    from bifrost.pipeline.spark.tables import Commit, Tables
 
 MAX_EXCEPTIONS = 100_000
 """Further exceptions are only counted: a tenant's prefixes are wrong then, and the first hundred thousand show it."""

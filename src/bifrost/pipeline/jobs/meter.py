@@ -23,28 +23,26 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
 from bifrost.config.fields.journal import JOURNAL_TOPIC
-from bifrost.pipeline import metering
 from bifrost.pipeline.errors import FutureSchemaError, PipelineError
-from bifrost.pipeline.journal_records import (
+from bifrost.pipeline.metering import sums
+from bifrost.pipeline.metering.journal_records import (
     KINDS,
     KNOWN_VERSION,
-    TABLES,
     future_record,
     read_records,
     rejected,
     rows_of,
-    table_schemas,
     unseen,
 )
-from bifrost.pipeline.journal_topic import check_topic, stream_files, stream_topic
-from bifrost.pipeline.progress import LiveProgress, PlainProgress, follow
-from bifrost.pipeline.tables import Tables, Transaction
+from bifrost.pipeline.metering.journal_topic import check_topic, stream_files, stream_topic
+from bifrost.pipeline.metering.metered_tables import TABLES, open_tables
+from bifrost.pipeline.spark.progress import LiveProgress, PlainProgress, follow
+from bifrost.pipeline.spark.tables import Tables, Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
-    from bifrost.pipeline.spark_session import TableFormat
+    from bifrost.pipeline.spark.spark_session import TableFormat
 
 WRITER = "meter"
 
@@ -98,21 +96,6 @@ class BatchNotes:
             f"{count:,} {name}" for count, name in ((self.rejected, "rejected"), (self.late, "late")) if count
         ]
         return ", ".join(said)
-
-
-def meter_schemas() -> dict[str, StructType]:
-    """Return the schemas of all tables of this job."""
-    sums = {
-        f"{what}_{name}": schema(time)
-        for what, schema in (("usage", metering.usage_schema), ("storage", metering.storage_schema))
-        for name, time in (("hourly", "hour"), ("daily", "day"))
-    }
-    return table_schemas() | sums
-
-
-def open_tables(spark: SparkSession, directory: str, table_format: TableFormat) -> Tables:
-    """Open the tables that `meter` writes and the other jobs read."""
-    return Tables(spark, directory, meter_schemas(), table_format)
 
 
 class Meter:
@@ -226,16 +209,16 @@ def _sum_up(change: Transaction, found: _Survey) -> None:
     if "usage" in found.kinds:
         touched = F.col("hour").isin(*(F.timestamp_seconds(F.lit(hour)) for hour in found.hours))
         untouched = change.read("usage_hourly", days).where(~touched)
-        hourly = metering.hourly_usage(change.read("usage", days).where(touched))
+        hourly = sums.hourly_usage(change.read("usage", days).where(touched))
         change.replace("usage_hourly", untouched.unionByName(hourly), days)
-        change.replace("usage_daily", metering.daily_usage(change.read("usage_hourly", days)), days)
+        change.replace("usage_daily", sums.daily_usage(change.read("usage_hourly", days)), days)
     if "snapshot" in found.kinds:
         # What a look at the cluster covers depends on the one before it, so the day after may change as well.
         stored = sorted({*days, *(_day(day, 1) for day in days)})
         looks = change.read("snapshots", {*stored, *(_day(day, -1) for day in days)})
-        storage = metering.hourly_storage(looks).where(F.col("day").isin(stored))
+        storage = sums.hourly_storage(looks).where(F.col("day").isin(stored))
         change.replace("storage_hourly", storage, stored)
-        change.replace("storage_daily", metering.daily_storage(change.read("storage_hourly", stored)), stored)
+        change.replace("storage_daily", sums.daily_storage(change.read("storage_hourly", stored)), stored)
 
 
 def _day(day: str, more: int) -> str:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, StructType, TimestampType
 
-from bifrost.pipeline.months import period_of
-from bifrost.pipeline.price_book import PriceBook
-from bifrost.pipeline.rating import NAMES, UNITS
+from bifrost.pipeline.billing.months import period_of
+from bifrost.pipeline.billing.price_book import PriceBook
+from bifrost.pipeline.billing.rating import NAMES, UNITS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -1,7 +1,7 @@
 from dataclasses import replace
 from decimal import Decimal
 
-from bifrost.pipeline.bill_pages import (
+from bifrost.pipeline.billing.bill_pages import (
     BillFigures,
     Corrected,
     DayCost,
@@ -14,7 +14,7 @@ from bifrost.pipeline.bill_pages import (
     tenant_page,
     tenants_of,
 )
-from bifrost.pipeline.price_book import read_price_book
+from bifrost.pipeline.billing.price_book import read_price_book
 from bifrost.pipeline.report import render
 
 BOOK = read_price_book(

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bifrost.pipeline.billing.months import month_after, period_of
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.months import month_after, period_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 from pyspark.sql import DataFrame
 
-from bifrost.pipeline.journal_records import read_records, rows_of
-from bifrost.pipeline.metering import (
+from bifrost.pipeline.metering.journal_records import read_records, rows_of
+from bifrost.pipeline.metering.sums import (
     daily_storage,
     daily_usage,
     hourly_storage,

@@ -7,7 +7,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from bifrost.pipeline.certificate import key_id, read_private_key, read_public_key, sign, signed_bytes, verify
+from bifrost.pipeline.certificates.certificate import (
+    key_id,
+    read_private_key,
+    read_public_key,
+    sign,
+    signed_bytes,
+    verify,
+)
 from bifrost.pipeline.errors import PipelineError
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

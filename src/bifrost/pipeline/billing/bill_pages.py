@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeVar
 
-from bifrost.pipeline.budgets import Outlook, Spending, look_ahead
-from bifrost.pipeline.price_book import Budget, PriceBook, Sku
-from bifrost.pipeline.rating import GIB, NAMES, UNITS
+from bifrost.pipeline.billing.budgets import Outlook, Spending, look_ahead
+from bifrost.pipeline.billing.price_book import Budget, PriceBook, Sku
+from bifrost.pipeline.billing.rating import GIB, NAMES, UNITS
 from bifrost.pipeline.report import BillReport, BudgetLine, Table
 
 Key = TypeVar("Key")

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from bifrost.config.errors import ConfigError
-from bifrost.pipeline.price_book import load_price_book, read_price_book
+from bifrost.pipeline.billing.price_book import load_price_book, read_price_book
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 BOOK = """currency: EUR
 provider: Us
 versions:

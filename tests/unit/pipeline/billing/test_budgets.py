@@ -1,6 +1,6 @@
 from decimal import Decimal
 
-from bifrost.pipeline.budgets import DAY_S, Spending, look_ahead
+from bifrost.pipeline.billing.budgets import DAY_S, Spending, look_ahead
 
 
 def spending(by_bytes: int, by_rest: int, produced: int = 10 * DAY_S * 1000) -> Spending:

@@ -22,13 +22,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bifrost.pipeline.errors import StoreError
-from bifrost.pipeline.hadoop_files import FileIsThereError, HadoopFiles
+from bifrost.pipeline.spark.hadoop_files import FileIsThereError, HadoopFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from bifrost.pipeline.spark_session import TableFormat
+    from bifrost.pipeline.spark.spark_session import TableFormat
 
 COMMITS = "_commits"
 MAX_PIECES = 16

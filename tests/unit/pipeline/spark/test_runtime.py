@@ -5,8 +5,8 @@ import pytest
 
 from bifrost.jars.errors import JarError
 from bifrost.jars.locked_jars import read_lock
-from bifrost.pipeline import runtime
 from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.spark import runtime
 
 
 def java(home: Path, version: str, modules: str = "java.base jdk.incubator.vector") -> Path:

@@ -6,89 +6,25 @@ of a schema version that this release does not know is neither: `future_record` 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BooleanType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from bifrost.pipeline.metering.metered_tables import KEYS, TABLES, head_columns, journal_schema, table_schemas
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
 
 KNOWN_VERSION = 1
 """The newest `schema_version` that this release reads."""
-KEYS = ("gateway_id", "epoch", "sequence")
-"""The columns that identify a record: a second record with the same values is the same one, delivered twice."""
 KINDS = ("usage", "event", "snapshot", "drop")
 EARLIEST_MS, LATEST_MS = 946_684_800_000, 4_102_444_800_000
 """2000 and 2100: a time outside is invalid, and would create directories for days that do not exist."""
 _REQUIRED = ("kind", *KEYS, "interval_start_ms", "interval_end_ms")
 _OF_A_TENANT = ("usage", "snapshot")
-
-
-@cache
-def journal_schema() -> StructType:
-    """Return the schema of a record from the package `journal`."""
-    text = resources.files("bifrost.journal").joinpath("schema-v1.json").read_text(encoding="utf-8")
-    return StructType.fromJson(json.loads(text))
-
-
-@cache
-def table_schemas() -> dict[str, StructType]:
-    """Return the schema of each table that holds the journal's records, by its name."""
-    return {table: _table(kind) for kind, table in TABLES.items()} | {"rejects": _rejects()}
-
-
-TABLES = {"usage": "usage", "event": "events", "snapshot": "snapshots", "drop": "drops"}
-"""The table of each kind of record."""
-
-
-def _head() -> list[StructField]:
-    return [
-        StructField("day", StringType()),
-        StructField("hour", TimestampType()),
-        StructField("gateway_id", StringType()),
-        StructField("epoch", LongType()),
-        StructField("sequence", LongType()),
-        StructField("interval_start_ms", LongType()),
-        StructField("interval_end_ms", LongType()),
-        StructField("tenant", StringType()),
-        StructField("is_late", BooleanType()),
-    ]
-
-
-def _table(kind: str) -> StructType:
-    inner = journal_schema()[kind].dataType
-    assert isinstance(inner, StructType)
-    # No column is required in the files: a later version of the journal may leave out fields that this one has.
-    return StructType([*_head(), *(StructField(one.name, one.dataType) for one in inner)])
-
-
-def _rejects() -> StructType:
-    return StructType(
-        [
-            StructField("day", StringType()),
-            StructField("topic", StringType()),
-            StructField("partition", IntegerType()),
-            StructField("offset", LongType()),
-            StructField("timestamp", TimestampType()),
-            StructField("reason", StringType()),
-            StructField("value", StringType()),
-        ]
-    )
-
-
 MAX_RANGES = 100
 """Up to so many gateways and epochs in a batch, each has a condition of its own in the query."""
 MAX_REJECTED_CHARACTERS = 2000
@@ -203,7 +139,7 @@ def rows_of(read: DataFrame, kind: str, watermark_ms: int | None) -> DataFrame:
     """
     late = F.lit(False) if watermark_ms is None else F.col("interval_end_ms") < F.lit(watermark_ms)
     ours = read.where(F.col("reason").isNull() & (F.col("kind") == kind)).withColumn("is_late", late)
-    flat = ours.select(*(one.name for one in _head()), f"{kind}.*")
+    flat = ours.select(*(one.name for one in head_columns()), f"{kind}.*")
     return flat.select(*table_schemas()[TABLES[kind]].fieldNames())
 
 

@@ -3,7 +3,14 @@ from typing import Any
 
 from rich.console import Console
 
-from bifrost.pipeline.progress import LiveProgress, PlainProgress, Step, follow, open_progress, read_step
+from bifrost.pipeline.spark.progress import (
+    LiveProgress,
+    PlainProgress,
+    Step,
+    follow,
+    open_progress,
+    read_step,
+)
 
 REPORT = {
     "batchId": 4,

@@ -2,7 +2,7 @@ import datetime
 
 import pytest
 
-from bifrost.pipeline.months import days_of, month_after, period_of
+from bifrost.pipeline.billing.months import days_of, month_after, period_of
 
 
 def test_a_month_ends_where_the_next_one_begins() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from bifrost.pipeline.spark_session import SparkOptions, is_submitted, session_settings
+from bifrost.pipeline.spark.spark_session import SparkOptions, is_submitted, session_settings
 
 
 def test_an_embedded_master_listens_on_this_machine_alone() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from bifrost.pipeline.journal_topic import read_properties
+from bifrost.pipeline.metering.journal_topic import read_properties
 
 
 def test_properties_are_those_of_any_kafka_client() -> None:

@@ -2,8 +2,8 @@ import datetime
 
 import pytest
 
+from bifrost.pipeline.billing.ledger import Ledger
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.ledger import Ledger
 
 NEW_YEAR = datetime.date(2027, 1, 1)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, StringType, StructField, StructType
 
-from bifrost.pipeline.price_book import PriceBook, Sku
+from bifrost.pipeline.billing.price_book import PriceBook, Sku
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -80,7 +80,7 @@ def measure(usage: DataFrame, storage: DataFrame, namespaces: DataFrame) -> Data
     Args:
         usage: the days of usage.
         storage: the days of storage.
-        namespaces: the owner of each topic (`metering.topic_namespaces`).
+        namespaces: the owner of each topic (`sums.topic_namespaces`).
     Returns:
         day, CHARGE_KEYS, quantity.
     """

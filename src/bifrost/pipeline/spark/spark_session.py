@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.runtime import check_pyspark, connector_jars, find_java_home
+from bifrost.pipeline.spark.runtime import check_pyspark, connector_jars, find_java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from bifrost.pipeline.rating import CHARGE_KEYS, COST, QUANTITY, charge_schema
+from bifrost.pipeline.billing.rating import CHARGE_KEYS, COST, QUANTITY, charge_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
