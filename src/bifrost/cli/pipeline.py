@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bifrost.cli.spark_options import with_spark_options
 from bifrost.config.errors import ConfigError
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.name_template import NameTemplate
@@ -25,7 +26,7 @@ from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.metering.journal_topic import read_properties
 from bifrost.pipeline.spark.progress import open_progress
 from bifrost.pipeline.spark.runtime import check_pyspark, connector_jars
-from bifrost.pipeline.spark.spark_session import SparkOptions, TableFormat, build_session
+from bifrost.pipeline.spark.spark_session import SparkOptions, build_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,36 +42,14 @@ pipeline = typer.Typer(
     help="Turn the journal into usage, bills, certificates and advice, on Apache Spark.",
 )
 
-Master = Annotated[
-    str, typer.Option(help="Any master of Spark: local[*], spark://host:7077, yarn, k8s://...")
-]
-Memory = Annotated[
-    str, typer.Option(help="Heap of the driver's JVM; with a local master all work is done in it.")
-]
-Partitions = Annotated[
-    int, typer.Option(min=0, help="Parts of an exchange of rows; 0: one for each core, or Spark's.")
-]
-Format = Annotated[TableFormat, typer.Option(help="Of the tables.")]
-Conf = Annotated[
-    list[str] | None, typer.Option(metavar="KEY=VALUE", help="A further setting of Spark; may be repeated.")
-]
 TablesDir = Annotated[
     str, typer.Option("--tables", metavar="DIR", help="Where meter keeps its tables; any path of Spark.")
 ]
 
 
 @contextmanager
-def _spark(
-    name: str, master: str, memory: str, partitions: int, table_format: TableFormat, conf: list[str] | None
-) -> Iterator["SparkSession"]:
-    settings = {}
-    for one in conf or []:
-        key, equals, value = one.partition("=")
-        if not equals:
-            raise typer.BadParameter(f"{one!r} is no KEY=VALUE", param_hint="--conf")
-        settings[key] = value
-    options = SparkOptions(master, memory, partitions, table_format, settings)
-    session = build_session(f"bifrost pipeline {name}", options)
+def _session(command: str, options: SparkOptions) -> Iterator["SparkSession"]:
+    session = build_session(f"bifrost pipeline {command}", options)
     try:
         yield session
     finally:
@@ -94,8 +73,10 @@ def _run(job: Callable[[], int | None]) -> None:
 
 
 @pipeline.command()
+@with_spark_options
 def meter(
     tables: TablesDir,
+    spark_options: SparkOptions,
     bootstrap_servers: Annotated[
         str, typer.Option(metavar="HOST:PORT,...", help="The upstream's brokers.")
     ] = "",
@@ -118,11 +99,6 @@ def meter(
     lateness_s: Annotated[
         int, typer.Option(min=0, help="What is older than the newest by this is marked late.")
     ] = 600,
-    master: Master = "local[*]",
-    driver_memory: Memory = "1g",
-    shuffle_partitions: Partitions = 0,
-    table_format: Format = "parquet",
-    conf: Conf = None,
 ) -> None:
     """Turn the journal into usage by hour and day, each record once."""
     if bool(bootstrap_servers) == bool(files):
@@ -145,15 +121,17 @@ def meter(
             max_records=max_records,
             lateness_s=lateness_s,
         )
-        with _spark("meter", master, driver_memory, shuffle_partitions, table_format, conf) as spark:
-            run_meter(spark, options, table_format, open_progress(f"meter  {files or topic}"))
+        with _session("meter", spark_options) as spark:
+            run_meter(spark, options, spark_options.table_format, open_progress(f"meter  {files or topic}"))
 
     _run(job)
 
 
 @pipeline.command()
+@with_spark_options
 def bill(
     tables: TablesDir,
+    spark_options: SparkOptions,
     price_book: Annotated[Path, typer.Option(metavar="FILE", help="The prices (examples/price-book.yaml).")],
     month: Annotated[str, typer.Option(metavar="YYYY-MM", help="What is billed, e.g. 2026-10.")],
     out: Annotated[str, typer.Option(metavar="DIR", help="Where the bills are written; any path of Spark.")],
@@ -163,11 +141,6 @@ def bill(
     correct_months: Annotated[
         int, typer.Option(min=0, help="How many of the newest issued months are corrected; 0: none.")
     ] = 12,
-    master: Master = "local[*]",
-    driver_memory: Memory = "1g",
-    shuffle_partitions: Partitions = 0,
-    table_format: Format = "parquet",
-    conf: Conf = None,
 ) -> None:
     """Rate a month by the price book: FOCUS files, pages for people, quotas that keep budgets."""
     try:
@@ -181,8 +154,9 @@ def bill(
 
         book = load_price_book(price_book)
         today = datetime.datetime.now(datetime.UTC).date()
+        table_format = spark_options.table_format
         options = BillOptions(tables, out, book, month, table_format, today, issue, correct_months)
-        with _spark("bill", master, driver_memory, shuffle_partitions, table_format, conf) as spark:
+        with _session("bill", spark_options) as spark:
             done = run_bill(spark, options, _say)
         page = f"{out.rstrip('/')}/{month}/index.html"
         typer.echo(f"{done.describe(book.currency)}: {page}")
@@ -191,8 +165,10 @@ def bill(
 
 
 @pipeline.command()
+@with_spark_options
 def certify(
     tables: TablesDir,
+    spark_options: SparkOptions,
     key: Annotated[Path, typer.Option(metavar="FILE", help="The Ed25519 private key that signs, in PEM.")],
     out: Annotated[
         str, typer.Option(metavar="DIR", help="Where the certificates are written; any path of Spark.")
@@ -205,11 +181,6 @@ def certify(
         list[str] | None,
         typer.Option(metavar="TENANT=PREFIX", help="Of a tenant with prefixes of its own; may be repeated."),
     ] = None,
-    master: Master = "local[*]",
-    driver_memory: Memory = "1g",
-    shuffle_partitions: Partitions = 0,
-    table_format: Format = "parquet",
-    conf: Conf = None,
 ) -> None:
     """Certify that every physical entity a tenant touched was its own; list what was not."""
     prefixes = _prefixes(prefix or [])
@@ -225,8 +196,8 @@ def certify(
         signer = read_private_key(_read(key, "--key"))
         options = CertifyOptions(tables, out, days, name_template, prefixes)
         now = datetime.datetime.now(datetime.UTC)
-        with _spark("certify", master, driver_memory, shuffle_partitions, table_format, conf) as spark:
-            done = run_certify(spark, options, signer, table_format, _say, now)
+        with _session("certify", spark_options) as spark:
+            done = run_certify(spark, options, signer, spark_options.table_format, _say, now)
         typer.echo(
             f"{done.certificates} certificates, {done.exceptions} exceptions, {done.incomplete} incomplete: {out}"
         )
@@ -259,8 +230,10 @@ def verify(
 
 
 @pipeline.command()
+@with_spark_options
 def advise(
     tables: TablesDir,
+    spark_options: SparkOptions,
     out: Annotated[str, typer.Option(metavar="DIR", help="Where the advice is written; any path of Spark.")],
     price_book: Annotated[Path | None, typer.Option(metavar="FILE", help="For money: the prices.")] = None,
     day: Annotated[
@@ -272,11 +245,6 @@ def advise(
             metavar="API=VERSION", help="Versions below go: who breaks? Default: those that Kafka 4 lacks."
         ),
     ] = None,
-    master: Master = "local[*]",
-    driver_memory: Memory = "1g",
-    shuffle_partitions: Partitions = 0,
-    table_format: Format = "parquet",
-    conf: Conf = None,
 ) -> None:
     """Say which client properties to change, what that saves, and who needs an old API version."""
     gone = {}
@@ -294,8 +262,8 @@ def advise(
 
         book = load_price_book(price_book) if price_book else None
         options = AdviseOptions(tables, out, tuple(day or ()), book, gone)
-        with _spark("advise", master, driver_memory, shuffle_partitions, table_format, conf) as spark:
-            done = run_advise(spark, options, table_format, _say)
+        with _session("advise", spark_options) as spark:
+            done = run_advise(spark, options, spark_options.table_format, _say)
         found = (
             f"{done.findings} findings for {done.clients} clients, {done.broken} break when old versions go"
         )
