@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from bifrost.config.config_source import ConfigFiles
 from bifrost.config.errors import ConfigError
-from bifrost.config.load import load
 
 
 def check(
@@ -19,8 +19,9 @@ def check(
     ],
 ) -> None:
     """Say whether a configuration is valid, and everything that is wrong with it."""
+    source = ConfigFiles(config)
     try:
-        loaded = load(config)
+        loaded = source.read()
     except ConfigError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
@@ -30,7 +31,7 @@ def check(
         _count(len(loaded.tenants), "tenant"),
         _count(sum(1 for _ in loaded.credentials()), "credential"),
     )
-    typer.echo(f"{config}: ok: {', '.join(counts)}")
+    typer.echo(f"{source.name}: ok: {', '.join(counts)}")
 
 
 def _count(number: int, noun: str) -> str:

@@ -24,11 +24,11 @@ def reload(
     ],
 ) -> None:
     """Let a running gateway on this machine read its configuration again."""
+    from bifrost.config.config_source import ConfigFiles
     from bifrost.config.errors import ConfigError
-    from bifrost.config.load import load
 
     try:
-        admin = load(config).proxy.admin
+        admin = ConfigFiles(config).read().proxy.admin
     except ConfigError as error:
         # The gateway would report the same; it may have seen the change already, and goes on as before.
         typer.echo(str(error), err=True)

@@ -86,10 +86,11 @@ def serve(asked: RunArguments) -> int:
     from bifrost.config.errors import ConfigError
 
     with no_entry_points():
-        from bifrost.config.load import load
+        from bifrost.config.config_source import ConfigFiles
 
+    source = ConfigFiles(asked.config)
     try:
-        loaded = load(asked.config)
+        loaded = source.read()
     except ConfigError as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -98,7 +99,7 @@ def serve(asked: RunArguments) -> int:
     from bifrost.gateway.workers.processes import run as run_gateway
 
     try:
-        return run_gateway(loaded, asked.config, worker_command(asked.log_format, asked.log_level))
+        return run_gateway(loaded, source, worker_command(asked.log_format, asked.log_level))
     except StartError as error:
         sys.stderr.write(f"error: {error}\n")
         return 1

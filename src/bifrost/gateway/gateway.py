@@ -7,12 +7,12 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import structlog
 
 from bifrost.authentication.failed_authentications import FailedAuthentications
+from bifrost.config.config_source import ConfigSource
 from bifrost.config.fields.limits import Limits
 from bifrost.config.model import Config
 from bifrost.filters.build import build_plans
@@ -59,18 +59,19 @@ def now_ms() -> int:
 class Gateway:
     """Everything that one process shares between its connections."""
 
-    def __init__(self, config: Config, path: Path | None = None, whole: AlonePeers | None = None) -> None:
+    def __init__(
+        self, config: Config, source: ConfigSource | None = None, whole: AlonePeers | None = None
+    ) -> None:
         """Build what the configuration describes; no I/O yet, except for certificates and Kerberos's files.
 
         Args:
             config: the configuration to serve.
-            path: file from which the configuration is read again; None for no reload.
+            source: from which the configuration is read again; None for no reload.
             whole: what this worker shares with the others; None: there is only this process.
         Raises:
             StartError: certificates, keys or libraries that secure connections cannot be used.
         """
-        self.config = config
-        self.limits = config.proxy.limits
+        self.config, self.limits = config, config.proxy.limits
         self.now_ms = now_ms
         self.whole = whole = whole or AlonePeers()
         self.guard = ClientAuthenticators(now_ms, whole.key, whole.counter("authentications"))
@@ -105,7 +106,7 @@ class Gateway:
             _max_delay_ms(self.limits), whole.failures, self.limits_hit
         )
         self.listeners = [listener_of(one, self) for one in config.proxy.listener_sets]
-        self.reloader = None if path is None else Reloader(self, path)
+        self.reloader = None if source is None else Reloader(self, source)
         self._connections: set[ClientConnection] = set()
         self._doorways: set[ClientHandshake] = set()
         self._admin = build_admin(config, OfProcess(self), self.reloader) if whole.is_alone else None

@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 import structlog
 
+from bifrost.config.config_source import ConfigSource
 from bifrost.config.model import Config
 
 PROXY_YAML = """\
@@ -37,8 +38,8 @@ class FakeGateway(ModuleType):
         self.configs: list[Config] = []
         self.ends_with: int | BaseException = 0
 
-    def run(self, config: Config, path: Path, worker_command: Sequence[str]) -> int:
-        assert path.exists()
+    def run(self, config: Config, source: ConfigSource, worker_command: Sequence[str]) -> int:
+        assert source.read() == config
         self.worker_command = list(worker_command)
         self.configs.append(config)
         structlog.get_logger().info("ready", tenants=len(config.tenants), detail="one line")

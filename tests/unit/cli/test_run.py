@@ -108,7 +108,7 @@ def test_a_running_gateway_does_not_carry_what_only_other_commands_use(config_fi
 import sys
 from types import ModuleType
 fake = sys.modules["bifrost.gateway.workers.processes"] = ModuleType("processes")
-def run(config, path, worker_command):
+def run(config, source, worker_command):
     unwanted = {"rich", "typer", "email", "kafka", "jgo", "bifrost.embedded", "bifrost.jars", "bifrost.cli.demo"}
     print(*unwanted.intersection(sys.modules))
     return 0

@@ -1,4 +1,4 @@
-"""Reads the configuration again on request or when its files change, and has the gateway use it.
+"""Reads the configuration again on request or when its source changes, and has the gateway use it.
 
 A configuration that cannot be read, or that the gateway cannot use, is refused as a whole: the one in force stays, the
 reason is logged, and the caller gets it.
@@ -7,17 +7,16 @@ reason is logged, and the caller gets it.
 import asyncio
 import time
 from collections import Counter
-from pathlib import Path
+from collections.abc import Hashable
 from typing import Protocol
 
 import structlog
 
+from bifrost.config.config_source import ConfigSource
 from bifrost.config.errors import ConfigError
-from bifrost.config.load import load
 from bifrost.config.model import Config
 from bifrost.gateway.errors import BrokerError, StartError
 from bifrost.gateway.loop.loop_guard import report
-from bifrost.gateway.reload.watched_files import Signature, files_of, signature
 from bifrost.gateway.reload_outcome import Outcome
 
 log = structlog.get_logger()
@@ -44,10 +43,10 @@ class Reconfigurable(Protocol):
 class Reloader:
     """The reloader of one gateway."""
 
-    def __init__(self, gateway: Reconfigurable, path: Path) -> None:
-        """Watch nothing yet; the gateway has just read the configuration at `path`."""
+    def __init__(self, gateway: Reconfigurable, source: ConfigSource) -> None:
+        """Watch nothing yet; the gateway's configuration was just read from `source`."""
         self._gateway = gateway
-        self._path = path
+        self._source = source
         self._one_at_a_time = asyncio.Lock()
         self._seen = self._signature()
         self.outcomes: Counter[Outcome] = Counter()
@@ -62,22 +61,22 @@ class Reloader:
             outcome, text = await self._reload()
         self.outcomes[outcome] += 1
         if outcome is Outcome.REFUSED:
-            log.error("reload_refused", path=str(self._path), error=text)
+            log.error("reload_refused", path=self._source.name, error=text)
         else:
-            log.info("reloaded", path=str(self._path), outcome=str(outcome))
+            log.info("reloaded", path=self._source.name, outcome=str(outcome))
         self._gateway.note_reload(str(outcome), text)
         return outcome, text
 
     async def watch(self, interval_s: float) -> None:
-        """Reload when a file has changed and then stayed the same for one interval."""
-        pending: Signature | None = None
+        """Reload when the source has changed and then stayed the same for one interval."""
+        pending: Hashable = None
         while True:
             await asyncio.sleep(interval_s)
             now = await asyncio.to_thread(self._signature)
             if now == self._seen:
                 pending = None
             elif now != pending:
-                pending = now  # It may be half written.
+                pending = now  # A file may be half written.
             else:
                 await self.reload()
                 pending = None
@@ -85,19 +84,19 @@ class Reloader:
     async def _reload(self) -> tuple[Outcome, str]:
         gateway = self._gateway
         try:
-            config = await asyncio.to_thread(load, self._path)
+            config = await asyncio.to_thread(self._source.read)
             if config == gateway.config:
                 return Outcome.UNCHANGED, "nothing has changed"
             await gateway.reconfigure(config)
         except ConfigError as error:
             return Outcome.REFUSED, str(error)
         except (BrokerError, StartError) as error:
-            return Outcome.REFUSED, f"{self._path}: {error}"
+            return Outcome.REFUSED, f"{self._source.name}: {error}"
         except Exception as error:
-            report("reload", error, path=str(self._path))
-            return Outcome.REFUSED, f"{self._path}: {type(error).__name__}: see the gateway's log"
+            report("reload", error, path=self._source.name)
+            return Outcome.REFUSED, f"{self._source.name}: {type(error).__name__}: see the gateway's log"
         self.applied_s = time.time()
         return Outcome.APPLIED, "the gateway goes on with it"
 
-    def _signature(self) -> Signature:
-        return signature(self._path, frozenset(files_of(self._gateway.config)))
+    def _signature(self) -> Hashable:
+        return self._source.signature(self._gateway.config)

@@ -15,11 +15,11 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import structlog
 
+from bifrost.config.config_source import ConfigSource
 from bifrost.config.model import Config
 from bifrost.forwarding.lanes import NO_TENANT
 from bifrost.gateway.admin.admin_pages import build_admin
@@ -59,12 +59,12 @@ END_AFTER_S = 10.0
 class Supervisor:
     """The supervisor of all workers of one gateway."""
 
-    def __init__(self, config: Config, path: Path, workers: int, command: Sequence[str]) -> None:
+    def __init__(self, config: Config, source: ConfigSource, workers: int, command: Sequence[str]) -> None:
         """Start nothing yet.
 
         Args:
             config: the configuration to serve.
-            path: file from which the configuration is read again.
+            source: from which the configuration is read again.
             workers: number of workers.
             command: command that starts a worker: see `child.start`.
         """
@@ -87,7 +87,7 @@ class Supervisor:
         self.refused = 0
         """Connections that the supervisor closed because there were too many."""
         self._journal = WholeJournal(config.proxy.journal, lambda: self._children, lambda: self.refused)
-        self.reloader = Reloader(self, path)
+        self.reloader = Reloader(self, source)
         self.stalls = LoopStalls()
         self._counted = OfAll(self, self._sums)
         processes = Processes(self._pids, lambda: sum(one.cpu_s for one in self.worker_counts()))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.config.load import load
+from bifrost.config.config_source import ConfigFiles
 from bifrost.config.model import Config
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.reload.reloader import Reloader
@@ -54,8 +54,8 @@ def write(path: Path, text: str) -> None:
 
 
 def played(path: Path, scenario: Callable[[Reloader], Awaitable[Any]]) -> Reloader:
-    gateway = FakeGateway(load(path))
-    reloader = Reloader(gateway, path)
+    source = ConfigFiles(path)
+    reloader = Reloader(FakeGateway(source.read()), source)
     asyncio.run(scenario(reloader))  # type: ignore[arg-type]
     return reloader
 

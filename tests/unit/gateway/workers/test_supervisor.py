@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bifrost.config.config_source import ConfigFiles
 from bifrost.config.model import Config
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.workers import pace
@@ -73,7 +74,7 @@ class Scene:
         self.pair = pair
         config = Config.model_validate({**CONFIG, "proxy": {**CONFIG["proxy"], "workers": workers, **proxy}})
         (folder / "proxy.yaml").write_text("")
-        self.supervisor = Supervisor(config, folder / "proxy.yaml", workers, ["worker"])
+        self.supervisor = Supervisor(config, ConfigFiles(folder / "proxy.yaml"), workers, ["worker"])
         self.children = [FakeChild(number) for number in range(workers)]
         children: Any = self.children
         self.supervisor._children = dict(enumerate(children))
@@ -201,7 +202,7 @@ def test_workers_that_never_become_ready_are_given_up(
     command = [sys.executable, "-S", "-c", "raise SystemExit(3)"]
 
     with pytest.raises(StartError, match="workers end before they are ready"):
-        asyncio.run(Supervisor(config, tmp_path / "proxy.yaml", 2, command).run())
+        asyncio.run(Supervisor(config, ConfigFiles(tmp_path / "proxy.yaml"), 2, command).run())
 
     died = [one["by"] for one in logged if one["event"] == "worker_died"]
     assert len(died) >= pace.MAX_FAILED_STARTS

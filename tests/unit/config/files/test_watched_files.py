@@ -2,8 +2,8 @@ import os
 from copy import deepcopy
 from pathlib import Path
 
+from bifrost.config.files.watched_files import files_of, signature
 from bifrost.config.model import Config
-from bifrost.gateway.reload.watched_files import files_of, signature
 from unit.gateway.test_gateway import CONFIG
 
 

@@ -1,0 +1,60 @@
+"""Where a gateway's configuration comes from: at its start, and again at every reload.
+
+Today that is a file or a folder, with the files that it names. The gateway, its workers' supervisor and the commands
+know only `ConfigSource`, so that another source can take the place of the files.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from bifrost.config.files.watched_files import files_of, signature
+from bifrost.config.load import load
+from bifrost.config.model import Config
+
+
+class ConfigSource(Protocol):
+    """A source of one gateway's configuration. Its methods may block."""
+
+    @property
+    def name(self) -> str:
+        """The source's name in messages and log lines; of files, their path."""
+
+    def read(self) -> Config:
+        """Return the configuration as it is now.
+
+        Raises:
+            ConfigError: the configuration is wrong; it has every problem found, each with its place.
+        """
+
+    def signature(self, config: Config) -> Hashable:
+        """Return a value that changes when the source does.
+
+        Args:
+            config: the configuration in force: what it names, such as files of passwords, belongs to the source.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFiles:
+    """A configuration in a file, or in the files of a folder."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The path, as the operator wrote it."""
+        return str(self.path)
+
+    def read(self) -> Config:
+        """Read the files, and those that they name.
+
+        Raises:
+            ConfigError: the configuration is wrong; it has every problem found, each with its file and line.
+        """
+        return load(self.path)
+
+    def signature(self, config: Config) -> Hashable:
+        """Return a value that changes when one of the files does, by its inode, size or time of change."""
+        return signature(self.path, frozenset(files_of(config)))

@@ -1,0 +1,41 @@
+from pathlib import Path
+
+import pytest
+
+from bifrost.config.config_source import ConfigFiles, ConfigSource
+from bifrost.config.errors import ConfigError
+from bifrost.config.load import load
+from unit.cli.conftest import PROXY_YAML
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> ConfigSource:
+    (tmp_path / "acme.password").write_text("hunter2\n")
+    (tmp_path / "proxy.yaml").write_text(PROXY_YAML)
+    return ConfigFiles(tmp_path / "proxy.yaml")
+
+
+def test_files_are_read_and_named_by_their_path(source: ConfigSource) -> None:
+    assert source.read() == load(source.name)
+
+
+def test_a_problem_has_its_file_and_line(source: ConfigSource) -> None:
+    Path(source.name).write_text(PROXY_YAML + "colour: red\n")
+    line = PROXY_YAML.count("\n") + 1
+
+    with pytest.raises(ConfigError) as failed:
+        source.read()
+
+    assert f"{source.name}:{line}: " in str(failed.value)
+
+
+def test_the_signature_changes_with_the_file_and_with_those_that_it_names(source: ConfigSource) -> None:
+    config = source.read()
+    seen = [source.signature(config)]
+    Path(source.name).write_text(PROXY_YAML + "\n")
+    seen.append(source.signature(config))
+    (Path(source.name).parent / "acme.password").write_text("another\n")
+    seen.append(source.signature(config))
+
+    assert len(set(seen)) == 3
+    assert source.signature(config) == seen[-1]
