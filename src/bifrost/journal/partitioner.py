@@ -23,6 +23,6 @@ def murmur2(data: bytes) -> int:
 
 
 @lru_cache(maxsize=4096)
-def partition_of(key: str, partitions: int) -> int:
+def partition_of(key: bytes, partitions: int) -> int:
     """Return the partition of a key, 0 to `partitions` - 1."""
-    return (murmur2(key.encode()) & 0x7FFFFFFF) % partitions
+    return (murmur2(key) & 0x7FFFFFFF) % partitions

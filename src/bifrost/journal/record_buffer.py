@@ -35,6 +35,11 @@ class Pending:
     value: bytes
 
     @property
+    def key(self) -> bytes | None:
+        """The record's key in the topic: its tenant's name; None: it concerns no tenant."""
+        return None if self.tenant is None else self.tenant.encode()
+
+    @property
     def size(self) -> int:
         """Bytes that the record takes in the buffer."""
         return len(self.value) + OVERHEAD_BYTES

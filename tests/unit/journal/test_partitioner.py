@@ -20,5 +20,5 @@ def test_hashes_are_kafka_s(key: bytes, expected: int) -> None:
 
 
 def test_a_key_goes_to_one_partition() -> None:
-    assert partition_of("foobar", 12) == (-790332482 & 0x7FFFFFFF) % 12
-    assert {partition_of(f"tenant-{number}", 12) for number in range(200)} == set(range(12))
+    assert partition_of(b"foobar", 12) == (-790332482 & 0x7FFFFFFF) % 12
+    assert {partition_of(b"tenant-%d" % number, 12) for number in range(200)} == set(range(12))

@@ -61,6 +61,13 @@ class Broker:
     inspected_ms: int = 0
     """When the gateway last asked it what it offers, by the gateway's monotonic clock."""
 
+    def newest(self, api_key: ApiKey, ours: int) -> int:
+        """Return the newest version of an API, up to `ours`, that the broker has; -1: none."""
+        for one in self.offered.broker_response.api_keys:
+            if one.api_key == api_key:
+                return int(min(one.max_version, ours))
+        return -1
+
 
 BrokersByCluster = Mapping[str, Broker]
 """A broker of each physical cluster, by the cluster's name in the configuration."""

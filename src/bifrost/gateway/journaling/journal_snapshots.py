@@ -13,7 +13,6 @@ import structlog
 from bifrost.gateway.brokers.broker_client import BrokerClient
 from bifrost.gateway.brokers.cluster import Broker, Cluster
 from bifrost.gateway.errors import BrokerError
-from bifrost.gateway.journaling.journal_topic import newest
 from bifrost.journal.topic_sizes import Replica, TopicSizes
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
@@ -54,13 +53,13 @@ class JournalSnapshots:
         broker = self._cluster.any_broker()
         if broker is None:
             raise BrokerError("no broker is known")
-        if newest(broker, ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0) == 0:
+        if broker.newest(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0) == 0:
             async for page in self._described(clients, broker):
                 yield page
             return
         # Before Kafka 3.7 there are no pages.
         request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
-        version = newest(broker, ApiKey.METADATA, _METADATA)
+        version = broker.newest(ApiKey.METADATA, _METADATA)
         answer = await clients.of(broker).request(request, version)
         found = [_sizes_of(topic) for topic in answer.topics if topic.error_code == ErrorCode.NONE]
         for at in range(0, len(found), PAGE_PARTITIONS):
@@ -110,7 +109,7 @@ class JournalSnapshots:
         names: Mapping[str, TopicSizes],
     ) -> None:
         broker = self._cluster.broker(node_id)
-        version = -1 if broker is None else newest(broker, ApiKey.DESCRIBE_LOG_DIRS, _LOG_DIRS)
+        version = -1 if broker is None else broker.newest(ApiKey.DESCRIBE_LOG_DIRS, _LOG_DIRS)
         if broker is None or version < 0:
             return
         wanted = [

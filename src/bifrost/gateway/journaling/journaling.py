@@ -22,10 +22,11 @@ from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.journaling.context import JournalContext
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.journaling.journal_snapshots import JournalSnapshots
-from bifrost.gateway.journaling.journal_topic import JournalTopic
+from bifrost.gateway.journaling.journal_topic import journal_topic_settings
 from bifrost.gateway.journaling.journal_writer import JournalWriter
 from bifrost.gateway.loop.loop_guard import keep, report
 from bifrost.gateway.peers.journal_source import wall_ms
+from bifrost.gateway.producing.upstream_topic import UpstreamTopic
 from bifrost.gateway.reload_outcome import Outcome
 from bifrost.journal.journal import Journal, JournalLimits
 from bifrost.journal.topic_owners import TopicOwners
@@ -158,7 +159,7 @@ class Journaling:
     def begin(self) -> None:
         """Start writing; the brokers of the clusters are known."""
         timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
-        topic = JournalTopic(self._cluster, self._settings, timeout_ms)
+        topic = UpstreamTopic(self._cluster, journal_topic_settings(self._settings), timeout_ms)
         self.writer = JournalWriter(
             topic, self.journal.buffer, timeout_ms, self._gateway.whole.counter("journal_written")
         )

@@ -1,0 +1,1 @@
+"""Writes records of the gateway's own to topics of an upstream; the journal is the first of them."""
