@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bifrost.config.model import Config
 from bifrost.gateway.admin.admin_port import Admin, Page
+from bifrost.gateway.admin.admin_request import AdminRequest
 from bifrost.gateway.admin.counted import Counted
 from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.reload_outcome import Outcome
@@ -40,18 +41,18 @@ def build_admin(
 
     metrics, one_at_a_time = Metrics(counted, processes), asyncio.Lock()
 
-    async def show_metrics() -> Page:
+    async def show_metrics(_request: AdminRequest) -> Page:
         async with one_at_a_time:
             if before_metrics is not None:
                 await before_metrics()
             return Page(HTTPStatus.OK, await asyncio.to_thread(metrics.render), CONTENT_TYPE)
 
-    async def show_health() -> Page:
+    async def show_health(_request: AdminRequest) -> Page:
         if is_healthy():
             return Page(HTTPStatus.OK, b"ok\n")
         return Page(HTTPStatus.SERVICE_UNAVAILABLE, b"no worker works\n")
 
-    async def show_readiness() -> Page:
+    async def show_readiness(_request: AdminRequest) -> Page:
         not_accepting = counted.listener_watch.not_accepting()
         if not_accepting:
             text = f"not ready: no connection is accepted at listener {', '.join(not_accepting)}\n"
@@ -60,7 +61,7 @@ def build_admin(
             return Page(HTTPStatus.OK, b"ready\n")
         return Page(HTTPStatus.SERVICE_UNAVAILABLE, b"not ready: no broker answers, or it starts or stops\n")
 
-    async def reload() -> Page:
+    async def reload(_request: AdminRequest) -> Page:
         assert reloader is not None
         outcome, text = await reloader.reload()
         is_refused = outcome is Outcome.REFUSED

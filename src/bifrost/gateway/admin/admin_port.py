@@ -13,6 +13,7 @@ from http import HTTPStatus
 import h11
 import structlog
 
+from bifrost.gateway.admin.admin_request import AdminRequest, read_request
 from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.sockets.bound_socket import bind
 
@@ -41,7 +42,8 @@ class Page:
     content_type: str = "text/plain; charset=utf-8"
 
 
-Handler = Callable[[], Awaitable[Page]]
+Handler = Callable[[AdminRequest], Awaitable[Page]]
+"""A page or a command: it gets the request, and returns the answer."""
 
 
 class Admin:
@@ -99,11 +101,11 @@ class Admin:
     ) -> None:
         connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_REQUEST_BYTES)
         try:
-            request = await _receive(connection, reader)
+            request = read_request(await _receive(connection, reader))
         except h11.RemoteProtocolError as error:
             page, is_head = Page(HTTPStatus(error.error_status_hint), b"not an HTTP request\n"), False
         else:
-            page, is_head = await self._page(request, limit), request.method == b"HEAD"
+            page, is_head = await self._page(request, limit), request.method == "HEAD"
         headers = [
             ("Content-Type", page.content_type),
             ("Content-Length", str(len(page.body))),
@@ -115,18 +117,17 @@ class Admin:
                 writer.write(connection.send(event) or b"")
         await writer.drain()
 
-    async def _page(self, request: h11.Request, limit: asyncio.Timeout) -> Page:
-        path = request.target.decode("latin-1").partition("?")[0]
-        is_command = path in self._commands
-        if request.method not in ((b"POST",) if is_command else (b"GET", b"HEAD")):
+    async def _page(self, request: AdminRequest, limit: asyncio.Timeout) -> Page:
+        is_command = request.path in self._commands
+        if request.method not in (("POST",) if is_command else ("GET", "HEAD")):
             allowed = b"only POST\n" if is_command else b"only GET and HEAD\n"
             return Page(HTTPStatus.METHOD_NOT_ALLOWED, allowed)
-        handler = (self._commands if is_command else self._pages).get(path)
+        handler = (self._commands if is_command else self._pages).get(request.path)
         if handler is None:
             return Page(HTTPStatus.NOT_FOUND, f"here is only {', '.join(self._pages)}\n".encode())
         if is_command:
             limit.reschedule(asyncio.get_running_loop().time() + COMMAND_TIMEOUT_S)
-        return await handler()
+        return await handler(request)
 
 
 async def _receive(connection: h11.Connection, reader: asyncio.StreamReader) -> h11.Request:

@@ -8,6 +8,7 @@ import pytest
 
 from bifrost.config.model import Config
 from bifrost.gateway.admin.admin_pages import build_admin
+from bifrost.gateway.admin.admin_request import AdminRequest
 from bifrost.gateway.admin.counted import OfProcess
 from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.reload_outcome import Outcome
@@ -33,7 +34,8 @@ def answers(path: str, **options: Any) -> tuple[int, bytes]:
     gateway.is_ready = options.pop("is_ready", True)
     admin = build_admin(WITH_ADMIN, OfProcess(gateway), options.pop("reloader", None), **options)
     assert admin is not None
-    page = asyncio.run((admin._pages | admin._commands)[path]())  # type: ignore[operator]
+    request = AdminRequest("GET", path, "", {})
+    page = asyncio.run((admin._pages | admin._commands)[path](request))  # type: ignore[operator]
     return page.status, page.body
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from bifrost.gateway.admin import admin_port as admin
 from bifrost.gateway.admin.admin_port import MAX_OPEN, MAX_REQUEST_BYTES, Admin, Page
+from bifrost.gateway.admin.admin_request import AdminRequest
 
 
 class Writer:
@@ -29,16 +30,21 @@ class Writer:
         pass
 
 
-async def hello() -> Page:
+async def hello(_request: AdminRequest) -> Page:
     return Page(HTTPStatus.OK, b"hello\n")
 
 
-async def broken() -> Page:
+async def echo(request: AdminRequest) -> Page:
+    said = f"{request.method} {request.path} {request.query} {request.headers['host']}\n"
+    return Page(HTTPStatus.OK, said.encode())
+
+
+async def broken(_request: AdminRequest) -> Page:
     raise RuntimeError("a bug")
 
 
 def server() -> Admin:
-    return Admin("127.0.0.1", 9404, {"/hello": hello, "/broken": broken}, {"/command": hello})
+    return Admin("127.0.0.1", 9404, {"/hello": hello, "/broken": broken, "/echo": echo}, {"/command": echo})
 
 
 async def exchange(admin: Admin, request: bytes) -> bytes:
@@ -72,6 +78,13 @@ def test_a_page_is_answered_and_the_connection_closed() -> None:
     assert b"Content-Length: 6" in head
     assert b"Connection: close" in head
     assert body == b"hello\n"
+
+
+def test_a_page_and_a_command_get_the_request() -> None:
+    page, command = play(get("/echo?x=1"), get("/command", "POST"))
+
+    assert page.endswith(b"\r\n\r\nGET /echo {'x': ['1']} localhost\n")
+    assert command.endswith(b"\r\n\r\nPOST /command {} localhost\n")
 
 
 def test_head_has_no_body() -> None:
