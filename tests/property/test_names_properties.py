@@ -72,7 +72,7 @@ def test_two_topics_never_become_one(names: TenantNames, one: bytes, other: byte
 def test_only_what_the_mapping_gives_has_a_virtual_name(
     names: TenantNames, tail: bytes, is_prefixed: bool
 ) -> None:
-    physical = PhysicalTopic(names.prefix + tail if is_prefixed else tail)
+    physical = names.topics.physical(VirtualTopic(tail)) if is_prefixed else PhysicalTopic(tail)
 
     virtual = names.virtual_topic(physical)
 
@@ -136,8 +136,8 @@ def test_their_topics_do_not_collide_in_kafkas_eyes_either(
 ) -> None:
     one, other = pair
 
-    mine = fold(one.prefix.decode() + name)
-    theirs = fold(other.prefix.decode() + other_name)
+    mine = fold(one.topics.physical(VirtualTopic(name.encode())).decode())
+    theirs = fold(other.topics.physical(VirtualTopic(other_name.encode())).decode())
 
     assert mine != theirs
 
@@ -145,9 +145,9 @@ def test_their_topics_do_not_collide_in_kafkas_eyes_either(
 @cheap
 @given(namespaces, st.lists(st.one_of(wire_names, st.sampled_from([b" ", b"'", b", "])), max_size=6))
 def test_an_error_text_about_ones_own_topics_holds_no_prefix(names: TenantNames, parts: list[bytes]) -> None:
-    virtual = [part.replace(names.prefix, b"") for part in parts]
+    virtual = [part.replace(names.topics.shared_prefix, b"") for part in parts]
     physical = [names.physical_topic(VirtualTopic(part)) for part in virtual]
 
     text = names.virtual_text(b" ".join(physical))
 
-    assert names.prefix not in text or names.prefix in b" ".join(virtual)
+    assert names.topics.shared_prefix not in text or names.topics.shared_prefix in b" ".join(virtual)

@@ -1,24 +1,32 @@
-"""Finds the tenant that owns a physical topic, among all tenants on one physical cluster."""
+"""Finds the tenant that owns a physical topic, among all tenants on one physical cluster, as texts for the journal."""
 
 from collections.abc import Iterable
 
 from bifrost.tenancy.names import PhysicalTopic, TenantNames
+from bifrost.tenancy.ownership import NameOwners
 
 
 class TopicOwners:
-    """The names of all tenants; no tenant's prefix begins another's, so at most one owns a topic."""
+    """The names of all tenants on a physical cluster."""
 
     def __init__(self, names: Iterable[TenantNames]) -> None:
         """Take the names of the tenants themselves, not those of namespaces below them."""
-        self._by_prefix = {one.prefix: one for one in names}
-        self._lengths = sorted({len(prefix) for prefix in self._by_prefix})
+        self._owners = NameOwners((one.topics, one) for one in names)
 
     def of(self, physical_topic: str) -> tuple[str, str] | None:
-        """Return the topic's tenant and virtual name; None when no tenant owns it."""
-        raw = physical_topic.encode()
-        for length in self._lengths:
-            names = self._by_prefix.get(raw[:length])
-            virtual = None if names is None else names.virtual_topic(PhysicalTopic(raw))
-            if names is not None and virtual is not None:
-                return names.tenant, virtual.decode("utf-8", "backslashreplace")
-        return None
+        """Return the topic's tenant and virtual name; None when it is no tenant's, or does not exist for its owner."""
+        topic = PhysicalTopic(physical_topic.encode())
+        names = self._owners.owner_of(topic)
+        virtual = None if names is None else names.virtual_topic(topic)
+        if names is None or virtual is None:
+            return None
+        return names.tenant, virtual.decode("utf-8", "backslashreplace")
+
+
+def owner_marks(names: TenantNames) -> dict[str, str]:
+    """Return what the journal tells its readers of a tenant, so that they find the owner of a physical name."""
+    return {
+        "topic_prefix": names.topics.shared_prefix.decode(),
+        "group_prefix": names.groups.shared_prefix.decode(),
+        "transactional_id_prefix": names.transactional_ids.shared_prefix.decode(),
+    }

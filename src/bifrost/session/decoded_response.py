@@ -36,7 +36,7 @@ def decoded_response(
     """
     plan = awaited.lane.plan
     if plan.owned is not None and len(frame) > _PRUNED_FROM_BYTES:
-        frame = prune(plan.owned, frame, offset, namespace.names.prefix_of(plan.owned_entity))
+        frame = prune(plan.owned, frame, offset, namespace.names.own_names(plan.owned_entity).shared_prefix)
     response: Any = decode(plan.response.layout, frame, offset)
     step = translation.to_virtual(namespace, response, plan.api_version)
     if not isinstance(step, Forward):

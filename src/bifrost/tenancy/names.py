@@ -19,7 +19,7 @@ table of names caches its results. A configuration in which two tenants' names c
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NewType
+from typing import Any, NewType
 
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.name_template import (
@@ -30,6 +30,7 @@ from bifrost.config.name_template import (
     NameTemplate,
 )
 from bifrost.tenancy.member_ids import other_side
+from bifrost.tenancy.ownership import OwnNames
 from bifrost.wire.entity import Entity
 
 VirtualTopic = NewType("VirtualTopic", bytes)
@@ -58,7 +59,7 @@ _NOT_ALLOWED = {b"": b"the empty string", b".": b"'.'", b"..": b"'..'"}
 _ILLEGAL_CHARACTERS = b"'%b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
 """Topic.validate's text about a denied form; its text about the names in `_NOT_ALLOWED` is that they are not
 allowed."""
-_NOBODYS = frozenset(topic.encode() for topic in (JOURNAL_TOPIC, *INTERNAL_TOPICS))
+_NOBODYS = frozenset(PhysicalTopic(topic.encode()) for topic in (JOURNAL_TOPIC, *INTERNAL_TOPICS))
 """Topics of the gateway and of Kafka itself, which no tenant ever sees."""
 
 
@@ -83,20 +84,24 @@ class TenantNames:
         "_foreign_marks",
         "_illegal_texts",
         "_internal",
+        "_own",
         "_own_prefixes",
-        "_prefix_of",
         "_reserved",
         "client_id_prefix",
+        "groups",
         "path",
-        "prefix",
         "tenant",
+        "topics",
+        "transactional_ids",
     )
 
     tenant: str
     path: str
     """The namespace: the tenant and the tiers below it, with `:` between (KIP-37)."""
-    prefix: bytes
-    """The prefix of every physical topic of the namespace."""
+    topics: OwnNames[VirtualTopic, PhysicalTopic]
+    """The physical topics that the namespace owns, whether the tenant may see them or not."""
+    groups: OwnNames[VirtualGroup, PhysicalGroup]
+    transactional_ids: OwnNames[VirtualTransactionalId, PhysicalTransactionalId]
     client_id_prefix: bytes | None
     """The prefix that the broker sees before the namespace's client IDs, None when it sees them unchanged."""
 
@@ -114,27 +119,23 @@ class TenantNames:
         own = root.below(tiers)
         self.tenant = tenant
         self.path = ":".join((tenant, *tiers))
-        self.prefix = own.topic.encode()
-        self._prefix_of = {
-            Entity.TOPIC_NAME: self.prefix,
-            Entity.GROUP_ID: own.group.encode(),
-            Entity.TRANSACTIONAL_ID: own.transactional_id.encode(),
-        }
+        self._own = _own_names(own)
+        self.topics = self._own[Entity.TOPIC_NAME]
+        self.groups = self._own[Entity.GROUP_ID]
+        self.transactional_ids = self._own[Entity.TRANSACTIONAL_ID]
         self.client_id_prefix = own.group.encode() if namespaces_client_ids else None
-        self._denied_prefix = self.prefix + _DENIED_MARK
+        self._denied_prefix = self.denied(VirtualTopic(b""))
         self._illegal_texts = [
             (_ILLEGAL_CHARACTERS % (self._denied_prefix + name), shown + b" is not allowed")
             for name, shown in _NOT_ALLOWED.items()
         ]
         # A literal prefix may be the start of these.
-        self._reserved = frozenset(
-            topic.removeprefix(self.prefix) for topic in _NOBODYS if topic.startswith(self.prefix)
-        )
+        self._reserved = frozenset(self.topics.virtual(topic) for topic in _NOBODYS)
         # A tenant owns the names with its prefix only if the prefix is longer than the mark of internal topics.
-        mark = INTERNAL_MARK.encode()
-        self._internal = mark.removeprefix(self.prefix) if mark.startswith(self.prefix) else None
+        self._internal = self.topics.virtual(PhysicalTopic(INTERNAL_MARK.encode()))
         # Longest first: a prefix that is the start of another must not be removed from it.
-        self._own_prefixes = sorted({self._denied_prefix, *self._prefix_of.values()}, key=len, reverse=True)
+        shared = {names.shared_prefix for names in self._own.values()}
+        self._own_prefixes = sorted({self._denied_prefix, *shared}, key=len, reverse=True)
         self._above = {root.topic, root.group, root.transactional_id} if tiers else set()
         self._below = own.topic.removeprefix(root.topic)
         self.allow(allowed_topics, foreign_marks)
@@ -152,9 +153,13 @@ class TenantNames:
             )
         )
 
-    def prefix_of(self, entity: Entity) -> bytes:
-        """Return the prefix of the physical names of a kind: topics, groups or transactional IDs."""
-        return self._prefix_of[entity]
+    def own_names(self, entity: Entity) -> OwnNames[Any, Any]:
+        """Return the physical names that the namespace owns of a kind: topics, groups or transactional IDs."""
+        return self._own[entity]
+
+    def is_named_by(self, prefixes: NamePrefixes) -> bool:
+        """Whether these prefixes give the namespace the names that it has."""
+        return self._own == _own_names(prefixes)
 
     @property
     def is_dynamic(self) -> bool:
@@ -179,24 +184,22 @@ class TenantNames:
 
     def denied(self, topic: VirtualTopic) -> PhysicalTopic:
         """Return the physical name under which this topic can never exist."""
-        return PhysicalTopic(self._denied_prefix + topic)
+        return self.topics.physical(VirtualTopic(_DENIED_MARK + topic))
 
     def physical_topic(self, topic: VirtualTopic) -> PhysicalTopic:
         """Return the topic's physical name; the denied form when it is not the tenant's."""
         if self.is_allowed(topic):
-            return PhysicalTopic(self.prefix + topic)
+            return self.topics.physical(topic)
         return self.denied(topic)
 
     def virtual_topic(self, topic: PhysicalTopic) -> VirtualTopic | None:
         """Return the topic's virtual name, also from a denied form; None when it is foreign to the tenant.
 
-        Exactly the results of `physical_topic` have a virtual name, so a topic that has the tenant's prefix but is not
-        in its list is also foreign.
+        Exactly the results of `physical_topic` have a virtual name, so a topic that the tenant owns but that is not in
+        its list is also foreign.
         """
-        if not topic.startswith(self.prefix):
-            return None
-        name = VirtualTopic(topic[len(self.prefix) :])
-        if self.is_allowed(name):
+        name = self.topics.virtual(topic)
+        if name is None or self.is_allowed(name):
             return name
         if not name.startswith(_DENIED_MARK):
             return None
@@ -205,25 +208,21 @@ class TenantNames:
 
     def physical_group(self, group_id: VirtualGroup) -> PhysicalGroup:
         """Return the group's physical ID; every group ID, also the empty one, is the tenant's own."""
-        return PhysicalGroup(self._prefix_of[Entity.GROUP_ID] + group_id)
+        return self.groups.physical(group_id)
 
     def virtual_group(self, group_id: PhysicalGroup) -> VirtualGroup | None:
         """Return the group's virtual ID, None when it is foreign to the tenant."""
-        prefix = self._prefix_of[Entity.GROUP_ID]
-        return VirtualGroup(group_id[len(prefix) :]) if group_id.startswith(prefix) else None
+        return self.groups.virtual(group_id)
 
     def physical_transactional_id(self, transactional_id: VirtualTransactionalId) -> PhysicalTransactionalId:
         """Return the physical transactional ID."""
-        return PhysicalTransactionalId(self._prefix_of[Entity.TRANSACTIONAL_ID] + transactional_id)
+        return self.transactional_ids.physical(transactional_id)
 
     def virtual_transactional_id(
         self, transactional_id: PhysicalTransactionalId
     ) -> VirtualTransactionalId | None:
         """Return the virtual transactional ID, None when it is foreign to the tenant."""
-        prefix = self._prefix_of[Entity.TRANSACTIONAL_ID]
-        if not transactional_id.startswith(prefix):
-            return None
-        return VirtualTransactionalId(transactional_id[len(prefix) :])
+        return self.transactional_ids.virtual(transactional_id)
 
     def other_member_id(self, member_id: bytes) -> bytes:
         """Return a group member's ID on the other side; see `member_ids`."""
@@ -243,7 +242,7 @@ class TenantNames:
         """
         from bifrost.tenancy.topic_regex import confine  # 1 MiB, only for tenants that subscribe by patterns
 
-        prefix = self._prefix_of[entity].decode()
+        prefix = self._own[entity].shared_prefix.decode()
         if entity != Entity.TOPIC_NAME or self._allowed is None:
             return confine(regex, prefix)
         listed = [name.decode() for name in self._allowed if self.is_allowed(VirtualTopic(name))]
@@ -253,7 +252,7 @@ class TenantNames:
         """Return the pattern as the tenant wrote it, None when it is not the tenant's."""
         from bifrost.tenancy.topic_regex import original  # as above
 
-        return original(physical_regex, self.prefix.decode())
+        return original(physical_regex, self.topics.shared_prefix.decode())
 
     def virtual_text(self, text: bytes) -> bytes:
         """Return an error text of the broker without the tenant's prefixes, so that its names are virtual ones.
@@ -268,3 +267,11 @@ class TenantNames:
             own = own.replace(prefix, b"")
         # No text is better than one that may name another tenant's entity.
         return b"" if any(mark in own for mark in self._foreign_marks) else own
+
+
+def _own_names(prefixes: NamePrefixes) -> dict[Entity, OwnNames[Any, Any]]:
+    return {
+        Entity.TOPIC_NAME: OwnNames(prefixes.topic.encode()),
+        Entity.GROUP_ID: OwnNames(prefixes.group.encode()),
+        Entity.TRANSACTIONAL_ID: OwnNames(prefixes.transactional_id.encode()),
+    }

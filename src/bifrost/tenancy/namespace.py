@@ -104,8 +104,7 @@ class Namespace:
         self.topic_ids = topic_ids
         self.allow_topic_deletion = allow_topic_deletion
         self.policy, self.bounds = policy, bounds
-        self._max_names = max_names
-        self._now_ms = now_ms
+        self._max_names, self._now_ms = max_names, now_ms
         self.masked_ids = MaskedIds(new_id)
         self._absent_ids = AbsentIds(MAX_MASKED_IDS)
         self._listed_until_ms = 0
@@ -113,6 +112,7 @@ class Namespace:
         """Unknown topic IDs in the message at hand, FEW_IDS + 1 at most; see `take_unresolved`."""
         # Random, so that no tenant can have made a topic that begins with it.
         self._absent_mark = new_id()[-8:].hex() + "."
+        self._absent_prefix = names.topics.physical(VirtualTopic(self._absent_mark.encode()))
         self.to_physical = Names(self._asked_by_the_engine)
         self.to_virtual = Names(self._missing_virtual)
         self.members_of_other_protocols: BoundedMap[bytes, bool] = BoundedMap(MAX_MEMBERS_OF_OTHER_PROTOCOLS)
@@ -187,7 +187,7 @@ class Namespace:
     @property
     def max_topic_name_length(self) -> int:
         """Bytes a topic name of this tenant may have, so that the physical name still fits."""
-        return MAX_TOPIC_NAME_LENGTH - len(self.names.prefix)
+        return MAX_TOPIC_NAME_LENGTH - len(self.names.topics.physical(VirtualTopic(b"")))
 
     def topic_of(self, topic_id: bytes) -> str | None:
         """Return the virtual name of the topic with this ID, None when it is not known to be the tenant's."""
@@ -231,7 +231,7 @@ class Namespace:
         return topic is not None and self.owns(topic)
 
     def owns(self, physical_topic: bytes) -> bool:
-        """Whether a physical topic is one of this tenant's."""
+        """Whether a physical topic is one of this tenant's, and exists for it."""
         return self.names.virtual_topic(PhysicalTopic(physical_topic)) is not None
 
     def is_existing(self, topic: bytes) -> bool:
@@ -343,13 +343,12 @@ class Namespace:
 
     def _physical_topic(self, topic: VirtualTopic) -> PhysicalTopic:
         if topic.startswith(self._absent_mark.encode()):
-            return PhysicalTopic(self.names.prefix + topic)
+            return self.names.topics.physical(topic)
         return self.names.physical_topic(topic)
 
     def _virtual_topic(self, topic: PhysicalTopic) -> VirtualTopic | None:
-        absent_prefix = self.names.prefix + self._absent_mark.encode()
-        if topic.startswith(absent_prefix):
-            return VirtualTopic(topic[len(absent_prefix) :])
+        if topic.startswith(self._absent_prefix):
+            return VirtualTopic(topic[len(self._absent_prefix) :])
         return self.names.virtual_topic(topic)
 
     def _confined(self, regex: bytes) -> bytes | None:

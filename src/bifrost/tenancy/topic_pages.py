@@ -5,6 +5,8 @@ the page, the fewer of those; the larger, the fewer pages. A tenant's topics cha
 the size that was enough last time.
 """
 
+from bifrost.tenancy.names import PhysicalTopic
+
 FIRST_PAGE = 100
 """Partitions on a first page: most tenants' topics, and some 10 KB of others'."""
 
@@ -21,10 +23,15 @@ LISTED_LIMIT = "listed_topics"
 """The name of both bounds in the metrics, beside the settings that are limits."""
 
 LOWEST_NAME = b"-"
-"""The first topic name in the order of the list: no legal character is lower. Appended to a name it gives the next."""
+"""The first topic name in the order of the list: no legal character is lower."""
 
 PASSES = 16
 """Requests that ask for all topics at once after a list was given up, before the gateway tries the next list."""
+
+
+def next_name(topic: PhysicalTopic) -> PhysicalTopic:
+    """Return the lowest possible name after this one in the order of the list."""
+    return PhysicalTopic(topic + LOWEST_NAME)
 
 
 class TopicPages:

@@ -1,6 +1,6 @@
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.name_template import NamePrefixes
-from bifrost.journal.topic_owners import TopicOwners
+from bifrost.journal.topic_owners import TopicOwners, owner_marks
 from bifrost.tenancy.names import TenantNames
 
 
@@ -14,3 +14,13 @@ def test_a_topic_is_its_tenant_s_or_nobody_s() -> None:
     assert owners.of("__bifrost_mine") == ("initech", "mine")
     assert owners.of(JOURNAL_TOPIC) is None
     assert owners.of("__consumer_offsets") is None
+
+
+def test_readers_of_the_journal_are_told_how_each_kind_of_name_begins() -> None:
+    names = TenantNames("initech", prefixes=NamePrefixes("t-", "g-", "x-"))
+
+    assert owner_marks(names) == {
+        "topic_prefix": "t-",
+        "group_prefix": "g-",
+        "transactional_id_prefix": "x-",
+    }

@@ -134,7 +134,7 @@ def test_literal_prefixes_may_differ_by_kind() -> None:
         "t1", ["orders"], prefixes=NamePrefixes("t1-", "g1-", "x1-"), foreign_marks=["__vt_", "t2-"]
     )
 
-    assert names.prefix == b"t1-"
+    assert names.topics.shared_prefix == b"t1-"
     assert names.physical_topic(VirtualTopic(b"orders")) == b"t1-orders"
     assert names.virtual_topic(PhysicalTopic(b"t1-/users")) == b"users"
     assert names.physical_group(VirtualGroup(b"g")) == b"g1-g"
@@ -144,6 +144,24 @@ def test_literal_prefixes_may_differ_by_kind() -> None:
     assert names.virtual_text(b"group g1-g has t1-orders") == b"group g has orders"
     assert names.virtual_text(b"t1-orders collides with t2-orders") == b""
     assert names.tenant == "t1"
+
+
+def test_each_kind_of_name_has_its_owner() -> None:
+    prefixes = NamePrefixes("t1-", "g1-", "x1-")
+    names = TenantNames("t1", prefixes=prefixes)
+    kinds = (Entity.TOPIC_NAME, Entity.GROUP_ID, Entity.TRANSACTIONAL_ID)
+
+    assert [names.own_names(kind).physical(b"a") for kind in kinds] == [b"t1-a", b"g1-a", b"x1-a"]
+    assert names.is_named_by(prefixes)
+    assert not names.is_named_by(NamePrefixes("t1-", "g1-", "x2-"))
+    assert not TenantNames("t1", prefixes=prefixes, tiers=["eu"]).is_named_by(prefixes)
+
+
+def test_a_tenant_owns_topics_that_it_may_not_see() -> None:
+    hidden = PhysicalTopic(b"__vt_acme_users")
+
+    assert ACME.topics.owns(hidden)
+    assert ACME.virtual_topic(hidden) is None
 
 
 def test_a_namespace_below_sees_what_begins_with_its_tiers() -> None:

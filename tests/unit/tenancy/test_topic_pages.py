@@ -1,6 +1,14 @@
 """How large the pages of a list of topics are."""
 
-from bifrost.tenancy.topic_pages import FIRST_PAGE, LARGEST_PAGE, MAX_PAGES, PASSES, TopicPages
+from bifrost.tenancy.names import PhysicalTopic
+from bifrost.tenancy.topic_pages import FIRST_PAGE, LARGEST_PAGE, MAX_PAGES, PASSES, TopicPages, next_name
+
+
+def test_the_next_name_is_the_lowest_that_is_higher() -> None:
+    following = next_name(PhysicalTopic(b"orders"))
+
+    assert following == b"orders-"
+    assert not any(b"orders" < b"orders" + bytes([one]) < following for one in b"-._09AZaz")
 
 
 def test_pages_double_up_to_what_a_broker_gives() -> None:

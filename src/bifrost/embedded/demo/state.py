@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from bifrost.config.name_template import NameTemplate
 from bifrost.embedded.demo.ledger import ConsoleLine, Counts
-
-PHYSICAL_TEMPLATE = "__vt_{tenant}_{name}"
-"""The gateway's default template of physical names."""
+from bifrost.tenancy.ownership import NameOwners, OwnNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ def format_seconds(seconds: float) -> str:
 
 def physical_name(tenant: str, name: str) -> str:
     """Return the physical name of a tenant's topic or group."""
-    return PHYSICAL_TEMPLATE.format(tenant=tenant, name=name)
+    return _own_names(tenant).physical(name.encode()).decode()
 
 
 def split_physical(name: str, tenants: Sequence[str]) -> tuple[str, str, str]:
@@ -98,11 +97,17 @@ def split_physical(name: str, tenants: Sequence[str]) -> tuple[str, str, str]:
 
     For a name that is no tenant's, tenant and prefix are empty.
     """
-    for tenant in tenants:
-        prefix = physical_name(tenant, "")
-        if name.startswith(prefix):
-            return tenant, prefix, name.removeprefix(prefix)
-    return "", "", name
+    owners = NameOwners((_own_names(tenant), tenant) for tenant in tenants)
+    tenant = owners.owner_of(name.encode())
+    if tenant is None:
+        return "", "", name
+    virtual = (_own_names(tenant).virtual(name.encode()) or b"").decode()
+    return tenant, name.removesuffix(virtual), virtual
+
+
+def _own_names(tenant: str) -> OwnNames[bytes, bytes]:
+    """Return the topics and groups of a tenant: with the default template they begin alike."""
+    return OwnNames(NameTemplate().prefix(tenant).encode())
 
 
 def is_proven(tenants: Sequence[TenantView]) -> bool:

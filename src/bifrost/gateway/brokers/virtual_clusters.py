@@ -15,7 +15,6 @@ from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import TopicBounds
-from bifrost.wire.entity import Entity
 
 
 def virtual_clusters(
@@ -112,9 +111,7 @@ def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namesp
     is_same = (
         old.fetch_sessions is cluster.fetch_sessions
         and (names.client_id_prefix is not None) == is_namespaced
-        and names.prefix_of(Entity.TOPIC_NAME) == root.topic.encode()
-        and names.prefix_of(Entity.GROUP_ID) == root.group.encode()
-        and names.prefix_of(Entity.TRANSACTIONAL_ID) == root.transactional_id.encode()
+        and names.is_named_by(root)
     )
     if not is_same or tenant.allowed_topics is None:
         return is_same

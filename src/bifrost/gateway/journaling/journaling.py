@@ -29,12 +29,11 @@ from bifrost.gateway.peers.journal_source import wall_ms
 from bifrost.gateway.producing.upstream_topic import UpstreamTopic
 from bifrost.gateway.reload_outcome import Outcome
 from bifrost.journal.journal import Journal, JournalLimits
-from bifrost.journal.topic_owners import TopicOwners
+from bifrost.journal.topic_owners import TopicOwners, owner_marks
 from bifrost.journal.topic_sizes import TopicSizes
 from bifrost.session.close_reason import NOT_LET_IN, CloseReason, limit_of
 from bifrost.session.decoded_request import REQUEST_BYTES_LIMIT, REQUEST_ITEMS_LIMIT
 from bifrost.tenancy.topic_pages import LISTED_LIMIT
-from bifrost.wire.entity import Entity
 
 log = structlog.get_logger()
 
@@ -113,7 +112,7 @@ class Journaling:
             self.journal.event("limit", "hit", tenant, client_address=peer, rule=limit, detail=detail)
 
     def note_reload(self, outcome: str, detail: str) -> None:
-        """Write the outcome of a reload, and the prefixes of tenants' names if it was applied."""
+        """Write the outcome of a reload, and how tenants' names are made if it was applied."""
         self.note_events([{"type": "reload", "outcome": outcome, "detail": detail}])
 
     def note_events(self, events: Iterable[Mapping[str, Any]]) -> None:
@@ -204,19 +203,12 @@ class Journaling:
         await writer.write_all()
 
     def _tell_tenants(self) -> None:
-        """Write the prefixes of every tenant's physical names, by which a reader finds the tenant of a name."""
+        """Write for every tenant how a reader finds out which physical names are the tenant's."""
         for tenant in self._gateway.config.tenants:
             cluster = self._gateway.shared.virtual_clusters.of_tenant(tenant.name)
             if cluster is not None:
-                names = cluster.namespace.names
-                prefixes = {
-                    "topic_prefix": names.prefix_of(Entity.TOPIC_NAME).decode(),
-                    "group_prefix": names.prefix_of(Entity.GROUP_ID).decode(),
-                    "transactional_id_prefix": names.prefix_of(Entity.TRANSACTIONAL_ID).decode(),
-                }
-                self.journal.event(
-                    "tenant", "applied", tenant.name, upstream=cluster.upstream, after=prefixes
-                )
+                marks = owner_marks(cluster.namespace.names)
+                self.journal.event("tenant", "applied", tenant.name, upstream=cluster.upstream, after=marks)
 
     async def _count(self) -> None:
         """End an interval every `interval_ms`, for ever."""

@@ -20,7 +20,7 @@ from bifrost.filters.plan import Plan
 from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION, may_create
 from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.session.topics.inquiry import Inquiry
-from bifrost.tenancy.names import VirtualTopic
+from bifrost.tenancy.names import PhysicalTopic, VirtualTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import Awaited, Lane, decode, in_steps, release
@@ -82,10 +82,12 @@ class AbsentTopics(Inquiry):
         )
         layout = compile_layout("MetadataResponse", version)
         response: Any = decode(layout, frame, offset)
-        namespace, prefix = self._namespace, self._namespace.names.prefix
+        namespace = self._namespace
         absent = set()
         for topic in in_steps(response.topics):
-            name = (topic.name or "").encode().removeprefix(prefix)
+            name = namespace.names.virtual_topic(PhysicalTopic((topic.name or "").encode()))
+            if name is None:
+                continue  # The broker names a topic that was not asked for.
             if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 absent.add(name.decode())
             elif topic.error_code in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):

@@ -3,7 +3,7 @@
 Like session/topics/own_topics.py, but when a page ends within a topic, the next page continues that topic, because all
 its partitions count.
 
-    pages        DescribeTopicPartitions from the tenant's prefix on (KIP-966, Kafka 3.8 with KRaft)
+    pages        DescribeTopicPartitions from the tenant's first possible name on (KIP-966, Kafka 3.8 with KRaft)
     allow-list   Metadata of the listed names
     all          Metadata of all topics, for a broker that has no better list; other tenants' topics are skipped unread
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
 from bifrost.session.topics.own_topics import LARGEST_PAGE
-from bifrost.tenancy.names import VirtualTopic
+from bifrost.tenancy.names import PhysicalTopic, VirtualTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_bounds import TopicBounds
 from bifrost.wire.api_keys import ApiKey
@@ -48,10 +48,10 @@ class CountedTopics:
         allowed = names.allowed_topics if metadata_version >= CAN_FORBID_CREATION else None
         self._listed = None if allowed is None else sorted(allowed)
         self._has_pages = has_pages and self._listed is None
-        self._first, self._partition = names.prefix.decode(), 0
-        self.partitions: Counter[bytes] = Counter()
+        self._first, self._partition = names.topics.first_possible_name.decode(), 0
+        self.partitions: Counter[PhysicalTopic] = Counter()
         """Number of partitions of each topic, by its physical name."""
-        self.topic_ids: list[tuple[bytes, bytes]] = []
+        self.topic_ids: list[tuple[bytes, PhysicalTopic]] = []
         """ID and physical name of the topics that the last answer named."""
 
     def request(self) -> tuple[Message, int]:
@@ -84,12 +84,12 @@ class CountedTopics:
         offset, _ = response_body_offset(frame, schema.response_header_version(version) >= 1)
         if api_key == ApiKey.METADATA:
             program = compile_program(schema.name, version, {"Topics.Name": 1})
-            frame = bytes(prune(program, frame, offset, self._namespace.names.prefix))
+            frame = bytes(prune(program, frame, offset, self._namespace.names.topics.shared_prefix))
         layout = compile_layout(schema.name, version)
         response: Any = decode(layout, frame, offset)
         self.topic_ids = []
         for topic in response.topics:
-            name = (topic.name or "").encode()
+            name = PhysicalTopic((topic.name or "").encode())
             if topic.error_code == ErrorCode.NONE and self._namespace.owns(name):
                 self.partitions[name] += len(topic.partitions)
                 self.topic_ids.append((topic.topic_id, name))
@@ -105,10 +105,11 @@ class CountedTopics:
             return True
         cursor = response.next_cursor
         if not response.topics and not self.partitions:
-            # A broker answers like this when it has failed, or when there are no topics from the prefix on.
+            # A broker answers like this when it has failed, or when there are no topics from the first name on.
             self._has_pages = False
             return False
-        if cursor is None or not cursor.topic_name.startswith(self._namespace.names.prefix.decode()):
+        topics = self._namespace.names.topics
+        if cursor is None or topics.is_past_all(PhysicalTopic(cursor.topic_name.encode())):
             return True
         self._first, self._partition = cursor.topic_name, cursor.partition_index
         return False

@@ -7,6 +7,7 @@ the engine skips the partitions.
 from dataclasses import dataclass, field
 from typing import Any
 
+from bifrost.tenancy.names import PhysicalTopic
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import Names, decode, rewrite
 from bifrost.wire.headers import response_body_offset
@@ -22,20 +23,20 @@ _PAGE_SLOTS = _SLOTS | {"NextCursor.TopicName": _CURSOR}
 class NamedTopics:
     """The topics in an answer to Metadata or DescribeTopicPartitions."""
 
-    topics: list[tuple[bytes, bytes]] = field(default_factory=list)
+    topics: list[tuple[bytes, PhysicalTopic]] = field(default_factory=list)
     """ID and physical name of each topic that has both."""
-    last_name: bytes | None = None
+    last_name: PhysicalTopic | None = None
     """The name of the last topic that has one."""
-    cursor: bytes | None = None
+    cursor: PhysicalTopic | None = None
     """The name of the topic that the next page begins with; None: there is no next page."""
-    _name: bytes | None = None
+    _name: PhysicalTopic | None = None
 
     def see(self, slot: int, value: bytes) -> bytes:
         """Note the next name or ID. The engine does not show zero IDs and null names."""
         if slot == _NAME:
-            self._name = self.last_name = value
+            self._name = self.last_name = PhysicalTopic(value)
         elif slot == _CURSOR:
-            self.cursor = value
+            self.cursor = PhysicalTopic(value)
         elif self._name is not None:
             self.topics.append((value, self._name))
             self._name = None
@@ -63,5 +64,5 @@ def named_topics(api_key: int, version: int, frame: bytes) -> NamedTopics:
         if any(topic.topic_id):
             found.see(_ID, topic.topic_id)
     cursor = getattr(response, "next_cursor", None)
-    found.cursor = None if cursor is None else cursor.topic_name.encode()
+    found.cursor = None if cursor is None else PhysicalTopic(cursor.topic_name.encode())
     return found

@@ -1,8 +1,9 @@
 """Lists of one tenant's topics, which the gateway asks a broker for itself, one request at a time.
 
 The cost of a list depends on the number of the tenant's topics. `PagesOfTopics` asks for pages of
-DescribeTopicPartitions from the tenant's prefix on, `AllowedTopics` for the names of an allow-list; `AllTopics` asks an
-older broker for all topics. The counterpart for clients that ask for all topics is session/topics/topic_listing.py.
+DescribeTopicPartitions from the tenant's first possible name on, `AllowedTopics` for the names of an allow-list;
+`AllTopics` asks an older broker for all topics. The counterpart for clients that ask for all topics is
+session/topics/topic_listing.py.
 """
 
 from typing import Protocol
@@ -11,7 +12,7 @@ from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
 from bifrost.session.topics.named_topics import NamedTopics
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.namespace import Namespace
-from bifrost.tenancy.topic_pages import LOWEST_NAME
+from bifrost.tenancy.topic_pages import next_name
 from bifrost.wire.message import Message
 from bifrost.wire.messages import DescribeTopicPartitionsRequest, MetadataRequest
 
@@ -57,12 +58,12 @@ class AllowedTopics:
 
 
 class PagesOfTopics:
-    """The topics whose names begin with a tenant's prefix, on a broker that lists topics by pages."""
+    """The topics that a tenant may own, on a broker that lists topics by pages."""
 
     def __init__(self, namespace: Namespace) -> None:
         """Begin."""
-        self._prefix, self._pages = namespace.names.prefix, namespace.topic_pages
-        self._first, self._page = self._prefix, 0
+        self._topics, self._pages = namespace.names.topics, namespace.topic_pages
+        self._first, self._page = self._topics.first_possible_name, 0
 
     def request(self) -> tuple[Message, int]:
         """Return what to ask the broker, and the version."""
@@ -74,10 +75,10 @@ class PagesOfTopics:
         """Take the answer; return whether the list is complete."""
         self._page += 1
         cursor = found.cursor
-        if cursor is None or found.last_name is None or not cursor.startswith(self._prefix):
+        if cursor is None or found.last_name is None or self._topics.is_past_all(cursor):
             return True
         # If the page ends within a topic, the name of that topic is known by now.
-        self._first = max(cursor, found.last_name + LOWEST_NAME)
+        self._first = max(cursor, next_name(found.last_name))
         return self._page >= MAX_PAGES
 
 

@@ -2,11 +2,11 @@
 
 A broker that is asked for all topics returns those of all tenants. But it also lists topics in the order of their
 names, by pages from any name on (DescribeTopicPartitions, KIP-966, Kafka 3.8 with KRaft), and a tenant's physical names
-share a prefix: so the cost of its list depends on its own topics alone. Nothing is kept from one request to the next,
-so nothing can be stale:
+are side by side in it (tenancy/ownership.py): so the cost of its list depends on its own topics alone. Nothing is kept
+from one request to the next, so nothing can be stale:
 
-    client: Metadata of all ──▶ held     DescribeTopicPartitions from the prefix on ──▶ broker
-                                         pages of names, until one has another prefix ◀──
+    client: Metadata of all ──▶ held     DescribeTopicPartitions from the first possible name on ──▶ broker
+                                         pages of names, until one is past all of the tenant's   ◀──
                           held frame ──▶ Metadata of these names ──▶ the same broker
     client: answer        ◀───────────── the answer to that, confined like any other ◀──
 
@@ -28,8 +28,9 @@ from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.session.shared_state import Route
 from bifrost.session.topics.inquiry import Inquiry
+from bifrost.tenancy.names import PhysicalTopic
 from bifrost.tenancy.namespace import Namespace
-from bifrost.tenancy.topic_pages import LISTED_LIMIT, LOWEST_NAME, MAX_PAGES, MAX_TOPICS
+from bifrost.tenancy.topic_pages import LISTED_LIMIT, MAX_PAGES, MAX_TOPICS, next_name
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import Awaited, Lane, Names, rewrite
@@ -61,7 +62,7 @@ class TopicListing(Inquiry):
         self._hits = loads.hits
         self._offers = route.offered.offers(ApiKey.DESCRIBE_TOPIC_PARTITIONS, _VERSION)
         self._is_asked = False
-        self._names: list[bytes] | None = None
+        self._names: list[PhysicalTopic] | None = None
         self._page, self._pages = 0, namespace.topic_pages
 
     def begin(self, lane: Lane, request: Any, frame: Buffer) -> list[Buffer]:
@@ -77,7 +78,7 @@ class TopicListing(Inquiry):
             return []
         self._begin(lane, frame)
         self._is_asked, self._names, self._page = True, [], 0
-        return self._ask_from(self._namespace.names.prefix)
+        return self._ask_from(self._namespace.names.topics.first_possible_name)
 
     def receive(self, frame: Buffer, awaited: Awaited) -> list[Buffer]:
         """Handle a page; return the frame that asks for the next one.
@@ -86,21 +87,21 @@ class TopicListing(Inquiry):
             WireError: the page could not be read.
         """
         assert self._names is not None
-        found: list[bytes] = []
-        cursor: list[bytes] = []
+        found: list[PhysicalTopic] = []
+        cursor: list[PhysicalTopic] = []
         is_read = _read(frame, found, cursor)
         self._answered(awaited)
-        prefix = self._namespace.names.prefix
-        own = [name for name in found if name.startswith(prefix)]
+        topics = self._namespace.names.topics
+        own = topics.owned(found)
         self._names += own
         self._page += 1
         if is_read and found and len(self._names) <= MAX_TOPICS:
-            if not cursor or not cursor[0].startswith(prefix) or len(own) < len(found):
+            if not cursor or topics.is_past_all(cursor[0]) or topics.is_past_all(found[-1]):
                 self._pages.finished(self._page, len(self._names), len(found) - len(own))
                 return []
             if self._page < MAX_PAGES:
                 # If the page ends within a topic, the next page skips the rest of it: its name is known.
-                return self._ask_from(max(cursor[0], found[-1] + LOWEST_NAME))
+                return self._ask_from(max(cursor[0], next_name(found[-1])))
         if is_read and found:
             self._hits[LISTED_LIMIT, self._namespace.tenant] += 1
         self._names = None
@@ -115,18 +116,18 @@ class TopicListing(Inquiry):
         if names is not None and request.topics is None:
             ask_by_name(exchange, request, names)
 
-    def _ask_from(self, first: bytes) -> list[Buffer]:
+    def _ask_from(self, first: PhysicalTopic) -> list[Buffer]:
         cursor = DescribeTopicPartitionsRequest.Cursor(topic_name=first.decode(), partition_index=0)
         size = self._pages.size(self._page)
         request = DescribeTopicPartitionsRequest(topics=[], response_partition_limit=size, cursor=cursor)
         return self._ask(request, _VERSION)
 
 
-def _read(frame: Buffer, names: list[bytes], cursor: list[bytes]) -> bool:
+def _read(frame: Buffer, names: list[PhysicalTopic], cursor: list[PhysicalTopic]) -> bool:
     """Put a page's names, and the one in its cursor, into the lists; False when the page has unknown fields."""
 
     def found(slot: int, name: bytes) -> bytes:
-        (names if slot == _NAME else cursor).append(name)
+        (names if slot == _NAME else cursor).append(PhysicalTopic(name))
         return name
 
     offset, _ = headers.response_body_offset(frame, True)

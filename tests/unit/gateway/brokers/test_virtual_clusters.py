@@ -64,7 +64,7 @@ def test_a_namespace_below_has_its_tenant_s_settings() -> None:
     clusters = built(configured(globex={"prefixes": prefixes}))
     below = clusters.of(Account("reader", "globex", namespace=("eu",))).namespace
 
-    assert below.names.prefix == b"t1-eu."
+    assert below.names.topics.shared_prefix == b"t1-eu."
     assert below.allow_topic_deletion
     assert below.topic_ids is clusters.of_tenant("globex").namespace.topic_ids
 
