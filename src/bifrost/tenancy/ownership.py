@@ -5,7 +5,7 @@
 
 Other code asks and compares no prefixes. Whether a tenant may see a topic that it owns is another question: `names.py`
 has the allow-lists and the internal topics. The pipeline answers the same question for the journal's rows in Spark:
-`bifrost.pipeline.name_owners`.
+`bifrost.pipeline.certificates.name_owners`.
 """
 
 from collections.abc import Iterable

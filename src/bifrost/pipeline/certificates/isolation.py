@@ -1,6 +1,6 @@
 """Checks that each tenant accessed only physical entities of its own. Pure: frames in, frames out.
 
-The prefixes alone decide which tenant owns a physical name, not the gateway's translation of a name. An access is an
+The owner of a physical name is what `name_owners` says, not the gateway's translation of a name. An access is an
 exception when the name is another tenant's or no tenant's, when it is not the virtual name after the prefix, or when
 data moved for a topic ID that is not the tenant's. Where the journal is incomplete (folded rows, missing numbers, a
 gateway that was killed), the result says that isolation is not proven.
@@ -8,47 +8,20 @@ gateway that was killed), the result says that isolation is not proven.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from bifrost.config.name_template import NameTemplate
+from bifrost.pipeline.certificates.name_owners import is_name_of, owners_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
 MAX_SAMPLES = 3
 """Records that a report lists for an exception, by their numbers; the tables have all of them."""
-_PREFIXES = ("topic_prefix", "group_prefix", "transactional_id_prefix")
-"""Fields of an event `tenant` with the prefixes of the tenant's names."""
 _NAMED = ("topic", "group")
-"""Kinds of entities whose physical names begin with their tenant's prefix."""
-
-
-def prefix_frame(
-    spark: SparkSession, tenants: list[str], template: str, others: Mapping[str, tuple[str, ...]]
-) -> DataFrame:
-    """Return the prefixes of each tenant's physical names: owner, prefix.
-
-    Args:
-        spark: makes the frame.
-        tenants: all tenants in the journal.
-        template: the template of names, e.g. `__vt_{tenant}_{name}`.
-        others: the prefixes of tenants that use another template.
-    """
-    shape = NameTemplate(template)
-    rows = [(tenant, prefix) for tenant, prefixes in others.items() for prefix in prefixes]
-    rows += [(tenant, shape.prefix(tenant)) for tenant in tenants if tenant not in others]
-    return spark.createDataFrame(rows, "owner STRING, prefix STRING")
-
-
-def told_prefixes(events: DataFrame) -> DataFrame:
-    """Return the prefixes of tenants' physical names that each gateway told at its start: tenant, prefix."""
-    told = events.where((F.col("type") == "tenant") & F.col("tenant").isNotNull())
-    prefixes = F.array_compact(F.array(*(F.col("after")[name] for name in _PREFIXES)))
-    return told.select("tenant", F.explode(prefixes).alias("prefix")).where(F.col("prefix") != "").distinct()
+"""Kinds of entities whose physical names show their owner."""
 
 
 def accesses(usage: DataFrame, events: DataFrame, snapshots: DataFrame) -> DataFrame:
@@ -102,19 +75,17 @@ def _what(
 
 
 def judge(found: DataFrame, prefixes: DataFrame) -> DataFrame:
-    """Return accesses with `owner` (null: no tenant), `reason` (null: no exception) and `is_proven`."""
+    """Return accesses with `owner` (null: no tenant), `reason` (null: no exception) and `is_proven`.
+
+    Args:
+        found: accesses.
+        prefixes: see `name_owners.prefix_frame`.
+    """
     names = found.select("physical").where(F.col("physical").isNotNull()).distinct()
-    fits = F.expr("startswith(physical, prefix)")
-    # If one prefix begins another, the longest decides.
-    longest = F.max(F.struct(F.length("prefix").alias("n"), F.col("owner"), F.col("prefix")))
-    owners = names.join(F.broadcast(prefixes), fits).groupBy("physical").agg(longest.alias("best"))
-    owners = owners.select(
-        "physical", F.col("best.owner").alias("owner"), F.col("best.prefix").alias("prefix")
-    )
-    joined = found.join(owners, "physical", "left")
+    joined = found.join(owners_of(names, prefixes), "physical", "left")
     is_known = F.col("physical").isNotNull()
     is_other = is_known & F.col("owner").isNotNull() & (F.col("owner") != F.col("tenant"))
-    is_odd = is_known & F.col("virtual").isNotNull() & ~F.expr("endswith(physical, virtual)")
+    is_odd = is_known & F.col("virtual").isNotNull() & ~is_name_of(F.col("virtual"), F.col("physical"))
     reason = F.coalesce(
         F.when(is_other, F.concat(F.lit("belongs to "), F.col("owner"))),
         F.when(is_known & F.col("owner").isNull(), F.lit("belongs to no tenant")),
@@ -126,7 +97,7 @@ def judge(found: DataFrame, prefixes: DataFrame) -> DataFrame:
     )
     # An unknown topic ID for which no data moved was refused: that is isolation at work.
     is_refused = F.col("topic_id").isNotNull() & (F.col("moved") == 0)
-    return joined.withColumn("reason", reason).withColumn("is_proven", is_known | is_refused).drop("prefix")
+    return joined.withColumn("reason", reason).withColumn("is_proven", is_known | is_refused)
 
 
 def summary(judged: DataFrame) -> DataFrame:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from bifrost.pipeline.certificates import isolation
+from bifrost.pipeline.certificates import isolation, name_owners
 from bifrost.pipeline.certificates.certificate import sign
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.metering.metered_tables import KEYS, TABLES, open_tables
@@ -83,11 +83,11 @@ def run_certify(
             f"no access in {options.tables} on these days: run bifrost pipeline meter first, or name others"
         )
     # A gateway tells its prefixes at its start, which may have been on any earlier day.
-    told = isolation.told_prefixes(tables.read("events", at=head)).orderBy("tenant", "prefix").collect()
+    told = name_owners.told_prefixes(tables.read("events", at=head)).orderBy("tenant", "prefix").collect()
     named: dict[str, tuple[str, ...]] = {}
     for row in told:
         named[row.tenant] = (*named.get(row.tenant, ()), row.prefix)
-    prefixes = isolation.prefix_frame(
+    prefixes = name_owners.prefix_frame(
         spark, sorted(tenants), options.template, named | dict(options.prefixes)
     )
     judged = isolation.judge(found, prefixes).persist()

@@ -1,0 +1,45 @@
+"""Owners of physical names in frames: the same as those that the gateway's own rule finds."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from bifrost.config.name_template import DEFAULT_TEMPLATE
+from bifrost.pipeline.certificates.name_owners import is_name_of, owners_of, prefix_frame
+from bifrost.tenancy.ownership import NameOwners, OwnNames
+
+PREFIXES = {"acme": "__vt_acme_", "acme-2": "__vt_acme-2_", "literal": "shop.", "below": "shop.eu."}
+NAMES = [
+    *(prefix + name for prefix in PREFIXES.values() for name in ("", "orders", "/secret", "__vt_acme_x")),
+    *("__vt_acme", "__vt_", "shop", "orders", "x__vt_acme_orders", "__vt_globex_orders", "shop/eu.x"),
+]
+
+
+def test_owners_are_those_of_the_gateway(spark: SparkSession) -> None:
+    others = {name: (prefix,) for name, prefix in PREFIXES.items() if not prefix.startswith("__vt_")}
+    prefixes = prefix_frame(spark, list(PREFIXES), DEFAULT_TEMPLATE, others)
+    owners = NameOwners((OwnNames(prefix.encode()), name) for name, prefix in PREFIXES.items())
+    expected = {name: owners.owner_of(name.encode()) for name in NAMES}
+
+    found = owners_of(
+        spark.createDataFrame([(name,) for name in NAMES], "physical STRING"), prefixes
+    ).collect()
+
+    assert {row.physical: row.owner for row in found} == {
+        name: owner for name, owner in expected.items() if owner is not None
+    }
+    assert len(found) > len(PREFIXES)
+
+
+def test_a_physical_name_ends_in_the_virtual_one(spark: SparkSession) -> None:
+    rows = [
+        ("orders", "__vt_acme_orders"),
+        ("orders", "__vt_acme_eu.orders"),
+        ("orders", "__vt_acme_billing"),
+    ]
+    names = spark.createDataFrame(rows, "virtual STRING, physical STRING")
+
+    found = names.select(is_name_of(F.col("virtual"), F.col("physical")).alias("fits")).collect()
+
+    assert [row.fits for row in found] == [True, True, False]
