@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from bifrost.config.fields.journal import JOURNAL_TOPIC
+from bifrost.config.name_template import DEFAULT_TEMPLATE
 from bifrost.pipeline.billing.months import period_of
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.spark.spark_session import SparkOptions, build_session
@@ -153,12 +154,15 @@ def _usage() -> "Column":
         F.when(is_topic, 0).otherwise(1).alias("api_key"),
         names[2].alias("api_version"),
         F.when(is_topic, topic).alias("topic"),
-        F.when(is_topic, F.concat(F.lit("__vt_"), F.col("tenant"), F.lit("_"), topic)).alias(
-            "physical_topic"
-        ),
+        F.when(is_topic, _physical(topic)).alias("physical_topic"),
         *counts,
         F.when(is_topic, F.array(_batches(records))).alias("batches"),
     )
+
+
+def _physical(topic: "Column") -> "Column":
+    mark, between = DEFAULT_TEMPLATE.removesuffix("{name}").split("{tenant}")
+    return F.concat(F.lit(mark), F.col("tenant"), F.lit(between), topic)
 
 
 def _one_of(values: Sequence[str | int], number: "Column") -> "Column":
@@ -213,7 +217,7 @@ def _snapshot() -> "Column":
     return F.struct(
         F.lit("main").alias("upstream"),
         name.alias("topic"),
-        F.concat(F.lit("__vt_"), F.col("tenant"), F.lit("_"), name).alias("physical_topic"),
+        _physical(name).alias("physical_topic"),
         F.array().cast("array<struct<partition:int,leader:int,replicas:array<int>>>").alias("partitions"),
         F.lit(6).alias("partition_count"),
         F.lit(3).alias("replication_factor"),

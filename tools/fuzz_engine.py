@@ -65,7 +65,7 @@ _INTEGERS = {
     FieldType.UINT32: (32, False),
     FieldType.INT64: (64, True),
 }
-_TEXTS = ("", "a", "orders", "__vt_acme_orders", "ж", "日本", "\0", "n" * 126, "n" * 127, "n" * 300)
+_TEXTS = ("", "a", "orders", "acme-1_tenant.orders", "ж", "日本", "\0", "n" * 126, "n" * 127, "n" * 300)
 
 
 @dataclass

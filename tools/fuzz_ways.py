@@ -79,7 +79,7 @@ def check_forward(rng: random.Random, program: Program, frame: bytes) -> None:
         request, response = request[: pick(rng, 16)], response[: pick(rng, 8)]
     awaited: deque[Any] = deque()
     out: list[bytes | memoryview] = []
-    prefix = (None, b"__vt_acme_")[pick(rng, 2)]
+    prefix = (None, b"acme.")[pick(rng, 2)]
     forwarded = or_malformed(forward_request, lanes, request, SAME, awaited, out, None, prefix)
     if forwarded is True:
         _, other_head = request_body_offset(request, client_id_length, is_flexible, prefix)

@@ -18,7 +18,7 @@ import typer
 from bifrost.cli.spark_options import with_spark_options
 from bifrost.config.errors import ConfigError
 from bifrost.config.fields.journal import JOURNAL_TOPIC
-from bifrost.config.name_template import NameTemplate
+from bifrost.config.name_template import DEFAULT_TEMPLATE, NameTemplate
 from bifrost.pipeline.billing.months import period_of
 from bifrost.pipeline.certificates.certificate import read_private_key, read_public_key
 from bifrost.pipeline.certificates.certificate import verify as check
@@ -176,7 +176,7 @@ def certify(
     day: Annotated[
         list[str] | None, typer.Option(metavar="YYYY-MM-DD", help="Only this day; may be repeated.")
     ] = None,
-    name_template: Annotated[str, typer.Option(help="How physical names are made.")] = "__vt_{tenant}_{name}",
+    name_template: Annotated[str, typer.Option(help="How physical names are made.")] = DEFAULT_TEMPLATE,
     prefix: Annotated[
         list[str] | None,
         typer.Option(metavar="TENANT=PREFIX", help="Of a tenant with prefixes of its own; may be repeated."),

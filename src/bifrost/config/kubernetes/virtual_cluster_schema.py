@@ -21,6 +21,7 @@ from bifrost.config.kubernetes.virtual_clusters import (
     WORDS,
 )
 from bifrost.config.model import Config
+from bifrost.config.name_template import DEFAULT_MARK
 
 Schema = dict[str, Any]
 
@@ -41,7 +42,7 @@ _OWN: Mapping[str, str] = {
     "targetName": "What logs call the physical cluster, and other documents that mean the same. Default: its first "
     "broker, such as `kafka-1.internal-9092`.",
     "virtualization": "The names that exist for the tenant and what their physical names begin with: all three "
-    "prefixes, or none; then each physical name begins with `__vt_`, the tenant's name and `_`.",
+    f"prefixes, or none; then each physical name begins with `{DEFAULT_MARK}`, the tenant's name and `_`.",
     "auth": "The users that belong to the tenant. Default: none, and clients do not authenticate by SASL.",
     "filters": "None is built yet: a filter that is listed is refused by name.",
     "labels": "For people and other programs; the gateway does not look at them.",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+from bifrost.config.name_template import DEFAULT_TEMPLATE
 from bifrost.pipeline.certificates import isolation, name_owners
 from bifrost.pipeline.certificates.certificate import sign
 from bifrost.pipeline.errors import PipelineError
@@ -43,7 +44,7 @@ class CertifyOptions:
     days: tuple[str, ...] = ()
     """Empty: all days there are."""
 
-    template: str = "__vt_{tenant}_{name}"
+    template: str = DEFAULT_TEMPLATE
     prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Prefixes of tenants whose names begin differently than the gateways told in the journal."""
 
