@@ -9,6 +9,7 @@ tenants' entities has no virtual form, and the callers that get None drop it.
 import re
 from collections.abc import Callable, Iterable
 
+from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH
 from bifrost.tenancy.bounded_map import BoundedMap
 from bifrost.tenancy.brokers import BrokerAddresses
 from bifrost.tenancy.invalid_regex import InvalidRegex
@@ -23,6 +24,7 @@ from bifrost.tenancy.names import (
 )
 from bifrost.tenancy.policy import DEFAULT_POLICY, ResourcePolicy
 from bifrost.tenancy.pseudonyms import Pseudonyms
+from bifrost.tenancy.remembered_names import remember
 from bifrost.tenancy.topic_bounds import TopicBounds
 from bifrost.tenancy.topic_ids import (
     FEW_IDS,
@@ -37,26 +39,10 @@ from bifrost.tenancy.topic_pages import TopicPages
 from bifrost.wire import entities
 from bifrost.wire.engine import Names
 from bifrost.wire.entity import Entity
-from bifrost.wire.errors import MalformedFrame
-
-MAX_TOPIC_NAME_LENGTH = 249
-"""Topic.MAX_NAME_LENGTH: room for a log segment's suffix in a file name."""
-
-MAX_REMEMBERED_BYTES = 512
-"""Longer names are translated each time: no topic has one, and remembering many of them would take unbounded memory."""
 
 EXISTING_FOR_MS = 60_000
 """How long names of existing topics are collected before all are forgotten at once. Until then a topic that was deleted
 elsewhere may be created again by its name without being counted."""
-
-MAX_STRING_BYTES = 0x7FFF
-"""The longest string of the protocol."""
-
-MAX_REGEXES = 256
-"""Patterns remembered for a tenant: they may be long, and clients with one send it with every heartbeat (KIP-848)."""
-
-MAX_REMEMBERED_REGEX_BYTES = 4096
-"""Longer translations of patterns are not remembered; so those of a tenant take 1 MiB at most."""
 
 MAX_MEMBERS_OF_OTHER_PROTOCOLS = 1000
 """Members remembered of a tenant's groups that are not consumer groups (such as Kafka Connect's workers): a few for
@@ -246,7 +232,7 @@ class Namespace:
             self.forget_existing_topics()
             self._existing_until_ms = now_ms + EXISTING_FOR_MS
         physical = self.names.physical_topic(VirtualTopic(topic))
-        self._remember(self.to_physical, entities.SLOT_NEW_TOPIC, topic, physical)
+        remember(self.to_physical, entities.SLOT_NEW_TOPIC, topic, physical, self._max_names)
 
     def forget_existing_topics(self) -> None:
         """Forget which topics exist: one of them was deleted."""
@@ -270,7 +256,7 @@ class Namespace:
         if known is not None:
             return known.decode()
         confined = self.names.confined_regex(regex)
-        self._remember(self.to_physical, Entity.TOPIC_REGEX, regex.encode(), confined.encode())
+        remember(self.to_physical, Entity.TOPIC_REGEX, regex.encode(), confined.encode(), self._max_names)
         return confined
 
     def _asked_by_the_engine(self, slot: int, value: bytes) -> bytes | None:
@@ -313,7 +299,7 @@ class Namespace:
                 found = self._confined(value)
             case _:
                 raise AssertionError(f"slot {slot} is never looked up")
-        return self._remember(self.to_physical, slot, value, found)
+        return remember(self.to_physical, slot, value, found, self._max_names)
 
     def _missing_virtual(self, slot: int, value: bytes) -> bytes | None:
         match slot:
@@ -339,7 +325,7 @@ class Namespace:
                 found = self._cluster_id(value)
             case _:
                 raise AssertionError(f"slot {slot} is never looked up")
-        return self._remember(self.to_virtual, slot, value, found)
+        return remember(self.to_virtual, slot, value, found, self._max_names)
 
     def _physical_topic(self, topic: VirtualTopic) -> PhysicalTopic:
         if topic.startswith(self._absent_mark.encode()):
@@ -378,19 +364,3 @@ class Namespace:
         if original is None and self.topic_ids.name_of(topic_id) is None:
             self._is_absent(topic_id)
         return original
-
-    def _remember(self, direction: Names, slot: int, value: bytes, found: bytes | None) -> bytes | None:
-        if found is None:
-            return None
-        if len(found) > MAX_STRING_BYTES:
-            raise MalformedFrame(f"a name of {len(value)} bytes has no room for the tenant's prefix", 0)
-        # An ID that was masked because it is absent may exist later: only certain results are kept.
-        certain = slot != Entity.TOPIC_ID or found == value
-        is_regex = slot == Entity.TOPIC_REGEX
-        if certain and len(found) <= (MAX_REMEMBERED_REGEX_BYTES if is_regex else MAX_REMEMBERED_BYTES):
-            table = direction.tables[slot]
-            assert table is not None
-            if len(table) >= (MAX_REGEXES if is_regex else self._max_names):
-                table.clear()
-            table[value] = found
-        return found

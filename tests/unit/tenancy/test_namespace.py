@@ -3,11 +3,11 @@ import re
 import pytest
 
 from bifrost.tenancy.names import TenantNames
-from bifrost.tenancy.namespace import (
+from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.remembered_names import (
     MAX_REGEXES,
     MAX_REMEMBERED_BYTES,
     MAX_REMEMBERED_REGEX_BYTES,
-    Namespace,
 )
 from bifrost.tenancy.topic_ids import ABSENT_FOR_MS, FEW_IDS, LISTED_FOR_MS, TopicIds
 from bifrost.wire.entities import SLOT_CLUSTER_ID

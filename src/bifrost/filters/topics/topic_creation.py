@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, TopicCount
 from bifrost.filters.topics.growth import begin_growth
-from bifrost.tenancy.namespace import MAX_TOPIC_NAME_LENGTH, Namespace
+from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import Growth
 from bifrost.wire.engine import in_steps
