@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from bifrost.filters.steps import FORWARD, Close, ResponseStep, TopicIds
+from bifrost.tenancy.names import PhysicalTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import FEW_IDS
 from bifrost.wire.engine import in_steps
@@ -127,7 +128,7 @@ def to_virtual(namespace: Namespace, response: Message, version: int) -> Respons
 
 def _response_struct(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]) -> bool:
     """Translate one struct; False when it is about something foreign."""
-    topic: bytes | None = None
+    topic: PhysicalTopic | None = None
     for step in steps:
         value = getattr(struct, step.attribute)
         if value is None:

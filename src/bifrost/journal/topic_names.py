@@ -41,11 +41,11 @@ class TopicNames:
             return self._by_id(name, is_physical=is_physical)
         namespace = self._namespace
         if is_physical:
-            virtual = namespace.virtual(Entity.TOPIC_NAME, name)
+            virtual = namespace.virtual_topic(PhysicalTopic(name))
             return TopicKey(None if virtual is None else _text(virtual), _text(name)), None
-        physical = namespace.physical(Entity.TOPIC_NAME, name)
-        key = TopicKey(_text(name), None if physical is None else _text(physical))
-        if namespace.names.is_allowed(VirtualTopic(name)):
+        topic = VirtualTopic(name)
+        key = TopicKey(_text(topic), _text(namespace.physical_topic(topic)))
+        if namespace.names.is_allowed(topic):
             return key, None
         return key, RESERVED if namespace.names.is_dynamic else NOT_ALLOWED
 
@@ -56,7 +56,7 @@ class TopicNames:
         physical = namespace.topic_ids.name_of(topic_id)
         if physical is None:
             return TopicKey(topic_id=topic_id_text(topic_id)), None
-        virtual = namespace.names.virtual_topic(PhysicalTopic(physical))
+        virtual = namespace.names.virtual_topic(physical)
         if virtual is not None:
             return TopicKey(_text(virtual), _text(physical)), None
         key = TopicKey(None, _text(physical), topic_id_text(topic_id))

@@ -147,7 +147,7 @@ class TenantNames:
             None
             if allowed_topics is None
             else frozenset(
-                topic.removeprefix(self._below).encode()
+                VirtualTopic(topic.removeprefix(self._below).encode())
                 for topic in allowed_topics
                 if topic.startswith(self._below)
             )
@@ -167,7 +167,7 @@ class TenantNames:
         return self._allowed is None
 
     @property
-    def allowed_topics(self) -> frozenset[bytes] | None:
+    def allowed_topics(self) -> frozenset[VirtualTopic] | None:
         """The topics that exist for the tenant, None when any name does."""
         return self._allowed
 
@@ -245,7 +245,7 @@ class TenantNames:
         prefix = self._own[entity].shared_prefix.decode()
         if entity != Entity.TOPIC_NAME or self._allowed is None:
             return confine(regex, prefix)
-        listed = [name.decode() for name in self._allowed if self.is_allowed(VirtualTopic(name))]
+        listed = [name.decode() for name in self._allowed if self.is_allowed(name)]
         return confine(regex, prefix, listed)
 
     def original_regex(self, physical_regex: str) -> str | None:

@@ -178,7 +178,7 @@ class Namespace:
     def topic_of(self, topic_id: bytes) -> str | None:
         """Return the virtual name of the topic with this ID, None when it is not known to be the tenant's."""
         physical = self.topic_ids.name_of(topic_id)
-        virtual = None if physical is None else self.names.virtual_topic(PhysicalTopic(physical))
+        virtual = None if physical is None else self.names.virtual_topic(physical)
         return None if virtual is None else virtual.decode()
 
     def take_unresolved(self) -> frozenset[bytes]:
@@ -216,22 +216,22 @@ class Namespace:
         topic = self.topic_ids.name_of(topic_id)
         return topic is not None and self.owns(topic)
 
-    def owns(self, physical_topic: bytes) -> bool:
-        """Whether a physical topic is one of this tenant's, and exists for it."""
-        return self.names.virtual_topic(PhysicalTopic(physical_topic)) is not None
+    def owns(self, topic: PhysicalTopic) -> bool:
+        """Whether a topic is one of this tenant's, and exists for it."""
+        return self.names.virtual_topic(topic) is not None
 
-    def is_existing(self, topic: bytes) -> bool:
-        """Whether a topic, by its virtual name, was recently seen to exist; then no request can create it."""
+    def is_existing(self, topic: VirtualTopic) -> bool:
+        """Whether a topic was recently seen to exist; then no request can create it."""
         table = self.to_physical.tables[entities.SLOT_NEW_TOPIC]
         return table is not None and topic in table
 
-    def topic_exists(self, topic: bytes) -> None:
-        """Remember that a topic exists, by its virtual name, so that the engine lets it pass in Metadata."""
+    def topic_exists(self, topic: VirtualTopic) -> None:
+        """Remember that a topic exists, so that the engine lets it pass in Metadata."""
         now_ms = self._now_ms()
         if now_ms >= self._existing_until_ms:
             self.forget_existing_topics()
             self._existing_until_ms = now_ms + EXISTING_FOR_MS
-        physical = self.names.physical_topic(VirtualTopic(topic))
+        physical = self.names.physical_topic(topic)
         remember(self.to_physical, entities.SLOT_NEW_TOPIC, topic, physical, self._max_names)
 
     def forget_existing_topics(self) -> None:
@@ -240,8 +240,19 @@ class Namespace:
         assert table is not None
         table.clear()
 
+    def physical_topic(self, topic: VirtualTopic) -> PhysicalTopic:
+        """Return what the broker calls a topic, and remember it."""
+        found = self.physical(Entity.TOPIC_NAME, topic)
+        assert found is not None, "every topic has a physical name"
+        return PhysicalTopic(found)
+
+    def virtual_topic(self, topic: PhysicalTopic) -> VirtualTopic | None:
+        """Return what the tenant calls a topic, and remember it; None for a foreign topic."""
+        found = self.virtual(Entity.TOPIC_NAME, topic)
+        return None if found is None else VirtualTopic(found)
+
     def physical_name(self, topic: str) -> PhysicalTopic:
-        """Return what the broker calls a topic, without remembering it."""
+        """Return what the broker calls a topic of a decoded message, without remembering it."""
         return self.names.physical_topic(VirtualTopic(topic.encode()))
 
     def confined_regex(self, regex: str) -> str:

@@ -16,6 +16,7 @@ from typing import Protocol
 from weakref import WeakSet
 
 from bifrost.tenancy.bounded_map import BoundedMap
+from bifrost.tenancy.names import PhysicalTopic
 from bifrost.tenancy.policy import Refusal
 from bifrost.wire.error_codes import ErrorCode
 
@@ -55,12 +56,11 @@ class TopicBounds:
         """
         self._now_ms, self._hits, self._tenant = now_ms, hits, tenant
         self.max_topics = self.max_partitions = 0
-        self._counted: Mapping[bytes, int] = {}
+        self._counted: Mapping[PhysicalTopic, int] = {}
         self._default_partitions = 1
         self._until_ms = 0
-        self._recent: BoundedMap[bytes, tuple[int, int]] = BoundedMap(MAX_RECENT)
-        """By physical name: how many partitions the topic has now, 0 if it was deleted, and until when that is
-        valid."""
+        self._recent: BoundedMap[PhysicalTopic, tuple[int, int]] = BoundedMap(MAX_RECENT)
+        """How many partitions each topic has now, 0 if it was deleted, and until when that is valid."""
         self.namespaces: WeakSet[RemembersTopics] = WeakSet()
         """The namespaces of the tenant: its own, and those below."""
 
@@ -77,11 +77,11 @@ class TopicBounds:
         """Whether so many leave no room for one more, so that the caller need not count further."""
         return topics > self.max_topics or partitions > self.max_partitions
 
-    def count(self, partitions: Mapping[bytes, int], default_partitions: int) -> None:
+    def count(self, partitions: Mapping[PhysicalTopic, int], default_partitions: int) -> None:
         """Store the result of a list.
 
         Args:
-            partitions: of each of the tenant's topics, by its physical name.
+            partitions: of each of the tenant's topics.
             default_partitions: of a topic that is created without saying how many.
         """
         self._counted, self._default_partitions = partitions, max(1, default_partitions)
@@ -95,13 +95,13 @@ class TopicBounds:
             self._recent = BoundedMap(MAX_RECENT)
         return Growth(self, self._counted, recent, self._default_partitions)
 
-    def note(self, topics: Mapping[bytes, int]) -> None:
-        """Note how many partitions topics have now, by physical name; 0: they were deleted."""
+    def note(self, topics: Mapping[PhysicalTopic, int]) -> None:
+        """Note how many partitions topics have now; 0: they were deleted."""
         until_ms = self._now_ms() + RECENT_MS
         for name, count in topics.items():
             self._recent.put(name, (count, until_ms))
 
-    def note_deleted(self, topic: bytes) -> None:
+    def note_deleted(self, topic: PhysicalTopic) -> None:
         """Note that a topic does not exist any more."""
         self.note({topic: 0})
         for namespace in self.namespaces:
@@ -121,31 +121,31 @@ class Growth:
     def __init__(
         self,
         bounds: TopicBounds,
-        counted: Mapping[bytes, int],
-        recent: Mapping[bytes, int],
+        counted: Mapping[PhysicalTopic, int],
+        recent: Mapping[PhysicalTopic, int],
         default_partitions: int,
     ) -> None:
         self._bounds, self._default_partitions = bounds, default_partitions
         self._counted, self._recent = counted, recent
-        self._added: dict[bytes, int] = {}
+        self._added: dict[PhysicalTopic, int] = {}
         self._topics, self._partitions = len(counted), sum(counted.values())
         for name, count in recent.items():
             before = counted.get(name, 0)
             self._topics += (count > 0) - (before > 0)
             self._partitions += count - before
 
-    def has(self, topic: bytes) -> int:
-        """Return how many partitions a topic has, by its physical name; 0: there is no such topic."""
+    def has(self, topic: PhysicalTopic) -> int:
+        """Return how many partitions a topic has; 0: there is no such topic."""
         for known in (self._added, self._recent, self._counted):
             if topic in known:
                 return known[topic]
         return 0
 
-    def add(self, topic: bytes, partitions: int) -> Refusal | None:
+    def add(self, topic: PhysicalTopic, partitions: int) -> Refusal | None:
         """Let a topic have so many partitions; return why it may not.
 
         Args:
-            topic: its physical name. If it does not exist it is to be created.
+            topic: if it does not exist it is to be created.
             partitions: how many it is to have in all, or BY_DEFAULT.
         """
         bounds, before = self._bounds, self.has(topic)

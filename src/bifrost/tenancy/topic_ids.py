@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NewType
 
 from bifrost.tenancy.bounded_map import BoundedMap
+from bifrost.tenancy.names import PhysicalTopic
 
 TopicId = NewType("TopicId", bytes)
 """16 bytes."""
@@ -59,16 +60,16 @@ class TopicIds:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._names: BoundedMap[bytes, bytes] = BoundedMap(MAX_TOPIC_IDS)
+        self._names: BoundedMap[bytes, PhysicalTopic] = BoundedMap(MAX_TOPIC_IDS)
 
-    def learn(self, topic_id: bytes, physical_topic: bytes) -> None:
-        """Remember that the broker gave `topic_id` to `physical_topic`."""
+    def learn(self, topic_id: bytes, topic: PhysicalTopic) -> None:
+        """Remember that the broker gave `topic_id` to `topic`."""
         if topic_id == ZERO_TOPIC_ID:
             return
-        self._names.put(topic_id, physical_topic)
+        self._names.put(topic_id, topic)
 
-    def name_of(self, topic_id: bytes) -> bytes | None:
-        """Return the physical topic's name, or None when the ID was not learnt."""
+    def name_of(self, topic_id: bytes) -> PhysicalTopic | None:
+        """Return the topic's name, or None when the ID was not learnt."""
         return self._names.get(topic_id)
 
 

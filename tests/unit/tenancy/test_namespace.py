@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from bifrost.tenancy.names import TenantNames
+from bifrost.tenancy.names import PhysicalTopic, TenantNames, VirtualTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.remembered_names import (
     MAX_REGEXES,
@@ -86,6 +86,16 @@ def test_a_name_has_two_forms(acme: Namespace, entity: Entity, virtual: bytes, p
     assert acme.virtual(entity, physical) == virtual
     assert acme.physical(entity, virtual) == physical  # and from memory
     assert acme.virtual(entity, physical) == virtual
+
+
+def test_a_topic_has_two_forms_that_are_remembered(acme: Namespace) -> None:
+    physical = acme.physical_topic(VirtualTopic(b"orders"))
+
+    assert physical == b"__vt_acme_orders"
+    assert acme.virtual_topic(physical) == b"orders"
+    assert acme.virtual_topic(PhysicalTopic(b"__vt_globex_orders")) is None
+    assert acme.to_physical.tables[Entity.TOPIC_NAME] == {b"orders": physical}
+    assert acme.to_virtual.tables[Entity.TOPIC_NAME] == {physical: b"orders"}
 
 
 @pytest.mark.parametrize("entity", NAMED)

@@ -14,6 +14,7 @@ from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.plan import Plan
 from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep, TopicCount
 from bifrost.filters.topics.growth import begin_growth
+from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.topic_bounds import BY_DEFAULT
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.wire.api_keys import ApiKey
@@ -85,7 +86,7 @@ class AutomaticCreationFilter:
             response.topics += [_unknown(name) for name in in_steps(refused)]
         for topic in in_steps(response.topics):
             if topic.error_code == ErrorCode.NONE and topic.name:
-                namespace.topic_exists(topic.name.encode())
+                namespace.topic_exists(VirtualTopic(topic.name.encode()))
         return FORWARD
 
 

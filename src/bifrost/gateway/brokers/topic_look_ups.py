@@ -38,6 +38,7 @@ from bifrost.session.topics.own_topics import (
     OwnTopics,
     PagesOfTopics,
 )
+from bifrost.tenancy.names import PhysicalTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import FEW_IDS, MAX_TOPIC_IDS, TopicIds
 from bifrost.wire.api_keys import ApiKey
@@ -305,7 +306,7 @@ class TopicLookUps:
             namespace.topics_were_listed()
             _release(listing.waiters)
 
-    def _learn(self, topics: Iterable[tuple[bytes, bytes]]) -> None:
+    def _learn(self, topics: Iterable[tuple[bytes, PhysicalTopic]]) -> None:
         for topic_id, name in topics:
             self._topic_ids.learn(topic_id, name)
 

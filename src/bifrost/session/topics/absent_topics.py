@@ -104,6 +104,6 @@ def _unknown(namespace: Namespace, request: Any) -> list[str]:
     return [
         name
         for name in in_steps(names)
-        if not namespace.is_existing(name.encode())
-        and namespace.names.is_allowed(VirtualTopic(name.encode()))
+        if not namespace.is_existing(topic := VirtualTopic(name.encode()))
+        and namespace.names.is_allowed(topic)
     ]

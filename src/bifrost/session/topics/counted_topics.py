@@ -13,7 +13,7 @@ from typing import Any
 
 from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
 from bifrost.session.topics.own_topics import LARGEST_PAGE
-from bifrost.tenancy.names import PhysicalTopic, VirtualTopic
+from bifrost.tenancy.names import PhysicalTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_bounds import TopicBounds
 from bifrost.wire.api_keys import ApiKey
@@ -69,7 +69,7 @@ class CountedTopics:
             return MetadataRequest(topics=None, allow_auto_topic_creation=creates), self._version
         physical = self._namespace.names.physical_topic
         topics = [
-            MetadataRequest.MetadataRequestTopic(name=physical(VirtualTopic(one)).decode())
+            MetadataRequest.MetadataRequestTopic(name=physical(one).decode())
             for one in self._listed[:NAMES_AT_ONCE]
         ]
         return MetadataRequest(topics=topics, allow_auto_topic_creation=False), self._version

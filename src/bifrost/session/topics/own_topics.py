@@ -10,7 +10,6 @@ from typing import Protocol
 
 from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
 from bifrost.session.topics.named_topics import NamedTopics
-from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_pages import next_name
 from bifrost.wire.message import Message
@@ -41,7 +40,7 @@ class AllowedTopics:
 
     def __init__(self, namespace: Namespace, version: int) -> None:
         """Begin; `version` is that of Metadata."""
-        allowed = (VirtualTopic(name) for name in sorted(namespace.names.allowed_topics or ()))
+        allowed = sorted(namespace.names.allowed_topics or ())
         self._names = [namespace.names.physical_topic(name).decode() for name in allowed]
         self._version = version
 
