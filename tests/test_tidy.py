@@ -206,6 +206,22 @@ def test_nothing_of_the_machine_that_made_it_is_in_the_project(pattern: re.Patte
     assert found == []
 
 
+ASK_FOR_THE_SHARED_PREFIX = {
+    "tenancy/ownership.py": "the only place that compares names with prefixes",
+    "tenancy/names.py": "patterns that brokers match, and error texts",
+    "session/decoded_response.py": "the engine's `prune`",
+    "session/topics/counted_topics.py": "the engine's `prune`",
+    "journal/topic_owners.py": "the journal tells its readers",
+}
+"""Modules that must change when a name's beginning does not decide its owner any more."""
+
+
+def test_only_named_modules_know_how_an_owner_s_names_begin() -> None:
+    found = {one for one in modules() if "shared_prefix" in (SOURCE / one).read_text(encoding="utf-8")}
+
+    assert found == set(ASK_FOR_THE_SHARED_PREFIX)
+
+
 def test_every_field_of_every_served_message_has_a_meaning() -> None:
     schemas = [schema for key in SERVED for schema in (request_schema(key), response_schema(key))]
     embedded = [message_schema(f"ConsumerProtocol{kind}") for kind in ("Subscription", "Assignment")]
