@@ -33,7 +33,6 @@ class Turns:
         schedule: Callable[[Callable[[], None]], object],
         now_ns: Callable[[], int],
         load_of: Callable[[str], Load] | None = None,
-        on_busy: Callable[[bool], None] = lambda _is_busy: None,
     ) -> None:
         """Begin with no work.
 
@@ -42,9 +41,8 @@ class Turns:
             now_ns: a monotonic clock, in nanoseconds.
             load_of: returns where the time of a tenant's slices is noted; one that is over its budget has no turn
                 while others wait.
-            on_busy: told when work begins to wait for slices, and when none waits any more.
         """
-        self._schedule, self._now_ns, self._load_of, self._on_busy = schedule, now_ns, load_of, on_busy
+        self._schedule, self._now_ns, self._load_of = schedule, now_ns, load_of
         self._until_ns = 0
         self._is_scheduled = False
         self._waiting: OrderedDict[str, OrderedDict[Worker, None]] = OrderedDict()
@@ -82,12 +80,8 @@ class Turns:
             queue.pop(worker, None)
             if not queue:
                 del self._waiting[tenant]
-                if not self._waiting:
-                    self._on_busy(False)
 
     def _queue(self, tenant: str) -> OrderedDict[Worker, None]:
-        if not self._waiting:
-            self._on_busy(True)
         return self._waiting.setdefault(tenant, OrderedDict())
 
     def _whose_turn(self) -> str:

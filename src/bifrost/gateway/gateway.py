@@ -37,9 +37,10 @@ from bifrost.gateway.clients.sni_listener import listener_of
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import ClientAuthenticators, Secured
 from bifrost.gateway.journaling.journaling import Journaling
+from bifrost.gateway.loop.garbage import settle, watch_garbage
 from bifrost.gateway.loop.loop_guard import InternalErrors, Work, keep
 from bifrost.gateway.loop.pauses import Pauses
-from bifrost.gateway.loop.spare_memory import hold_collections_back, release_unused, settle
+from bifrost.gateway.loop.spare_memory import release_unused
 from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.gateway.reload.reconfiguration import prepare
 from bifrost.gateway.reload.reloader import Reloader
@@ -81,7 +82,7 @@ class Gateway:
         plans = build_plans()
         secured = self.guard.secure(config)
         loads = InFlightLimits(_soon, whole.new_load, whole.again, whole.counter("waits"))
-        self.turns = Turns(_soon, monotonic_ns, loads.load, hold_collections_back)
+        self.turns = Turns(_soon, monotonic_ns, loads.load)
         """Whose large work is done next."""
         self.budgets = TimeBudgets(loads, _later, monotonic_ns)
         self.shared = SharedState(
@@ -175,6 +176,7 @@ class Gateway:
         works: dict[str, Work] = {
             "idle_sweep": sweep,
             "slow_sweep": slow,
+            "garbage": partial(watch_garbage, self._connections),
             "spare_memory": release_unused,
             "listener_watch": self.listener_watch.run,
         }

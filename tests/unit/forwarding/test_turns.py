@@ -102,17 +102,3 @@ def test_a_worker_that_fails_is_forgotten() -> None:
         watch.round()
 
     assert watch.turns.waiting == 0
-
-
-def test_it_says_when_work_begins_to_wait_and_when_none_waits_any_more() -> None:
-    said: list[bool] = []
-    turns = Turns(lambda _call: None, lambda: 0, on_busy=said.append)
-    first, second = object(), object()
-
-    turns.wait("acme", first)  # type: ignore[arg-type]
-    turns.wait("globex", second)  # type: ignore[arg-type]
-    assert said == [True]
-    turns.forget("acme", first)  # type: ignore[arg-type]
-    assert said == [True]
-    turns.forget("globex", second)  # type: ignore[arg-type]
-    assert said == [True, False]
