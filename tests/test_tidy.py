@@ -41,7 +41,6 @@ WITHOUT_TWIN = {
     "gateway/issuers/client_authenticators.py": "makes what others test: test_gateway.py, tests/kafka/operations",
     "gateway/journaling/journaling.py": "the journal's tasks: tests/kafka/operations/test_journal.py",
     "gateway/journaling/journal_snapshots.py": "asks real brokers: tests/kafka/operations/test_journal.py",
-    "gateway/clients/endings.py": "times and a log line: tests/unit/gateway/clients/test_client_connection_ends.py",
     "gateway/clients/way_to_broker.py": "a half of client_connection.py: tests/unit/gateway/test_client_connection*.py",
     "gateway/workers/worker.py": "a process of its own: tests/kafka/operations/test_worker*.py",
     "pipeline/spark/hadoop_files.py": "through Spark's JVM: tests/spark/test_tables.py",

@@ -1,5 +1,9 @@
 """How connections end: how long that takes, and what of it is logged."""
 
+import time
+from collections import Counter
+from collections.abc import Callable
+
 import structlog
 
 from bifrost.gateway.errors import BrokerError, LoginError
@@ -28,14 +32,48 @@ AT_ONCE = frozenset(
 )
 """Ends without an answer: a client that floods the gateway must not hold a descriptor by not reading."""
 
+LINES_A_SECOND = 20
+"""Lines about ends in one second, for each reason and tenant. The metric of ends counts them all."""
+
 _QUIET = frozenset({CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN}) | IN_ORDER
 """Ordinary ends, which are logged at debug level only."""
 
 
+class EndLines:
+    """The lines about ends, so many a second: a client that is refused a thousand times must not fill the log."""
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        """Begin with no line; `now_s` is a monotonic clock."""
+        self._now_s = now_s
+        self._second = 0
+        self._written: Counter[tuple[CloseReason, str | None]] = Counter()
+        self._left_out: Counter[tuple[CloseReason, str | None]] = Counter()
+
+    def admit(self, reason: CloseReason, tenant: str | None) -> int | None:
+        """Return how many lines like this one were left out before it; None: it is left out itself."""
+        second, kind = int(self._now_s()), (reason, tenant)
+        if second != self._second:
+            self._second = second
+            self._written.clear()
+        if self._written[kind] >= LINES_A_SECOND:
+            self._left_out[kind] += 1
+            return None
+        self._written[kind] += 1
+        return self._left_out.pop(kind, 0)
+
+
+_lines = EndLines(time.monotonic)
+
+
 def log_end(reason: CloseReason, peer: str, tenant: str | None, detail: str) -> None:
-    """Log that a connection ended; ordinary ends at debug level."""
-    write = log.debug if reason in _QUIET else log.warning
-    write("connection_ended", reason=str(reason), peer=peer, tenant=tenant, detail=detail)
+    """Log that a connection ended; ordinary ends at debug level, others as far as `EndLines` admits them."""
+    if reason in _QUIET:
+        log.debug("connection_ended", reason=str(reason), peer=peer, tenant=tenant, detail=detail)
+        return
+    left_out = _lines.admit(reason, tenant)
+    if left_out is not None:
+        more = {"left_out": left_out} if left_out else {}
+        log.warning("connection_ended", reason=str(reason), peer=peer, tenant=tenant, detail=detail, **more)
 
 
 def end_of(error: Exception) -> tuple[CloseReason, str]:
