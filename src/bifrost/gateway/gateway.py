@@ -37,6 +37,7 @@ from bifrost.gateway.clients.sni_listener import listener_of
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import ClientAuthenticators, Secured
 from bifrost.gateway.journaling.journaling import Journaling
+from bifrost.gateway.loop.departures import Departures
 from bifrost.gateway.loop.garbage import settle, watch_garbage
 from bifrost.gateway.loop.loop_guard import InternalErrors, Work, keep
 from bifrost.gateway.loop.pauses import Pauses
@@ -84,7 +85,10 @@ class Gateway:
         loads = InFlightLimits(_soon, whole.new_load, whole.again, whole.counter("waits"))
         self.turns = Turns(_soon, monotonic_ns, loads.load)
         """Whose large work is done next."""
-        self.budgets = TimeBudgets(loads, _later, monotonic_ns)
+        self.departures, self.budgets = (
+            Departures(_soon, monotonic_ns),
+            TimeBudgets(loads, _later, monotonic_ns),
+        )
         self.shared = SharedState(
             plans=plans,
             lanes=Lanes(plans, loads, whole.new_traffic),

@@ -154,10 +154,14 @@ class ClientConnection(asyncio.BufferedProtocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Release everything that belongs to the client, which is gone."""
+        """Release everything that belongs to the client, which is gone, when there is time for it."""
         self._transport = None
+        detail = "" if exc is None else f"{type(exc).__name__}: {exc}"
+        self._gateway.departures.add(lambda: self._depart(detail))
+
+    def _depart(self, detail: str) -> None:
         try:
-            self.end(CloseReason.CLIENT_CLOSED, "" if exc is None else f"{type(exc).__name__}: {exc}")
+            self.end(CloseReason.CLIENT_CLOSED, detail)
         finally:
             self._deadline.cancel()
             self._gateway.forget(self)

@@ -49,7 +49,9 @@ def test_a_full_look_frees_cycles_of_frozen_objects() -> None:
     assert output_of(code) == ["True", "True"]
 
 
-def test_it_is_made_when_there_are_more_than_the_connections_account_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_made_when_there_are_more_than_the_connections_account_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     frozen, made = [100_000], asyncio.Event()
     monkeypatch.setattr(garbage, "LOOK_AFTER_S", 0.001)
     monkeypatch.setattr(garbage.gc, "get_freeze_count", lambda: frozen[0])

@@ -1,0 +1,80 @@
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+
+from bifrost.gateway.loop.departures import BUDGET_NS, Departures
+from bifrost.gateway.loop.loop_guard import InternalErrors
+
+
+class Loop:
+    """A loop whose turns and clock a test turns by hand."""
+
+    def __init__(self) -> None:
+        self.calls: list[Callable[[], None]] = []
+        self.now_ns = 0
+        self.departures = Departures(self.calls.append, lambda: self.now_ns)
+        self.released: list[int] = []
+
+    def leave(self, number: int, takes_ns: int = BUDGET_NS // 4) -> None:
+        def release() -> None:
+            self.released.append(number)
+            self.now_ns += takes_ns
+
+        self.departures.add(release)
+
+    def turn(self) -> None:
+        calls, self.calls[:] = list(self.calls), []
+        for call in calls:
+            call()
+
+
+def test_a_connection_is_released_at_once_while_there_is_time() -> None:
+    loop = Loop()
+    loop.leave(1)
+    assert loop.released == [1]
+
+
+def test_many_are_released_turn_by_turn_in_their_order() -> None:
+    loop = Loop()
+    for number in range(10):
+        loop.leave(number)
+    assert loop.released == [0, 1, 2, 3]
+    assert len(loop.departures) == 6
+
+    loop.turn()
+    assert loop.released == list(range(8))
+    loop.leave(10)
+    loop.turn()
+    assert loop.released == list(range(11))
+    loop.turn()
+    assert (loop.calls, len(loop.departures)) == ([], 0)
+
+
+def test_the_next_turn_has_time_again() -> None:
+    loop = Loop()
+    for turn in range(3):
+        for number in range(4):
+            loop.leave(4 * turn + number)
+        loop.turn()
+    assert loop.released == list(range(12))
+
+
+def test_one_that_fails_does_not_keep_the_others() -> None:
+    loop = Loop()
+    counts: Counter[str] = Counter()
+    errors = InternalErrors(counts)
+
+    def fail() -> None:
+        raise ValueError
+
+    async def scenario() -> None:
+        errors.install(asyncio.get_running_loop())
+        loop.leave(1, BUDGET_NS)
+        loop.departures.add(fail)
+        loop.leave(2)
+        loop.turn()
+
+    asyncio.run(scenario())
+
+    assert loop.released == [1, 2]
+    assert counts == {"end_of_connection": 1}
