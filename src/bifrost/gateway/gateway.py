@@ -85,10 +85,8 @@ class Gateway:
         loads = InFlightLimits(_soon, whole.new_load, whole.again, whole.counter("waits"))
         self.turns = Turns(_soon, monotonic_ns, loads.load)
         """Whose large work is done next."""
-        self.departures, self.budgets = (
-            Departures(_soon, monotonic_ns),
-            TimeBudgets(loads, _later, monotonic_ns),
-        )
+        self.departures = Departures(_soon, monotonic_ns)
+        self.budgets = TimeBudgets(loads, _later, monotonic_ns)
         self.shared = SharedState(
             plans=plans,
             lanes=Lanes(plans, loads, whole.new_traffic),
@@ -97,9 +95,8 @@ class Gateway:
             max_in_flight_requests=self.limits.max_in_flight_requests,
             turns=self.turns,
         )
-        self.journaling = (
-            None if config.proxy.journal is None else Journaling(self, config.proxy.journal, config)
-        )
+        journal = config.proxy.journal
+        self.journaling = None if journal is None else Journaling(self, journal, config)
         self.shared.journal = None if self.journaling is None else self.journaling.journal
         self.limits_hit: Counter[tuple[str, str]] = whole.counter("limits_hit")
         """How often a limit ended connections or made them wait, by its setting and the tenant."""
