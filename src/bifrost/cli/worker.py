@@ -9,7 +9,7 @@ import sys
 def main(arguments: list[str]) -> int:
     """Run a worker; `arguments` are the log options of `bifrost run`, then those of `Inherited`."""
     log_format, log_level, *numbers = arguments
-    number, workers, supervisor_pid, control, doors, board, ledger = map(int, numbers)
+    number, workers, supervisor_pid, control, arriving, limits, counters = map(int, numbers)
     from bifrost.cli.lean_imports import no_entry_points
     from bifrost.cli.logs import configure_logs
 
@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> int:
     with no_entry_points():
         from bifrost.gateway.workers.worker import Inherited, run_worker
 
-    return run_worker(Inherited(number, workers, supervisor_pid, control, doors, board, ledger))
+    return run_worker(Inherited(number, workers, supervisor_pid, control, arriving, limits, counters))
 
 
 if __name__ == "__main__":

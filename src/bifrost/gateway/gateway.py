@@ -62,34 +62,34 @@ class Gateway:
     """Everything that one process shares between its connections."""
 
     def __init__(
-        self, config: Config, source: ConfigSource | None = None, whole: AlonePeers | None = None
+        self, config: Config, source: ConfigSource | None = None, peers: AlonePeers | None = None
     ) -> None:
         """Build what the configuration describes; no I/O yet, except for certificates and Kerberos's files.
 
         Args:
             config: the configuration to serve.
             source: from which the configuration is read again; None for no reload.
-            whole: what this worker shares with the others; None: there is only this process.
+            peers: what this worker shares with the others; None: there is only this process.
         Raises:
             StartError: certificates, keys or libraries that secure connections cannot be used.
         """
         self.config, self.limits = config, config.proxy.limits
         self.now_ms = now_ms
-        self.whole = whole = whole or AlonePeers()
-        self.guard = ClientAuthenticators(now_ms, whole.key, whole.counter("authentications"))
+        self.peers = peers = peers or AlonePeers()
+        self.guard = ClientAuthenticators(now_ms, peers.key, peers.counter("authentications"))
         self.clusters = Clusters(
-            Cluster(one, config.tenants_of(one), self.limits, now_ms, whole) for one in config.clusters
+            Cluster(one, config.tenants_of(one), self.limits, now_ms, peers) for one in config.clusters
         )
         plans = build_plans()
         secured = self.guard.secure(config)
-        loads = InFlightLimits(_soon, whole.new_load, whole.again, whole.counter("waits"))
+        loads = InFlightLimits(_soon, peers.new_load, peers.again, peers.counter("waits"))
         self.turns = Turns(_soon, monotonic_ns, loads.load)
         """Whose large work is done next."""
         self.departures = Departures(_soon, monotonic_ns)
         self.budgets = TimeBudgets(loads, _later, monotonic_ns)
         self.shared = SharedState(
             plans=plans,
-            lanes=Lanes(plans, loads, whole.new_traffic),
+            lanes=Lanes(plans, loads, peers.new_traffic),
             sasl=secured.sasl,
             virtual_clusters=virtual_clusters(config, self.clusters, now_ms, hits=loads.hits),
             max_in_flight_requests=self.limits.max_in_flight_requests,
@@ -98,27 +98,27 @@ class Gateway:
         journal = config.proxy.journal
         self.journaling = None if journal is None else Journaling(self, journal, config)
         self.shared.journal = None if self.journaling is None else self.journaling.journal
-        self.limits_hit: Counter[tuple[str, str]] = whole.counter("limits_hit")
+        self.limits_hit: Counter[tuple[str, str]] = peers.counter("limits_hit")
         """How often a limit ended connections or made them wait, by its setting and the tenant."""
-        self.tenants = OpenTenants(self.shared.lanes.loads, whole.elsewhere, self.limits_hit)
+        self.tenants = OpenTenants(self.shared.lanes.loads, peers.elsewhere, self.limits_hit)
         self.budgets.limit(*time_percents(config))
         self.newcomers = Newcomers()
         self._limit_connections(config)
         self.failed_authentications = FailedAuthentications(
-            _max_delay_ms(self.limits), whole.failures, self.limits_hit
+            _max_delay_ms(self.limits), peers.failures, self.limits_hit
         )
         self.listeners = [listener_of(one, self) for one in config.proxy.listener_sets]
         self.reloader = None if source is None else Reloader(self, source)
         self._connections: set[ClientConnection] = set()
         self._doorways: set[ClientHandshake] = set()
-        self._admin = build_admin(config, OfProcess(self), self.reloader) if whole.is_alone else None
+        self._admin = build_admin(config, OfProcess(self), self.reloader) if peers.is_alone else None
         self.is_ready = False
         """Whether clients can be served: the listeners are open, and a cluster answered when last asked."""
-        self.listener_watch = ListenerWatch(whole.ports.served)
-        self.pauses = Pauses(whole.counter("pauses"))
-        self.stalls = whole.new_loop_stalls()
-        self.internal_errors = InternalErrors(whole.counter("internal_errors"))
-        self.ends: Counter[CloseReason] = whole.counter("ends")
+        self.listener_watch = ListenerWatch(peers.ports.served)
+        self.pauses = Pauses(peers.counter("pauses"))
+        self.stalls = peers.new_loop_stalls()
+        self.internal_errors = InternalErrors(peers.counter("internal_errors"))
+        self.ends: Counter[CloseReason] = peers.counter("ends")
         """How many connections ended, by reason."""
 
     def take_settings(self, config: Config, secured: Secured) -> None:
@@ -134,7 +134,7 @@ class Gateway:
 
     def _limit_connections(self, config: Config) -> None:
         self.tenants.limit(config.proxy.limits, config.tenants)
-        shares = shares_of(config.proxy.limits, len(config.tenants), self.whole.workers)
+        shares = shares_of(config.proxy.limits, len(config.tenants), self.peers.workers)
         self.newcomers.most, self.newcomers.most_of_address = (
             shares.unauthenticated,
             shares.unauthenticated_of_address,
@@ -217,7 +217,7 @@ class Gateway:
             self._doorways.add(connection)
         else:
             self._connections.add(connection)
-        self.whole.note_open(len(self._connections) + len(self._doorways))
+        self.peers.note_open(len(self._connections) + len(self._doorways))
         return None
 
     def let_in(self, tenant: str, connection: ClientConnection) -> bool:
@@ -235,7 +235,7 @@ class Gateway:
         else:
             self._connections.discard(connection)
             self.tenants.forget(connection.tenant, connection)
-        self.whole.note_open(len(self._connections) + len(self._doorways))
+        self.peers.note_open(len(self._connections) + len(self._doorways))
 
     def connections(self) -> tuple[ClientConnection, ...]:
         """Return the connections that are open."""
@@ -286,7 +286,7 @@ class Gateway:
         if self.journaling is not None:
             self.journaling.begin()
         self.is_ready = True
-        self.whole.tell_ready(sorted(self.clusters.node_ids), len(self.shared.virtual_clusters))
+        self.peers.tell_ready(sorted(self.clusters.node_ids), len(self.shared.virtual_clusters))
         await keep("refresh", self._follow_clusters)
 
     async def _follow_clusters(self) -> None:

@@ -232,7 +232,7 @@ def test_a_listener_that_the_loop_polls_no_more_is_noticed_and_opened_again(
         await reopen(self)
 
     monkeypatch.setattr(OwnPort, "reopen", noted)
-    [port] = [one for one in running.gateway.whole.ports.served() if one.where[1] == running.port]
+    [port] = [one for one in running.gateway.peers.ports.served() if one.where[1] == running.port]
     running.loop.call_soon_threadsafe(running.loop.remove_reader, port.bound.fileno())
 
     await_true(lambda: bool(seen), "nobody noticed")
@@ -244,7 +244,7 @@ def test_a_listener_that_the_loop_polls_no_more_is_noticed_and_opened_again(
 
 @pytest.mark.usefixtures("quick")
 def test_a_listener_that_is_closed_is_noticed_and_opened_again(running: InProcess) -> None:
-    [port] = [one for one in running.gateway.whole.ports.served() if one.where[1] == running.port]
+    [port] = [one for one in running.gateway.peers.ports.served() if one.where[1] == running.port]
 
     running.loop.call_soon_threadsafe(port._close)  # type: ignore[attr-defined]
     await_true(lambda: port.bound.fileno() < 0, "it was not closed")
@@ -260,7 +260,7 @@ def test_a_listener_that_is_closed_is_noticed_and_opened_again(running: InProces
 
 @pytest.mark.usefixtures("quick")
 def test_probes_are_no_clients(running: InProcess) -> None:
-    served = list(running.gateway.whole.ports.served())
+    served = list(running.gateway.peers.ports.served())
     time.sleep(0.5)
     before = running.gateway.ends.copy(), [one.accepted for one in served]
     time.sleep(3)

@@ -82,7 +82,7 @@ class Cluster:
         tenants: Sequence[Tenant],
         limits: Limits,
         now_ms: Callable[[], int],
-        whole: AlonePeers | None = None,
+        peers: AlonePeers | None = None,
     ) -> None:
         """Create the cluster without knowledge of brokers; `discover` asks for them.
 
@@ -91,16 +91,16 @@ class Cluster:
             tenants: the tenants of this cluster.
             limits: the gateway's limits.
             now_ms: a monotonic clock, in milliseconds.
-            whole: the workers of the gateway; None: there is only this process.
+            peers: the workers of the gateway; None: there is only this process.
         Raises:
             StartError: the certificates for connections to the cluster cannot be used, or a library is missing.
         """
         self.name = upstream.name
-        self.fetch_sessions = FetchSessions() if whole is None else whole.fetch_sessions(upstream.name)
+        self.fetch_sessions = FetchSessions() if peers is None else peers.fetch_sessions(upstream.name)
         self.topic_ids = TopicIds()
         self._bootstrap = upstream.bootstrap
         self._timeout_ms = limits.upstream_connect_timeout_ms
-        self._now_ms, self._workers = now_ms, 1 if whole is None else whole.workers
+        self._now_ms, self._workers = now_ms, 1 if peers is None else peers.workers
         self.security = self._secure(upstream, tenants)
         """Security of every connection to one of the brokers."""
         self._brokers: dict[int, Broker] = {}

@@ -119,7 +119,7 @@ class Clusters:
         await asyncio.gather(*(self._refresh(one) for one in self))
 
     async def like(
-        self, config: Config, before: Config, now_ms: Callable[[], int], whole: AlonePeers | None = None
+        self, config: Config, before: Config, now_ms: Callable[[], int], peers: AlonePeers | None = None
     ) -> "Changed":
         """Return the clusters of another configuration; nothing changes yet.
 
@@ -137,7 +137,7 @@ class Clusters:
             old = self._clusters.get(upstream.name)
             tenants = config.tenants_of(upstream)
             if old is not None and described[upstream.name] != _described(config, upstream):
-                probe = Cluster(upstream, tenants, limits, now_ms, whole)
+                probe = Cluster(upstream, tenants, limits, now_ms, peers)
                 await self._probe(probe)
                 is_same = old.cluster_id is not None and old.cluster_id == probe.cluster_id
                 clusters.append(old if is_same else probe)
@@ -145,7 +145,7 @@ class Clusters:
                     await probe.close()
                     changes.append((old, upstream, tenants))
             elif old is None:
-                clusters.append(Cluster(upstream, tenants, limits, now_ms, whole))
+                clusters.append(Cluster(upstream, tenants, limits, now_ms, peers))
                 await self._probe(clusters[-1])
             else:
                 clusters.append(old)

@@ -41,7 +41,7 @@ class ClientContext(Protocol):
     shared: SharedState
     tenants: OpenTenants
     turns: Turns
-    whole: AlonePeers
+    peers: AlonePeers
 
     @property
     def guard(self) -> FetchesKeys:

@@ -143,7 +143,7 @@ class Listener:
 
     async def _bind(self, port: int) -> Port:
         host, _ = _bootstrap_of(self.listener_set)
-        return await self._gateway.whole.ports.bind(self._name, host, port)
+        return await self._gateway.peers.ports.bind(self._name, host, port)
 
     def _warn_of_brokers_without_port(self, ports: BrokerPorts, known: frozenset[int]) -> None:
         without = frozenset(node_id for node_id in known if ports.port_of(node_id) is None)

@@ -16,4 +16,4 @@ class JournalContext(Protocol):
     clusters: Clusters
     limits: Limits
     shared: SharedState
-    whole: AlonePeers
+    peers: AlonePeers

@@ -33,7 +33,7 @@ class JournalSnapshots:
         """Send no request yet; `timeout_ms` bounds every request."""
         self._cluster, self._timeout_ms = cluster, timeout_ms
 
-    async def look(self, is_wanted: Callable[[str], bool]) -> AsyncIterator[Sequence[TopicSizes]]:
+    async def take(self, is_wanted: Callable[[str], bool]) -> AsyncIterator[Sequence[TopicSizes]]:
         """Yield pages of the topics whose physical names are wanted, with their sizes.
 
         Raises:
@@ -147,7 +147,7 @@ def _sizes_of(topic: Any) -> TopicSizes:
 
 
 class _Clients:
-    """Connections to brokers for one look."""
+    """Connections to brokers for one snapshot."""
 
     def __init__(self, cluster: Cluster, timeout_ms: int) -> None:
         self._cluster, self._timeout_ms = cluster, timeout_ms

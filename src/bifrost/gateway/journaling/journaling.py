@@ -1,4 +1,4 @@
-"""The journal of a running gateway: when an interval ends, when topics are looked at, and the writer.
+"""The journal of a running gateway: when an interval ends, when snapshots of topics are taken, and the writer.
 
 It runs in the background and keeps no client waiting: an interval's rows are made in slices, between which the event
 loop serves clients.
@@ -73,21 +73,21 @@ class Journaling:
         """
         self._gateway, self._settings = gateway, settings
         self._upstream = settings.upstream or config.clusters[0].name
-        source = gateway.whole.journal_source(settings)
+        source = gateway.peers.journal_source(settings)
         limits = JournalLimits(
             settings.buffer_bytes,
             settings.max_usage_rows,
             settings.max_usage_rows_per_tenant,
             settings.max_events_per_tenant,
         )
-        whole = gateway.whole
+        peers = gateway.peers
         self.journal = Journal(
-            source, limits, wall_ms, known_topics=whole.known_topics, counter=whole.counter
+            source, limits, wall_ms, known_topics=peers.known_topics, counter=peers.counter
         )
         self.writer: JournalWriter | None = None
-        self._looks = whole.looks
-        self._looked: dict[str, tuple[int, int]] = {}
-        """For each physical cluster the time of this process's last look, and the number of the record after it."""
+        self._snapshot_turn = peers.snapshot_turn
+        self._snapshot_ends: dict[str, tuple[int, int]] = {}
+        """For each physical cluster the time of this process's last snapshot, and the number of the record after it."""
         self._told_hits: Counter[tuple[str, str]] = Counter()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -160,14 +160,14 @@ class Journaling:
         timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
         topic = UpstreamTopic(self._cluster, journal_topic_settings(self._settings), timeout_ms)
         self.writer = JournalWriter(
-            topic, self.journal.buffer, timeout_ms, self._gateway.whole.counter("journal_written")
+            topic, self.journal.buffer, timeout_ms, self._gateway.peers.counter("journal_written")
         )
         self.journal.event("start", "done", detail=f"{len(self._gateway.config.tenants)} tenants")
         self._tell_tenants()
         loop = asyncio.get_running_loop()
         works = [("journal_writer", self.writer.run), ("journal_interval", self._count)]
         if self._settings.snapshot_interval_ms:
-            works.append(("journal_snapshot", self._look))
+            works.append(("journal_snapshot", self._take_snapshots))
         self._tasks = [loop.create_task(keep(*one)) for one in works]
         log.info("journal_begun", gateway_id=self.journal.source.gateway_id, epoch=self.journal.source.epoch)
         self.writer.wake()
@@ -189,8 +189,8 @@ class Journaling:
                     await self._write_last(writer)
         await _cancel([writing])
         await writer.close()
-        self._note_looks()
-        self._looks.leave()
+        self._note_snapshots()
+        self._snapshot_turn.leave()
         log.info("journal_ended", written=writer.written, not_written=buffer.sequence - writer.written)
 
     async def _write_last(self, writer: JournalWriter) -> None:
@@ -224,7 +224,7 @@ class Journaling:
 
     async def _end_interval(self) -> None:
         self._tell_hits()
-        self._note_looks()
+        self._note_snapshots()
         await _in_slices(self.journal.end_interval())
         if self.writer is not None:
             self.writer.wake()
@@ -247,33 +247,33 @@ class Journaling:
 
     # -- sizes
 
-    async def _look(self) -> None:
+    async def _take_snapshots(self) -> None:
         while True:
-            for cluster in self._gateway.clusters if self._looks.is_mine() else ():
+            for cluster in self._gateway.clusters if self._snapshot_turn.is_mine() else ():
                 try:
-                    await self._look_at(cluster)
+                    await self._take_snapshot(cluster)
                 except BrokerError as error:
                     log.warning("journal_snapshot_failed", upstream=cluster.name, error=str(error))
                 except Exception as error:
                     report("journal_snapshot", error)
             await asyncio.sleep(self._settings.snapshot_interval_ms / 1000)
 
-    async def _look_at(self, cluster: Cluster) -> None:
+    async def _take_snapshot(self, cluster: Cluster) -> None:
         """Write the sizes of all tenants' topics on a cluster, once all of them are known."""
         snapshots = JournalSnapshots(cluster, self._gateway.limits.upstream_connect_timeout_ms)
         found: list[tuple[str, str, TopicSizes]] = []
         owners = self._owners_on(cluster)
-        async for topics in snapshots.look(lambda name: owners.of(name) is not None):
+        async for topics in snapshots.take(lambda name: owners.of(name) is not None):
             for topic in topics:
                 owner = owners.of(topic.name)
                 if owner is not None:
                     found.append((*owner, topic))
         now_ms = wall_ms()
-        own = self._looked.get(cluster.name)
-        last_ms = self._looks.last_ms(cluster.name) if own is None else own[0]
+        own = self._snapshot_ends.get(cluster.name)
+        last_ms = self._snapshot_turn.last_ms(cluster.name) if own is None else own[0]
         interval = (now_ms if last_ms is None else min(last_ms, now_ms), now_ms)
         await _in_slices(self._tell_sizes(cluster.name, interval, found))
-        self._looked[cluster.name] = now_ms, self.journal.buffer.sequence
+        self._snapshot_ends[cluster.name] = now_ms, self.journal.buffer.sequence
         if self.writer is not None:
             self.writer.wake()
 
@@ -287,11 +287,11 @@ class Journaling:
             self.journal.known_topics.learn(upstream, topic.name, interval[1], topic.facts())
             yield
 
-    def _note_looks(self) -> None:
-        """Tell the other workers which looks are written: the successor of a dead worker covers the rest."""
-        for upstream, (at_ms, sequence) in self._looked.items():
+    def _note_snapshots(self) -> None:
+        """Tell the other workers which snapshots are written: the successor of a dead worker covers the rest."""
+        for upstream, (at_ms, sequence) in self._snapshot_ends.items():
             if sequence <= self.journal.buffer.settled:
-                self._looks.note(upstream, at_ms)
+                self._snapshot_turn.note(upstream, at_ms)
 
     def _owners_on(self, cluster: Cluster) -> TopicOwners:
         names = []

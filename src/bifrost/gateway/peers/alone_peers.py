@@ -42,7 +42,7 @@ class AlonePeers:
         self.failures: Failures | None = None
         self.elsewhere: Elsewhere | None = None
         self.again: Again | None = None
-        self.looks = SnapshotTurn()
+        self.snapshot_turn = SnapshotTurn()
         self.known_topics = KnownTopics()
 
     def journal_source(self, settings: Journal) -> Source:
@@ -57,9 +57,9 @@ class AlonePeers:
         """Return the counters of a tenant and an API."""
         return Traffic()
 
-    def new_load(self, tenant: str | None, whole: Load | None) -> Load:
+    def new_load(self, tenant: str | None, of_all: Load | None) -> Load:
         """Return the counter of requests in flight of a tenant or (None) of all."""
-        return Load(whole)
+        return Load(of_all)
 
     def new_loop_stalls(self) -> LoopStalls:
         """Return the counter of the stalls of this process's event loop."""

@@ -53,7 +53,7 @@ async def prepare(gateway: ReloadContext, config: Config) -> Prepared:
         BrokerError, StartError: the gateway cannot use this configuration; nothing has changed.
     """
     check_changes(gateway.config, config)
-    changed = await gateway.clusters.like(config, gateway.config, gateway.now_ms, gateway.whole)
+    changed = await gateway.clusters.like(config, gateway.config, gateway.now_ms, gateway.peers)
     new: list[Listener] = []
     try:
         secured = await asyncio.to_thread(gateway.guard.secure, config)

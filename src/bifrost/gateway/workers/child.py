@@ -13,7 +13,7 @@ import structlog
 
 from bifrost.gateway.workers.channel import Channel, Handle
 from bifrost.gateway.workers.given_ports import NUMBER_BYTES
-from bifrost.gateway.workers.shared_counters import SharedCountersReader, new_ledger
+from bifrost.gateway.workers.shared_counters import SharedCountersReader, new_shared_counters
 from bifrost.gateway.workers.shared_limits import BEAT_MS, GONE, IS_READY, TAKEN, SharedLimits
 from bifrost.gateway.workers.spread import WorkerLoad
 
@@ -33,9 +33,20 @@ class Child:
     """A worker process that was started, and what it was given."""
 
     def __init__(
-        self, number: int, board: SharedLimits, process: "subprocess.Popen[bytes]", doors: socket.socket
+        self,
+        number: int,
+        shared_limits: SharedLimits,
+        process: "subprocess.Popen[bytes]",
+        giving: socket.socket,
     ) -> None:
-        """Represent a process that was just started."""
+        """Represent a process that was just started.
+
+        Args:
+            number: the worker's number.
+            shared_limits: the memory that all workers share.
+            process: the worker's.
+            giving: socket on which connections are given to it.
+        """
         self.number, self.process = number, process
         self.channel: Channel | None = None
         self.load = WorkerLoad()
@@ -48,7 +59,7 @@ class Child:
         self.status: int | None = None
         self.cpu_s = 0.0
         """CPU time that the worker has used, in seconds, when last looked at; exact once it has ended."""
-        self._doors, self._pulse = doors, board.pulse(number)
+        self._giving, self._pulse = giving, shared_limits.pulse(number)
 
     @property
     def connections(self) -> int:
@@ -73,7 +84,7 @@ class Child:
     def give(self, port: int, client: socket.socket) -> bool:
         """Give the worker a connection to a port; return False if it takes none now."""
         try:
-            socket.send_fds(self._doors, [port.to_bytes(NUMBER_BYTES, "big")], [client.fileno()])
+            socket.send_fds(self._giving, [port.to_bytes(NUMBER_BYTES, "big")], [client.fileno()])
         except OSError:
             return False
         self.dispatched += 1
@@ -118,7 +129,7 @@ class Child:
             await asyncio.wait({talking}, timeout=1)
             self.channel.close()
             talking.cancel()
-            self._doors.close()
+            self._giving.close()
 
     def _reap(self) -> None:
         """Take the worker's exit status, and its final CPU time."""
@@ -128,37 +139,37 @@ class Child:
 
 
 def start(
-    number: int, board: SharedLimits, command: Sequence[str]
+    number: int, shared_limits: SharedLimits, command: Sequence[str]
 ) -> tuple[Child, socket.socket, SharedCountersReader]:
     """Start a worker in a new interpreter; return it, the channel's socket, and the reader of its counters.
 
     Args:
         number: the worker's number.
-        board: the memory that all workers share.
+        shared_limits: the memory that all workers share.
         command: command that runs `run_worker`; the arguments that `Inherited` describes are added.
     Raises:
         OSError: the process could not be started.
     """
     control, its_control = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    doors, its_doors = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    doors.setblocking(False)
-    ledger = new_ledger()
-    inherited = (its_control.fileno(), its_doors.fileno(), board.fd, ledger)
-    with its_control, its_doors:
+    giving, arriving = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    giving.setblocking(False)
+    counters = new_shared_counters()
+    inherited = (its_control.fileno(), arriving.fileno(), shared_limits.fd, counters)
+    with its_control, arriving:
         try:
             process = subprocess.Popen(
-                [*command, str(number), str(board.workers), str(os.getpid()), *map(str, inherited)],
+                [*command, str(number), str(shared_limits.workers), str(os.getpid()), *map(str, inherited)],
                 stdin=subprocess.DEVNULL,
                 pass_fds=inherited,
                 # The terminal's Ctrl-C is for us, who then tell it.
                 start_new_session=True,
             )
         except BaseException:
-            for one in (control, doors):
+            for one in (control, giving):
                 one.close()
-            os.close(ledger)
+            os.close(counters)
             raise
-    return Child(number, board, process, doors), control, SharedCountersReader(ledger)
+    return Child(number, shared_limits, process, giving), control, SharedCountersReader(counters)
 
 
 async def _end_of(pid: int) -> None:

@@ -24,23 +24,23 @@ NUMBER_BYTES = 4
 class GivenPorts:
     """The ports of one worker."""
 
-    def __init__(self, channel: Channel, doors: socket.socket, note: Callable[[int, int], None]) -> None:
+    def __init__(self, channel: Channel, arriving: socket.socket, note: Callable[[int, int], None]) -> None:
         """Bind nothing yet.
 
         Args:
             channel: the channel to the supervisor.
-            doors: SOCK_SEQPACKET socket on which connections arrive.
+            arriving: SOCK_SEQPACKET socket on which connections arrive.
             note: called with how many arrived in all, and how many of those have no protocol yet.
         """
-        self._channel, self._doors, self._note = channel, doors, note
+        self._channel, self._arriving, self._note = channel, arriving, note
         self._accept: dict[int, Accept] = {}
         self._taken = self._coming = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
         """Take connections from now on."""
-        self._doors.setblocking(False)
-        asyncio.get_running_loop().add_reader(self._doors.fileno(), self._take)
+        self._arriving.setblocking(False)
+        asyncio.get_running_loop().add_reader(self._arriving.fileno(), self._take)
 
     async def bind(self, name: str, host: str, port: int) -> Port:
         """Ask the supervisor for a port."""
@@ -69,11 +69,11 @@ class GivenPorts:
     def _take(self) -> None:
         for _ in range(AT_ONCE):
             try:
-                content, descriptors, _, _ = socket.recv_fds(self._doors, NUMBER_BYTES, 1)
+                content, descriptors, _, _ = socket.recv_fds(self._arriving, NUMBER_BYTES, 1)
             except (BlockingIOError, InterruptedError):
                 return
             if not content:
-                asyncio.get_running_loop().remove_reader(self._doors.fileno())
+                asyncio.get_running_loop().remove_reader(self._arriving.fileno())
                 return
             self._taken += 1
             if descriptors:

@@ -25,15 +25,15 @@ _HEAD = struct.Struct("=II")
 _USED = 8
 
 
-def new_ledger() -> int:
-    """Return the descriptor of a new, empty ledger."""
-    fd = os.memfd_create("bifrost-ledger", os.MFD_CLOEXEC)
+def new_shared_counters() -> int:
+    """Return the descriptor of new, empty shared counters."""
+    fd = os.memfd_create("bifrost-counters", os.MFD_CLOEXEC)
     os.ftruncate(fd, CHUNK)
     return fd
 
 
 class SharedCounters:
-    """The ledger in which a worker counts."""
+    """The memory in which a worker counts."""
 
     def __init__(self, fd: int) -> None:
         """Begin in an empty file."""
@@ -78,10 +78,10 @@ class SharedCounters:
 
 
 class SharedCountersReader:
-    """The ledger of a worker as its supervisor reads it."""
+    """The counters of a worker as its supervisor reads them."""
 
     def __init__(self, fd: int) -> None:
-        """Read the ledger with this descriptor, which `close` closes."""
+        """Read the counters with this descriptor, which `close` closes."""
         self._fd = fd
         self._index: list[tuple[Key, int, int]] = []
         self._seen = _USED
@@ -101,17 +101,17 @@ class SharedCountersReader:
             yield key, struct.unpack_from(f"={count}q", content, start)
 
     def close(self) -> None:
-        """Close the ledger."""
+        """Close the memory."""
         os.close(self._fd)
 
 
-class LedgerCounter(Counter[Any]):
-    """A Counter whose numbers are stored in a ledger as well."""
+class SharedCounter(Counter[Any]):
+    """A Counter whose numbers are stored in shared memory as well."""
 
-    def __init__(self, ledger: SharedCounters, name: str) -> None:
-        """Count under a ledger key of `name` and the counter's key: its text, or the parts of a tuple."""
+    def __init__(self, counters: SharedCounters, name: str) -> None:
+        """Count under a key of `name` and the counter's key: its text, or the parts of a tuple."""
         super().__init__()
-        self._ledger, self._name = ledger, name
+        self._counters, self._name = counters, name
         self._cells: dict[object, memoryview] = {}
 
     def __setitem__(self, key: Any, value: int) -> None:
@@ -119,7 +119,7 @@ class LedgerCounter(Counter[Any]):
         cell = self._cells.get(key)
         if cell is None:
             labels = key if isinstance(key, tuple) else (str(key),)
-            cell = self._cells[key] = self._ledger.cells((self._name, *map(str, labels)), 1).cast("q")
+            cell = self._cells[key] = self._counters.cells((self._name, *map(str, labels)), 1).cast("q")
         cell[0] = value
 
     def copy(self) -> "Counter[Any]":  # type: ignore[override]

@@ -1,6 +1,6 @@
 """Memory that all workers of a gateway share: each worker writes its own row and reads those of the others.
 
-    row of worker 0 │ row of worker 1 │ … │ marks of fetch sessions, which all write │ looks at physical clusters
+    row of worker 0 │ row of worker 1 │ … │ marks of fetch sessions, which all write │ snapshots of physical clusters
     each: its pulse │ failed authentications │ tenants: (in flight, waiting, connections, -) each
 
 Every number has 8 bytes and is written whole, so a worker needs no lock to read one. The memory is a file without a
@@ -24,8 +24,8 @@ FAILURE_PLACES = 16_384
 FETCH_PLACES = 262_144
 """Fetch sessions whose owner is remembered, 2 MiB: so many that among thousands two rarely share one place."""
 
-LOOK_PLACES = 256
-"""Physical clusters for which the time of the journal's last look is remembered, 4 KiB."""
+SNAPSHOT_PLACES = 256
+"""Physical clusters for which the time of the journal's last snapshot is remembered, 4 KiB."""
 
 PULSE_CELLS, FAILURE_CELLS, TENANT_CELLS = 64, FAILURE_PLACES * 3, 4
 ROW_CELLS = PULSE_CELLS + FAILURE_CELLS + MAX_TENANTS * TENANT_CELLS
@@ -42,8 +42,8 @@ STALL_MARKS = 8
 WHOLE, FIRST_TENANT = 0, 1
 """The place of all tenants together, and that of the first one."""
 
-LOOKING = MAX_TENANTS
-"""Lock of the worker that looks at the sizes of topics for the journal; lower numbers are the places of tenants."""
+SNAPSHOT_LOCK = MAX_TENANTS
+"""Lock of the worker that takes the journal's snapshots of topics; lower numbers are the places of tenants."""
 
 
 class SharedLimits:
@@ -58,7 +58,7 @@ class SharedLimits:
     @classmethod
     def create(cls, workers: int) -> "SharedLimits":
         """Create new memory, filled with zeros."""
-        fd = os.memfd_create("bifrost-board", os.MFD_CLOEXEC)
+        fd = os.memfd_create("bifrost-limits", os.MFD_CLOEXEC)
         os.ftruncate(fd, size_of(workers))
         return cls(fd, workers)
 
@@ -86,8 +86,8 @@ class SharedLimits:
         start = self.workers * ROW_CELLS * 8
         return self._memory[start : start + FETCH_PLACES * 8].cast("Q")
 
-    def looks(self) -> "memoryview[int]":
-        """Return the memory of when each physical cluster was looked at: two numbers for each."""
+    def snapshot_ends(self) -> "memoryview[int]":
+        """Return the memory of when the last snapshot of each physical cluster was taken: two numbers for each."""
         return self._cells[self.workers * ROW_CELLS + FETCH_PLACES :]
 
     def load_share(self, place: int, worker: int) -> tuple[memoryview, int, int, int]:
@@ -174,7 +174,7 @@ class Places:
 
 def size_of(workers: int) -> int:
     """Return the size of the file, in bytes."""
-    return (workers * ROW_CELLS + FETCH_PLACES + 2 * LOOK_PLACES) * 8
+    return (workers * ROW_CELLS + FETCH_PLACES + 2 * SNAPSHOT_PLACES) * 8
 
 
 def _tenant_at(worker: int, place: int) -> int:

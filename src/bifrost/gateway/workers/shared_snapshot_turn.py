@@ -1,44 +1,44 @@
-"""Which worker looks at the sizes of topics for the journal: one for all, and another one when it is gone.
+"""Which worker takes snapshots of the sizes of topics for the journal: one for all, and another one when it is gone.
 
-It holds a lock on the board's file, which the kernel releases when the process ends, however it ends. The board has the
-time up to which looks are written, so that the next worker covers the time since.
+It holds a lock on the file of the shared limits, which the kernel releases when the process ends, however it ends. That
+file has the time up to which snapshots are written, so that the next worker covers the time since.
 """
 
 from hashlib import blake2b
 
 from bifrost.gateway.peers.snapshot_turn import SnapshotTurn
-from bifrost.gateway.workers.shared_limits import LOOKING, SharedLimits
+from bifrost.gateway.workers.shared_limits import SNAPSHOT_LOCK, SharedLimits
 
 
 class SharedSnapshotTurn(SnapshotTurn):
     """The turn among all workers, as one of them sees it."""
 
-    def __init__(self, board: SharedLimits) -> None:
-        """Use the board; no worker has the turn until one asks."""
-        self._board, self._cells = board, board.looks()
+    def __init__(self, shared_limits: SharedLimits) -> None:
+        """Use the shared limits; no worker has the turn until one asks."""
+        self._shared_limits, self._cells = shared_limits, shared_limits.snapshot_ends()
 
     def is_mine(self) -> bool:
         """Whether this worker has the turn; it takes the turn if no worker has it."""
-        return self._board.try_to_hold(LOOKING)
+        return self._shared_limits.try_to_hold(SNAPSHOT_LOCK)
 
     def leave(self) -> None:
         """Leave the turn to the other workers."""
-        self._board.let_go(LOOKING)
+        self._shared_limits.let_go(SNAPSHOT_LOCK)
 
     def last_ms(self, upstream: str) -> int | None:
-        """Return the time on the board up to which looks at a physical cluster are written; None: never."""
+        """Return the time up to which snapshots of a physical cluster are written; None: never."""
         mark, at = self._place(upstream)
         return self._cells[at + 1] if at is not None and self._cells[at] == mark else None
 
     def note(self, upstream: str, at_ms: int) -> None:
-        """Write that time on the board; only the worker that has the turn writes."""
+        """Write that time; only the worker that has the turn writes."""
         mark, at = self._place(upstream)
         if at is not None:
             self._cells[at + 1] = at_ms
             self._cells[at] = mark
 
     def _place(self, upstream: str) -> tuple[int, int | None]:
-        """Return the mark of a physical cluster, and its cell on the board; None: there is no room for more."""
+        """Return the mark of a physical cluster, and its cell; None: there is no room for more."""
         mark = int.from_bytes(blake2b(upstream.encode(), digest_size=8).digest(), "big", signed=True) or 1
         places = len(self._cells) // 2
         for step in range(places):

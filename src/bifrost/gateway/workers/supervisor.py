@@ -69,7 +69,7 @@ class Supervisor:
             command: command that starts a worker: see `child.start`.
         """
         self.config, self._command = config, command
-        self.board, self.places, self._sums = SharedLimits.create(workers), Places(), Sums()
+        self.shared_limits, self.places, self._sums = SharedLimits.create(workers), Places(), Sums()
         self._key = os.urandom(32)
         self._children: dict[int, Child] = {}
         self._paces = [RestartPace() for _ in range(workers)]
@@ -156,7 +156,7 @@ class Supervisor:
             self._add_places(self.config)
             if self._admin is not None:
                 await self._admin.open()
-            keeping = {loop.create_task(self._keep(number)) for number in range(self.board.workers)}
+            keeping = {loop.create_task(self._keep(number)) for number in range(self.shared_limits.workers)}
             works = {
                 "workers": self._look,
                 "journal": self._journal.run,
@@ -260,13 +260,13 @@ class Supervisor:
             if self._stopping.is_set():
                 return 0.0
             try:
-                child, control, ledger = start(number, self.board, self._command)
+                child, control, counters = start(number, self.shared_limits, self._command)
             except OSError as error:
                 log.error("worker_not_started", worker=number, error=str(error))
                 return 0.0
             self._children[number] = child
             self._starts[number] += 1
-            self._sums.add(ledger)
+            self._sums.add(counters)
             log.info("worker_started", worker=number, pid=child.process.pid)
             epoch = self._journal.begin_epoch(number)
             handover = Handover(self.config, self._key, dict(self.places.by_tenant), epoch)
@@ -283,8 +283,8 @@ class Supervisor:
             del self._children[number]
             self._cpu_s[number] += child.cpu_s
             self._ports.lose(child)
-            self.board.clear(number, len(self.places))
-            self._sums.bury(ledger)
+            self.shared_limits.clear(number, len(self.places))
+            self._sums.bury(counters)
         served_s = 0.0 if child.ready_s is None else time.monotonic() - child.ready_s
         self._log_end(child, served_s, connections)
         if child.failure is not None and not self._were_ready:
@@ -330,7 +330,7 @@ class Supervisor:
         self._seen = brokers, tenants
         log.info("worker_ready", worker=child.number, pid=child.process.pid)
         self._ports.close_unwanted()
-        if len(self._were_ready) == self.board.workers:
+        if len(self._were_ready) == self.shared_limits.workers:
             self._open()
 
     def _open(self) -> None:

@@ -28,10 +28,10 @@ GAUGES = frozenset({"brokers", "answering", "journal_state"})
 
 
 class Sums:
-    """Sums by key, of the ledgers of running workers and of ended ones."""
+    """Sums by key, of the counters of running workers and of ended ones."""
 
     def __init__(self) -> None:
-        """Start without ledgers."""
+        """Start without counters."""
         self._buried: dict[Key, tuple[int, ...]] = {}
         self._readers: set[SharedCountersReader] = set()
         self._lock = threading.Lock()
@@ -41,12 +41,12 @@ class Sums:
         """For each kind of GAUGES, the first number of each running worker."""
 
     def add(self, reader: SharedCountersReader) -> None:
-        """Add the numbers of a ledger from now on."""
+        """Add the numbers of a worker's counters from now on."""
         with self._lock:
             self._readers.add(reader)
 
     def bury(self, reader: SharedCountersReader) -> None:
-        """Read a ledger for the last time: its worker has ended, and its counts stay in the sums."""
+        """Read a worker's counters for the last time: it has ended, and its counts stay in the sums."""
         with self._lock:
             self._readers.discard(reader)
             for key, numbers in reader.read():
@@ -55,7 +55,7 @@ class Sums:
             reader.close()
 
     def refresh(self) -> None:
-        """Read all ledgers; may be called in any thread."""
+        """Read all counters; may be called in any thread."""
         with self._lock:
             found, gauges = dict(self._buried), dict[Key, list[int]]()
             for reader in self._readers:
@@ -146,20 +146,25 @@ class OfAll:
 
     def connections(self) -> Mapping[str, int]:
         """Add up the connections in running workers, for tenants that have or had any."""
-        board, places = self._supervisor.board, dict(self._supervisor.places.by_tenant)
+        shared_limits, places = self._supervisor.shared_limits, dict(self._supervisor.places.by_tenant)
         seen = {tenant for tenant, _, _ in self.traffic()}
-        found = {tenant: sum(board.connections(place)) for tenant, place in places.items()}
+        found = {tenant: sum(shared_limits.connections(place)) for tenant, place in places.items()}
         counts = Counter({tenant: count for tenant, count in found.items() if count or tenant in seen})
         counts[NO_TENANT] = max(self._supervisor.count_open() - counts.total(), 0)
         return counts
 
     def in_flight(self) -> Iterator[tuple[str, int]]:
-        """Yield the requests in flight on the board, for tenants that have sent anything."""
-        board, places = self._supervisor.board, self._supervisor.places.by_tenant
+        """Yield the requests in flight, for tenants that have sent anything."""
+        shared_limits, places = self._supervisor.shared_limits, self._supervisor.places.by_tenant
         seen = {tenant for tenant, _, _ in self.traffic()}
         for tenant in sorted(seen & places.keys()):
             place = places[tenant]
-            yield tenant, sum(board.tenant(worker, place)[IN_FLIGHT] for worker in range(board.workers))
+            yield (
+                tenant,
+                sum(
+                    shared_limits.tenant(worker, place)[IN_FLIGHT] for worker in range(shared_limits.workers)
+                ),
+            )
 
     def authentications(self) -> Mapping[tuple[str, str, str], int]:
         """Return the sums of all workers, by tenant, mechanism and outcome."""
@@ -199,13 +204,13 @@ class OfAll:
 
     def buffered_bytes(self) -> int:
         """Add up the bytes that running workers hold."""
-        board = self._supervisor.board
-        return sum(board.pulse(worker)[BUFFERED_BYTES] for worker in range(board.workers))
+        shared_limits = self._supervisor.shared_limits
+        return sum(shared_limits.pulse(worker)[BUFFERED_BYTES] for worker in range(shared_limits.workers))
 
     def spare_bytes(self) -> int:
         """Add up the spare memory of running workers."""
-        board = self._supervisor.board
-        return sum(board.pulse(worker)[SPARE_BYTES] for worker in range(board.workers))
+        shared_limits = self._supervisor.shared_limits
+        return sum(shared_limits.pulse(worker)[SPARE_BYTES] for worker in range(shared_limits.workers))
 
     def journal(self) -> JournalCounts | None:
         """Return the sums of all workers, and the current state of the running ones."""
@@ -229,10 +234,10 @@ class OfAll:
 
     def loop_stalls(self) -> Iterator[StallCounts]:
         """Yield the stalls of each worker's loop and of the supervisor's."""
-        board = self._supervisor.board
+        shared_limits = self._supervisor.shared_limits
         for (kind, *labels), numbers in self._sums.all.items():
             if kind == "loop_stalls" and isinstance(labels[0], int):
-                yield StallCounts(str(labels[0]), numbers, take_recent(board.stall_marks(labels[0])))
+                yield StallCounts(str(labels[0]), numbers, take_recent(shared_limits.stall_marks(labels[0])))
         own = self._supervisor.stalls
         yield StallCounts("supervisor", tuple(own.counts), take_recent(own.marks))
 

@@ -39,10 +39,12 @@ class Inherited:
     supervisor_pid: int
     control: int
     """Descriptor of the socket of its `Channel`."""
-    doors: int
+    arriving: int
     """Descriptor of the socket of its `GivenPorts`."""
-    board: int
-    ledger: int
+    shared_limits: int
+    """Descriptor of the memory of its `SharedLimits`."""
+    counters: int
+    """Descriptor of the memory of its `SharedCounters`."""
 
 
 def run_worker(inherited: Inherited) -> int:
@@ -57,11 +59,11 @@ class Worker:
     def __init__(self, inherited: Inherited) -> None:
         """Open what was inherited."""
         self._inherited = inherited
-        self._board = SharedLimits(inherited.board, inherited.workers)
-        self._ledger = SharedCounters(inherited.ledger)
+        self._shared_limits = SharedLimits(inherited.shared_limits, inherited.workers)
+        self._counters = SharedCounters(inherited.counters)
         self._places = Places()
         self._gateway: asyncio.Future[Gateway]
-        self._member: asyncio.Future[WorkerPeers]
+        self._peers: asyncio.Future[WorkerPeers]
         self._first: asyncio.Future[Handover]
         self._prepared: Prepared | None = None
         self._stop, self._hurry = asyncio.Event(), asyncio.Event()
@@ -70,7 +72,7 @@ class Worker:
         """Serve until told to stop, then drain."""
         loop = asyncio.get_running_loop()
         self._gateway, self._first = loop.create_future(), loop.create_future()
-        self._member = loop.create_future()
+        self._peers = loop.create_future()
         for number in (signal.SIGINT, signal.SIGTERM):
             # Service managers may signal all processes when they stop a service: that is no reason to hurry.
             loop.add_signal_handler(number, self._stop.set)
@@ -79,23 +81,23 @@ class Worker:
         listening = loop.create_task(channel.run(self._handle))
         listening.add_done_callback(_lose_supervisor)
         handover = await self._first
-        member = WorkerPeers(
+        peers = WorkerPeers(
             self._inherited.number,
-            self._board,
-            self._ledger,
+            self._shared_limits,
+            self._counters,
             handover.key,
             self._places,
             channel,
-            socket.socket(fileno=self._inherited.doors),
+            socket.socket(fileno=self._inherited.arriving),
             handover.epoch,
         )
         living: asyncio.Task[None] | None = None
         try:
-            gateway = Gateway(handover.config, None, member)
+            gateway = Gateway(handover.config, None, peers)
             self._gateway.set_result(gateway)
-            self._member.set_result(member)
-            living = loop.create_task(keep("member", lambda: member.live(gateway)))
-            member.given.start()
+            self._peers.set_result(peers)
+            living = loop.create_task(keep("member", lambda: peers.live(gateway)))
+            peers.given.start()
             return await gateway.run(self._stop, self._hurry)
         except StartError as error:
             with contextlib.suppress(Exception):
@@ -125,7 +127,7 @@ class Worker:
                 assert journaling is not None
                 journaling.note_events(message["events"])
             case "known":
-                (await self._member).shared_topics.hear(content)
+                (await self._peers).shared_topics.hear(content)
             case "stop":
                 self._stop.set()
             case "hurry":

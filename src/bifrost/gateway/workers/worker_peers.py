@@ -16,7 +16,7 @@ from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.gateway.peers.journal_source import source_of_worker
 from bifrost.gateway.workers.channel import Channel
 from bifrost.gateway.workers.given_ports import GivenPorts
-from bifrost.gateway.workers.shared_counters import LedgerCounter, SharedCounters
+from bifrost.gateway.workers.shared_counters import SharedCounter, SharedCounters
 from bifrost.gateway.workers.shared_limits import (
     BEAT_MS,
     BUFFERED_BYTES,
@@ -52,41 +52,46 @@ class WorkerPeers(AlonePeers):
     def __init__(
         self,
         number: int,
-        board: SharedLimits,
-        ledger: SharedCounters,
+        shared_limits: SharedLimits,
+        counters: SharedCounters,
         key: bytes,
         places: Places,
         channel: Channel,
-        doors: socket.socket,
+        arriving: socket.socket,
         epoch: int = 0,
     ) -> None:
         """Represent the worker with this number.
 
         Args:
             number: the worker's number, from 0.
-            board: the memory that all workers share.
-            ledger: where this worker counts.
+            shared_limits: the memory that all workers share.
+            counters: where this worker counts.
             key: the key that all workers share, as `AlonePeers.key`.
-            places: where each tenant is counted on the board.
+            places: where each tenant is counted in the shared limits.
             channel: the channel to the supervisor.
-            doors: socket on which connections arrive.
+            arriving: socket on which connections arrive.
             epoch: the worker's epoch in the journal, larger for each worker that is started.
         """
         super().__init__()
-        self.key, self.places, self.workers = key, places, board.workers
-        self._number, self._board, self._ledger, self._channel = number, board, ledger, channel
-        self._pulse = board.pulse(number)
+        self.key, self.places, self.workers = key, places, shared_limits.workers
+        self._number, self._shared_limits, self._counters, self._channel = (
+            number,
+            shared_limits,
+            counters,
+            channel,
+        )
+        self._pulse = shared_limits.pulse(number)
         self._taken = self._coming = self._open = 0
-        self.given = self.ports = GivenPorts(channel, doors, self._note_coming)
-        self.failures = SharedFailures(board.failures(), number, _derived(key, b"addresses"))
-        self.elsewhere = TenantsElsewhere(number, board, places)
+        self.given = self.ports = GivenPorts(channel, arriving, self._note_coming)
+        self.failures = SharedFailures(shared_limits.failures(), number, _derived(key, b"addresses"))
+        self.elsewhere = TenantsElsewhere(number, shared_limits, places)
         self.again = lambda delay_s, call: asyncio.get_running_loop().call_later(delay_s, call)
-        self.looks = SharedSnapshotTurn(board)
+        self.snapshot_turn = SharedSnapshotTurn(shared_limits)
         self.known_topics = self.shared_topics = SharedTopics(
             lambda content: channel.tell({"do": "known"}, content)
         )
         self._epoch = epoch
-        self._claims = SharedClaims(board.fetch_marks(), _derived(key, b"sessions"))
+        self._claims = SharedClaims(shared_limits.fetch_marks(), _derived(key, b"sessions"))
         self._brokers, self._answering = self.counter("brokers"), self.counter("answering")
         self._journal = self.counter("journal_state")
 
@@ -95,25 +100,25 @@ class WorkerPeers(AlonePeers):
         return source_of_worker(settings, self._number, self._epoch)
 
     def counter(self, name: str) -> Counter[Any]:
-        """Return a counter in the ledger."""
-        return LedgerCounter(self._ledger, name)
+        """Return a counter in the shared counters."""
+        return SharedCounter(self._counters, name)
 
     def new_traffic(self, tenant: str, api_key: int | None) -> Traffic:
-        """Return the counters of a tenant and an API in the ledger."""
-        return Traffic(self._ledger.cells(("traffic", tenant, api_key), TRAFFIC_CELLS))
+        """Return the counters of a tenant and an API in the shared counters."""
+        return Traffic(self._counters.cells(("traffic", tenant, api_key), TRAFFIC_CELLS))
 
-    def new_load(self, tenant: str | None, whole: Load | None) -> Load:
-        """Return a load that counts on the board, where the other workers read it."""
+    def new_load(self, tenant: str | None, of_all: Load | None) -> Load:
+        """Return a load that counts in the shared limits, where the other workers read it."""
         place = WHOLE if tenant is None else self.places.by_tenant[tenant]
-        return Load(whole, self._board.load_share(place, self._number))
+        return Load(of_all, self._shared_limits.load_share(place, self._number))
 
     def new_loop_stalls(self) -> LoopStalls:
-        """Return stalls that count in the ledger; the longest are on the board, where the supervisor resets them."""
-        counts = self._ledger.cells(("loop_stalls", self._number), STALL_CELLS).cast("q")
-        return LoopStalls(counts, self._board.stall_marks(self._number))
+        """Return stalls in the shared counters; the longest are in the shared limits: the supervisor resets them."""
+        counts = self._counters.cells(("loop_stalls", self._number), STALL_CELLS).cast("q")
+        return LoopStalls(counts, self._shared_limits.stall_marks(self._number))
 
     def fetch_sessions(self, upstream: str) -> FetchSessions:
-        """Return fetch sessions whose owners are remembered on the board."""
+        """Return fetch sessions whose owners are remembered in the shared limits."""
         return FetchSessions(self._claims.of_cluster(upstream))
 
     def note_open(self, count: int) -> None:
@@ -160,31 +165,31 @@ class WorkerPeers(AlonePeers):
 class TenantsElsewhere:
     """The connections of tenants in the other workers."""
 
-    def __init__(self, number: int, board: SharedLimits, places: Places) -> None:
-        """Read the board as the worker with this number."""
-        self._number, self._board, self._places = number, board, places
+    def __init__(self, number: int, shared_limits: SharedLimits, places: Places) -> None:
+        """Read the shared limits as the worker with this number."""
+        self._number, self._shared_limits, self._places = number, shared_limits, places
 
     def admission(self, tenant: str) -> AbstractContextManager[None]:
         """Hold back the other workers' admissions for all tenants, as their sum counts; it takes microseconds."""
-        return self._board.locked(WHOLE)
+        return self._shared_limits.locked(WHOLE)
 
     def count(self, tenant: str) -> int:
         """Add up the tenant's connections in the other workers."""
         place = self._places.by_tenant.get(tenant)
-        counts: Iterator[int] = iter(()) if place is None else self._board.connections(place)
+        counts: Iterator[int] = iter(()) if place is None else self._shared_limits.connections(place)
         return sum(count for number, count in enumerate(counts) if number != self._number)
 
     def count_all(self) -> int:
         """Add up the connections of all tenants in the other workers."""
-        counts = self._board.connections(WHOLE)
+        counts = self._shared_limits.connections(WHOLE)
         return sum(count for number, count in enumerate(counts) if number != self._number)
 
     def note(self, tenant: str, count: int, count_all: int) -> None:
-        """Write the numbers of this worker's connections on the board."""
-        self._board.note_connections(self._number, WHOLE, count_all)
+        """Write the numbers of this worker's connections into the shared limits."""
+        self._shared_limits.note_connections(self._number, WHOLE, count_all)
         place = self._places.by_tenant.get(tenant)
         if place is not None:
-            self._board.note_connections(self._number, place, count)
+            self._shared_limits.note_connections(self._number, place, count)
 
 
 def _derived(key: bytes, purpose: bytes) -> bytes:

@@ -79,7 +79,7 @@ class Taken:
 def test_the_bootstrap_port_is_bound_first() -> None:
     ports = Taken()
     one = listener(1)
-    one._gateway.whole = SimpleNamespace(ports=ports)  # type: ignore[assignment]
+    one._gateway.peers = SimpleNamespace(ports=ports)  # type: ignore[assignment]
 
     with pytest.raises(StartError):
         asyncio.run(one.reserve())

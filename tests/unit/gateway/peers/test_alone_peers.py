@@ -15,17 +15,17 @@ def test_nothing_is_shared() -> None:
 
 
 def test_everything_is_counted_here() -> None:
-    whole = AlonePeers()
-    of_all = whole.new_load(None, None)
+    peers = AlonePeers()
+    of_all = peers.new_load(None, None)
 
-    counter = whole.counter("ends")
+    counter = peers.counter("ends")
     counter["idle"] += 2
-    whole.note_open(7)
+    peers.note_open(7)
 
     assert counter == {"idle": 2}
-    assert whole.new_traffic("acme", 1).requests == 0
-    assert whole.new_load("acme", of_all).has_room
-    assert whole.fetch_sessions("upstream") is not whole.fetch_sessions("upstream")
+    assert peers.new_traffic("acme", 1).requests == 0
+    assert peers.new_load("acme", of_all).has_room
+    assert peers.fetch_sessions("upstream") is not peers.fetch_sessions("upstream")
 
 
 def test_that_clients_are_served_is_logged(logged: list[dict[str, Any]]) -> None:

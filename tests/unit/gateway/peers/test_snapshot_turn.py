@@ -1,11 +1,11 @@
 from bifrost.gateway.peers.snapshot_turn import SnapshotTurn
 
 
-def test_the_only_process_always_has_the_turn_and_nobody_looked_before() -> None:
-    looks = SnapshotTurn()
+def test_the_only_process_always_has_the_turn_and_no_snapshot_was_taken_before() -> None:
+    turn = SnapshotTurn()
 
-    looks.note("main", 50)
-    looks.leave()
+    turn.note("main", 50)
+    turn.leave()
 
-    assert looks.is_mine()
-    assert looks.last_ms("main") is None
+    assert turn.is_mine()
+    assert turn.last_ms("main") is None

@@ -18,8 +18,8 @@ from .conftest import Pair
 
 HEAD = """
 import json, os, socket, sys
-number, workers, supervisor, control, doors, board, ledger = map(int, sys.argv[1:])
-control, doors = socket.socket(fileno=control), socket.socket(fileno=doors)
+number, workers, supervisor, control, arriving, shared_limits, counters = map(int, sys.argv[1:])
+control, arriving = socket.socket(fileno=control), socket.socket(fileno=arriving)
 def receive():
     size = int.from_bytes(control.recv(4, socket.MSG_WAITALL), "big")
     content = control.recv(size, socket.MSG_WAITALL)
@@ -39,15 +39,15 @@ def employed(program: str, first: bytes = b"", number: int = 1) -> tuple[Child, 
         heard.append(message)
 
     async def scenario() -> Child:
-        board = SharedLimits.create(2)
-        child, control, ledger = start(number, board, [sys.executable, "-c", HEAD + program])
+        shared_limits = SharedLimits.create(2)
+        child, control, counters = start(number, shared_limits, [sys.executable, "-c", HEAD + program])
         client, server = socket.socketpair()
         with client, server:
             await child.begin(control, first)
             assert child.give(7, server)
         await child.stay(handle)
-        assert dict(ledger.read()) == {}
-        ledger.close()
+        assert dict(counters.read()) == {}
+        counters.close()
         return child
 
     return asyncio.run(scenario()), heard
@@ -57,9 +57,9 @@ def test_a_worker_gets_what_it_needs_and_is_heard_to_the_end() -> None:
     child, heard = employed(
         """
 message, content = receive()
-number_of_port, descriptors, _, _ = socket.recv_fds(doors, 4, 1)
+number_of_port, descriptors, _, _ = socket.recv_fds(arriving, 4, 1)
 assert supervisor == os.getppid()
-assert os.fstat(board).st_size > 2**20
+assert os.fstat(shared_limits).st_size > 2**20
 got = [message, content.decode(), list(number_of_port), len(descriptors)]
 tell({"do": "ready", "got": got, "as": [number, workers]})
 sum(range(3_000_000))
@@ -97,28 +97,28 @@ class Process:
 
 @pytest.fixture
 def living(pair: Pair) -> tuple[Child, SharedLimits]:
-    board = SharedLimits.create(2)
-    _, doors = pair(socket.SOCK_SEQPACKET)
+    shared_limits = SharedLimits.create(2)
+    _, giving = pair(socket.SOCK_SEQPACKET)
     process: Any = Process()
-    return Child(0, board, process, doors), board
+    return Child(0, shared_limits, process, giving), shared_limits
 
 
 def test_connections_are_those_given_without_those_gone(living: tuple[Child, SharedLimits]) -> None:
-    child, board = living
+    child, shared_limits = living
     child.dispatched = 10
-    board.pulse(0)[GONE] = 4
+    shared_limits.pulse(0)[GONE] = 4
 
     assert child.connections == 6
-    board.pulse(0)[GONE] = 11
+    shared_limits.pulse(0)[GONE] = 11
     assert child.connections == 0
 
 
 def test_one_that_takes_none_is_given_no_more(living: tuple[Child, SharedLimits]) -> None:
-    child, board = living
+    child, shared_limits = living
     child.dispatched = MOST_UNDER_WAY
     assert not child.can_take
 
-    board.pulse(0)[TAKEN] = 1
+    shared_limits.pulse(0)[TAKEN] = 1
 
     assert child.can_take
 
@@ -126,7 +126,7 @@ def test_one_that_takes_none_is_given_no_more(living: tuple[Child, SharedLimits]
 def test_a_connection_that_cannot_be_given_is_not_counted(living: tuple[Child, SharedLimits]) -> None:
     child, _ = living
     one, other = socket.socketpair()
-    child._doors.close()
+    child._giving.close()
 
     with one, other:
         assert not child.give(1, one)
@@ -134,14 +134,14 @@ def test_a_connection_that_cannot_be_given_is_not_counted(living: tuple[Child, S
 
 
 def test_silence_is_the_time_since_the_last_beat(living: tuple[Child, SharedLimits]) -> None:
-    child, board = living
+    child, shared_limits = living
     assert child.silent_ms(5_000) == 0, "it has not begun"
 
-    board.pulse(0)[BEAT_MS] = 4_000
+    shared_limits.pulse(0)[BEAT_MS] = 4_000
 
     assert child.silent_ms(5_000) == 1_000
     assert not child.is_ready
-    board.pulse(0)[IS_READY] = 1
+    shared_limits.pulse(0)[IS_READY] = 1
     assert child.is_ready
 
 
@@ -156,11 +156,11 @@ def test_cpu_time_is_the_processs_own(living: tuple[Child, SharedLimits]) -> Non
 
 
 def test_what_cannot_be_started_leaves_nothing_open() -> None:
-    board = SharedLimits.create(1)
+    shared_limits = SharedLimits.create(1)
     before = len(os.listdir("/proc/self/fd"))
 
     with pytest.raises(FileNotFoundError):
-        start(0, board, ["there is no such program"])
+        start(0, shared_limits, ["there is no such program"])
 
     assert len(os.listdir("/proc/self/fd")) == before
     assert module.STUCK_AFTER_MS > module.SLOW_AFTER_MS

@@ -6,24 +6,24 @@ import pytest
 
 from bifrost.gateway.workers.shared_counters import (
     CHUNK,
-    LedgerCounter,
+    SharedCounter,
     SharedCounters,
     SharedCountersReader,
-    new_ledger,
+    new_shared_counters,
 )
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.engine import TRAFFIC_CELLS, Traffic
 
 
 def both() -> tuple[SharedCounters, SharedCountersReader]:
-    fd = new_ledger()
+    fd = new_shared_counters()
     return SharedCounters(fd), SharedCountersReader(fd)
 
 
 def test_what_is_counted_is_read_at_once() -> None:
-    ledger, reader = both()
-    traffic = Traffic(ledger.cells(("traffic", "acme", 1), TRAFFIC_CELLS))
-    other = Traffic(ledger.cells(("traffic", "acme", None), TRAFFIC_CELLS))
+    counters, reader = both()
+    traffic = Traffic(counters.cells(("traffic", "acme", 1), TRAFFIC_CELLS))
+    other = Traffic(counters.cells(("traffic", "acme", None), TRAFFIC_CELLS))
 
     traffic.receive(100)
     traffic.receive(50)
@@ -37,9 +37,9 @@ def test_what_is_counted_is_read_at_once() -> None:
     assert (traffic.requests, traffic.bytes_received, other.bytes_sent) == (3, 151, 7)
 
 
-def test_a_counter_is_a_counter_and_stands_in_the_ledger() -> None:
-    ledger, reader = both()
-    ends, hits = LedgerCounter(ledger, "ends"), LedgerCounter(ledger, "hits")
+def test_a_counter_is_a_counter_and_stands_in_the_shared_memory() -> None:
+    counters, reader = both()
+    ends, hits = SharedCounter(counters, "ends"), SharedCounter(counters, "hits")
 
     ends[CloseReason.IDLE] += 2
     ends[CloseReason.IDLE] += 1
@@ -54,28 +54,28 @@ def test_a_counter_is_a_counter_and_stands_in_the_ledger() -> None:
 
 
 def test_it_grows_and_nothing_of_before_moves() -> None:
-    ledger, reader = both()
-    counters = []
+    counters, reader = both()
+    written = []
     for number in range(5 * CHUNK // 200):
-        cells = ledger.cells(("traffic", f"tenant {number}", number), TRAFFIC_CELLS)
-        counters.append(Traffic(cells))
+        cells = counters.cells(("traffic", f"tenant {number}", number), TRAFFIC_CELLS)
+        written.append(Traffic(cells))
         if number % 1000 == 0:
             assert len(dict(reader.read())) == number + 1
 
-    for number, traffic in enumerate(counters):
+    for number, traffic in enumerate(written):
         traffic.receive(number)
 
     found = dict(reader.read())
-    assert len(found) == len(counters)
-    for number in range(len(counters)):
+    assert len(found) == len(written)
+    for number in range(len(written)):
         assert found["traffic", f"tenant {number}", number][:2] == (1, number)
 
 
 def test_what_is_too_large_is_refused() -> None:
-    ledger, reader = both()
+    counters, reader = both()
 
     with pytest.raises(ValueError, match="more than fit"):
-        ledger.cells(("traffic",), CHUNK)
+        counters.cells(("traffic",), CHUNK)
     assert dict(reader.read()) == {}
 
 

@@ -17,66 +17,66 @@ from bifrost.wire.engine import Load
 
 
 @pytest.fixture
-def board() -> SharedLimits:
+def shared_limits() -> SharedLimits:
     return SharedLimits.create(3)
 
 
-def test_who_maps_the_same_file_sees_the_same(board: SharedLimits) -> None:
-    other = SharedLimits(board.fd, 3)
+def test_who_maps_the_same_file_sees_the_same(shared_limits: SharedLimits) -> None:
+    other = SharedLimits(shared_limits.fd, 3)
 
-    board.pulse(1)[GONE] = 7
-    board.note_connections(2, FIRST_TENANT, 5)
-    board.fetch_marks()[9] = 2**64 - 1
+    shared_limits.pulse(1)[GONE] = 7
+    shared_limits.note_connections(2, FIRST_TENANT, 5)
+    shared_limits.fetch_marks()[9] = 2**64 - 1
 
     assert [other.pulse(worker)[GONE] for worker in range(3)] == [0, 7, 0]
     assert list(other.connections(FIRST_TENANT)) == [0, 0, 5]
     assert other.fetch_marks()[9] == 2**64 - 1
 
 
-def test_no_two_things_stand_in_one_place(board: SharedLimits) -> None:
+def test_no_two_things_stand_in_one_place(shared_limits: SharedLimits) -> None:
     for worker in range(3):
-        board.pulse(worker)[-1] = 1
-        board.failures()[worker][0] = board.failures()[worker][-1] = 2
+        shared_limits.pulse(worker)[-1] = 1
+        shared_limits.failures()[worker][0] = shared_limits.failures()[worker][-1] = 2
         for place in (WHOLE, FIRST_TENANT, MAX_TENANTS - 1):
-            board.note_connections(worker, place, 3)
-    board.fetch_marks()[0] = 4
+            shared_limits.note_connections(worker, place, 3)
+    shared_limits.fetch_marks()[0] = 4
 
     for worker in range(3):
-        assert board.pulse(worker)[-1] == 1
-        assert (board.failures()[worker][0], board.failures()[worker][-1]) == (2, 2)
+        assert shared_limits.pulse(worker)[-1] == 1
+        assert (shared_limits.failures()[worker][0], shared_limits.failures()[worker][-1]) == (2, 2)
         for place in (WHOLE, FIRST_TENANT, MAX_TENANTS - 1):
-            assert board.tenant(worker, place)[CONNECTIONS] == 3
-    assert board.fetch_marks()[0] == 4
+            assert shared_limits.tenant(worker, place)[CONNECTIONS] == 3
+    assert shared_limits.fetch_marks()[0] == 4
 
 
-def test_the_engine_counts_where_others_read(board: SharedLimits) -> None:
-    loads = [Load(None, board.load_share(FIRST_TENANT, worker)) for worker in range(3)]
+def test_the_engine_counts_where_others_read(shared_limits: SharedLimits) -> None:
+    loads = [Load(None, shared_limits.load_share(FIRST_TENANT, worker)) for worker in range(3)]
 
     loads[1].waiting = 4
 
-    assert [board.tenant(worker, FIRST_TENANT)[WAITING] for worker in range(3)] == [0, 4, 0]
-    assert [board.tenant(worker, FIRST_TENANT)[IN_FLIGHT] for worker in range(3)] == [0, 0, 0]
+    assert [shared_limits.tenant(worker, FIRST_TENANT)[WAITING] for worker in range(3)] == [0, 4, 0]
+    assert [shared_limits.tenant(worker, FIRST_TENANT)[IN_FLIGHT] for worker in range(3)] == [0, 0, 0]
 
 
-def test_what_a_worker_had_open_can_be_taken_out(board: SharedLimits) -> None:
+def test_what_a_worker_had_open_can_be_taken_out(shared_limits: SharedLimits) -> None:
     for worker in (0, 1):
-        board.note_connections(worker, FIRST_TENANT, 3)
-        board.pulse(worker)[GONE] = 9
-        board.failures()[worker][5] = 1
+        shared_limits.note_connections(worker, FIRST_TENANT, 3)
+        shared_limits.pulse(worker)[GONE] = 9
+        shared_limits.failures()[worker][5] = 1
 
-    board.clear(1, 2)
+    shared_limits.clear(1, 2)
 
-    assert list(board.connections(FIRST_TENANT)) == [3, 0, 0]
-    assert [board.pulse(worker)[GONE] for worker in (0, 1)] == [9, 0]
-    assert board.failures()[1][5] == 1
+    assert list(shared_limits.connections(FIRST_TENANT)) == [3, 0, 0]
+    assert [shared_limits.pulse(worker)[GONE] for worker in (0, 1)] == [9, 0]
+    assert shared_limits.failures()[1][5] == 1
 
 
-def test_a_lock_is_given_back(board: SharedLimits) -> None:
+def test_a_lock_is_given_back(shared_limits: SharedLimits) -> None:
     for _ in range(2):
-        with board.locked(FIRST_TENANT):
-            board.note_connections(0, FIRST_TENANT, 1)
+        with shared_limits.locked(FIRST_TENANT):
+            shared_limits.note_connections(0, FIRST_TENANT, 1)
 
-    assert list(board.connections(FIRST_TENANT)) == [1, 0, 0]
+    assert list(shared_limits.connections(FIRST_TENANT)) == [1, 0, 0]
 
 
 def test_a_tenant_keeps_its_place() -> None:

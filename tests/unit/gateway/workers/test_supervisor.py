@@ -213,7 +213,7 @@ def test_workers_that_never_become_ready_are_given_up(
 def another(scene: Scene, **proxy: Any) -> Config:
     user = CONFIG["tenants"][0]["auth"]["credentials"][0] | {"username": "new"}
     tenants = [*CONFIG["tenants"], {"name": "new", "auth": {"credentials": [user]}}]
-    more = {**CONFIG["proxy"], "workers": scene.supervisor.board.workers, **proxy}
+    more = {**CONFIG["proxy"], "workers": scene.supervisor.shared_limits.workers, **proxy}
     return Config.model_validate({**CONFIG, "proxy": more, "tenants": tenants})
 
 

@@ -14,10 +14,10 @@ from bifrost.gateway.loop.loop_guard import InternalErrors
 from bifrost.gateway.loop.loop_stalls import EVER, RECENT, STALL_CELLS, LoopStalls
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
 from bifrost.gateway.workers.shared_counters import (
-    LedgerCounter,
+    SharedCounter,
     SharedCounters,
     SharedCountersReader,
-    new_ledger,
+    new_shared_counters,
 )
 from bifrost.gateway.workers.shared_limits import BUFFERED_BYTES, SPARE_BYTES, Places, SharedLimits
 from bifrost.gateway.workers.totals import OfAll, Processes, Sums
@@ -32,20 +32,20 @@ class Worker:
     """One that counts."""
 
     def __init__(self, sums: Sums) -> None:
-        fd = new_ledger()
-        self.ledger, self.reader = SharedCounters(fd), SharedCountersReader(fd)
+        fd = new_shared_counters()
+        self.counters, self.reader = SharedCounters(fd), SharedCountersReader(fd)
         sums.add(self.reader)
-        self.traffic = Traffic(self.ledger.cells(("traffic", "acme", 1), TRAFFIC_CELLS))
+        self.traffic = Traffic(self.counters.cells(("traffic", "acme", 1), TRAFFIC_CELLS))
 
     def counter(self, name: str) -> Counter[Any]:
-        return LedgerCounter(self.ledger, name)
+        return SharedCounter(self.counters, name)
 
 
 def of_all(sums: Sums, **more: Any) -> OfAll:
-    board, places = SharedLimits.create(2), Places()
+    shared_limits, places = SharedLimits.create(2), Places()
     places.add(iter(["", "acme", "globex"]))
     known = {
-        "board": board,
+        "shared_limits": shared_limits,
         "stalls": LoopStalls(),
         "places": places,
         "config": Config.model_validate(CONFIG),
@@ -124,22 +124,22 @@ def test_connections_that_the_supervisor_refused_count() -> None:
     assert counted.listener_watch.listeners() == []
 
 
-def test_what_is_open_stands_on_the_board() -> None:
+def test_open_connections_and_memory_of_all_workers_are_added_up() -> None:
     sums = Sums()
     worker = Worker(sums)
     counted = of_all(sums)
-    board = counted._supervisor.board
-    board.note_connections(0, 2, 2)
-    board.note_connections(1, 2, 1)
+    shared_limits = counted._supervisor.shared_limits
+    shared_limits.note_connections(0, 2, 2)
+    shared_limits.note_connections(1, 2, 1)
     for number in range(2):
-        board.pulse(number)[SPARE_BYTES] = 100
-        board.pulse(number)[BUFFERED_BYTES] = 1_000
+        shared_limits.pulse(number)[SPARE_BYTES] = 100
+        shared_limits.pulse(number)[BUFFERED_BYTES] = 1_000
     worker.traffic.receive(1)
     sums.refresh()
 
     assert counted.connections() == {"acme": 3, "": 2}
-    board.note_connections(0, 2, 0)
-    board.note_connections(1, 2, 0)
+    shared_limits.note_connections(0, 2, 0)
+    shared_limits.note_connections(1, 2, 0)
     assert counted.connections() == {"acme": 0, "": 5}
     assert list(counted.in_flight()) == [("acme", 0)]
     assert counted.spare_bytes() == 200
@@ -203,9 +203,9 @@ def test_stalls_are_those_of_each_worker_and_of_the_supervisor() -> None:
     sums = Sums()
     worker = Worker(sums)
     counted = of_all(sums)
-    board = counted._supervisor.board
-    counts = worker.ledger.cells(("loop_stalls", 1), STALL_CELLS).cast("q")
-    marks = board.stall_marks(1)
+    shared_limits = counted._supervisor.shared_limits
+    counts = worker.counters.cells(("loop_stalls", 1), STALL_CELLS).cast("q")
+    marks = shared_limits.stall_marks(1)
     counts[0], counts[4] = 15_000_000, 1
     marks[EVER], marks[RECENT] = 15_000_000, 12_000_000
     sums.refresh()

@@ -8,7 +8,7 @@ import pytest
 
 from bifrost.config.model import Config
 from bifrost.gateway.gateway import Gateway
-from bifrost.gateway.workers.shared_counters import SharedCounters, SharedCountersReader, new_ledger
+from bifrost.gateway.workers.shared_counters import SharedCounters, SharedCountersReader, new_shared_counters
 from bifrost.gateway.workers.shared_limits import (
     BEAT_MS,
     CONNECTIONS,
@@ -52,26 +52,28 @@ class Crew:
 
     def __init__(self, pair: Pair, config: Config = LIMITED) -> None:
         self.pair = pair
-        self.board, self.places = SharedLimits.create(2), Places()
+        self.shared_limits, self.places = SharedLimits.create(2), Places()
         self.places.add(iter(["", "acme", "globex"]))
         self.told: list[Any] = []
-        self.ledgers = [new_ledger(), new_ledger()]
-        self.members = [self._member(number) for number in range(2)]
-        self.gateways = [Gateway(config, None, member) for member in self.members]
+        self.counters = [new_shared_counters(), new_shared_counters()]
+        self.peers = [self._peers_of(number) for number in range(2)]
+        self.gateways = [Gateway(config, None, one) for one in self.peers]
 
-    def _member(self, number: int) -> WorkerPeers:
+    def _peers_of(self, number: int) -> WorkerPeers:
         channel: Any = self
-        doors = self.pair(socket.SOCK_SEQPACKET)[0]
-        ledger = SharedCounters(self.ledgers[number])
-        return WorkerPeers(number, self.board, ledger, b"key", self.places, channel, doors, 100 + number)
+        arriving = self.pair(socket.SOCK_SEQPACKET)[0]
+        counters = SharedCounters(self.counters[number])
+        return WorkerPeers(
+            number, self.shared_limits, counters, b"key", self.places, channel, arriving, 100 + number
+        )
 
     def tell(self, message: Any, content: bytes = b"") -> None:
         self.told.append(message)
         if message["do"] == "known":
-            self.members[1].shared_topics.hear(content)
+            self.peers[1].shared_topics.hear(content)
 
     def counted(self, number: int) -> dict[Any, tuple[int, ...]]:
-        return dict(SharedCountersReader(self.ledgers[number]).read())
+        return dict(SharedCountersReader(self.counters[number]).read())
 
 
 @pytest.fixture
@@ -109,7 +111,7 @@ def test_connections_of_a_tenant_are_counted_together(crew: Crew) -> None:
     assert [one.admit("acme", 3), other.admit("acme", 4)] == [False, False]
     other.forget("acme", 2)
     assert one.admit("acme", 5)
-    assert [crew.board.tenant(number, 2)[CONNECTIONS] for number in range(2)] == [2, 0]
+    assert [crew.shared_limits.tenant(number, 2)[CONNECTIONS] for number in range(2)] == [2, 0]
 
 
 def test_requests_in_flight_are_counted_together(crew: Crew) -> None:
@@ -117,13 +119,13 @@ def test_requests_in_flight_are_counted_together(crew: Crew) -> None:
     awaited = [Awaited(1, lane, None) for lane in lanes]
 
     assert [lane.load.is_full for lane in lanes] == [True, True]
-    assert [crew.board.tenant(number, 2)[IN_FLIGHT] for number in range(2)] == [1, 1]
+    assert [crew.shared_limits.tenant(number, 2)[IN_FLIGHT] for number in range(2)] == [1, 1]
     awaited[0].finish(10)
     assert [lane.load.is_full for lane in lanes] == [False, False]
     assert crew.counted(0)["traffic", "acme", 1][2] == 10
 
 
-def test_what_is_counted_stands_in_each_ones_ledger(crew: Crew) -> None:
+def test_what_is_counted_stands_in_the_counters_of_each(crew: Crew) -> None:
     one, _ = crew.gateways
     one.count_end(CloseReason.TENANT_CONNECTIONS, "acme")
     one.pauses.add("client", 5)
@@ -135,22 +137,22 @@ def test_what_is_counted_stands_in_each_ones_ledger(crew: Crew) -> None:
 
 
 def test_a_worker_says_how_many_connections_it_has_no_more(crew: Crew) -> None:
-    member = crew.members[1]
+    peers = crew.peers[1]
 
-    member._note_coming(5, 2)
-    member.note_open(1)
+    peers._note_coming(5, 2)
+    peers.note_open(1)
 
-    pulse = crew.board.pulse(1)
+    pulse = crew.shared_limits.pulse(1)
     assert (pulse[TAKEN], pulse[GONE]) == (5, 2)
 
 
 def test_a_worker_gives_signs_of_life(crew: Crew) -> None:
-    gateway, member = crew.gateways[0], crew.members[0]
+    gateway, peers = crew.gateways[0], crew.peers[0]
     gateway.is_ready = True
 
-    asyncio.run(alive(member, gateway))
+    asyncio.run(alive(peers, gateway))
 
-    pulse = crew.board.pulse(0)
+    pulse = crew.shared_limits.pulse(0)
     assert pulse[BEAT_MS] > 0
     assert pulse[IS_READY] == 1
     assert crew.counted(0)["brokers", "upstream"] == (0,)
@@ -159,16 +161,16 @@ def test_a_worker_gives_signs_of_life(crew: Crew) -> None:
 
 
 def test_a_physical_cluster_that_is_gone_is_counted_no_more(crew: Crew) -> None:
-    gateway, member = crew.gateways[0], crew.members[0]
-    member._brokers["before"] = 3
+    gateway, peers = crew.gateways[0], crew.peers[0]
+    peers._brokers["before"] = 3
 
-    member._note_upstreams(gateway)
+    peers._note_upstreams(gateway)
 
     assert crew.counted(0)["brokers", "before"] == (NO_SUCH,)
 
 
 def test_that_it_serves_is_told_and_not_logged(crew: Crew, logged: list[Any]) -> None:
-    crew.members[0].tell_ready([1, 2], 3)
+    crew.peers[0].tell_ready([1, 2], 3)
 
     assert crew.told == [{"do": "ready", "brokers": [1, 2], "tenants": 3}]
     assert logged == []
@@ -176,13 +178,13 @@ def test_that_it_serves_is_told_and_not_logged(crew: Crew, logged: list[Any]) ->
 
 def test_each_writes_in_the_journal_as_a_gateway_of_its_own(pair: Pair) -> None:
     crew = Crew(pair, JOURNALLING)
-    gateway, member = crew.gateways[1], crew.members[1]
+    gateway, peers = crew.gateways[1], crew.peers[1]
     assert gateway.journaling is not None
     journal = gateway.journaling.journal
 
     journal.event("start", "done")
     journal.buffer.drop(RecordKind.EVENT, "acme", DropReason.EVENT_LIMIT)
-    asyncio.run(alive(member, gateway))
+    asyncio.run(alive(peers, gateway))
 
     assert journal.source == Source("gw/1", 101)
     counted = crew.counted(1)
@@ -192,9 +194,9 @@ def test_each_writes_in_the_journal_as_a_gateway_of_its_own(pair: Pair) -> None:
     assert not [key for key in crew.counted(0) if str(key[0]).startswith("journal")]
 
 
-async def alive(member: WorkerPeers, gateway: Gateway) -> None:
+async def alive(peers: WorkerPeers, gateway: Gateway) -> None:
     """Let a worker live for a moment."""
-    living = asyncio.create_task(member.live(gateway))
+    living = asyncio.create_task(peers.live(gateway))
     await asyncio.sleep(0.01)
     living.cancel()
 
