@@ -32,7 +32,7 @@ class Again(Protocol):
         """Call `call` after `delay_s` seconds."""
 
 
-TENANT_LIMIT, WHOLE_LIMIT = "max_in_flight_requests", "max_in_flight_requests_total"
+TENANT_LIMIT, TOTAL_LIMIT = "max_in_flight_requests", "max_in_flight_requests_total"
 TIME_LIMIT = "gateway_time_percent"
 """Names of the settings in the configuration and in the metrics."""
 
@@ -62,7 +62,7 @@ class InFlightLimits:
     def __init__(
         self,
         schedule: Callable[[Callable[[], None]], object],
-        new_load: NewLoad = lambda tenant, whole: Load(whole),
+        new_load: NewLoad = lambda tenant, of_all: Load(of_all),
         again: Again | None = None,
         hits: Counter[tuple[str, str]] | None = None,
     ) -> None:
@@ -77,7 +77,7 @@ class InFlightLimits:
         self._schedule, self._new_load, self._again = schedule, new_load, again
         self._is_scheduled = self._looks_again = False
         self._all_waiting: dict[str, _Queue] = {}
-        self.whole = new_load(None, None)
+        self.of_all = new_load(None, None)
         self._queues: dict[str, _Queue] = {}
         self._most: Mapping[str, int | None] = {}
         self._turns: deque[_Queue] = deque()
@@ -94,7 +94,7 @@ class InFlightLimits:
             most: most requests of all tenants together.
             most_of: most requests of a tenant, by its name; None: the tenant has no limit of its own.
         """
-        self.whole.most = most
+        self.of_all.most = most
         self._most = most_of
         for tenant, queue in self._queues.items():
             queue.load.most = self._most_of(tenant)
@@ -128,7 +128,7 @@ class InFlightLimits:
         queue = self._queue(tenant)
         if waiter in queue.waiting:
             return
-        limit = WHOLE_LIMIT if queue.load.has_room else TENANT_LIMIT
+        limit = TOTAL_LIMIT if queue.load.has_room else TENANT_LIMIT
         self.hits[TIME_LIMIT if queue.load.is_over_budget else limit, tenant] += 1
         queue.waiting[waiter] = None
         queue.load.waiting = len(queue.waiting)
@@ -146,7 +146,7 @@ class InFlightLimits:
     def _queue(self, tenant: str) -> _Queue:
         queue = self._queues.get(tenant)
         if queue is None:
-            queue = self._queues[tenant] = _Queue(self._new_load(tenant, self.whole))
+            queue = self._queues[tenant] = _Queue(self._new_load(tenant, self.of_all))
             queue.load.most = self._most_of(tenant)
             queue.load.on_room = partial(self._have_turns, queue)
             queue.load.spending = self._spending
@@ -167,8 +167,8 @@ class InFlightLimits:
 
     def _give_turns(self) -> None:
         self._is_scheduled = False
-        whole, turns = self.whole, self._turns
-        while turns and whole.has_room:
+        of_all, turns = self.of_all, self._turns
+        while turns and of_all.has_room:
             queue = turns.popleft()
             queue.is_next = False
             if not queue.waiting or not queue.load.has_room:
@@ -180,7 +180,7 @@ class InFlightLimits:
                 turns.append(queue)
             waiter.take_turn()
         # From now on new connections wait behind these, and the engine calls here after every answer.
-        whole.waiting = len(turns)
+        of_all.waiting = len(turns)
 
     def _look_again_later(self, again: Again) -> None:
         if not self._looks_again:

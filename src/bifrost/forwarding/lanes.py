@@ -16,18 +16,18 @@ class Lanes:
     def __init__(
         self,
         plans: Plans,
-        loads: InFlightLimits,
+        in_flight_limits: InFlightLimits,
         new_traffic: Callable[[str, int | None], Traffic] = lambda tenant, api_key: Traffic(),
     ) -> None:
         """Begin without lanes. There are at most tenants times served APIs counters, and one more for each tenant.
 
         Args:
             plans: what happens to each message.
-            loads: limits the requests of each tenant.
+            in_flight_limits: limits the requests of each tenant.
             new_traffic: makes the counters of a tenant and an API.
         """
         self._plans, self._new_traffic = plans, new_traffic
-        self.loads = loads
+        self.in_flight_limits = in_flight_limits
         self._lanes: dict[tuple[str, int, int], Lane] = {}
         self._traffic: dict[tuple[str, int | None], Traffic] = {}
 
@@ -39,7 +39,9 @@ class Lanes:
             plan = self._plans.plan_for(api_key, api_version)
             if plan is None:
                 return None
-            lane = self._lanes[key] = Lane(plan, self.traffic(tenant, api_key), self.loads.load(tenant))
+            lane = self._lanes[key] = Lane(
+                plan, self.traffic(tenant, api_key), self.in_flight_limits.load(tenant)
+            )
         return lane
 
     def traffic(self, tenant: str, api_key: int | None) -> Traffic:

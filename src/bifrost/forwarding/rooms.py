@@ -14,8 +14,8 @@ from typing import Protocol
 
 from bifrost.wire.engine import LARGE_BYTES, Framer, Room
 
-TENANT_ROOM, WHOLE_ROOM = "max_buffered_bytes", "max_buffered_bytes_total"
-STRANGERS_ROOM = "max_buffered_bytes_unauthenticated"
+TENANT_ROOM, TOTAL_ROOM = "max_buffered_bytes", "max_buffered_bytes_total"
+UNAUTHENTICATED_ROOM = "max_buffered_bytes_unauthenticated"
 """Names of the settings in the configuration and in the metrics."""
 
 FOR_SMALL = 16
@@ -60,7 +60,7 @@ class Rooms:
         self._schedule = schedule
         self._hits = Counter() if hits is None else hits
         self._is_scheduled = False
-        self.whole = Room()
+        self.of_all = Room()
         self.backlogs = Room()
         """Bytes that wait to be written to clients and brokers; no connection waits for room here."""
         self._queues: dict[str | None, _Queue] = {}
@@ -68,20 +68,20 @@ class Rooms:
         """Tenants with a connection that waits, in the order of their turns."""
         self._most: Mapping[str, int | None] = {}
         self._most_of_each: int | None = None
-        self._most_of_strangers: int | None = None
+        self._most_unauthenticated: int | None = None
 
-    def limit(self, total: int, each: int, strangers: int, most_of: Mapping[str, int | None]) -> None:
+    def limit(self, total: int, each: int, unauthenticated: int, most_of: Mapping[str, int | None]) -> None:
         """Set the limits, or change them, in bytes.
 
         Args:
             total: the limit of the process.
             each: the limit of a tenant that has none of its own.
-            strangers: the limit of all clients that have not authenticated.
+            unauthenticated: the limit of all clients that have not authenticated.
             most_of: tenants' own limits, by name; None: the tenant has none of its own.
         """
-        self.whole.most, self.whole.for_small = total, total // FOR_SMALL
+        self.of_all.most, self.of_all.for_small = total, total // FOR_SMALL
         self.backlogs.most = total // FOR_BACKLOGS
-        self._most, self._most_of_each, self._most_of_strangers = most_of, each, strangers
+        self._most, self._most_of_each, self._most_unauthenticated = most_of, each, unauthenticated
         for tenant, queue in self._queues.items():
             self._set_most(tenant, queue.room)
         self._have_turns()
@@ -90,7 +90,7 @@ class Rooms:
         """Return the room of a tenant; None stands for the clients that have not authenticated."""
         queue = self._queues.get(tenant)
         if queue is None:
-            queue = self._queues[tenant] = _Queue(Room(self.whole))
+            queue = self._queues[tenant] = _Queue(Room(self.of_all))
             queue.room.on_room = self._have_turns
             self._set_most(tenant, queue.room)
         return queue.room
@@ -100,9 +100,9 @@ class Rooms:
         own = self._queues.get(tenant)
         if own is not None and own.waiting:
             return True
-        return any(queue.waiting and self._waits_for_whole(queue) for queue in self._queues.values())
+        return any(queue.waiting and self._waits_for_all(queue) for queue in self._queues.values())
 
-    def _waits_for_whole(self, queue: _Queue) -> bool:
+    def _waits_for_all(self, queue: _Queue) -> bool:
         framer = next(iter(queue.waiting))
         return queue.room.used + framer.wanted <= queue.room.most
 
@@ -128,18 +128,18 @@ class Rooms:
             self._have_turns()
 
     def _set_most(self, tenant: str | None, room: Room) -> None:
-        most = self._most_of_strangers if tenant is None else self._most.get(tenant) or self._most_of_each
+        most = self._most_unauthenticated if tenant is None else self._most.get(tenant) or self._most_of_each
         if most is not None:
             room.most = most
 
     def _limit_hit(self, tenant: str | None, room: Room, framer: Framer) -> str:
         if room.used + framer.wanted <= room.most:
-            return WHOLE_ROOM
-        return STRANGERS_ROOM if tenant is None else TENANT_ROOM
+            return TOTAL_ROOM
+        return UNAUTHENTICATED_ROOM if tenant is None else TENANT_ROOM
 
     def _count(self, tenant: str | None) -> None:
         queue = self._queues[tenant]
-        self.whole.waiting += len(queue.waiting) - queue.room.waiting
+        self.of_all.waiting += len(queue.waiting) - queue.room.waiting
         queue.room.waiting = len(queue.waiting)
 
     def _have_turns(self) -> None:
@@ -167,6 +167,6 @@ class Rooms:
                 waiter.update_reading()
                 continue
             # No other large frame overtakes one that fits its tenant's room and only waits for the process's.
-            large_have_to_wait |= is_large and self._waits_for_whole(queue)
+            large_have_to_wait |= is_large and self._waits_for_all(queue)
             refused += 1
             self._turns.append(tenant)

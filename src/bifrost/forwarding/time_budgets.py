@@ -44,15 +44,15 @@ class _Bucket:
 class TimeBudgets:
     """The buckets of all tenants that have spent something."""
 
-    def __init__(self, loads: InFlightLimits, again: Again, now_ns: Callable[[], int]) -> None:
+    def __init__(self, in_flight_limits: InFlightLimits, again: Again, now_ns: Callable[[], int]) -> None:
         """Begin without limits.
 
         Args:
-            loads: counters of the tenants whose time is measured; a tenant that is over its budget waits there.
+            in_flight_limits: of the tenants whose time is measured; a tenant that is over its budget waits there.
             again: calls back later, while a tenant is over its budget.
             now_ns: the engine's monotonic clock, in nanoseconds.
         """
-        self._loads, self._again, self._now_ns = loads, again, now_ns
+        self._in_flight_limits, self._again, self._now_ns = in_flight_limits, again, now_ns
         self._percent, self._percent_of = 100, dict[str, int]()
         self._buckets: dict[Load, _Bucket] = {}
         self._last_ns = self._contended_until_ns = 0
@@ -61,7 +61,7 @@ class TimeBudgets:
         """Time when the last spender was seen; time until which more than one tenant counts as active."""
         self._is_waiting = False
         self._spending = Spending(self.look)
-        loads.spend_in(self._spending)
+        in_flight_limits.spend_in(self._spending)
 
     def limit(self, percent: int, percent_of: Mapping[str, int | None]) -> None:
         """Set the limits, or change them: each tenant's share of the time, in percent, and other shares by name."""
@@ -70,7 +70,7 @@ class TimeBudgets:
         before, self._buckets = self._buckets, {}
         for load in before:
             load.is_over_budget = False
-            self._loads.have_turns(load)
+            self._in_flight_limits.have_turns(load)
 
     def look(self, now_ns: int) -> None:
         """Charge the time that was spent, and find the tenants that are over their budgets now."""
@@ -98,7 +98,7 @@ class TimeBudgets:
         if bucket is None:
             if spent_ns < LOOK_EVERY_NS // 10:
                 return  # No tenant's share is so small; most tenants never have a bucket.
-            percent = self._percent_of.get(self._loads.tenant_of(load), self._percent)
+            percent = self._percent_of.get(self._in_flight_limits.tenant_of(load), self._percent)
             bucket = self._buckets[load] = _Bucket(percent, BURST_NS * percent / 100, now_ns)
         rate = bucket.percent / 100 if is_contended else 1.0
         most_ns = BURST_NS * bucket.percent / 100
@@ -110,7 +110,7 @@ class TimeBudgets:
             load.throttle_ms = int(-bucket.level_ns / rate / 1e6) + 1
             self._look_again_later()
         elif was_over:
-            self._loads.have_turns(load)
+            self._in_flight_limits.have_turns(load)
         elif bucket.level_ns >= most_ns and not spent_ns:
             del self._buckets[load]
 

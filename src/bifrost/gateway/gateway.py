@@ -82,16 +82,16 @@ class Gateway:
         )
         plans = build_plans()
         secured = self.guard.secure(config)
-        loads = InFlightLimits(_soon, peers.new_load, peers.again, peers.counter("waits"))
-        self.turns = Turns(_soon, monotonic_ns, loads.load)
+        in_flight_limits = InFlightLimits(_soon, peers.new_load, peers.again, peers.counter("waits"))
+        self.turns = Turns(_soon, monotonic_ns, in_flight_limits.load)
         """Whose large work is done next."""
         self.departures = Departures(_soon, monotonic_ns)
-        self.budgets = TimeBudgets(loads, _later, monotonic_ns)
+        self.budgets = TimeBudgets(in_flight_limits, _later, monotonic_ns)
         self.shared = SharedState(
             plans=plans,
-            lanes=Lanes(plans, loads, peers.new_traffic),
+            lanes=Lanes(plans, in_flight_limits, peers.new_traffic),
             sasl=secured.sasl,
-            virtual_clusters=virtual_clusters(config, self.clusters, now_ms, hits=loads.hits),
+            virtual_clusters=virtual_clusters(config, self.clusters, now_ms, hits=in_flight_limits.hits),
             max_in_flight_requests=self.limits.max_in_flight_requests,
             turns=self.turns,
         )
@@ -100,7 +100,7 @@ class Gateway:
         self.shared.journal = None if self.journaling is None else self.journaling.journal
         self.limits_hit: Counter[tuple[str, str]] = peers.counter("limits_hit")
         """How often a limit ended connections or made them wait, by its setting and the tenant."""
-        self.tenants = OpenTenants(self.shared.lanes.loads, peers.elsewhere, self.limits_hit)
+        self.tenants = OpenTenants(self.shared.lanes.in_flight_limits, peers.elsewhere, self.limits_hit)
         self.budgets.limit(*time_percents(config))
         self.newcomers = Newcomers()
         self._limit_connections(config)

@@ -228,7 +228,7 @@ class ClientSession(IdentifiedSession):
         if limit is None:
             step = self._answer_or_send(lane, header.correlation_id, frame, offset, head, began_ns)
         else:
-            self._shared.lanes.loads.hits[limit, self._namespace.tenant] += 1
+            self._shared.lanes.in_flight_limits.hits[limit, self._namespace.tenant] += 1
             step = self._answer(lane, header.correlation_id, frame, refusal(plan, frame, offset))
         # Charged only when the request is done: one that waits for something comes here again.
         if items and not isinstance(step, Need):

@@ -146,6 +146,8 @@ class IdentifiedSession(Forwarding):
         self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
         self._ways = SessionLanes(self._shared.lanes, self._route, self._namespace.tenant, self._meter)
         self._lanes = self._ways.known
-        self._load = self._shared.lanes.loads.load(self._namespace.tenant)
+        self._load = self._shared.lanes.in_flight_limits.load(self._namespace.tenant)
         self._absent = AbsentTopics(self._namespace, self._in_flight)
-        self._listing = TopicListing(self._namespace, self._route, self._in_flight, self._shared.lanes.loads)
+        self._listing = TopicListing(
+            self._namespace, self._route, self._in_flight, self._shared.lanes.in_flight_limits
+        )

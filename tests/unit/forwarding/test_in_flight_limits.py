@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bifrost.forwarding.in_flight_limits import TENANT_LIMIT, UNLIMITED, WHOLE_LIMIT, InFlightLimits
+from bifrost.forwarding.in_flight_limits import TENANT_LIMIT, TOTAL_LIMIT, UNLIMITED, InFlightLimits
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import Awaited, Lane, Traffic
 from support.stage import PLANS
@@ -11,16 +11,16 @@ from support.stage import PLANS
 class Room:
     """Limits whose turns are given when a test says so."""
 
-    def __init__(self, whole: int = UNLIMITED, **most: int) -> None:
+    def __init__(self, of_all: int = UNLIMITED, **most: int) -> None:
         self.soon: list[Callable[[], None]] = []
-        self.loads = InFlightLimits(self.soon.append)
-        self.loads.limit(whole, most)
+        self.limits = InFlightLimits(self.soon.append)
+        self.limits.limit(of_all, most)
         self.sent: list[str] = []
         self.awaited: dict[str, list[Awaited]] = {}
 
     def send(self, tenant: str) -> None:
         """Let a request await its answer."""
-        lane = Lane(PLANS.plan_for(ApiKey.HEARTBEAT, 4), Traffic(), self.loads.load(tenant))
+        lane = Lane(PLANS.plan_for(ApiKey.HEARTBEAT, 4), Traffic(), self.limits.load(tenant))
         self.awaited.setdefault(tenant, []).append(Awaited(1, lane, None))
 
     def answer(self, tenant: str) -> None:
@@ -38,7 +38,7 @@ class Client:
 
     def __init__(self, room: Room, name: str, tenant: str, requests: int = 1, is_own: bool = False) -> None:
         self.room, self.name, self.tenant, self.requests, self.is_own = room, name, tenant, requests, is_own
-        room.loads.wait(tenant, self)
+        room.limits.wait(tenant, self)
 
     def take_turn(self) -> None:
         assert self.requests
@@ -47,7 +47,7 @@ class Client:
         if not self.is_own:
             self.room.send(self.tenant)
         if self.requests:
-            self.room.loads.wait(self.tenant, self)
+            self.room.limits.wait(self.tenant, self)
 
 
 def test_a_tenant_without_limits_always_has_room() -> None:
@@ -55,30 +55,30 @@ def test_a_tenant_without_limits_always_has_room() -> None:
     for _ in range(1000):
         room.send("acme")
 
-    assert not room.loads.load("acme").is_full
-    assert dict(room.loads) == {"acme": 1000}
-    assert room.loads.whole.in_flight == 1000
+    assert not room.limits.load("acme").is_full
+    assert dict(room.limits) == {"acme": 1000}
+    assert room.limits.of_all.in_flight == 1000
 
 
 def test_a_tenant_at_its_limit_is_full_and_another_is_not() -> None:
     room = Room(acme=2)
     room.send("acme")
-    assert not room.loads.load("acme").is_full
+    assert not room.limits.load("acme").is_full
     room.send("acme")
 
-    assert room.loads.load("acme").is_full
-    assert not room.loads.load("globex").is_full
+    assert room.limits.load("acme").is_full
+    assert not room.limits.load("globex").is_full
     room.answer("acme")
-    assert not room.loads.load("acme").is_full
+    assert not room.limits.load("acme").is_full
 
 
 def test_all_together_have_a_limit_as_well() -> None:
-    room = Room(whole=2, acme=5)
+    room = Room(of_all=2, acme=5)
     room.send("acme")
     room.send("globex")
 
-    assert room.loads.load("acme").is_full
-    assert room.loads.load("initech").is_full
+    assert room.limits.load("acme").is_full
+    assert room.limits.load("initech").is_full
 
 
 def test_an_answer_makes_room_for_one_and_who_came_first_is_first() -> None:
@@ -95,7 +95,7 @@ def test_an_answer_makes_room_for_one_and_who_came_first_is_first() -> None:
     room.answer("acme")
 
     assert room.sent == ["first", "second"]
-    assert room.loads.load("acme").in_flight == 2
+    assert room.limits.load("acme").in_flight == 2
 
 
 def test_while_some_wait_a_newcomer_finds_no_room_even_if_there_is_some() -> None:
@@ -105,8 +105,8 @@ def test_while_some_wait_a_newcomer_finds_no_room_even_if_there_is_some() -> Non
 
     room.awaited["acme"].pop().finish(10)
 
-    assert room.loads.load("acme").in_flight == 0
-    assert room.loads.load("acme").is_full
+    assert room.limits.load("acme").in_flight == 0
+    assert room.limits.load("acme").is_full
     room.turn()
     assert room.sent == ["first"]
 
@@ -121,11 +121,11 @@ def test_one_that_pipelines_does_not_keep_others_waiting() -> None:
         room.answer("acme")
 
     assert room.sent == ["many", "few", "many", "few", "many", "many"]
-    assert room.loads.load("acme").waiting == 0
+    assert room.limits.load("acme").waiting == 0
 
 
 def test_tenants_have_turns_whatever_the_number_of_their_connections() -> None:
-    room = Room(whole=1)
+    room = Room(of_all=1)
     room.send("acme")
     for number in range(3):
         Client(room, f"acme-{number}", "acme")
@@ -139,12 +139,12 @@ def test_tenants_have_turns_whatever_the_number_of_their_connections() -> None:
 
 
 def test_a_tenant_at_its_own_limit_waits_in_nobodys_way() -> None:
-    room = Room(whole=3, acme=1)
+    room = Room(of_all=3, acme=1)
     room.send("acme")
     Client(room, "acme", "acme")
     room.turn()
 
-    assert not room.loads.load("globex").is_full
+    assert not room.limits.load("globex").is_full
     room.send("globex")
     room.send("globex")
     Client(room, "globex", "globex")
@@ -175,13 +175,13 @@ def test_who_goes_waits_no_more() -> None:
     room.send("acme")
     gone, other = Client(room, "gone", "acme"), Client(room, "other", "acme")
 
-    room.loads.forget("acme", gone)
-    room.loads.forget("acme", gone)
+    room.limits.forget("acme", gone)
+    room.limits.forget("acme", gone)
     room.answer("acme")
 
     assert room.sent == ["other"]
     assert other.requests == 0
-    assert room.loads.load("acme").waiting == 0
+    assert room.limits.load("acme").waiting == 0
 
 
 def test_who_waits_already_does_not_wait_twice() -> None:
@@ -189,10 +189,10 @@ def test_who_waits_already_does_not_wait_twice() -> None:
     room.send("acme")
     one = Client(room, "one", "acme")
 
-    room.loads.wait("acme", one)
+    room.limits.wait("acme", one)
 
-    assert room.loads.load("acme").waiting == 1
-    assert room.loads.hits == {(TENANT_LIMIT, "acme"): 1}
+    assert room.limits.load("acme").waiting == 1
+    assert room.limits.hits == {(TENANT_LIMIT, "acme"): 1}
 
 
 def test_who_waits_when_there_is_room_has_his_turn() -> None:
@@ -205,12 +205,12 @@ def test_who_waits_when_there_is_room_has_his_turn() -> None:
 
 
 def test_it_is_counted_which_limit_was_hit() -> None:
-    room = Room(whole=1, acme=1)
+    room = Room(of_all=1, acme=1)
     room.send("acme")
     Client(room, "one", "acme")
     Client(room, "two", "globex")
 
-    assert room.loads.hits == {(TENANT_LIMIT, "acme"): 1, (WHOLE_LIMIT, "globex"): 1}
+    assert room.limits.hits == {(TENANT_LIMIT, "acme"): 1, (TOTAL_LIMIT, "globex"): 1}
 
 
 def test_a_limit_that_is_raised_makes_room() -> None:
@@ -219,11 +219,11 @@ def test_a_limit_that_is_raised_makes_room() -> None:
     Client(room, "one", "acme", requests=3)
     room.turn()
 
-    room.loads.limit(UNLIMITED, {"acme": 3})
+    room.limits.limit(UNLIMITED, {"acme": 3})
     room.turn()
 
     assert room.sent == ["one", "one"]
-    room.loads.limit(UNLIMITED, {})
+    room.limits.limit(UNLIMITED, {})
     room.turn()
     assert room.sent == ["one"] * 3
 
@@ -233,13 +233,13 @@ def test_a_limit_that_is_lowered_holds_from_the_next_request_on() -> None:
     for _ in range(3):
         room.send("acme")
 
-    room.loads.limit(UNLIMITED, {"acme": 2})
+    room.limits.limit(UNLIMITED, {"acme": 2})
 
-    assert room.loads.load("acme").is_full
+    assert room.limits.load("acme").is_full
     room.answer("acme")
-    assert room.loads.load("acme").is_full
+    assert room.limits.load("acme").is_full
     room.answer("acme")
-    assert not room.loads.load("acme").is_full
+    assert not room.limits.load("acme").is_full
 
 
 def test_what_is_abandoned_is_not_counted_any_more_and_only_once() -> None:
@@ -252,6 +252,6 @@ def test_what_is_abandoned_is_not_counted_any_more_and_only_once() -> None:
     awaited.abandon()
     awaited.finish(5)
 
-    assert room.loads.whole.in_flight == 0
+    assert room.limits.of_all.in_flight == 0
     room.turn()
     assert room.sent == ["one"]

@@ -18,7 +18,7 @@ STRIDE = 2 * (len(TENANTS) + 1)
 class Process:
     """One of them."""
 
-    def __init__(self, memory: memoryview, number: int, processes: int, whole: int, most: int) -> None:
+    def __init__(self, memory: memoryview, number: int, processes: int, of_all: int, most: int) -> None:
         self.later: list[Callable[[], None]] = []
         self.soon: list[Callable[[], None]] = []
 
@@ -26,8 +26,8 @@ class Process:
             place = 0 if tenant is None else 1 + TENANTS.index(tenant)
             return Load(of_all, (memory[place * 16 :], STRIDE, processes, number))
 
-        self.loads = InFlightLimits(self.soon.append, new_load, self._again)
-        self.loads.limit(whole, dict.fromkeys(TENANTS, most))
+        self.limits = InFlightLimits(self.soon.append, new_load, self._again)
+        self.limits.limit(of_all, dict.fromkeys(TENANTS, most))
         self.awaited: dict[str, list[Awaited]] = {name: [] for name in TENANTS}
         self.has_turns = 0
 
@@ -37,7 +37,7 @@ class Process:
 
     def send(self, tenant: str = "acme") -> bool:
         """Send a request if there is room."""
-        load = self.loads.load(tenant)
+        load = self.limits.load(tenant)
         if load.is_full:
             return False
         lane = Lane(PLANS.plan_for(ApiKey.HEARTBEAT, 4), Traffic(), load)
@@ -48,7 +48,7 @@ class Process:
         self.awaited[tenant].pop(0).finish(10)
 
     def wait(self, tenant: str = "acme") -> None:
-        self.loads.wait(tenant, self)
+        self.limits.wait(tenant, self)
 
     def take_turn(self) -> None:
         self.has_turns += 1
@@ -63,9 +63,9 @@ class Process:
             self.soon.pop(0)()
 
 
-def processes(count: int = 2, *, whole: int = UNLIMITED, most: int = UNLIMITED) -> list[Process]:
+def processes(count: int = 2, *, of_all: int = UNLIMITED, most: int = UNLIMITED) -> list[Process]:
     memory = memoryview(bytearray(8 * STRIDE * count))
-    return [Process(memory, number, count, whole, most) for number in range(count)]
+    return [Process(memory, number, count, of_all, most) for number in range(count)]
 
 
 def test_a_tenants_limit_is_of_all() -> None:
@@ -85,7 +85,7 @@ def test_a_tenants_limit_is_of_all() -> None:
 
 
 def test_the_limit_of_all_tenants_is_of_all() -> None:
-    one, other = processes(whole=2)
+    one, other = processes(of_all=2)
 
     assert [one.send("acme"), other.send("globex"), one.send("globex"), other.send("acme")] == [
         True,
@@ -135,11 +135,11 @@ def test_who_has_more_than_its_part_leaves_room_to_whom_waits() -> None:
 def test_a_limit_below_the_number_of_processes_is_nobodys_for_long() -> None:
     one, other = processes(most=1)
     for process in (one, other):
-        process.loads.load("acme").waiting = 1
+        process.limits.load("acme").waiting = 1
     for process in (one, other):
         found = False
         for _ in range(100_000_000):
-            if process.loads.load("acme").has_room:
+            if process.limits.load("acme").has_room:
                 found = True
                 break
         assert found, "its slice of the time comes"
@@ -151,7 +151,7 @@ def test_what_is_in_flight_is_told_of_each_process_alone() -> None:
     other.send()
     other.send()
 
-    assert (dict(one.loads)["acme"], dict(other.loads)["acme"]) == (1, 2)
+    assert (dict(one.limits)["acme"], dict(other.limits)["acme"]) == (1, 2)
 
 
 @pytest.mark.parametrize("share", [(2, 2, 2), (4, 2, -1), (1, 1, 0), (2, 1, 1)])

@@ -72,15 +72,15 @@ def test_a_large_frame_is_counted_from_its_beginning_until_nobody_holds_it() -> 
     one = world.stream()
 
     assert one.begin(3 * MIB)
-    assert (world.rooms.room("acme").blocks, world.rooms.whole.blocks) == (3 * MIB, 3 * MIB)
+    assert (world.rooms.room("acme").blocks, world.rooms.of_all.blocks) == (3 * MIB, 3 * MIB)
     frames = one.finish()
     kept = memoryview(frames[0])[:1]
-    assert world.rooms.whole.blocks == 3 * MIB
+    assert world.rooms.of_all.blocks == 3 * MIB
     del frames
-    assert world.rooms.whole.blocks == 3 * MIB
+    assert world.rooms.of_all.blocks == 3 * MIB
     del kept
 
-    assert (world.rooms.room("acme").used, world.rooms.whole.used) == (0, 0)
+    assert (world.rooms.room("acme").used, world.rooms.of_all.used) == (0, 0)
 
 
 def test_an_unfinished_small_frame_is_counted_by_its_memory() -> None:
@@ -91,7 +91,7 @@ def test_an_unfinished_small_frame_is_counted_by_its_memory() -> None:
     assert world.rooms.room("acme").used == 64 * KIB
     one.receive(bytes(99))
 
-    assert world.rooms.whole.used == 0
+    assert world.rooms.of_all.used == 0
 
 
 def test_those_who_have_not_authenticated_have_a_room_of_their_own_and_little_memory() -> None:
@@ -110,7 +110,7 @@ def test_those_who_have_not_authenticated_have_a_room_of_their_own_and_little_me
     [frame] = one.receive(bytes(15_999))
     assert len(frame) == 16_000
     del frame
-    assert world.rooms.whole.used == 0
+    assert world.rooms.of_all.used == 0
 
 
 def test_a_frame_without_room_waits_until_there_is_some() -> None:
@@ -128,7 +128,7 @@ def test_a_frame_without_room_waits_until_there_is_some() -> None:
 
     assert (two.told, two.framer.is_blocked) == (1, False)
     assert len(two.finish()) == 1
-    assert (world.rooms.whole.used, world.rooms.whole.waiting) == (0, 0)
+    assert (world.rooms.of_all.used, world.rooms.of_all.waiting) == (0, 0)
 
 
 @pytest.mark.parametrize(("size", "fits"), [(12 * MIB, True), (12 * MIB + 1, False)])
@@ -203,7 +203,7 @@ def test_a_large_frame_is_not_overtaken_for_ever_by_others() -> None:
     world.turn()
 
     assert not large.framer.is_blocked
-    assert not late.framer.is_blocked or world.rooms.whole.blocks == 25 * MIB
+    assert not late.framer.is_blocked or world.rooms.of_all.blocks == 25 * MIB
 
 
 def test_one_answer_may_always_go_on() -> None:
@@ -233,7 +233,7 @@ def test_a_tenant_may_hold_a_little_whatever_others_hold() -> None:
     attackers = [world.stream("attacker") for _ in range(12)]
     for one in attackers:
         one.begin(MIB - 1)
-    assert world.rooms.whole.used > 7 * MIB
+    assert world.rooms.of_all.used > 7 * MIB
 
     victim = world.stream("victim")
 
@@ -274,7 +274,7 @@ def test_what_can_go_on_before_it_is_whole_is_tried_first() -> None:
     one.receive((20 * MIB).to_bytes(4, "big") + bytes(1000))
 
     assert one.framer.see()
-    assert world.rooms.whole.blocks == 0
+    assert world.rooms.of_all.blocks == 0
     one.receive(bytes(4000))
     assert one.framer.see()
-    assert world.rooms.whole.blocks == 20 * MIB
+    assert world.rooms.of_all.blocks == 20 * MIB

@@ -16,8 +16,8 @@ class Clock:
         self.now_ns = 1_000_000_000_000
         self.soon: list[Callable[[], None]] = []
         self.later: list[Callable[[], None]] = []
-        self.loads = InFlightLimits(self.soon.append)
-        self.budgets = TimeBudgets(self.loads, lambda _s, call: self.later.append(call), lambda: self.now_ns)
+        self.limits = InFlightLimits(self.soon.append)
+        self.budgets = TimeBudgets(self.limits, lambda _s, call: self.later.append(call), lambda: self.now_ns)
         self.budgets.limit(percent, percent_of or {})
 
     def spend(self, seconds: float, **parts: float) -> None:
@@ -25,7 +25,7 @@ class Clock:
         for _ in range(int(seconds * 1e9 / LOOK_EVERY_NS)):
             self.now_ns += LOOK_EVERY_NS
             for tenant, part in parts.items():
-                load = self.loads.load(tenant)
+                load = self.limits.load(tenant)
                 if not load.is_over_budget:
                     load.spend(int(part * LOOK_EVERY_NS), self.now_ns)
             due, self.later[:] = list(self.later), []
@@ -33,7 +33,7 @@ class Clock:
                 call()
 
     def load(self, tenant: str) -> Load:
-        return self.loads.load(tenant)
+        return self.limits.load(tenant)
 
 
 class Waiter:
@@ -78,8 +78,8 @@ def test_who_waits_has_a_turn_when_its_time_is_back() -> None:
     clock, waiter = Clock(), Waiter()
     while not clock.load("acme").is_over_budget:
         clock.spend(0.1, acme=1.5, globex=0.1)
-    clock.loads.wait("acme", waiter)
-    assert clock.loads.hits == {(TIME_LIMIT, "acme"): 1}
+    clock.limits.wait("acme", waiter)
+    assert clock.limits.hits == {(TIME_LIMIT, "acme"): 1}
     assert clock.load("acme").is_full
 
     clock.spend(BURST_NS / 1e9, globex=0.1)

@@ -149,15 +149,15 @@ def test_a_limit_that_ends_connections_is_counted_by_tenant(gateway: Gateway) ->
 def test_limits_of_tenants_are_those_of_the_configuration() -> None:
     tenants = [{**tenant, "limits": {"max_in_flight_requests": 5}} for tenant in CONFIG["tenants"][:1]]
     gateway = Gateway(Config.model_validate({**CONFIG, "tenants": [*tenants, CONFIG["tenants"][1]]}))
-    loads = gateway.shared.lanes.loads
+    limits = gateway.shared.lanes.in_flight_limits
 
-    assert (loads.load("acme").most, loads.load("globex").most) == (5, UNLIMITED)
-    assert loads.whole.most == 100_000
+    assert (limits.load("acme").most, limits.load("globex").most) == (5, UNLIMITED)
+    assert limits.of_all.most == 100_000
 
 
 def test_limits_change_with_the_configuration(gateway: Gateway) -> None:
-    loads = gateway.shared.lanes.loads
-    assert loads.load("acme").most == UNLIMITED
+    limits = gateway.shared.lanes.in_flight_limits
+    assert limits.load("acme").most == UNLIMITED
     tenants = [{**tenant, "limits": {"max_in_flight_requests": 5}} for tenant in CONFIG["tenants"]]
     limits = {"max_in_flight_requests_total": 9, "max_request_bytes": 4000}
     proxy = {**CONFIG["proxy"], "limits": limits}
@@ -165,7 +165,7 @@ def test_limits_change_with_the_configuration(gateway: Gateway) -> None:
     config = Config.model_validate({**CONFIG, "proxy": proxy, "tenants": tenants})
     gateway.take_settings(config, gateway.guard.secure(config))
 
-    assert (loads.load("acme").most, loads.whole.most) == (5, 9)
+    assert (limits.load("acme").most, limits.of_all.most) == (5, 9)
     assert gateway.tenants.max_request_bytes("acme") == 4000
 
 

@@ -81,7 +81,7 @@ def test_one_more_is_answered_item_by_item(stage: Stage, monkeypatch: pytest.Mon
     book = stage.play() >> client_sends(find_coordinators(51))
 
     assert book << to_client(FindCoordinatorResponse(coordinators=refused))
-    assert stage.shared.lanes.loads.hits == {(REQUEST_ITEMS_LIMIT, "acme"): 1}
+    assert stage.shared.lanes.in_flight_limits.hits == {(REQUEST_ITEMS_LIMIT, "acme"): 1}
 
 
 def test_the_connection_goes_on_after_a_refusal(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_the_connection_goes_on_after_a_refusal(stage: Stage, monkeypatch: pytes
         >> broker_answers(HeartbeatResponse())
         << to_client(HeartbeatResponse())
     )
-    assert stage.shared.lanes.loads.hits == {(REQUEST_BYTES_LIMIT, "acme"): 1}
+    assert stage.shared.lanes.in_flight_limits.hits == {(REQUEST_BYTES_LIMIT, "acme"): 1}
 
 
 def test_what_cannot_be_answered_ends_the_connection(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,7 @@ def test_items_of_nested_lists_count(stage: Stage, monkeypatch: pytest.MonkeyPat
 
 
 def test_items_are_charged_once_although_the_request_waits_for_a_look_up(stage: Stage) -> None:
-    load = stage.shared.lanes.loads.load("acme")
+    load = stage.shared.lanes.in_flight_limits.load("acme")
     load.spending = Spending(lambda _now_ns: None)
     load.spending.due_ns = 2**62
     own, name = [topic_id(f"{number}") for number in range(10)], "__vt_acme_orders"

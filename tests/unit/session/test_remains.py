@@ -41,7 +41,7 @@ def test_work_goes_on_to_its_end_and_nothing_comes_of_it(stage: Stage) -> None:
     assert turns.given > slices
     assert not session.to_broker
     assert not session.to_client
-    assert session.in_flight == stage.shared.lanes.loads.load("initech").in_flight == 0
+    assert session.in_flight == stage.shared.lanes.in_flight_limits.load("initech").in_flight == 0
 
 
 def test_a_connection_without_work_leaves_nothing(stage: Stage) -> None:

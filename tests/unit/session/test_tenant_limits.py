@@ -23,7 +23,7 @@ def answer(session: ClientSession, correlation_id: int) -> None:
 @pytest.fixture
 def limited(stage: Stage) -> Stage:
     """acme may have two requests in flight."""
-    stage.shared.lanes.loads.limit(100, {"acme": 2})
+    stage.shared.lanes.in_flight_limits.limit(100, {"acme": 2})
     return stage
 
 
@@ -55,7 +55,7 @@ def test_one_too_many_of_the_tenant_is_held(limited: Stage, is_warm: bool) -> No
         [],
     )
     assert (waits_for_room(other), other.in_flight) == (False, 1)
-    assert limited.shared.lanes.loads.load("acme").in_flight == 2
+    assert limited.shared.lanes.in_flight_limits.load("acme").in_flight == 2
 
 
 def test_a_turn_is_for_one_request_while_there_is_no_more_room(limited: Stage) -> None:
@@ -103,7 +103,7 @@ def test_what_needs_no_answer_is_not_counted(limited: Stage) -> None:
     for correlation_id in range(5):
         send(one, correlation_id, produce("orders", acks=0), 9)
 
-    assert limited.shared.lanes.loads.load("acme").in_flight == 0
+    assert limited.shared.lanes.in_flight_limits.load("acme").in_flight == 0
     assert not one.is_holding
 
 
@@ -114,7 +114,7 @@ def test_what_a_connection_had_in_flight_when_it_ended_is_not_counted_any_more(l
 
     first.close()
 
-    assert limited.shared.lanes.loads.load("acme").in_flight == 0
+    assert limited.shared.lanes.in_flight_limits.load("acme").in_flight == 0
     send(second, 1)
     assert second.in_flight == 1
 
@@ -144,8 +144,8 @@ def test_a_stopped_session_is_not_let_go_any_more(limited: Stage) -> None:
 
 
 def test_its_own_limit_holds_a_turn_back(stage: Stage) -> None:
-    loads = stage.shared.lanes.loads
-    loads.limit(100, {"acme": 2})
+    limits = stage.shared.lanes.in_flight_limits
+    limits.limit(100, {"acme": 2})
     first, second = sessions(stage, "acme", "acme")
     second._max_in_flight = 1
     send(first, 1)

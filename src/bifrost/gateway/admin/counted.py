@@ -166,7 +166,7 @@ class OfProcess:
 
     def in_flight(self) -> Iterator[tuple[str, int]]:
         """Yield tenants and the number of their requests in flight."""
-        yield from self._gateway.shared.lanes.loads
+        yield from self._gateway.shared.lanes.in_flight_limits
 
     def authentications(self) -> Mapping[tuple[str, str, str], int]:
         """Return a copy of the authentications by tenant, mechanism and outcome."""
@@ -179,7 +179,7 @@ class OfProcess:
     def limits_hit(self) -> Iterator[tuple[tuple[str, str], int]]:
         """Yield the limits that connections have hit, and those that requests have hit."""
         yield from self._gateway.limits_hit.copy().items()
-        yield from self._gateway.shared.lanes.loads.hits.copy().items()
+        yield from self._gateway.shared.lanes.in_flight_limits.hits.copy().items()
 
     def internal_errors(self) -> Mapping[str, int]:
         """Return a copy of the unexpected exceptions by place."""
@@ -197,7 +197,7 @@ class OfProcess:
 
     def buffered_bytes(self) -> int:
         """Return how many bytes of frames are held."""
-        return self._gateway.tenants.rooms.whole.used
+        return self._gateway.tenants.rooms.of_all.used
 
     def spare_bytes(self) -> int:
         """Return the engine's spare memory in bytes."""

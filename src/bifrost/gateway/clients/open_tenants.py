@@ -20,20 +20,20 @@ class OpenTenants:
 
     def __init__(
         self,
-        loads: InFlightLimits,
+        in_flight_limits: InFlightLimits,
         elsewhere: Elsewhere | None = None,
         hits: Counter[tuple[str, str]] | None = None,
     ) -> None:
         """Start without connections and limits.
 
         Args:
-            loads: counts the requests in flight.
+            in_flight_limits: counts the requests in flight.
             elsewhere: the connections that other processes have of the same tenants.
             hits: counts how often a connection had to wait for room.
         """
         self.rooms = Rooms(lambda call: asyncio.get_running_loop().call_soon(call), hits)
         """Bytes of frames that each tenant may hold in this process."""
-        self._loads, self._elsewhere = loads, elsewhere or Nowhere()
+        self._in_flight_limits, self._elsewhere = in_flight_limits, elsewhere or Nowhere()
         self._limits: Limits = Limits()
         self._limits_of: Mapping[str, TenantLimits] = {}
         self._open: dict[str, set[Hashable]] = {}
@@ -45,7 +45,7 @@ class OpenTenants:
         self._limits, self._limits_of = limits, {tenant.name: tenant.limits for tenant in tenants}
         self.shares = shares_of(limits, len(self._limits_of))
         most_of = {tenant: one.max_in_flight_requests for tenant, one in self._limits_of.items()}
-        self._loads.limit(limits.max_in_flight_requests_total, most_of)
+        self._in_flight_limits.limit(limits.max_in_flight_requests_total, most_of)
         self.rooms.limit(
             limits.max_buffered_bytes_total,
             limits.max_buffered_bytes,

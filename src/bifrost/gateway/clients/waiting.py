@@ -36,7 +36,7 @@ class Waiting:
         for need in self._session.needs:
             match need:
                 case Room() if tenant is not None:
-                    gateway.shared.lanes.loads.wait(tenant, connection)
+                    gateway.shared.lanes.in_flight_limits.wait(tenant, connection)
                 case Turn() if tenant is not None:
                     gateway.turns.wait(tenant, connection)
                 case IssuerKeys() if need is not self._fetched_keys:
@@ -50,7 +50,7 @@ class Waiting:
             return
         for need in self._session.needs:
             if isinstance(need, Room):
-                self._gateway.shared.lanes.loads.forget(tenant, connection)
+                self._gateway.shared.lanes.in_flight_limits.forget(tenant, connection)
             elif isinstance(need, Turn):
                 self._gateway.turns.forget(tenant, connection)
 

@@ -55,7 +55,7 @@ class WayToBroker:
         Raises:
             BrokerError: the cluster could not be asked.
         """
-        hits = self._gateway.shared.lanes.loads.hits
+        hits = self._gateway.shared.lanes.in_flight_limits.hits
         namespace = self._session.virtual_cluster.namespace
         if isinstance(need, TopicIds):
             await self.cluster.look_ups.look_up(namespace, need.ids, hits)

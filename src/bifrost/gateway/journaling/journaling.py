@@ -15,7 +15,7 @@ import structlog
 
 from bifrost.config.fields.journal import Journal as JournalSettings
 from bifrost.config.model import Config
-from bifrost.forwarding.in_flight_limits import TENANT_LIMIT, TIME_LIMIT, WHOLE_LIMIT
+from bifrost.forwarding.in_flight_limits import TENANT_LIMIT, TIME_LIMIT, TOTAL_LIMIT
 from bifrost.forwarding.look_up_turns import LOOK_UPS_LIMIT
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.errors import BrokerError
@@ -45,7 +45,7 @@ LAST_WORDS_S = 5.0
 
 _TOLD_OF = {
     TENANT_LIMIT: "connections waited because of the tenant's limit",
-    WHOLE_LIMIT: "connections waited because of the gateway's limit",
+    TOTAL_LIMIT: "connections waited because of the gateway's limit",
     TIME_LIMIT: "connections waited because the tenant used more than its share of the time",
     REQUEST_ITEMS_LIMIT: "requests with too many items were refused",
     REQUEST_BYTES_LIMIT: "requests that were too large to decode were refused",
@@ -231,7 +231,7 @@ class Journaling:
 
     def _tell_hits(self) -> None:
         """Write how often requests hit limits, one event per limit and tenant: thousands a second may hit one."""
-        hits = self._gateway.shared.lanes.loads.hits
+        hits = self._gateway.shared.lanes.in_flight_limits.hits
         for (limit, tenant), count in list(hits.items()):
             new = count - self._told_hits[limit, tenant]
             if new:

@@ -102,7 +102,7 @@ async def _take_effect(
         changed.clusters,
         gateway.now_ms,
         gateway.shared.virtual_clusters,
-        gateway.shared.lanes.loads.hits,
+        gateway.shared.lanes.in_flight_limits.hits,
     )
     gateway.take_settings(config, secured)
     gateway.listeners = listeners

@@ -15,6 +15,6 @@ What is not obvious here:
   started them.
 * A broker may reuse a fetch session's number for another tenant and through another worker, so the owner is stored in
   memory that all workers write, not in each worker's own.
-* A process loses a POSIX lock when it closes any descriptor of the locked file, so a worker opens the shared limits once
-  and keeps them open.
+* A process loses a POSIX lock when it closes any descriptor of the locked file, so a worker opens the memory
+  of the limits once and keeps it open.
 """

@@ -39,7 +39,7 @@ it holds."""
 STALL_MARKS = 8
 """First cell of a pulse with the longest stalls of the worker's loop: see `loop_stalls.py`."""
 
-WHOLE, FIRST_TENANT = 0, 1
+ALL_TENANTS, FIRST_TENANT = 0, 1
 """The place of all tenants together, and that of the first one."""
 
 SNAPSHOT_LOCK = MAX_TENANTS

@@ -18,13 +18,13 @@ from bifrost.gateway.workers.channel import Channel
 from bifrost.gateway.workers.given_ports import GivenPorts
 from bifrost.gateway.workers.shared_counters import SharedCounter, SharedCounters
 from bifrost.gateway.workers.shared_limits import (
+    ALL_TENANTS,
     BEAT_MS,
     BUFFERED_BYTES,
     GONE,
     IS_READY,
     SPARE_BYTES,
     TAKEN,
-    WHOLE,
     Places,
     SharedLimits,
 )
@@ -109,7 +109,7 @@ class WorkerPeers(AlonePeers):
 
     def new_load(self, tenant: str | None, of_all: Load | None) -> Load:
         """Return a load that counts in the shared limits, where the other workers read it."""
-        place = WHOLE if tenant is None else self.places.by_tenant[tenant]
+        place = ALL_TENANTS if tenant is None else self.places.by_tenant[tenant]
         return Load(of_all, self._shared_limits.load_share(place, self._number))
 
     def new_loop_stalls(self) -> LoopStalls:
@@ -145,7 +145,7 @@ class WorkerPeers(AlonePeers):
             self._pulse[BEAT_MS] = time.monotonic_ns() // 1_000_000
             self._pulse[IS_READY] = int(gateway.is_ready)
             self._pulse[SPARE_BYTES] = spare_bytes()
-            self._pulse[BUFFERED_BYTES] = gateway.tenants.rooms.whole.used
+            self._pulse[BUFFERED_BYTES] = gateway.tenants.rooms.of_all.used
             self._note_upstreams(gateway)
             if gateway.journaling is not None:
                 for name, number in gateway.journaling.state().items():
@@ -171,7 +171,7 @@ class TenantsElsewhere:
 
     def admission(self, tenant: str) -> AbstractContextManager[None]:
         """Hold back the other workers' admissions for all tenants, as their sum counts; it takes microseconds."""
-        return self._shared_limits.locked(WHOLE)
+        return self._shared_limits.locked(ALL_TENANTS)
 
     def count(self, tenant: str) -> int:
         """Add up the tenant's connections in the other workers."""
@@ -181,12 +181,12 @@ class TenantsElsewhere:
 
     def count_all(self) -> int:
         """Add up the connections of all tenants in the other workers."""
-        counts = self._shared_limits.connections(WHOLE)
+        counts = self._shared_limits.connections(ALL_TENANTS)
         return sum(count for number, count in enumerate(counts) if number != self._number)
 
     def note(self, tenant: str, count: int, count_all: int) -> None:
         """Write the numbers of this worker's connections into the shared limits."""
-        self._shared_limits.note_connections(self._number, WHOLE, count_all)
+        self._shared_limits.note_connections(self._number, ALL_TENANTS, count_all)
         place = self._places.by_tenant.get(tenant)
         if place is not None:
             self._shared_limits.note_connections(self._number, place, count)

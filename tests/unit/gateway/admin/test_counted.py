@@ -11,7 +11,7 @@ def test_it_is_what_the_gateway_has() -> None:
     gateway = Gateway(Config.model_validate(CONFIG))
     gateway.shared.lanes.traffic("acme", None).receive(7)
     gateway.count_end(CloseReason.TENANT_CONNECTIONS, "acme")
-    gateway.shared.lanes.loads.hits["max_in_flight_requests", "acme"] += 1
+    gateway.shared.lanes.in_flight_limits.hits["max_in_flight_requests", "acme"] += 1
     gateway.shared.sasl.outcomes["acme", "PLAIN", "success"] += 1
     gateway.pauses.add("client", 1_500_000_000)
     counted = OfProcess(gateway)

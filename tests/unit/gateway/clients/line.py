@@ -73,7 +73,7 @@ class FakeGateway:
         self.cluster = FakeCluster(stage)
         self.clusters = {UPSTREAM: self.cluster}
         self.connections: set[ClientConnection] = set()
-        self.tenants = OpenTenants(stage.shared.lanes.loads)
+        self.tenants = OpenTenants(stage.shared.lanes.in_flight_limits)
         self.tenants.limit(self.limits, ())
         self.newcomers = Newcomers()
         self.newcomers.most = self.newcomers.most_of_address = self.limits.max_connections

@@ -131,7 +131,7 @@ def test_one_that_ends_with_a_request_in_flight_makes_room() -> None:
         turns(gateway)
 
         assert second.connection._session.in_flight == 1
-        assert gateway.shared.lanes.loads.whole.in_flight == 1
+        assert gateway.shared.lanes.in_flight_limits.of_all.in_flight == 1
 
     played(scenario)
 

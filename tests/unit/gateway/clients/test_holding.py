@@ -65,12 +65,12 @@ def test_an_end_gives_back_what_was_counted_of_chunks() -> None:
         stranger, one = Line(gateway), await connected(gateway)
         receive(stranger.connection, (100).to_bytes(4, "big") + b"x")
         receive(one.connection, (100).to_bytes(4, "big") + b"x")
-        assert rooms.whole.used == 4096 + 65536
+        assert rooms.of_all.used == 4096 + 65536
 
         stranger.connection.end(CloseReason.SHUTDOWN, "")
         one.connection.end(CloseReason.SHUTDOWN, "")
 
-        assert rooms.whole.used == 0
+        assert rooms.of_all.used == 0
 
     played(scenario)
 

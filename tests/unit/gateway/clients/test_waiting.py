@@ -33,7 +33,7 @@ def heartbeat(correlation_id: int) -> bytes:
 
 
 def test_a_connection_that_needs_room_has_a_turn_when_there_is_some(stage: Stage) -> None:
-    stage.shared.lanes.loads.limit(100, {"acme": 1})
+    stage.shared.lanes.in_flight_limits.limit(100, {"acme": 1})
     session = stage.play().session
     waiting, connection = Waiting(SimpleNamespace(shared=stage.shared), session), Connection(session)  # type: ignore[arg-type]
     session.receive_from_client(heartbeat(1))
@@ -51,7 +51,7 @@ def test_a_connection_that_needs_room_has_a_turn_when_there_is_some(stage: Stage
 
 def test_a_connection_that_leaves_has_no_turn_any_more(stage: Stage) -> None:
     turns = Turns(lambda _call: None, lambda: 0)
-    stage.shared.lanes.loads.limit(100, {"acme": 1})
+    stage.shared.lanes.in_flight_limits.limit(100, {"acme": 1})
     session = stage.play().session
     gateway = SimpleNamespace(shared=stage.shared, turns=turns)
     waiting, connection = Waiting(gateway, session), Connection(session)  # type: ignore[arg-type]

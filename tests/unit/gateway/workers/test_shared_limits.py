@@ -3,13 +3,13 @@
 import pytest
 
 from bifrost.gateway.workers.shared_limits import (
+    ALL_TENANTS,
     CONNECTIONS,
     FIRST_TENANT,
     GONE,
     IN_FLIGHT,
     MAX_TENANTS,
     WAITING,
-    WHOLE,
     Places,
     SharedLimits,
 )
@@ -37,14 +37,14 @@ def test_no_two_things_stand_in_one_place(shared_limits: SharedLimits) -> None:
     for worker in range(3):
         shared_limits.pulse(worker)[-1] = 1
         shared_limits.failures()[worker][0] = shared_limits.failures()[worker][-1] = 2
-        for place in (WHOLE, FIRST_TENANT, MAX_TENANTS - 1):
+        for place in (ALL_TENANTS, FIRST_TENANT, MAX_TENANTS - 1):
             shared_limits.note_connections(worker, place, 3)
     shared_limits.fetch_marks()[0] = 4
 
     for worker in range(3):
         assert shared_limits.pulse(worker)[-1] == 1
         assert (shared_limits.failures()[worker][0], shared_limits.failures()[worker][-1]) == (2, 2)
-        for place in (WHOLE, FIRST_TENANT, MAX_TENANTS - 1):
+        for place in (ALL_TENANTS, FIRST_TENANT, MAX_TENANTS - 1):
             assert shared_limits.tenant(worker, place)[CONNECTIONS] == 3
     assert shared_limits.fetch_marks()[0] == 4
 

@@ -150,7 +150,7 @@ def test_a_page_without_topics_may_be_a_failure_so_all_are_asked_for(stage: Stag
     book = asks(stage)
 
     assert falls_back(book >> broker_answers(page()))
-    assert not stage.shared.lanes.loads.hits
+    assert not stage.shared.lanes.in_flight_limits.hits
     for _ in range(PASSES):
         book >> client_sends(ALL, 12)
         assert falls_back(book)
@@ -168,9 +168,9 @@ def test_more_topics_than_are_listed(stage: Stage, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(topic_listing, "MAX_TOPICS", 2)
 
     assert asks(stage) >> broker_answers(page(PREFIX + "a", PREFIX + "b")) << to_broker(named("a", "b"))
-    assert not stage.shared.lanes.loads.hits
+    assert not stage.shared.lanes.in_flight_limits.hits
     assert falls_back(asks(stage) >> broker_answers(page(PREFIX + "a", PREFIX + "b", PREFIX + "c")))
-    assert stage.shared.lanes.loads.hits == {(LISTED_LIMIT, "initech"): 1}
+    assert stage.shared.lanes.in_flight_limits.hits == {(LISTED_LIMIT, "initech"): 1}
 
 
 def test_more_pages_than_are_listed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +179,7 @@ def test_more_pages_than_are_listed(stage: Stage, monkeypatch: pytest.MonkeyPatc
     book << to_broker(page_from(PREFIX + "b", 2 * FIRST_PAGE))
 
     assert falls_back(book >> broker_answers(page(PREFIX + "b", cursor=PREFIX + "c")))
-    assert stage.shared.lanes.loads.hits == {(LISTED_LIMIT, "initech"): 1}
+    assert stage.shared.lanes.in_flight_limits.hits == {(LISTED_LIMIT, "initech"): 1}
 
 
 def test_a_page_that_cannot_be_read_ends_the_connection(stage: Stage) -> None:
@@ -216,7 +216,7 @@ def test_a_session_that_is_stopped_asks_for_nothing_more(stage: Stage) -> None:
 
 def test_what_the_gateway_asks_for_itself_is_not_counted_as_the_clients(stage: Stage) -> None:
     book = asks(stage)
-    assert stage.shared.lanes.loads.load("initech").in_flight == 1
+    assert stage.shared.lanes.in_flight_limits.load("initech").in_flight == 1
     before = {api: traffic.requests for _, api, traffic in stage.shared.lanes}
 
     book >> broker_answers(page(PREFIX + "a")) << to_broker(named("a"))
@@ -226,7 +226,7 @@ def test_what_the_gateway_asks_for_itself_is_not_counted_as_the_clients(stage: S
     assert {api: after[api] - before.get(api, 0) for api in after if after[api] != before.get(api, 0)} == {
         3: 1
     }
-    assert stage.shared.lanes.loads.load("initech").in_flight == 0
+    assert stage.shared.lanes.in_flight_limits.load("initech").in_flight == 0
 
 
 @pytest.mark.parametrize("count", [1, 300])
