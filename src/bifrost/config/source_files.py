@@ -86,17 +86,17 @@ def _choose_dialect(documents: list[Resource]) -> Source:
     # `---` at the end of a file begins an empty document.
     some = [one for one in documents if one.document.data is not None] or documents[:1]
     resources = [one for one in some if _is_resource(one.document)]
-    strangers = [one for one in some if not _is_resource(one.document)]
+    others = [one for one in some if not _is_resource(one.document)]
     if resources:
         source: Source = VirtualClusters(resources)
         text = (
             "a document without apiVersion and kind, beside others that have them: add the two, or remove it"
         )
     else:
-        first, *strangers = strangers
+        first, *others = others
         source = Source(first.file, first.document)
         text = f"a second document, the first is in {first.file}: keep one, and remove the line --- if it is there"
-    for one in strangers:
+    for one in others:
         source.problems.append((None, Place(one.file, one.document.line_of(())), text))
     return source
 

@@ -76,12 +76,12 @@ class Gateway:
         self.config, self.limits = config, config.proxy.limits
         self.now_ms = now_ms
         self.peers = peers = peers or AlonePeers()
-        self.guard = ClientAuthenticators(now_ms, peers.key, peers.counter("authentications"))
+        self.client_authenticators = ClientAuthenticators(now_ms, peers.key, peers.counter("authentications"))
         self.clusters = Clusters(
             Cluster(one, config.tenants_of(one), self.limits, now_ms, peers) for one in config.clusters
         )
         plans = build_plans()
-        secured = self.guard.secure(config)
+        secured = self.client_authenticators.secure(config)
         in_flight_limits = InFlightLimits(_soon, peers.new_load, peers.again, peers.counter("waits"))
         self.turns = Turns(_soon, monotonic_ns, in_flight_limits.load)
         """Whose large work is done next."""
@@ -110,7 +110,7 @@ class Gateway:
         self.listeners = [listener_of(one, self) for one in config.proxy.listener_sets]
         self.reloader = None if source is None else Reloader(self, source)
         self._connections: set[ClientConnection] = set()
-        self._doorways: set[ClientHandshake] = set()
+        self._handshakes: set[ClientHandshake] = set()
         self._admin = build_admin(config, OfProcess(self), self.reloader) if peers.is_alone else None
         self.is_ready = False
         """Whether clients can be served: the listeners are open, and a cluster answered when last asked."""
@@ -126,7 +126,7 @@ class Gateway:
         self.config = config
         self.limits = config.proxy.limits
         self.shared.sasl = secured.sasl
-        self.guard.take(secured)
+        self.client_authenticators.take(secured)
         self.shared.max_in_flight_requests = self.limits.max_in_flight_requests
         self.budgets.limit(*time_percents(config))
         self._limit_connections(config)
@@ -208,16 +208,16 @@ class Gateway:
             address: the client's address; None if it is not known yet.
             is_newcomer: whether the client has to authenticate first.
         """
-        if len(self._connections) + len(self._doorways) >= self.limits.max_connections:
+        if len(self._connections) + len(self._handshakes) >= self.limits.max_connections:
             return CloseReason.TOO_MANY_CONNECTIONS, f"{self.limits.max_connections} are open"
         refusal = self.newcomers.admit(connection, address) if is_newcomer else None
         if refusal is not None:
             return refusal
         if isinstance(connection, ClientHandshake):
-            self._doorways.add(connection)
+            self._handshakes.add(connection)
         else:
             self._connections.add(connection)
-        self.peers.note_open(len(self._connections) + len(self._doorways))
+        self.peers.note_open(len(self._connections) + len(self._handshakes))
         return None
 
     def let_in(self, tenant: str, connection: ClientConnection) -> bool:
@@ -231,11 +231,11 @@ class Gateway:
         """Stop counting a connection."""
         self.newcomers.forget(connection)
         if isinstance(connection, ClientHandshake):
-            self._doorways.discard(connection)
+            self._handshakes.discard(connection)
         else:
             self._connections.discard(connection)
             self.tenants.forget(connection.tenant, connection)
-        self.peers.note_open(len(self._connections) + len(self._doorways))
+        self.peers.note_open(len(self._connections) + len(self._handshakes))
 
     def connections(self) -> tuple[ClientConnection, ...]:
         """Return the connections that are open."""
@@ -244,7 +244,7 @@ class Gateway:
     def count_connections(self) -> Counter[str]:
         """Return the number of open connections by tenant; unauthenticated ones are under the empty name."""
         counts = self.tenants.count()
-        counts[NO_TENANT] = max(len(self._connections) + len(self._doorways) - counts.total(), 0)
+        counts[NO_TENANT] = max(len(self._connections) + len(self._handshakes) - counts.total(), 0)
         return counts
 
     def count_end(
@@ -279,7 +279,7 @@ class Gateway:
             await self._admin.open()
         for listener in self.listeners:
             await listener.reserve()
-        self.guard.begin()
+        self.client_authenticators.begin()
         await self.clusters.discover()
         for listener in self.listeners:
             await listener.open()
@@ -306,8 +306,8 @@ class Gateway:
         self.is_ready = False
         for listener in self.listeners:
             listener.close()
-        for doorway in tuple(self._doorways):
-            doorway.end(CloseReason.SHUTDOWN, "the gateway stops")
+        for handshake in tuple(self._handshakes):
+            handshake.end(CloseReason.SHUTDOWN, "the gateway stops")
         if self._connections:
             timeout_ms = self.limits.drain_timeout_ms
             log.info("draining", connections=len(self._connections), timeout_ms=timeout_ms)
@@ -319,7 +319,7 @@ class Gateway:
                 self.journaling.note_drain("done", f"{cut} connections cut")
 
     async def _close(self) -> None:
-        self.guard.end()
+        self.client_authenticators.end()
         if self.journaling is not None:
             await self.journaling.end()
         await self.clusters.close()

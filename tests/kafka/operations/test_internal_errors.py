@@ -96,7 +96,7 @@ def running(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(scope="module")
 def behind_a_balancer(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
-    """One whose clients come through a doorway; those without a PROXY header, too."""
+    """A gateway whose clients begin with a handshake; those without a PROXY header, too."""
     folder = tmp_path_factory.mktemp("balancer")
     one = InProcess(folder, kafka.bootstrap, listener={"proxy_protocol": "allowed"})
     one.start()
@@ -160,7 +160,7 @@ def test_a_bug_in_what_the_loop_calls_leaves_the_listener_accepting(
 
 
 @pytest.mark.parametrize("name", ["connection_made", "_read_on", "_hand_over", "connection_lost"])
-def test_a_bug_in_a_doorway_leaves_the_listener_accepting(
+def test_a_bug_in_a_handshake_leaves_the_listener_accepting(
     behind_a_balancer: InProcess, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     before = behind_a_balancer.errors

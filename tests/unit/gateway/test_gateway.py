@@ -159,11 +159,11 @@ def test_limits_change_with_the_configuration(gateway: Gateway) -> None:
     limits = gateway.shared.lanes.in_flight_limits
     assert limits.load("acme").most == UNLIMITED
     tenants = [{**tenant, "limits": {"max_in_flight_requests": 5}} for tenant in CONFIG["tenants"]]
-    limits = {"max_in_flight_requests_total": 9, "max_request_bytes": 4000}
-    proxy = {**CONFIG["proxy"], "limits": limits}
+    changed = {"max_in_flight_requests_total": 9, "max_request_bytes": 4000}
+    proxy = {**CONFIG["proxy"], "limits": changed}
 
     config = Config.model_validate({**CONFIG, "proxy": proxy, "tenants": tenants})
-    gateway.take_settings(config, gateway.guard.secure(config))
+    gateway.take_settings(config, gateway.client_authenticators.secure(config))
 
     assert (limits.load("acme").most, limits.of_all.most) == (5, 9)
     assert gateway.tenants.max_request_bytes("acme") == 4000

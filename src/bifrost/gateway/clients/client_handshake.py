@@ -49,15 +49,15 @@ _CUT = AT_ONCE | {CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN, CloseReason.A
 class ClientHandshake(asyncio.BufferedProtocol):
     """One client's connection until its ClientConnection exists."""
 
-    def __init__(self, gateway: ClientContext, entrance: "Ingress", enter: "Enter") -> None:
-        """Await a client at `entrance`; `enter` makes its ClientConnection."""
+    def __init__(self, gateway: ClientContext, ingress: "Ingress", enter: "Enter") -> None:
+        """Await a client of `ingress`; `enter` makes its ClientConnection."""
         self._gateway = gateway
-        self._entrance = entrance
+        self._ingress = ingress
         self._enter = enter
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray(HEAD_BYTES + MAX_REST_BYTES)
         self._filled = 0
-        self._is_in_header = entrance.proxy_protocol is not ProxyProtocol.OFF
+        self._is_in_header = ingress.proxy_protocol is not ProxyProtocol.OFF
         self._head: ProxyHead | None = None
         self._source: tuple[str, int] | None = None
         self._came_s = 0.0
@@ -82,7 +82,7 @@ class ClientHandshake(asyncio.BufferedProtocol):
             return
         timeout_ms = self._gateway.limits.authentication_timeout_ms
         self._timer = asyncio.get_running_loop().call_later(timeout_ms / 1000, self._time_is_over)
-        if self._entrance.contexts is not None:
+        if self._ingress.contexts is not None:
             self._take_over(self._transport)
 
     def _take_over(self, transport: asyncio.Transport) -> None:
@@ -151,7 +151,7 @@ class ClientHandshake(asyncio.BufferedProtocol):
         """Return how many bytes the buffer must hold before the next step."""
         if self._is_in_header:
             return HEAD_BYTES if self._head is None else HEAD_BYTES + self._head.rest_bytes
-        return TLS_RECORD_BYTES if self._entrance.contexts is not None else 0
+        return TLS_RECORD_BYTES if self._ingress.contexts is not None else 0
 
     def _read_header(self) -> None:
         received = bytes(self._buffer[: self._filled])
@@ -159,7 +159,7 @@ class ClientHandshake(asyncio.BufferedProtocol):
             is_text = TEXT_START.startswith(received[: len(TEXT_START)])
             if is_text and len(received) < len(TEXT_START):
                 return
-            if is_text or self._entrance.proxy_protocol is ProxyProtocol.REQUIRED:
+            if is_text or self._ingress.proxy_protocol is ProxyProtocol.REQUIRED:
                 read_head(received)  # Raises an error that names what was received.
             self._is_in_header = False  # The bytes are the client's own.
             return
@@ -181,10 +181,10 @@ class ClientHandshake(asyncio.BufferedProtocol):
             self.end(*refusal)
             return
         received = bytes(self._buffer[: self._filled])
-        if self._entrance.contexts is not None:
-            stranger = recognise_plaintext(received, self._entrance.security_protocol)
-            if stranger is not None:
-                self.end(*stranger)
+        if self._ingress.contexts is not None:
+            foreign = recognise_plaintext(received, self._ingress.security_protocol)
+            if foreign is not None:
+                self.end(*foreign)
                 return
         self._transport.pause_reading()
         gateway = self._gateway
@@ -197,10 +197,10 @@ class ClientHandshake(asyncio.BufferedProtocol):
                 await asyncio.sleep(delay_ms / 1000)
             if self._transport is None or self._ended:
                 return
-            if self._entrance.contexts is None:
+            if self._ingress.contexts is None:
                 self._hand_over(self._transport, received, self._origin(None, None))
             else:
-                await self._encrypt(self._transport, self._entrance.contexts.current())
+                await self._encrypt(self._transport, self._ingress.contexts.current())
         except TlsFailure as failure:
             self.end(failure.reason, str(failure))
         except SessionEnded as end:
@@ -229,7 +229,7 @@ class ClientHandshake(asyncio.BufferedProtocol):
 
     def _origin(self, certificate: bytes | None, server_name: str | None) -> ClientOrigin:
         waited_ms = int((time.monotonic() - self._came_s) * 1000)
-        return self._entrance.origin(certificate, self._source, server_name, waited_ms)
+        return self._ingress.origin(certificate, self._source, server_name, waited_ms)
 
     def _hand_over(self, transport: asyncio.Transport, received: bytes, origin: ClientOrigin) -> None:
         """Replace this handshake by the client's ClientConnection."""

@@ -44,7 +44,7 @@ class ClientContext(Protocol):
     peers: AlonePeers
 
     @property
-    def guard(self) -> FetchesKeys:
+    def client_authenticators(self) -> FetchesKeys:
         """The object that knows the issuers of tokens."""
 
     def admit(

@@ -19,7 +19,7 @@ Enter = Callable[[ClientOrigin], ClientConnection]
 
 
 class Ingress:
-    """The entrance of one listener set."""
+    """What all connections of one listener set begin with."""
 
     def __init__(self, listener_set: ListenerSet, gateway: ClientContext) -> None:
         """Read the certificates.

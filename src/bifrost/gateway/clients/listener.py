@@ -32,7 +32,7 @@ class Listener:
         """
         self._gateway = gateway
         self.listener_set = listener_set
-        self._entrance = Ingress(listener_set, gateway)
+        self._ingress = Ingress(listener_set, gateway)
         self._name = listener_set.name
         self.addresses: BrokerAddresses = _addresses_of(listener_set)
         """Addresses that clients are told; a new object when connections with the old ones have to end."""
@@ -58,8 +58,8 @@ class Listener:
         Raises:
             StartError: its certificates cannot be used any more; nothing has changed.
         """
-        entrance, before = Ingress(listener_set, self._gateway), self.listener_set
-        self.listener_set, self._entrance = listener_set, entrance
+        ingress, before = Ingress(listener_set, self._gateway), self.listener_set
+        self.listener_set, self._ingress = listener_set, ingress
         if listener_set.port_range != before.port_range:
             for node_id in [one for one in self._servers if one is not None]:
                 self._servers.pop(node_id).close()
@@ -122,7 +122,7 @@ class Listener:
 
         def accept() -> asyncio.BaseProtocol:
             try:
-                return self._entrance.open(enter)
+                return self._ingress.open(enter)
             except SessionEnded as end:
                 return TurnedAway(self._gateway, end)
 

@@ -41,7 +41,7 @@ class Waiting:
                     gateway.turns.wait(tenant, connection)
                 case IssuerKeys() if need is not self._fetched_keys:
                     self._fetched_keys = need
-                    gateway.guard.call_when_keys_are_fetched(partial(connection.meet, need))
+                    gateway.client_authenticators.call_when_keys_are_fetched(partial(connection.meet, need))
 
     def leave(self, connection: "ClientConnection") -> None:
         """Leave the queues: the connection takes no more requests."""

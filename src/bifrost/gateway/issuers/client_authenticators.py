@@ -19,7 +19,7 @@ class Secured:
     """The accounts of a configuration, and its identity providers."""
 
     sasl: SaslSettings
-    vouchers: IdentityProviders
+    providers: IdentityProviders
 
 
 class ClientAuthenticators:
@@ -44,8 +44,8 @@ class ClientAuthenticators:
         Raises:
             StartError: a certificate, a keytab or a library that it needs cannot be used.
         """
-        before = None if self._secured is None else self._secured.vouchers
-        vouchers = IdentityProviders(config, self._now_ms, before)
+        before = None if self._secured is None else self._secured.providers
+        providers = IdentityProviders(config, self._now_ms, before)
         accounts = Accounts(_accounts(config), key=self._key)
         tenants = [tenant.name for tenant in config.tenants]
         settings = SaslSettings(
@@ -53,11 +53,11 @@ class ClientAuthenticators:
             new_nonce=lambda: secrets.token_urlsafe(24),
             now_ms=self._now_ms,
             max_reauth_ms=config.proxy.limits.max_reauth_ms,
-            kerberos=vouchers.kerberos,
-            tokens=vouchers.tokens(accounts, tenants),
+            kerberos=providers.kerberos,
+            tokens=providers.tokens(accounts, tenants),
             outcomes=self._outcomes,
         )
-        secured = Secured(settings, vouchers)
+        secured = Secured(settings, providers)
         if self._secured is None:
             self._secured = secured
         return secured
@@ -65,24 +65,24 @@ class ClientAuthenticators:
     def begin(self) -> None:
         """Fetch the issuer's keys, now and from time to time."""
         if self._secured is not None:
-            self._secured.vouchers.start()
+            self._secured.providers.start()
 
     def take(self, secured: Secured) -> None:
         """Use what `secure` returned for another configuration."""
         before, self._secured = self._secured, secured
-        secured.vouchers.start()
+        secured.providers.start()
         if before is not None:
-            before.vouchers.stop(secured.vouchers)
+            before.providers.stop(secured.providers)
 
     def end(self) -> None:
         """Stop fetching keys."""
         if self._secured is not None:
-            self._secured.vouchers.stop()
+            self._secured.providers.stop()
 
     def call_when_keys_are_fetched(self, callback: Callable[[], object]) -> None:
         """Call back when the current fetch of the issuer's keys has ended; soon, if there is none."""
         assert self._secured is not None
-        self._secured.vouchers.call_when_keys_are_fetched(callback)
+        self._secured.providers.call_when_keys_are_fetched(callback)
 
 
 def _accounts(config: Config) -> list[Account]:

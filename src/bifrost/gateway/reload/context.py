@@ -13,7 +13,7 @@ from bifrost.gateway.issuers.client_authenticators import ClientAuthenticators, 
 class ReloadContext(ClientContext, Protocol):
     """The gateway whose configuration changes."""
 
-    guard: ClientAuthenticators
+    client_authenticators: ClientAuthenticators
     listeners: list[Listener]
     now_ms: Callable[[], int]
 

@@ -56,7 +56,7 @@ async def prepare(gateway: ReloadContext, config: Config) -> Prepared:
     changed = await gateway.clusters.like(config, gateway.config, gateway.now_ms, gateway.peers)
     new: list[Listener] = []
     try:
-        secured = await asyncio.to_thread(gateway.guard.secure, config)
+        secured = await asyncio.to_thread(gateway.client_authenticators.secure, config)
         listeners = _listeners(gateway, config, new)
         for listener in new:
             await listener.reserve()

@@ -3,7 +3,7 @@
 from bifrost.wire.engine cimport Forwarding, Framer
 
 
-cdef class CompiledLeg:
+cdef class CompiledRelay:
     cdef Framer framer
     cdef Forwarding session
     cdef object owner, protocol, to, size_of_queue, is_closing

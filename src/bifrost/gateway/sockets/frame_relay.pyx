@@ -51,7 +51,7 @@ cdef enum:
     VECTORS = 64    # segments in one system call
 
 
-cdef class CompiledLeg:
+cdef class CompiledRelay:
     def __init__(self, Framer framer not None, Forwarding session not None, owner, protocol, to):
         self.framer, self.session, self.owner, self.protocol, self.to = framer, session, owner, protocol, to
         self.is_request = protocol is owner
@@ -200,7 +200,7 @@ cdef class CompiledLeg:
         return done
 
 
-class FrameRelay(CompiledLeg, asyncio.BufferedProtocol):
+class FrameRelay(CompiledRelay, asyncio.BufferedProtocol):
     """Relays one direction of a connection."""
 
     __slots__ = ()

@@ -14,7 +14,7 @@ from socket import SHUT_WR
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport uint8_t
 
-from bifrost.gateway.sockets.frame_relay cimport CompiledLeg
+from bifrost.gateway.sockets.frame_relay cimport CompiledRelay
 from bifrost.wire.engine cimport Room
 
 cdef extern from *:
@@ -44,7 +44,7 @@ cdef class SocketStream:
     cdef readonly object loop, socket
     cdef object protocol, get_buffer, buffer_updated, receive, send, timer
     cdef list backlog
-    cdef CompiledLeg leg, encrypted_leg
+    cdef CompiledRelay relay, encrypted_relay
     cdef Py_ssize_t unwritten, counted, high, low
     cdef Room backlogs
     cdef int fd, turns
@@ -64,9 +64,9 @@ cdef class SocketStream:
 
     def set_protocol(self, protocol):
         self.protocol = protocol
-        leg = protocol if isinstance(protocol, CompiledLeg) else None
-        self.leg, self.encrypted_leg = (None, leg) if self.is_encrypted else (leg, None)
-        if self.leg is None:
+        relay = protocol if isinstance(protocol, CompiledRelay) else None
+        self.relay, self.encrypted_relay = (None, relay) if self.is_encrypted else (relay, None)
+        if self.relay is None:
             self.get_buffer, self.buffer_updated = protocol.get_buffer, protocol.buffer_updated
         else:
             self.get_buffer = self.buffer_updated = None
@@ -97,7 +97,7 @@ cdef class SocketStream:
         self.turns = READS_IN_TURN
         try:
             while has_more and self.turns > 0 and self.reads:
-                has_more = self.receive_for_leg() if self.leg is not None else self.receive_for_protocol()
+                has_more = self.receive_for_relay() if self.relay is not None else self.receive_for_protocol()
         except Exception as error:
             # The protocol has not caught an error: bytes may be lost, so what follows them cannot be trusted.
             self.lose(error)
@@ -106,22 +106,22 @@ cdef class SocketStream:
         if has_more and self.reads:
             self.loop.call_soon(self.on_readable)
 
-    cdef bint receive_for_leg(self) except -1:
+    cdef bint receive_for_relay(self) except -1:
         """Receive once into the framer's memory; return whether there is more."""
-        cdef CompiledLeg leg = self.leg
+        cdef CompiledRelay relay = self.relay
         cdef Py_ssize_t room, size
         cdef uint8_t* place
-        if leg.framer.must_wait():
+        if relay.framer.must_wait():
             self.turns -= 1
-            leg.owner.update_reading()
+            relay.owner.update_reading()
             return True
-        place = leg.framer.place(&room)
+        place = relay.framer.place(&room)
         # The socket may hold megabytes of a large frame; copying those takes milliseconds.
         room = min(room, self.turns * MAX_RECORD_BYTES)
         size = recv(self.fd, place, room, MSG_DONTWAIT)
         self.turns -= 1 + size // MAX_RECORD_BYTES
         if size > 0:
-            leg.received(size)
+            relay.received(size)
             return size == room
         if size == 0:
             self.end()
@@ -133,8 +133,8 @@ cdef class SocketStream:
         """Fill the protocol's memory once, with as many records as fit; return whether there is more."""
         cdef Py_ssize_t size, room, filled = 0
         cdef bint has_more = True, has_ended = False
-        if self.encrypted_leg is not None and self.encrypted_leg.framer.must_wait():
-            self.encrypted_leg.owner.update_reading()
+        if self.encrypted_relay is not None and self.encrypted_relay.framer.must_wait():
+            self.encrypted_relay.owner.update_reading()
             return True
         buffer, failure = self.get_buffer(-1), None
         room = len(buffer)

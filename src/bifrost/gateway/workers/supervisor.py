@@ -40,8 +40,8 @@ from bifrost.gateway.workers.kept_ports import KeptPort, KeptPorts, peer_of
 from bifrost.gateway.workers.pace import MAX_FAILED_STARTS, RestartPace
 from bifrost.gateway.workers.shared_limits import Places, SharedLimits
 from bifrost.gateway.workers.spread import choose
+from bifrost.gateway.workers.supervisor_journal import SupervisorJournal
 from bifrost.gateway.workers.totals import OfAll, Processes, Sums
-from bifrost.gateway.workers.whole_journal import WholeJournal
 from bifrost.session.close_reason import CloseReason
 
 log = structlog.get_logger()
@@ -86,7 +86,7 @@ class Supervisor:
         self.internal_errors = InternalErrors(Counter())
         self.refused = 0
         """Connections that the supervisor closed because there were too many."""
-        self._journal = WholeJournal(config.proxy.journal, lambda: self._children, lambda: self.refused)
+        self._journal = SupervisorJournal(config.proxy.journal, lambda: self._children, lambda: self.refused)
         self.reloader = Reloader(self, source)
         self.stalls = LoopStalls()
         self._counted = OfAll(self, self._sums)

@@ -79,7 +79,7 @@ class FakeGateway:
         self.newcomers.most = self.newcomers.most_of_address = self.limits.max_connections
         self.ends: Counter[CloseReason] = Counter()
         self.waiting_for_keys: list[Callable[[], object]] = []
-        self.guard = SimpleNamespace(call_when_keys_are_fetched=self.waiting_for_keys.append)
+        self.client_authenticators = SimpleNamespace(call_when_keys_are_fetched=self.waiting_for_keys.append)
         self.pauses = Pauses()
         self.departures = Departures(lambda _call: None, lambda: 0)
         self.turns = Turns(lambda _call: None, monotonic_ns)

@@ -334,7 +334,7 @@ def test_who_goes_while_keys_are_fetched_leaves_nothing() -> None:
     played_with_tokens(scenario)
 
 
-# -- clients that come through the doorway
+# -- clients that begin with a handshake
 
 
 def test_what_was_waited_before_counts_and_is_not_waited_again() -> None:

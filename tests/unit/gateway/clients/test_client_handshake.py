@@ -29,8 +29,8 @@ RANGE = {
 }
 
 
-class Door:
-    """A doorway, its transport, and whoever came in through it."""
+class NewClient:
+    """A client before its connection has a protocol: its handshake, its transport, and what came of it."""
 
     def __init__(self, gateway: FakeGateway, **keys: Any) -> None:
         self.gateway = gateway
@@ -39,7 +39,7 @@ class Door:
         self.transport = ProtocolTransport()
         made = Ingress(listener_set, gateway).open(self._enter)  # type: ignore[arg-type]
         assert isinstance(made, ClientHandshake)
-        self.doorway = made
+        self.handshake = made
         self.transport.protocol = made
         made.connection_made(self.transport)  # type: ignore[arg-type]
 
@@ -79,18 +79,18 @@ def played(scenario: Callable[[FakeGateway], Awaitable[None]], **limits: int) ->
 @pytest.mark.parametrize("pieces", [1, 7, 1000])
 def test_the_client_is_who_the_header_says_and_what_follows_is_its_own(pieces: int) -> None:
     async def scenario(gateway: FakeGateway) -> None:
-        door = Door(gateway, proxy_protocol="required")
+        client = NewClient(gateway, proxy_protocol="required")
         data = HEADER
         while data:
-            door.send(data[:pieces])
+            client.send(data[:pieces])
             data = data[pieces:]
         await settled()
 
-        [origin] = door.entered
+        [origin] = client.entered
         assert origin.address == ("203.0.113.9", 5555)
         assert origin.waited_ms is not None
-        door.send(framed(request_frame(handshake(), 1, 3)))
-        [answer] = door.transport.take_frames()
+        client.send(framed(request_frame(handshake(), 1, 3)))
+        [answer] = client.transport.take_frames()
         assert answer[:4] == b"\0\0\0\3"
 
     assert not played(scenario).ends
@@ -98,14 +98,14 @@ def test_the_client_is_who_the_header_says_and_what_follows_is_its_own(pieces: i
 
 def test_no_byte_behind_the_header_is_read_too_early() -> None:
     async def scenario(gateway: FakeGateway) -> None:
-        door = Door(gateway, proxy_protocol="required")
+        client = NewClient(gateway, proxy_protocol="required")
         request = framed(request_frame(handshake(), 1, 3))
-        door.send(HEADER + request)
+        client.send(HEADER + request)
 
-        assert door.unread == request
-        assert not door.transport.reading
+        assert client.unread == request
+        assert not client.transport.reading
         await settled()
-        assert door.transport.reading
+        assert client.transport.reading
 
     played(scenario)
 
@@ -113,25 +113,25 @@ def test_no_byte_behind_the_header_is_read_too_early() -> None:
 @pytest.mark.parametrize("first", [1, 4, 14])
 def test_where_it_is_allowed_a_client_may_come_without_a_header(first: int) -> None:
     async def scenario(gateway: FakeGateway) -> None:
-        door = Door(gateway, proxy_protocol="allowed")
+        client = NewClient(gateway, proxy_protocol="allowed")
         request = framed(request_frame(handshake(), 1, 3))
-        door.send(request[:first])
+        client.send(request[:first])
         await settled()
-        door.send(request[first:])
+        client.send(request[first:])
 
-        assert door.entered[0].address is None
-        assert len(door.transport.take_frames()) == 1
+        assert client.entered[0].address is None
+        assert len(client.transport.take_frames()) == 1
 
     played(scenario)
 
 
 def test_a_balancers_own_check_has_the_balancers_address() -> None:
     async def scenario(gateway: FakeGateway) -> None:
-        door = Door(gateway, proxy_protocol="required")
-        door.send(proxy_header("203.0.113.9", 5555, command=LOCAL))
+        client = NewClient(gateway, proxy_protocol="required")
+        client.send(proxy_header("203.0.113.9", 5555, command=LOCAL))
         await settled()
 
-        assert door.entered[0].address is None
+        assert client.entered[0].address is None
 
     played(scenario)
 
@@ -147,15 +147,15 @@ def test_a_balancers_own_check_has_the_balancers_address() -> None:
 )
 def test_what_is_no_header_is_closed(mode: str, sent: bytes, logged: list[dict[str, Any]]) -> None:
     async def scenario(gateway: FakeGateway) -> None:
-        door = Door(gateway, proxy_protocol=mode)
-        door.send(sent)
+        client = NewClient(gateway, proxy_protocol=mode)
+        client.send(sent)
         if sent == b"P":
             assert not logged
-            door.send(b"ROXY ")
+            client.send(b"ROXY ")
         assert logged[0]["reason"] == "bad_proxy_header"
         await asyncio.sleep(0.02)
-        assert door.transport.is_closed
-        assert not door.entered
+        assert client.transport.is_closed
+        assert not client.entered
 
     module_delay = module.REFUSAL_DELAY_S
     module.REFUSAL_DELAY_S = 0.01  # type: ignore[misc]
@@ -169,20 +169,20 @@ def test_what_is_no_header_is_closed(mode: str, sent: bytes, logged: list[dict[s
 def test_an_address_where_authentication_failed_waits_in_front() -> None:
     async def scenario(gateway: FakeGateway) -> None:
         gateway.failed_authentications.note("203.0.113.9", gateway.shared.sasl.now_ms())
-        door = Door(gateway, proxy_protocol="required")
-        door.send(HEADER)
+        client = NewClient(gateway, proxy_protocol="required")
+        client.send(HEADER)
         await settled()
-        assert not door.entered
+        assert not client.entered
         await asyncio.sleep(0.15)
-        assert len(door.entered) == 1
+        assert len(client.entered) == 1
 
     played(scenario)
 
 
 def test_whoever_is_on_the_way_in_counts_and_gives_its_place_to_the_connection() -> None:
     async def scenario(gateway: FakeGateway) -> None:
-        one = Door(gateway, proxy_protocol="required")
-        two = Door(gateway, proxy_protocol="required")
+        one = NewClient(gateway, proxy_protocol="required")
+        two = NewClient(gateway, proxy_protocol="required")
         assert len(gateway.connections) == 1
         assert two.transport.is_closed or gateway.ends[CloseReason.TOO_MANY_CONNECTIONS] == 1
         one.send(HEADER)
@@ -194,14 +194,14 @@ def test_whoever_is_on_the_way_in_counts_and_gives_its_place_to_the_connection()
 
 def test_all_of_it_is_within_the_time_to_authenticate() -> None:
     async def scenario(gateway: FakeGateway) -> None:
-        door = Door(gateway, proxy_protocol="required")
+        client = NewClient(gateway, proxy_protocol="required")
         object.__setattr__(gateway.limits, "authentication_timeout_ms", 100)
-        slow = Door(gateway, proxy_protocol="required")
+        slow = NewClient(gateway, proxy_protocol="required")
         slow.send(HEADER[:5])
         await asyncio.sleep(0.15)
         assert slow.transport.is_aborted
-        assert not door.transport.is_closed
-        door.doorway.end(CloseReason.SHUTDOWN, "")
+        assert not client.transport.is_closed
+        client.handshake.end(CloseReason.SHUTDOWN, "")
 
     gateway = played(scenario)
     assert gateway.ends[CloseReason.AUTHENTICATION_TIMEOUT] == 1
@@ -209,9 +209,9 @@ def test_all_of_it_is_within_the_time_to_authenticate() -> None:
 
 def test_a_client_that_goes_away_leaves_nothing() -> None:
     async def scenario(gateway: FakeGateway) -> None:
-        door = Door(gateway, proxy_protocol="required")
-        door.send(HEADER[:5])
-        door.doorway.connection_lost(None)
+        client = NewClient(gateway, proxy_protocol="required")
+        client.send(HEADER[:5])
+        client.handshake.connection_lost(None)
         await settled()
         assert not gateway.connections
 
@@ -220,8 +220,8 @@ def test_a_client_that_goes_away_leaves_nothing() -> None:
 
 def test_a_known_client_needs_no_time_to_authenticate() -> None:
     async def scenario(gateway: FakeGateway) -> None:
-        door = Door(gateway, proxy_protocol="required", security_protocol="PLAINTEXT", tenant="acme")
-        door.send(HEADER)
+        client = NewClient(gateway, proxy_protocol="required", security_protocol="PLAINTEXT", tenant="acme")
+        client.send(HEADER)
         await settled()
         assert gateway.shared.sasl.outcomes == {("acme", "PLAINTEXT", "success"): 1}
         [connection] = gateway.connections
@@ -242,10 +242,10 @@ def test_without_anything_before_it_a_connection_is_as_ever() -> None:
 @pytest.mark.parametrize("reason", sorted(NOT_LET_IN))
 def test_a_certificate_that_is_not_believed_is_a_failed_authentication(reason: CloseReason) -> None:
     async def scenario(gateway: FakeGateway) -> None:
-        door = Door(gateway, proxy_protocol="required")
-        door.send(HEADER[:5])
-        door.doorway.end(reason, "no tenant has the principal")
-        door.doorway.end(reason, "once is enough")
+        client = NewClient(gateway, proxy_protocol="required")
+        client.send(HEADER[:5])
+        client.handshake.end(reason, "no tenant has the principal")
+        client.handshake.end(reason, "once is enough")
         assert gateway.shared.sasl.outcomes == {("", "SSL", "failure"): 1}
         assert gateway.failed_authentications.delay_ms("192.0.2.1", gateway.shared.sasl.now_ms())
 
@@ -257,20 +257,20 @@ def test_a_bug_on_the_way_in_ends_one_connection_and_frees_its_place(
     where: str, monkeypatch: pytest.MonkeyPatch, logged: list[dict[str, Any]]
 ) -> None:
     async def scenario(gateway: FakeGateway) -> None:
-        door = Door(gateway, proxy_protocol="required")
+        client = NewClient(gateway, proxy_protocol="required")
         if where == "read_head":
             monkeypatch.setattr(module, "read_head", lambda *_: 1 / 0)
         elif where == "enter":
-            door.doorway._enter = lambda _origin: 1 / 0  # type: ignore[assignment, return-value]
+            client.handshake._enter = lambda _origin: 1 / 0  # type: ignore[assignment, return-value]
         else:
             monkeypatch.setattr(ClientConnection, "connection_made", lambda *_: 1 / 0)
 
-        receive(door.doorway, HEADER)
+        receive(client.handshake, HEADER)
         await settled()
         await asyncio.sleep(0.15)
 
-        assert door.transport.is_closed
-        door.transport.protocol.connection_lost(None)
+        assert client.transport.is_closed
+        client.transport.protocol.connection_lost(None)
         assert gateway.connections == set()
 
     played(scenario)
@@ -279,11 +279,11 @@ def test_a_bug_on_the_way_in_ends_one_connection_and_frees_its_place(
 
 def test_nobody_is_let_in_while_no_broker_is_known() -> None:
     async def scenario(gateway: FakeGateway) -> None:
-        door = Door(gateway, proxy_protocol="required")
-        door.doorway._enter = lambda origin: entry_to({}, PORTS, (), origin)  # type: ignore[assignment, return-value]
-        receive(door.doorway, HEADER)
+        client = NewClient(gateway, proxy_protocol="required")
+        client.handshake._enter = lambda origin: entry_to({}, PORTS, (), origin)  # type: ignore[assignment, return-value]
+        receive(client.handshake, HEADER)
         await settled()
         await asyncio.sleep(0.15)
-        assert door.transport.is_closed
+        assert client.transport.is_closed
 
     assert played(scenario).ends == {CloseReason.BROKER_UNREACHABLE: 1}

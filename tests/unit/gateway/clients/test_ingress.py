@@ -24,7 +24,7 @@ PORTS = {
 }
 
 
-def entrance(**keys: Any) -> Ingress:
+def ingress(**keys: Any) -> Ingress:
     gateway: Any = SimpleNamespace(shared=Stage(max_reauth_ms=1000).shared)
     return Ingress(ListenerSet.model_validate({"name": "one", "port_range": PORTS} | keys), gateway)
 
@@ -49,18 +49,18 @@ def settings_of(origin: ClientOrigin) -> SaslSettings:
 
 
 def test_sasl_without_anything_before_it_comes_in_at_once() -> None:
-    assert opened(entrance()) == ClientOrigin(SecurityProtocol.SASL_PLAINTEXT)
+    assert opened(ingress()) == ClientOrigin(SecurityProtocol.SASL_PLAINTEXT)
 
 
 def test_without_sasl_everybody_is_the_tenant_and_nothing_expires() -> None:
-    origin = opened(entrance(security_protocol="PLAINTEXT", tenant="acme"))
+    origin = opened(ingress(security_protocol="PLAINTEXT", tenant="acme"))
 
     assert (origin.account.username, origin.account.tenant) == ("ANONYMOUS", "acme")
     assert settings_of(origin).max_reauth_ms == 0
 
 
 def test_with_sasl_a_tenants_own_listener_set_has_its_users_alone() -> None:
-    origin = opened(entrance(tenant="acme"))
+    origin = opened(ingress(tenant="acme"))
 
     assert origin.account is None
     settings = settings_of(origin)
@@ -69,9 +69,9 @@ def test_with_sasl_a_tenants_own_listener_set_has_its_users_alone() -> None:
     assert settings.accounts.matching("globex", b"globex-password") is None
 
 
-def test_what_comes_first_is_read_in_the_doorway(tls: dict[str, str]) -> None:
-    assert isinstance(opened(entrance(security_protocol="SASL_SSL", tls=tls)), ClientHandshake)
-    one = entrance(proxy_protocol="allowed")
+def test_tls_and_a_proxy_header_begin_with_a_handshake(tls: dict[str, str]) -> None:
+    assert isinstance(opened(ingress(security_protocol="SASL_SSL", tls=tls)), ClientHandshake)
+    one = ingress(proxy_protocol="allowed")
     assert one.proxy_protocol is ProxyProtocol.ALLOWED
     assert isinstance(opened(one), ClientHandshake)
 
@@ -80,9 +80,9 @@ def test_a_certificate_says_who_it_is(tls: dict[str, str], tmp_path: Path) -> No
     mutual = tls | {"client_auth": "required", "client_ca_file": str(tmp_path / "ca.pem")}
     shop = AUTHORITY.client("shop").der
     with pytest.raises(AuthenticationFailed):
-        entrance(security_protocol="SSL", tls=mutual).origin(shop)
+        ingress(security_protocol="SSL", tls=mutual).origin(shop)
 
-    origin = entrance(security_protocol="SSL", tls=mutual, tenant="acme").origin(
+    origin = ingress(security_protocol="SSL", tls=mutual, tenant="acme").origin(
         shop, ("192.0.2.1", 5), "gw", 40
     )
 
@@ -95,4 +95,4 @@ def test_a_certificate_that_is_gone_since_it_was_loaded_stops_the_start(tls: dic
     Path(tls["key_file"]).unlink()
 
     with pytest.raises(StartError, match=r"listener one: tls.key_file: file .*: no such file"):
-        entrance(security_protocol="SASL_SSL", tls=tls)
+        ingress(security_protocol="SASL_SSL", tls=tls)

@@ -71,9 +71,10 @@ def test_a_connection_that_leaves_has_no_turn_any_more(stage: Stage) -> None:
 
 def test_it_is_called_back_once_for_each_fetch_of_keys(stage: Stage) -> None:
     callbacks: list[Any] = []
-    guard = SimpleNamespace(call_when_keys_are_fetched=callbacks.append)
+    authenticators = SimpleNamespace(call_when_keys_are_fetched=callbacks.append)
     session = stage.play().session
-    waiting, connection = Waiting(SimpleNamespace(guard=guard), session), Connection(session)  # type: ignore[arg-type]
+    gateway: Any = SimpleNamespace(client_authenticators=authenticators)
+    waiting, connection = Waiting(gateway, session), Connection(session)
     for number in (1, 2):
         session._requests.need = IssuerKeys()
         waiting.enrol(connection)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What a leg takes on itself and what it gives to the connection; how it writes to sockets is in tests/property."""
+"""What a relay takes on itself and what it gives to the connection; how it writes to sockets is in tests/property."""
 
 import asyncio
 from typing import Any

@@ -99,7 +99,7 @@ def test_a_fetch_session_is_known_to_all(crew: Crew) -> None:
 
 
 def test_an_unknown_user_is_the_same_in_all(crew: Crew) -> None:
-    keys = {gateway.guard._key for gateway in crew.gateways}
+    keys = {gateway.client_authenticators._key for gateway in crew.gateways}
 
     assert keys == {b"key"}
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from bifrost.config.fields.journal import Journal
-from bifrost.gateway.workers import whole_journal
+from bifrost.gateway.workers import supervisor_journal
 from bifrost.gateway.workers.channel import ChannelClosed
-from bifrost.gateway.workers.whole_journal import MAX_WAITING, WholeJournal
+from bifrost.gateway.workers.supervisor_journal import MAX_WAITING, SupervisorJournal
 
 
 class Worker:
@@ -40,7 +40,7 @@ class Scene:
     def __init__(self, *, has_journal: bool = True) -> None:
         self.workers, self.refused = {1: Worker(1), 0: Worker(0)}, 0
         settings = Journal(gateway_id="gw") if has_journal else None
-        self.journal = WholeJournal(settings, lambda: self.workers, lambda: self.refused)
+        self.journal = SupervisorJournal(settings, lambda: self.workers, lambda: self.refused)
 
     def run(self) -> list[list[str]]:
         """Let it tell for a moment; return the types of events that each worker was given."""
@@ -56,8 +56,8 @@ class Scene:
 
 @pytest.fixture
 def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
-    monkeypatch.setattr(whole_journal, "TELL_S", 0.001)
-    monkeypatch.setattr(whole_journal, "ANSWER_S", 0.005)
+    monkeypatch.setattr(supervisor_journal, "TELL_S", 0.001)
+    monkeypatch.setattr(supervisor_journal, "ANSWER_S", 0.005)
     return Scene()
 
 
@@ -126,7 +126,7 @@ def test_what_waits_at_the_end_is_given_away_without_an_answer(scene: Scene) -> 
 
 
 def test_without_a_journal_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_journal, "TELL_S", 0.001)
+    monkeypatch.setattr(supervisor_journal, "TELL_S", 0.001)
     scene = Scene(has_journal=False)
     scene.refused = 3
     scene.journal.note("reload", "applied")

@@ -83,7 +83,7 @@ def test_every_byte_arrives_in_order(new_loop: Callable[[], Any], seed: int) -> 
         loop, owner, framer = asyncio.get_running_loop(), Owner(), Framer(1 << 20)
         transport, _ = await loop.create_connection(lambda: owner, sock=one)
         to: Any = transport
-        leg, twin, expected = FrameRelay(framer, session(), owner, owner, to), session(), bytearray()
+        relay, twin, expected = FrameRelay(framer, session(), owner, owner, to), session(), bytearray()
         for _ in range(BATCHES):
             frames = requests(rng)
             data = framed(*frames)
@@ -92,7 +92,7 @@ def test_every_byte_arrives_in_order(new_loop: Callable[[], Any], seed: int) -> 
                 size = min(len(window), len(data), rng.choice([100, 10_000, 1 << 20]))
                 window[:size], data = data[:size], data[size:]
                 del window
-                leg.buffer_updated(size)
+                relay.buffer_updated(size)
             for frame in frames:
                 twin.receive_from_client(frame)
             expected += b"".join(twin.to_broker)

@@ -27,7 +27,7 @@ MAX_WAITING = 1000
 """Events that wait for a worker, while none serves."""
 
 
-class Scribe(Protocol):
+class JournalWorker(Protocol):
     """A worker: a `Child`."""
 
     @property
@@ -43,13 +43,13 @@ class Scribe(Protocol):
         """The channel to the worker; None while there is none yet."""
 
 
-class WholeJournal:
+class SupervisorJournal:
     """The journal events of one gateway's supervisor."""
 
     def __init__(
         self,
         settings: Journal | None,
-        workers: Callable[[], Mapping[int, Scribe]],
+        workers: Callable[[], Mapping[int, JournalWorker]],
         refused: Callable[[], int],
     ) -> None:
         """Start without events.
@@ -119,7 +119,7 @@ class WholeJournal:
             del self._waiting[: len(events)]
             return
 
-    def _ready(self) -> list[Scribe]:
+    def _ready(self) -> list[JournalWorker]:
         able = [one for one in self._workers().values() if one.is_ready and one.channel is not None]
         return sorted(able, key=lambda one: one.number)
 
