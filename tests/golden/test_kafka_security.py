@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from bifrost.authentication.accounts import Account, AuthenticationFailed
-from bifrost.authentication.oauthbearer_server import OAuthBearerServer, Vouched
+from bifrost.authentication.oauthbearer_server import CheckedToken, OAuthBearerServer
 from bifrost.config.principals.kerberos_rules import LocalNames, NoLocalName
 from bifrost.embedded.kafka import DEFAULT_VERSION
 from golden.kafka_security import KafkaSecurity
@@ -151,9 +151,9 @@ class AnyToken:
         self.username = username
         self.shown: list[str] = []
 
-    def check(self, token: str) -> Vouched:
+    def check(self, token: str) -> CheckedToken:
         self.shown.append(token)
-        return Vouched(Account(self.username, "acme"), 1)
+        return CheckedToken(Account(self.username, "acme"), 1)
 
 
 def token_of(message: bytes, authorization_id: str) -> str | None:

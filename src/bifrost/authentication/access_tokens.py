@@ -22,7 +22,7 @@ from jwt.exceptions import (
 
 from bifrost.authentication.accounts import Account, Accounts
 from bifrost.authentication.json_web_keys import KeySet, NoKey, UnknownKey
-from bifrost.authentication.oauthbearer_server import InvalidToken, KeysAreFetched, Vouched
+from bifrost.authentication.oauthbearer_server import CheckedToken, InvalidToken, KeysAreFetched
 from bifrost.config.fields.oauth import Algorithm, OAuth
 from bifrost.config.values import is_namespace
 
@@ -92,7 +92,7 @@ class AccessTokens:
         restricted._tenants = self._tenants & {tenant}
         return restricted
 
-    def check(self, token: str) -> Vouched:
+    def check(self, token: str) -> CheckedToken:
         """Return the token's account and lifetime.
 
         Raises:
@@ -104,7 +104,7 @@ class AccessTokens:
         claims = self._verified(token)
         lifetime_ms = self._check_times(claims)
         self._check_scope(claims)
-        return Vouched(self._account(claims), lifetime_ms)
+        return CheckedToken(self._account(claims), lifetime_ms)
 
     def _verified(self, token: str) -> Mapping[str, Any]:
         """Return the claims of a token if its signature, issuer and audience are right."""

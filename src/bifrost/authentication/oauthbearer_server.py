@@ -43,7 +43,7 @@ class KeysAreFetched(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Vouched:
+class CheckedToken:
     """What a good token says."""
 
     account: Account
@@ -65,7 +65,7 @@ class Tokens(Protocol):
     def only_of(self, tenant: str) -> "Tokens":
         """Return the same checks, which accept only this tenant's principals."""
 
-    def check(self, token: str) -> Vouched:
+    def check(self, token: str) -> CheckedToken:
         """Return the token's account and lifetime.
 
         Raises:
@@ -109,21 +109,21 @@ class OAuthBearerServer:
             raise self._failed("a token after the end of the OAUTHBEARER exchange")
         authorization_id, access_token = self._read(token)
         try:
-            vouched = self._tokens.check(access_token)
+            checked = self._tokens.check(access_token)
         except InvalidToken as invalid:
             scope = "" if invalid.scope is None else f', "scope":"{invalid.scope}"'
             text = f'{{"status":"{invalid.status}"{scope}}}'
             self._refusal = AuthenticationFailed(text, str(invalid))
             return text.encode()
         self._is_over = True
-        principal = vouched.account.username
+        principal = checked.account.username
         if authorization_id and authorization_id != principal:
             raise AuthenticationFailed(
                 f"Authentication failed: Client requested an authorization id ({authorization_id}) that is different "
                 f"from the token's principal name ({principal})",
                 "the client wants to act for somebody else than its token's principal",
             )
-        self.account, self.lifetime_ms = vouched.account, vouched.lifetime_ms
+        self.account, self.lifetime_ms = checked.account, checked.lifetime_ms
         return b""
 
     def _read(self, message: bytes) -> tuple[str, str]:

@@ -49,12 +49,12 @@ class SaslSettings:
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """Every mechanism by which some client could authenticate."""
-        vouched = []
+        passwordless = []
         if self.tokens is not None and self.tokens.has_principals:
-            vouched.append(Mechanism.OAUTHBEARER)
+            passwordless.append(Mechanism.OAUTHBEARER)
         if self.kerberos is not None and self.accounts.has_principals:
-            vouched.append(Mechanism.GSSAPI)
-        return (*self.accounts.mechanisms, *vouched)
+            passwordless.append(Mechanism.GSSAPI)
+        return (*self.accounts.mechanisms, *passwordless)
 
 
 class SaslExchange(Protocol):

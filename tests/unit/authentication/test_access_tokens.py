@@ -66,10 +66,10 @@ def world() -> World:
 def test_a_good_token_is_its_principals(algorithm: str) -> None:
     issuer = Issuer(algorithm)
 
-    vouched = World(issuer).tokens.check(issuer.token(NOW_S))
+    checked = World(issuer).tokens.check(issuer.token(NOW_S))
 
-    assert vouched.account is ALICE
-    assert vouched.lifetime_ms == 300_000
+    assert checked.account is ALICE
+    assert checked.lifetime_ms == 300_000
 
 
 def test_tampered_claims_and_signatures_are_refused(world: World) -> None:

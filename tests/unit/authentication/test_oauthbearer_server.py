@@ -5,10 +5,10 @@ import pytest
 from bifrost.authentication.accounts import Account, AuthenticationFailed
 from bifrost.authentication.oauthbearer_server import (
     MAX_OTHER_BYTES,
+    CheckedToken,
     InvalidToken,
     KeysAreFetched,
     OAuthBearerServer,
-    Vouched,
 )
 from support.issuer import client_first
 
@@ -27,7 +27,7 @@ class FakeTokens:
     def __init__(self) -> None:
         self.checked: list[str] = []
 
-    def check(self, token: str) -> Vouched:
+    def check(self, token: str) -> CheckedToken:
         self.checked.append(token)
         refusals: dict[str, Exception] = {
             "bad": InvalidToken("the token has expired"),
@@ -36,7 +36,7 @@ class FakeTokens:
         }
         if token in refusals:
             raise refusals[token]
-        return Vouched(Account("a,b=c", "acme") if token == "odd" else ALICE, 5_000)
+        return CheckedToken(Account("a,b=c", "acme") if token == "odd" else ALICE, 5_000)
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_the_same_message_may_come_again_when_keys_were_fetched(
 ) -> None:
     with pytest.raises(KeysAreFetched):
         server.respond(client_first("later"))
-    monkeypatch.setattr(tokens, "check", lambda _token: Vouched(ALICE, 1))
+    monkeypatch.setattr(tokens, "check", lambda _token: CheckedToken(ALICE, 1))
 
     assert server.respond(client_first("later")) == b""
 

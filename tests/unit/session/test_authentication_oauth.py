@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bifrost.authentication.accounts import Account
-from bifrost.authentication.oauthbearer_server import InvalidToken, KeysAreFetched, Vouched
+from bifrost.authentication.oauthbearer_server import CheckedToken, InvalidToken, KeysAreFetched
 from bifrost.config.fields.verifiers import Mechanism
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.needs import IssuerKeys
@@ -51,12 +51,12 @@ class FakeTokens:
             "alice-below": Account("alice", "acme", namespace=("eu",)),
         }
 
-    def check(self, token: str) -> Vouched:
+    def check(self, token: str) -> CheckedToken:
         if self.is_fetching:
             raise KeysAreFetched
         if token not in self.accounts:
             raise InvalidToken("the token has expired")
-        return Vouched(self.accounts[token], self.lifetime_ms)
+        return CheckedToken(self.accounts[token], self.lifetime_ms)
 
 
 @pytest.fixture

@@ -215,8 +215,8 @@ def _sum_up(change: Transaction, found: _Survey) -> None:
     if "snapshot" in found.kinds:
         # What a look at the cluster covers depends on the one before it, so the day after may change as well.
         stored = sorted({*days, *(_day(day, 1) for day in days)})
-        looks = change.read("snapshots", {*stored, *(_day(day, -1) for day in days)})
-        storage = sums.hourly_storage(looks).where(F.col("day").isin(stored))
+        snapshots = change.read("snapshots", {*stored, *(_day(day, -1) for day in days)})
+        storage = sums.hourly_storage(snapshots).where(F.col("day").isin(stored))
         change.replace("storage_hourly", storage, stored)
         change.replace("storage_daily", sums.daily_storage(change.read("storage_hourly", stored)), stored)
 

@@ -8,7 +8,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from bifrost.authentication.accounts import Account
-from bifrost.authentication.oauthbearer_server import KeysAreFetched, Vouched
+from bifrost.authentication.oauthbearer_server import CheckedToken, KeysAreFetched
 from bifrost.config.fields.verifiers import Mechanism
 from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.session.close_reason import CloseReason
@@ -233,10 +233,10 @@ class FakeTokens:
     is_fetching = False
     lifetime_ms = LIFETIME_MS
 
-    def check(self, token: str) -> Vouched:
+    def check(self, token: str) -> CheckedToken:
         if self.is_fetching:
             raise KeysAreFetched
-        return Vouched(Account("alice", "acme"), self.lifetime_ms)
+        return CheckedToken(Account("alice", "acme"), self.lifetime_ms)
 
 
 def played_with_tokens(scenario: Any) -> FakeGateway:
