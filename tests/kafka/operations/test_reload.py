@@ -162,8 +162,8 @@ def test_a_bad_configuration_is_refused_whole(
         change(configuration)
 
     reloadable.change(both)
-    since = reloadable.mark()
     done = reloadable.reload()
+    since = reloadable.mark()
     os.kill(reloadable.pid, signal.SIGHUP)
 
     assert done.returncode == 1
