@@ -161,8 +161,9 @@ def test_one_that_is_killed_loses_less_than_an_interval_and_it_is_told(
     start: StartWorkers, fresh_topic: FreshTopic, broker: Endpoint, is_looking: bool
 ) -> None:
     name = "looker" if is_looking else "other"
-    gateway = start(name, journal={"interval_ms": 1500})
+    # First, or a snapshot could be taken while the topic of another test is gone and this one is not there yet.
     fresh_topic("initech", "orders")
+    gateway = start(name, journal={"interval_ms": 1500})
     physical, endpoint = "__vt_initech_orders", gateway.broker_endpoint("initech")
     looking = looker(broker, name)
     victim = looking if is_looking else 1 - looking
@@ -187,7 +188,7 @@ def test_one_that_is_killed_loses_less_than_an_interval_and_it_is_told(
         produce(client, "orders", [b"z" * 300])
     produce(staying, "orders", [b"z" * 300])
     staying.close()
-    time.sleep(2 * 0.5)  # SnapshotTurn go on.
+    time.sleep(2 * 0.5)  # Snapshots go on.
     gateway.stop()
     records = read_journal(broker, name)
 
