@@ -133,7 +133,7 @@ kafka: $(VENV)/.dev
 
 # make test-matrix VERSIONS="2.8.2 3.9.1": some; ONLY=tests/kafka/clients: a part. Each version's run takes minutes.
 test-matrix: $(VENV)/.dev
-	$(BIN)/python tests/matrix/matrix.py $(VERSIONS) $(if $(ONLY),--only $(ONLY))
+	PYTHONPATH=tests $(BIN)/python tests/matrix/matrix.py $(VERSIONS) $(if $(ONLY),--only $(ONLY))
 
 # A new seed each time, unless BIFROST_ORACLE_SEED names one; a failure tells its seed.
 oracle: $(VENV)/.dev

@@ -5,14 +5,10 @@ Everything is played three times under the same names: directly, as `aurora`, an
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-# `support` is the tests' own library; nothing installs it.
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
 from bifrost.wire.messages import MetadataRequest

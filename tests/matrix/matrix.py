@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from support.kafka_versions import VERSION_VARIABLE, VERSIONS
 
 ROOT = Path(__file__).parents[2]

@@ -1,16 +1,10 @@
 """Profiles: `quick` is the same every time and for every commit; `deep` searches (HYPOTHESIS_PROFILE=deep)."""
 
 import os
-import sys
-from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.data_too_large]
-
-# Scripts and test support are not packages: a test imports them from their directories.
-_ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(_ROOT / "tests"), str(_ROOT / "tools")]
 
 settings.register_profile(
     "quick", derandomize=True, deadline=None, database=None, suppress_health_check=_SLOW_IS_FINE

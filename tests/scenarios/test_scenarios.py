@@ -1,6 +1,5 @@
 """Plays the scenarios beside it; README.md says how they are written."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -8,9 +7,6 @@ from typing import Any
 
 import pytest
 import yaml
-
-# `support` is the tests' own library; nothing installs it.
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bifrost.forwarding.turns import Turns
 from bifrost.session.close_reason import CloseReason

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import datetime
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-# `support` is the tests' own library; nothing installs it.
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.pipeline.billing.price_book import PriceBook
+from bifrost.pipeline.certificates.certificate import verify
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.jobs.bill import Bill, BillOptions, run_bill
+from bifrost.pipeline.jobs.certify import CertifyOptions, run_certify
 from bifrost.pipeline.jobs.meter import Meter
 from bifrost.pipeline.metering.metered_tables import open_tables
 from bifrost.pipeline.spark.runtime import find_java_home
@@ -84,3 +83,24 @@ def bill(spark: SparkSession, tmp_path: Path) -> Callable[..., Bill]:
         return run_bill(spark, options, lambda _text: None)
 
     return make
+
+
+CERTIFY_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+CERTIFIED_AT = datetime.datetime(2026, 10, 6, tzinfo=datetime.UTC)
+
+
+@pytest.fixture
+def certify(
+    spark: SparkSession, topic: Callable[..., DataFrame], tmp_path: Path
+) -> Callable[..., dict[str, dict[str, Any]]]:
+    """Puts records into tables, and certifies the day 2026-10-05; gives the reports by tenant."""
+
+    def run(records: list[dict[str, Any]], **more: Any) -> dict[str, dict[str, Any]]:
+        Meter(open_tables(spark, str(tmp_path / "t"), "parquet"), 60).apply(topic(records), 0)
+        options = CertifyOptions(tables=str(tmp_path / "t"), out=str(tmp_path / "out"), **more)
+        run_certify(spark, options, CERTIFY_KEY, "parquet", lambda _text: None, CERTIFIED_AT)
+        folder = tmp_path / "out" / "2026-10-05"
+        texts = {path.stem: path.read_text() for path in folder.glob("*.json")}
+        return {name: verify(text, CERTIFY_KEY.public_key()) for name, text in texts.items()}
+
+    return run

@@ -1,15 +1,10 @@
 """What holds for every unit test: nothing is reached over a network."""
 
 import socket
-import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-# `support` is the tests' own library; nothing installs it.
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.stage import Stage
 
