@@ -1,0 +1,98 @@
+"""docs/operations.md names every metric with its labels; every metric that a page names exists."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client.metrics_core import Metric
+
+from bifrost.config.model import Config
+from bifrost.gateway.admin.counted import OfProcess, WorkerCounts
+from bifrost.gateway.admin.metrics import Metrics
+from bifrost.gateway.gateway import Gateway
+from bifrost.gateway.journaling.journal_counts import JournalCounts
+from bifrost.gateway.reload_outcome import Outcome
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.engine import Awaited
+from support.doc_pages import page, pages, table
+from support.source_facts import texts
+from unit.gateway.test_gateway import CONFIG
+
+NAME = re.compile(r"\b(?:kafka_proxy|bifrost)_[a-z_]*[a-z]\b")
+SUFFIXES = {"counter": "_total"}
+OF_SAMPLES = ("", "_bucket", "_count", "_sum")
+NO_METRICS = {"bifrost_journal"}
+"""Words that look like a metric: the topic `__bifrost_journal`."""
+
+
+class Reloader:
+    """As much of one as the metrics ask for."""
+
+    outcomes = dict.fromkeys(Outcome, 0)
+    applied_s = 0.0
+
+
+class Everything(OfProcess):
+    """The counts of a gateway that has each thing which not every gateway has: workers, a journal, a reloader."""
+
+    reloader = Reloader()  # type: ignore[assignment]
+
+    def journal(self) -> JournalCounts:
+        dropped = {("acme", "event", "event_limit"): 1}
+        return JournalCounts(dropped, {"acme": 1}, 1, 1, 1, is_up=True)
+
+    def workers(self) -> Iterator[WorkerCounts]:
+        yield WorkerCounts(0, is_running=True, starts=1, connections=1, cpu_s=1.0)
+
+
+@pytest.fixture(scope="module")
+def metrics() -> dict[str, Metric]:
+    """Every metric by the name that Prometheus shows."""
+    gateway = Gateway(Config.model_validate(CONFIG))
+    lane = gateway.shared.lanes.lane("acme", ApiKey.FETCH, 12)
+    lane.traffic.receive(100)
+    Awaited(1, lane, None).finish(2000)
+    gateway.internal_errors.counts["accept"] += 1
+    gateway.listener_watch.listeners = lambda: [("plaintext", 9092, True)]  # type: ignore[method-assign]
+    gateway.limits_hit["max_connections", "acme"] += 1
+    return {one.name + SUFFIXES.get(one.type, ""): one for one in Metrics(Everything(gateway)).collect()}
+
+
+def test_every_metric_of_the_code_is_collected_here(metrics: dict[str, Metric]) -> None:
+    written = {text for text in texts() if NAME.fullmatch(text) and text.startswith("kafka_proxy_")}
+
+    assert len(written) > 25
+    assert written <= {one.name for one in metrics.values()}
+
+
+def test_the_table_has_every_metric_and_no_other(metrics: dict[str, Metric]) -> None:
+    documented = table(page("operations.md"), "metric", "labels").names()
+
+    assert {"kafka_proxy_requests_total", "kafka_proxy_ready"} <= set(documented)
+    assert sorted(documented) == sorted(metrics)
+
+
+def test_the_table_has_the_labels_of_every_metric(metrics: dict[str, Metric]) -> None:
+    shown = {}
+    for names, labels, *_ in table(page("operations.md"), "metric", "labels").rows:
+        row = re.findall(r"`([^`]+)`", names)
+        each = [one.strip() for one in labels.split(";")]
+        for number, name in enumerate(row):
+            words = each[number if len(each) > 1 else 0]
+            shown[name] = [] if words in ("", "none") else [word.strip() for word in words.split(",")]
+
+    assert shown["kafka_proxy_limits_hit_total"] == ["limit", "tenant"]
+    assert shown == {name: _labels(one) for name, one in metrics.items()}
+
+
+def _labels(metric: Metric) -> list[str]:
+    assert metric.samples, f"{metric.name}: make one in the fixture"
+    return [label for label in metric.samples[0].labels if label != "le"]
+
+
+def test_every_metric_that_a_page_names_exists(metrics: dict[str, Metric]) -> None:
+    known = {name + suffix for name in metrics for suffix in OF_SAMPLES}
+    named = {(name, word) for name, text in pages().items() for word in NAME.findall(text)}
+
+    assert len(named) > 25
+    assert {(name, word) for name, word in named if word not in known | NO_METRICS} == set()
