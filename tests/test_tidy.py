@@ -10,6 +10,7 @@ import pytest
 
 from bifrost.wire.entities import SERVED, unclassified_fields
 from bifrost.wire.schema import message_schema, request_schema, response_schema
+from support.cython_functions import cython_functions
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE, UNIT = ROOT / "src/bifrost", ROOT / "tests/unit"
@@ -21,6 +22,11 @@ MAX_FILES = 20
 """Source files of a folder."""
 LARGE_FOLDERS = {"wire": "the parts of one compiled module are among them"}
 MAX_FUNCTION_LINES = {"src": 60, "tools": 60, "bench": 60, "tests": 80}
+LONG_CYTHON_FUNCTIONS = {
+    "walk": "rewrites a message: one loop over a program, with a branch for each kind of field, whose state is local",
+    "tally": "counts a message: likewise",
+}
+"""Functions of Cython that walk over a whole message; their branches as functions would have to share their state."""
 GENERATED = {"src/bifrost/wire/messages.pyi"}
 
 BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "managers", "misc"}
@@ -187,6 +193,47 @@ def test_functions_stay_readable() -> None:
                 too_long[f"{path.relative_to(ROOT)}: {function.name}"] = lines
 
     assert too_long == {}
+
+
+def cython_sources() -> list[Path]:
+    """Every Cython file that the package is built from."""
+    return [path for path in sorted(SOURCE.rglob("*")) if path.suffix in (".pyx", ".pxi", ".pxd")]
+
+
+def test_functions_of_cython_stay_readable() -> None:
+    found = [one for path in cython_sources() for one in cython_functions(path.read_text(encoding="utf-8"))]
+    too_long = {one.name for one in found if one.lines >= MAX_FUNCTION_LINES["src"]}
+
+    assert len(found) > 200
+    assert too_long == set(LONG_CYTHON_FUNCTIONS)
+
+
+def test_functions_of_cython_are_found_with_their_lines() -> None:
+    text = """
+cdef class Program:
+    cdef int size
+
+    def __cinit__(self):
+        self.size = 1
+
+        # A comment belongs to the function.
+
+    cpdef list ops(self,
+                   int least=0):
+        return [least]
+
+cdef inline int read(Program program, Reader* r) except? -1:
+    cdef int n = need(r)
+    return n
+cdef int declared(int n) except -1
+cdef object called = read(None)
+"""
+
+    assert [(one.name, one.line, one.lines) for one in cython_functions(text)] == [
+        ("__cinit__", 5, 4),
+        ("ops", 10, 3),
+        ("read", 14, 3),
+    ]
 
 
 def test_every_file_is_one_noun() -> None:
