@@ -32,34 +32,12 @@ GENERATED = {"src/bifrost/wire/messages.pyi"}
 BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "managers", "misc"}
 
 WITHOUT_TWIN = {
-    "config/kubernetes/resource.py": "one document and its places: test_virtual_clusters.py beside it",
-    "config/fields/security_protocol.py": "an enum: tests/unit/config/fields/test_listener_sets.py",
-    "config/files/source.py": "places of the flat dialect: tests/unit/config/test_load.py",
-    "config/fields/tenants.py": "fields: tests/unit/config/test_model.py",
-    "config/kubernetes/translation.py": "a half of virtual_clusters.py, and tested with it",
-    "config/fields/upstream_sasl.py": "fields: tests/unit/config/checks/test_upstream_security.py",
-    "embedded/demo/observer.py": "reads a real broker: tests/kafka",
-    "embedded/demo/run.py": "starts real processes: tests/kafka",
-    "embedded/demo/tenant.py": "a real producer and consumer: tests/kafka",
-    "gateway/workers/processes.py": "starts what is asked for: tests/kafka/operations/test_workers.py",
+    "embedded/demo/observer.py": "reads a real broker: tests/kafka/test_demo.py",
+    "embedded/demo/run.py": "starts real processes: tests/kafka/test_demo.py",
+    "embedded/demo/tenant.py": "a real producer and consumer: tests/kafka/test_demo.py",
     "filters/filter.py": "the shape of a filter, without behaviour",
     "gateway/reload/reconfiguration.py": "binds ports and asks brokers: tests/kafka/operations/test_reload.py",
-    "gateway/issuers/client_authenticators.py": "makes what others test: test_gateway.py, tests/kafka/operations",
-    "gateway/journaling/journaling.py": "the journal's tasks: tests/kafka/operations/test_journal.py",
-    "gateway/journaling/journal_snapshots.py": "asks real brokers: tests/kafka/operations/test_journal.py",
-    "gateway/clients/way_to_broker.py": "a half of client_connection.py: tests/unit/gateway/test_client_connection*.py",
     "gateway/workers/worker.py": "a process of its own: tests/kafka/operations/test_worker*.py",
-    "pipeline/spark/hadoop_files.py": "through Spark's JVM: tests/spark/test_tables.py",
-    "pipeline/jobs/advise.py": "a job: tests/spark/test_bill.py",
-    "pipeline/jobs/bill_figures.py": "the bill's sums: tests/spark/test_bill.py",
-    "pipeline/jobs/certify.py": "a job: tests/spark/test_isolation.py",
-    "session/identified_session.py": "the beginning of a session: tests/unit/session/test_authentication*.py",
-    "session/shared_state.py": "two dataclasses without behaviour",
-    "tenancy/invalid_regex.py": "one exception without behaviour",
-    "wire/classification.py": "a table; tests/unit/wire/test_entities.py holds it against the schemas",
-    "wire/entity.py": "an enum; tests/unit/wire/test_entities.py",
-    "wire/error_codes.py": "generated; tests/test_schemas_fresh.py compares it with Kafka's jars",
-    "wire/messages.py": "a name for each class of wire/message.py; tests/unit/wire/test_message.py",
 }
 """Modules that have no test file of their own name, each with the reason."""
 

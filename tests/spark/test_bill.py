@@ -11,7 +11,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.jobs.advise import AdviseOptions, run_advise
 from bifrost.pipeline.jobs.bill import Bill
 from support.billing import BOOK, GIB, book
 from support.journal_records import NOON_MS, Journal
@@ -58,33 +57,3 @@ def test_a_month_without_usage_and_a_day_without_a_price_are_one_line(
         bill(month="2026-11")
     with pytest.raises(PipelineError, match="no price was in force on 2026-10-05"):
         bill(book(BOOK.replace("2026-10-01", "2026-10-06")))
-
-
-def test_advice_is_written_for_tools_and_for_people(
-    metered: Callable[..., None], spark: SparkSession, tmp_path: Path
-) -> None:
-    batches = {
-        "codec": "none",
-        "acks": 1,
-        "batches": 5000,
-        "records": 5000,
-        "bytes": GIB,
-        "idempotent_batches": 0,
-    }
-    journal = Journal()
-    metered(
-        journal.topic("acme", "orders", batches=[batches], client_id="<b>"),
-        journal.requests("acme", client_id="<b>", api_version=3, requests=1),
-    )
-
-    out = str(tmp_path / "advice")
-    done = run_advise(
-        spark, AdviseOptions(str(tmp_path / "t"), out, book=book()), "parquet", lambda _text: None
-    )
-
-    assert (done.findings, done.clients, done.broken) == (4, 1, 1)
-    assert spark.read.parquet(f"{out}/advice.parquet").count() == 4
-    page = (tmp_path / "advice/index.html").read_text()
-    assert "compression.type=zstd" in page
-    assert "&lt;b&gt;" in page
-    assert "<b>" not in page.partition("<main>")[2].replace("<b></b>", "")

@@ -2,39 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from pyspark.sql import DataFrame, SparkSession
 
-from bifrost.pipeline.certificates.certificate import verify
-from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.jobs.certify import CertifyOptions, run_certify
-from bifrost.pipeline.jobs.meter import Meter
-from bifrost.pipeline.metering.metered_tables import open_tables
 from support.journal_records import DAY_MS, HOUR_MS, NOON_MS, Journal
-
-Topic = Callable[..., DataFrame]
-KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
-NOW = datetime.datetime(2026, 10, 6, tzinfo=datetime.UTC)
-
-
-@pytest.fixture
-def certify(spark: SparkSession, topic: Topic, tmp_path: Path) -> Callable[..., dict[str, dict[str, Any]]]:
-    def run(records: list[dict[str, Any]], **more: Any) -> dict[str, dict[str, Any]]:
-        Meter(open_tables(spark, str(tmp_path / "t"), "parquet"), 60).apply(topic(records), 0)
-        options = CertifyOptions(tables=str(tmp_path / "t"), out=str(tmp_path / "out"), **more)
-        run_certify(spark, options, KEY, "parquet", lambda _text: None, NOW)
-        folder = tmp_path / "out" / "2026-10-05"
-        texts = {path.stem: path.read_text() for path in folder.glob("*.json")}
-        return {name: verify(text, KEY.public_key()) for name, text in texts.items()}
-
-    return run
 
 
 def test_who_touched_only_what_is_its_own_is_isolated(certify: Callable[..., Any]) -> None:
@@ -185,16 +158,3 @@ def test_what_gateways_told_of_their_tenants_names_is_what_names_are_judged_by(
 
     assert reports["acme"]["verdict"] == "isolated"
     assert reports["globex"]["exceptions"][0]["reason"] == "belongs to acme"
-
-
-def test_without_any_access_there_is_no_certificate(certify: Callable[..., Any]) -> None:
-    with pytest.raises(PipelineError, match="run bifrost pipeline meter first"):
-        certify([Journal().requests("acme", NOON_MS)])
-
-
-def test_a_certificate_is_json_that_names_its_key(certify: Callable[..., Any], tmp_path: Path) -> None:
-    certify([Journal().topic("acme", "orders")])
-
-    whole = json.loads((tmp_path / "out/2026-10-05/acme.json").read_text())
-    assert set(whole) == {"report", "algorithm", "key_id", "signature"}
-    assert whole["report"]["certified_at"] == "2026-10-06T00:00:00Z"

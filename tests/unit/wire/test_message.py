@@ -3,7 +3,6 @@ import pickle
 
 import pytest
 
-from bifrost.wire import messages
 from bifrost.wire.message import Message, Struct, message_class
 from bifrost.wire.messages import (
     DescribeClusterResponse,
@@ -149,18 +148,6 @@ def test_a_common_struct_is_one_class():
 def test_a_message_knows_its_schema():
     assert FetchRequest.SCHEMA is message_schema("FetchRequest")
     assert not hasattr(FetchRequest.FetchTopic, "SCHEMA")
-
-
-def test_an_unknown_message_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="no message 'FetchReqest'"):
-        messages.FetchReqest  # type: ignore[attr-defined]  # noqa: B018
-    with pytest.raises(KeyError):
-        message_class("FetchReqest")
-
-
-def test_a_message_has_one_class_wherever_it_is_named():
-    assert messages.FetchRequest is message_class("FetchRequest") is FetchRequest
-    assert "FetchRequest" in dir(messages)
 
 
 def test_messages_can_be_copied_and_pickled():

@@ -1,7 +1,67 @@
-from bifrost.gateway.clients.endings import LINES_A_SECOND, EndLines
-from bifrost.session.close_reason import CloseReason
+from typing import Any
+
+import pytest
+
+from bifrost.gateway.clients import endings
+from bifrost.gateway.clients.endings import AT_ONCE, IN_ORDER, LINES_A_SECOND, EndLines, end_of, log_end
+from bifrost.gateway.errors import BrokerError, LoginError
+from bifrost.session.close_reason import CloseReason, SessionEnded
+from bifrost.wire.errors import FrameTooLarge, MalformedFrame
 
 REFUSED, MALFORMED = CloseReason.TENANT_CONNECTIONS, CloseReason.MALFORMED
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (SessionEnded(CloseReason.SESSION_EXPIRED, "after 5 s"), (CloseReason.SESSION_EXPIRED, "after 5 s")),
+        (LoginError("no such user"), (CloseReason.UPSTREAM_LOGIN_FAILED, "no such user")),
+        (BrokerError("kafka-1:9092: refused"), (CloseReason.BROKER_UNREACHABLE, "kafka-1:9092: refused")),
+        (FrameTooLarge(9, 8, 0), (CloseReason.FRAME_TOO_LARGE, str(FrameTooLarge(9, 8, 0)))),
+        (MalformedFrame("a reason", 7), (CloseReason.MALFORMED, str(MalformedFrame("a reason", 7)))),
+    ],
+)
+def test_an_error_ends_a_connection_for_its_reason(
+    error: Exception, expected: tuple[CloseReason, str]
+) -> None:
+    assert end_of(error) == expected
+
+
+def test_what_an_unexpected_error_says_is_not_in_the_reason() -> None:
+    """It may contain what a client sent; the trace is logged by itself."""
+    assert end_of(KeyError("a password")) == (CloseReason.INTERNAL_ERROR, "see the trace above")
+
+
+@pytest.fixture(autouse=True)
+def fresh_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endings, "_lines", EndLines(lambda: 1.0))
+
+
+@pytest.mark.parametrize("reason", CloseReason)
+def test_only_ordinary_ends_are_logged_for_debugging(
+    reason: CloseReason, logged: list[dict[str, Any]]
+) -> None:
+    ordinary = {CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN, CloseReason.IDLE, CloseReason.DRAINED}
+
+    log_end(reason, "10.0.0.7:51234", "acme", "why")
+
+    assert logged == [
+        {
+            "event": "connection_ended",
+            "log_level": "debug" if reason in ordinary else "warning",
+            "reason": str(reason),
+            "peer": "10.0.0.7:51234",
+            "tenant": "acme",
+            "detail": "why",
+        }
+    ]
+    assert type(logged[0]["reason"]) is str
+
+
+def test_a_connection_over_a_limit_gets_no_time_to_read_an_answer() -> None:
+    assert CloseReason.TOO_MANY_CONNECTIONS in AT_ONCE
+    assert not AT_ONCE & IN_ORDER
+    assert CloseReason.AUTHENTICATION_FAILED not in AT_ONCE | IN_ORDER
 
 
 def test_so_many_lines_a_second_are_written_and_the_next_counts_the_others() -> None:

@@ -1,0 +1,83 @@
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from bifrost.config.fields.tenants import Credential, Tenant
+from bifrost.config.secrets import Secret
+
+
+def credential(**more: Any) -> dict[str, Any]:
+    return {"username": "alice", "password_file": "alice.password", **more}
+
+
+def account(mechanism: str = "PLAIN", **more: str) -> dict[str, str]:
+    return {"mechanism": mechanism, **more}
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, "has no password: add password_file, or scram_file"),
+        ({"password_file": "a", "scram_file": "b"}, "has both password_file and scram_file: remove one"),
+    ],
+)
+def test_a_user_has_exactly_one_file(files: dict[str, str], expected: str) -> None:
+    with pytest.raises(ValidationError, match=expected):
+        Credential.model_validate({"username": "alice", **files})
+
+    assert Credential.model_validate({"username": "alice", "scram_file": "b"}).password_file is None
+
+
+@pytest.mark.parametrize("allowed", [[], None])
+def test_an_empty_list_of_topics_is_refused_and_none_means_any(allowed: list[str] | None) -> None:
+    """An empty list must not give a tenant every name."""
+    data = {"name": "acme", "allowed_topics": allowed}
+
+    if allowed is None:
+        assert Tenant.model_validate(data).allowed_topics is None
+    else:
+        with pytest.raises(ValidationError, match="allowed_topics"):
+            Tenant.model_validate(data)
+
+
+def test_a_tenant_may_delete_nothing_unless_it_is_said() -> None:
+    tenant = Tenant.model_validate({"name": "acme"})
+
+    assert tenant.allow_topic_deletion is False
+    assert tenant.auth.credentials == ()
+    assert tenant.auth.principals == ()
+
+
+def test_a_tenants_prefixes_are_all_given_or_none() -> None:
+    prefixes = {"topic": "t1-", "group": "t1-", "transactional_id": "t1-"}
+
+    assert Tenant.model_validate({"name": "acme", "prefixes": prefixes}).prefixes is not None
+    for key in prefixes:
+        others = {name: value for name, value in prefixes.items() if name != key}
+        with pytest.raises(ValidationError, match=f"prefixes.{key}"):
+            Tenant.model_validate({"name": "acme", "prefixes": others})
+
+
+def test_a_tenants_accounts_are_its_own_and_those_of_its_users() -> None:
+    tenant = Tenant.model_validate(
+        {
+            "name": "acme",
+            "upstream_sasl": account(username="acme-at-kafka"),
+            "auth": {
+                "credentials": [
+                    credential(upstream_sasl=account("OAUTHBEARER", client_id="alice-client")),
+                    credential(username="bob"),
+                ]
+            },
+        }
+    )
+
+    assert tenant.upstream_accounts == ("acme-at-kafka", "alice-client")
+    assert Tenant.model_validate({"name": "globex"}).upstream_accounts == ()
+
+
+def test_a_password_is_not_shown() -> None:
+    user = Credential.model_validate(credential(password=Secret(b"hunter2")))
+
+    assert "hunter2" not in repr(user)

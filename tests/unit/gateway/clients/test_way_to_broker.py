@@ -1,0 +1,98 @@
+"""Which broker a client's connection leads to, and with which account; test_client_connection_login.py logs in."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bifrost.filters.steps import TopicCount, TopicIds
+from bifrost.gateway.brokers.broker_connection import BrokerConnection
+from bifrost.gateway.brokers.cluster import Broker
+from bifrost.gateway.clients.way_to_broker import WayToBroker
+from bifrost.gateway.errors import BrokerError, LoginError
+from bifrost.session.client_session import ClientSession
+from support.stage import UPSTREAM, Stage
+
+from .line import FakeGateway
+
+
+class Scene:
+    """A client of acme, who came to the port of broker 2."""
+
+    def __init__(self) -> None:
+        self.stage = Stage()
+        self.gateway = FakeGateway(self.stage)
+        self.session: ClientSession = self.stage.play("acme", node_id=2).session
+        self.chosen = Broker(2, "kafka-2.before", 9092, self.stage.versions)
+        self.way = WayToBroker(self.gateway, {UPSTREAM: self.chosen}, self.session)  # type: ignore[arg-type]
+
+
+def test_a_connection_leads_to_where_the_broker_is_now(connects: Any) -> None:
+    async def play() -> None:
+        scene = Scene()
+        client: Any = SimpleNamespace()
+        await scene.way.connect(client)
+
+    asyncio.run(play())
+
+    assert connects.made == [("kafka-2.internal", 9092)]
+
+
+def test_a_broker_that_the_cluster_does_not_name_any_more_is_looked_for_where_it_was(connects: Any) -> None:
+    async def play() -> None:
+        scene = Scene()
+        scene.gateway.cluster.broker = lambda _node_id: None  # type: ignore[assignment,method-assign,return-value]
+        client: Any = SimpleNamespace()
+        await scene.way.connect(client)
+
+    asyncio.run(play())
+
+    assert connects.made == [("kafka-2.before", 9092)]
+
+
+def test_a_broker_that_refuses_connections_is_named(connects: Any) -> None:
+    connects.fails = True
+
+    async def play() -> None:
+        client: Any = SimpleNamespace()
+        await Scene().way.connect(client)
+
+    with pytest.raises(BrokerError, match=r"kafka-2\.internal:9092"):
+        asyncio.run(play())
+
+
+def test_the_account_is_that_of_the_clients_tenant_and_user() -> None:
+    async def play() -> list[tuple[str, str]]:
+        scene, asked = Scene(), []
+        scene.gateway.cluster.security = SimpleNamespace(  # type: ignore[assignment]
+            tls_context=lambda: None, login_of=lambda tenant, user: asked.append((tenant, user))
+        )
+        # The account has left the configuration since the connection was made.
+        broker_side: Any = BrokerConnection.__new__(BrokerConnection)
+        with pytest.raises(LoginError, match="no longer in the configuration"):
+            await scene.way.renew_login(broker_side)
+        return asked
+
+    assert asyncio.run(play()) == [("acme", "acme")]
+
+
+def test_look_ups_are_those_of_the_clients_cluster() -> None:
+    wanted = frozenset({b"one topic ID....", b"another ID......"})
+
+    async def play() -> None:
+        scene = Scene()
+        await scene.way.fetch(TopicIds(wanted))
+        assert scene.gateway.cluster.asked == [wanted]
+
+    asyncio.run(play())
+
+
+def test_a_tenant_that_a_reload_removed_is_not_counted() -> None:
+    async def play() -> None:
+        scene = Scene()
+        scene.stage.shared.virtual_clusters._roots = {}
+        with pytest.raises(BrokerError, match="tenant acme is not in the configuration any more"):
+            await scene.way.fetch(TopicCount())
+
+    asyncio.run(play())

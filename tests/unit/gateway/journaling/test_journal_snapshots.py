@@ -1,0 +1,189 @@
+"""How the sizes of topics are asked for; real brokers answer in tests/kafka/operations/test_journal.py."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from bifrost.filters.api_versions import offered_versions
+from bifrost.gateway.brokers.cluster import Broker
+from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.journaling import journal_snapshots
+from bifrost.gateway.journaling.journal_snapshots import JournalSnapshots
+from bifrost.journal.topic_sizes import TopicSizes
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from support import messages
+from support.stage import broker_versions
+
+
+class Brokers:
+    """Two brokers, each of which has a replica of every partition; stands for the class BrokerClient as well."""
+
+    security = object()
+
+    def __init__(self, pages: Sequence[Any], *, has_pages: bool = True) -> None:
+        answer = broker_versions()
+        if not has_pages:
+            answer.api_keys = [
+                one for one in answer.api_keys if one.api_key != ApiKey.DESCRIBE_TOPIC_PARTITIONS
+            ]
+        offered = offered_versions(answer)
+        self.brokers = {number: Broker(number, f"kafka-{number}", 9092, offered) for number in (1, 2)}
+        self.pages = list(pages)
+        self.cursors: list[tuple[str, int] | None] = []
+        self.weighed: list[tuple[str, dict[str, list[int]]]] = []
+        self.silent: set[str] = set()
+        self.open = 0
+
+    def any_broker(self) -> Broker | None:
+        return next(iter(self.brokers.values()), None)
+
+    def broker(self, node_id: int) -> Broker | None:
+        return self.brokers.get(node_id)
+
+    def __call__(self, host: str, port: int, *, timeout_ms: int, security: Any) -> "Client":
+        self.open += 1
+        return Client(self, host)
+
+
+class Client:
+    def __init__(self, brokers: Brokers, host: str) -> None:
+        self.brokers, self.host = brokers, host
+
+    async def request(self, message: Any, version: int) -> Any:
+        brokers = self.brokers
+        if message.SCHEMA.name == "DescribeLogDirsRequest":
+            if self.host in brokers.silent:
+                raise BrokerError(f"{self.host}:9092: connection refused")
+            asked = {one.topic: list(one.partitions) for one in message.topics}
+            brokers.weighed.append((self.host, asked))
+            return log_dirs(asked)
+        if message.SCHEMA.name == "DescribeTopicPartitionsRequest":
+            cursor = message.cursor
+            brokers.cursors.append(cursor and (cursor.topic_name, cursor.partition_index))
+        return brokers.pages.pop(0)
+
+    async def close(self) -> None:
+        self.brokers.open -= 1
+
+
+def log_dirs(asked: dict[str, list[int]]) -> Any:
+    """Each partition has 10 bytes more than the one before, and is being copied to another disk."""
+    topics = [
+        {
+            "name": name,
+            "partitions": [
+                {"partition_index": index, "partition_size": 100 + 10 * index, "is_future_key": is_copy}
+                for index in partitions
+                for is_copy in (False, True)
+            ],
+        }
+        for name, partitions in asked.items()
+    ]
+    broken = {"error_code": ErrorCode.KAFKA_STORAGE_ERROR}
+    return messages.build("DescribeLogDirsResponse", {"results": [broken, {"topics": topics}]})
+
+
+def described(name: str, *partitions: int, error_code: int = 0) -> dict[str, Any]:
+    found = [{"partition_index": one, "leader_id": 1, "replica_nodes": [1, 2]} for one in partitions]
+    return {"name": name, "error_code": error_code, "partitions": found}
+
+
+def page(*topics: dict[str, Any], following: tuple[str, int] | None = None) -> Any:
+    cursor = following and {"topic_name": following[0], "partition_index": following[1]}
+    return messages.build("DescribeTopicPartitionsResponse", {"topics": list(topics), "next_cursor": cursor})
+
+
+def looked(monkeypatch: pytest.MonkeyPatch, brokers: Brokers) -> list[list[TopicSizes]]:
+    """Return the pages of topics that begin with `a`."""
+    monkeypatch.setattr(journal_snapshots, "BrokerClient", brokers)
+    cluster: Any = brokers
+
+    async def look() -> list[list[TopicSizes]]:
+        snapshots = JournalSnapshots(cluster, 500)
+        return [list(topics) async for topics in snapshots.take(lambda name: name.startswith("a"))]
+
+    return asyncio.run(look())
+
+
+def sizes(pages: list[list[TopicSizes]]) -> list[list[tuple[str, dict[int, dict[int, int | None]]]]]:
+    """The sizes by topic, partition and node."""
+    return [
+        [(topic.name, {at: dict(one.sizes) for at, one in topic.partitions.items()}) for topic in topics]
+        for topics in pages
+    ]
+
+
+def test_wanted_topics_have_the_sizes_of_all_their_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
+    brokers = Brokers([page(described("a", 0, 1), described("b", 0))])
+
+    found = sizes(looked(monkeypatch, brokers))
+
+    assert found == [[("a", {0: {1: 100, 2: 100}, 1: {1: 110, 2: 110}})]]
+    assert sorted(brokers.weighed) == [("kafka-1", {"a": [0, 1]}), ("kafka-2", {"a": [0, 1]})]
+    assert brokers.open == 0
+
+
+def test_a_topic_on_several_pages_is_told_once_and_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    brokers = Brokers(
+        [
+            page(described("a1", 0), described("a2", 0, 1), following=("a2", 2)),
+            page(described("a2", 2), following=("a2", 3)),
+            page(described("a2", 3), described("a3", 0)),
+        ]
+    )
+
+    found = sizes(looked(monkeypatch, brokers))
+
+    assert [[(name, sorted(of)) for name, of in topics] for topics in found] == [
+        [("a1", [0])],
+        [("a2", [0, 1, 2, 3]), ("a3", [0])],
+    ]
+    assert brokers.cursors == [None, ("a2", 2), ("a2", 3)]
+
+
+def test_a_topic_that_ends_with_its_page_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    brokers = Brokers([page(described("a1", 0), following=("a1", 1)), page(described("a2", 0))])
+
+    found = sizes(looked(monkeypatch, brokers))
+
+    assert [name for topics in found for name, _ in topics] == ["a1", "a2"]
+
+
+def test_topics_with_an_error_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    brokers = Brokers([page(described("a", error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))])
+
+    assert looked(monkeypatch, brokers) == []
+
+
+def test_what_a_broker_does_not_tell_stays_unknown(
+    monkeypatch: pytest.MonkeyPatch, logged: list[dict[str, Any]]
+) -> None:
+    brokers = Brokers([page(described("a", 0))])
+    brokers.silent.add("kafka-2")
+
+    assert sizes(looked(monkeypatch, brokers)) == [[("a", {0: {1: 100, 2: None}})]]
+    assert [(line["event"], line["node_id"]) for line in logged] == [("journal_sizes_unknown", 2)]
+
+
+def test_brokers_without_pages_are_asked_for_all_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_snapshots, "PAGE_PARTITIONS", 2)
+    answer = messages.build(
+        "MetadataResponse", {"topics": [described(name, 0) for name in ("a1", "a2", "a3", "b")]}
+    )
+    brokers = Brokers([answer], has_pages=False)
+
+    found = sizes(looked(monkeypatch, brokers))
+
+    assert [[name for name, _ in topics] for topics in found] == [["a1", "a2"], ["a3"]]
+    assert brokers.cursors == []
+
+
+def test_without_a_broker_there_is_no_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
+    brokers = Brokers([])
+    brokers.brokers = {}
+
+    with pytest.raises(BrokerError, match="no broker is known"):
+        looked(monkeypatch, brokers)
