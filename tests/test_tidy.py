@@ -322,3 +322,67 @@ def test_filters_loop_over_messages_in_steps() -> None:
                 found.append(f"{path.name}:{loop.lineno}: {ast.unparse(loop)}")
 
     assert found == []
+
+
+CLOCKLESS = ("wire", "config", "tenancy", "filters", "journal", "authentication", "forwarding", "session")
+"""Rooms below the gateway, whose code takes clocks and random bytes as arguments."""
+CLOCK_MODULES = {"time", "random", "secrets", "uuid"}
+CLOCK_CALLS = {
+    "os": {"urandom", "getrandom", "times"},
+    "datetime": {"now", "utcnow", "today"},
+    "date": {"today"},
+}
+ENGINE_CLOCK = ("bifrost.wire.engine", "monotonic_ns")
+READS_THE_ENGINE_CLOCK = {
+    str(Path("forwarding", "work.py")): "work that pauses measures how long it has taken",
+    "session/client_session.py": "a session measures what each message costs the gateway",
+}
+"""Modules below the gateway that read the compiled engine's clock."""
+
+
+def clocks_in(tree: ast.Module) -> set[str]:
+    """Return what of a module reads a clock or a source of random numbers."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {one.name for one in node.names} & CLOCK_MODULES
+        elif isinstance(node, ast.ImportFrom):
+            names = {one.name for one in node.names}
+            if node.module in CLOCK_MODULES and not node.level:
+                found.add(str(node.module))
+            elif node.module == ENGINE_CLOCK[0] and ENGINE_CLOCK[1] in names:
+                found.add(ENGINE_CLOCK[1])
+            found |= names & CLOCK_CALLS.get(str(node.module), set())
+        elif isinstance(node, ast.Attribute):
+            owner = ast.unparse(node.value).rpartition(".")[2]
+            if node.attr in CLOCK_CALLS.get(owner, set()):
+                found.add(f"{owner}.{node.attr}")
+    return found
+
+
+def test_below_the_gateway_clocks_and_randomness_are_arguments() -> None:
+    paths = [path for room in CLOCKLESS for path in sorted((SOURCE / room).rglob("*.py"))]
+    found = {
+        str(path.relative_to(SOURCE)): clocks
+        for path in paths
+        if (clocks := clocks_in(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+
+    assert len(paths) > 150
+    assert found == {name: {ENGINE_CLOCK[1]} for name in READS_THE_ENGINE_CLOCK}
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import time", {"time"}),
+        ("from secrets import token_bytes", {"secrets"}),
+        ("from bifrost.config.secrets import Secret", set()),
+        ("import os\nkey = os.urandom(16)", {"os.urandom"}),
+        ("from os import urandom", {"urandom"}),
+        ("import datetime\nnow = datetime.datetime.now()", {"datetime.now"}),
+        ("from bifrost.wire.engine import Lane, monotonic_ns", {"monotonic_ns"}),
+    ],
+)
+def test_a_clock_is_found(code: str, expected: set[str]) -> None:
+    assert clocks_in(ast.parse(code)) == expected

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from bifrost.config.fields.verifiers import SCRAM_HASHES, ScramVerifier
-from bifrost.config.load import load
 from bifrost.config.model import Config
 from support.certificates import Authority
+from support.loading import load
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

@@ -4,12 +4,13 @@ It reads what `bifrost run` would read, also the password files, but opens no so
 is free or a host name resolves. Exit status: 0 the configuration is valid, 2 it is not, or the command line is wrong.
 """
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bifrost.config.config_source import ConfigFiles
+from bifrost.config.config_source import SALT_KEY_BYTES, ConfigFiles
 from bifrost.config.errors import ConfigError
 
 
@@ -19,7 +20,7 @@ def check(
     ],
 ) -> None:
     """Say whether a configuration is valid, and everything that is wrong with it."""
-    source = ConfigFiles(config)
+    source = ConfigFiles(config, os.urandom(SALT_KEY_BYTES))
     try:
         loaded = source.read()
     except ConfigError as error:

@@ -5,6 +5,7 @@ reached or the command line is wrong.
 """
 
 import http.client
+import os
 from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated
@@ -24,11 +25,11 @@ def reload(
     ],
 ) -> None:
     """Let a running gateway on this machine read its configuration again."""
-    from bifrost.config.config_source import ConfigFiles
+    from bifrost.config.config_source import SALT_KEY_BYTES, ConfigFiles
     from bifrost.config.errors import ConfigError
 
     try:
-        admin = ConfigFiles(config).read().proxy.admin
+        admin = ConfigFiles(config, os.urandom(SALT_KEY_BYTES)).read().proxy.admin
     except ConfigError as error:
         # The gateway would report the same; it may have seen the change already, and goes on as before.
         typer.echo(str(error), err=True)

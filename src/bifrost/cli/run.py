@@ -3,6 +3,7 @@
 Exit status: 0 it was told to stop, 1 it could not start, 2 the configuration or the command line is wrong.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,9 +87,9 @@ def serve(asked: RunArguments) -> int:
     from bifrost.config.errors import ConfigError
 
     with no_entry_points():
-        from bifrost.config.config_source import ConfigFiles
+        from bifrost.config.config_source import SALT_KEY_BYTES, ConfigFiles
 
-    source = ConfigFiles(asked.config)
+    source = ConfigFiles(asked.config, os.urandom(SALT_KEY_BYTES))
     try:
         loaded = source.read()
     except ConfigError as error:

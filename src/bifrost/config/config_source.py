@@ -5,13 +5,15 @@ know only `ConfigSource`, so that another source can take the place of the files
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from bifrost.config.files.watched_files import files_of, signature
 from bifrost.config.load import load
 from bifrost.config.model import Config
+
+SALT_KEY_BYTES = 32
 
 
 class ConfigSource(Protocol):
@@ -41,6 +43,9 @@ class ConfigFiles:
     """A configuration in a file, or in the files of a folder."""
 
     path: Path
+    salt_key: bytes = field(repr=False)
+    """Random bytes of this process, by which the salts of derived verifiers are made, so that unchanged files give an
+    equal configuration each time."""
 
     @property
     def name(self) -> str:
@@ -53,7 +58,7 @@ class ConfigFiles:
         Raises:
             ConfigError: the configuration is wrong; it has every problem found, each with its file and line.
         """
-        return load(self.path)
+        return load(self.path, self.salt_key)
 
     def signature(self, config: Config) -> Hashable:
         """Return a value that changes when one of the files does, by its inode, size or time of change."""

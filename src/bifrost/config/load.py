@@ -6,8 +6,8 @@ continues after mistakes as far as it can, so that an operator corrects a file i
 """
 
 import hmac
-import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -44,24 +44,29 @@ MIN_PSEUDONYM_KEY_BYTES = 16
 MAX_NAMED_FILE_BYTES = 1 << 20
 """Largest file of keys or certificates, in bytes."""
 
-_SALT_KEY = os.urandom(32)
-"""Key for the salts of derived verifiers: a process that loads the same file twice gets equal `Config`s."""
+Derive = Callable[[Mechanism, bytes, str], ScramVerifier]
+"""Makes the verifier of a mechanism, a password and a user name."""
 
 
-def load(path: str | Path) -> Config:
+def load(path: str | Path, salt_key: bytes) -> Config:
     """Read a configuration, a file or a folder, and the password files it names.
+
+    Args:
+        path: the file or folder.
+        salt_key: random bytes, by which the salts of derived verifiers are made: with the same key the same files
+            give equal `Config`s.
 
     Raises:
         ConfigError: the configuration is wrong; it has every problem found, each with its file and line.
     """
     source = read_source(Path(path))
-    config, problems = _check(source)
+    config, problems = _check(source, partial(_derive, salt_key))
     if config is None or problems:
         raise ConfigError([Problem(*place, text) for place, text in problems])
     return config
 
 
-def _check(source: Source) -> tuple[Config | None, list[tuple[Place, str]]]:
+def _check(source: Source, derive: Derive) -> tuple[Config | None, list[tuple[Place, str]]]:
     """Return the configuration if the source has a valid one, and the mistakes with their places."""
     data = source.data
     if not isinstance(data, dict):
@@ -81,7 +86,7 @@ def _check(source: Source) -> tuple[Config | None, list[tuple[Place, str]]]:
         report(loc, f"{show_loc(loc)} has no value: write one, or remove the line")
     for read in (
         _read_pseudonym_key,
-        _read_secrets,
+        partial(_read_secrets, derive),
         check_tls_files,
         _read_upstream_files,
         _unreadable_files,
@@ -161,7 +166,7 @@ def _read_pseudonym_key(data: dict[str, object], folder: Path) -> Iterator[tuple
         yield loc, f"{show_loc(loc)}: file of the key {path}: {error}{path_hint(name, path)}"
 
 
-def _read_secrets(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:
+def _read_secrets(derive: Derive, data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:
     """Put the files' content beside every `password_file` and `scram_file`, and yield what is wrong with the files.
 
     A credential whose file cannot be read gets none: the configuration as a whole is refused then.
@@ -184,7 +189,7 @@ def _read_secrets(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, 
                     password = _read_password(content)
                     credential["password"] = Secret(password)
                     credential["verifiers"] = tuple(
-                        _derive(one, password, str(credential.get("username"))) for one in derived
+                        derive(one, password, str(credential.get("username"))) for one in derived
                     )
             except UnreadableError as error:
                 hint = path_hint(name, path)
@@ -245,9 +250,9 @@ def _read_verifiers(content: bytes) -> tuple[ScramVerifier, ...]:
         raise UnreadableError(str(error)) from None
 
 
-def _derive(mechanism: Mechanism, password: bytes, username: str) -> ScramVerifier:
+def _derive(salt_key: bytes, mechanism: Mechanism, password: bytes, username: str) -> ScramVerifier:
     """Make a verifier with the fewest iterations: more protect nothing, because the password is in a file here."""
-    salt = hmac.digest(_SALT_KEY, f"{mechanism} {username}".encode("utf-8", "surrogatepass"), "sha512")
+    salt = hmac.digest(salt_key, f"{mechanism} {username}".encode("utf-8", "surrogatepass"), "sha512")
     return ScramVerifier.derive(mechanism, password, salt[:NEW_SALT_BYTES], MIN_ITERATIONS)
 
 

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 import uvloop
 
-from bifrost.config.load import load
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.gateway.brokers.broker_connection import BrokerConnection
 from bifrost.gateway.brokers.cluster import Cluster
@@ -34,6 +33,7 @@ from bifrost.session.client_session import ClientSession
 from bifrost.wire.messages import MetadataRequest
 from support.clients import Endpoint
 from support.gateway_process import ACME, HOST, GatewayProcess, free_ports
+from support.loading import load
 from support.raw_client import RawClient
 from support.worker_gateway import await_true
 

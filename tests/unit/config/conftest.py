@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bifrost.config.errors import ConfigError
-from bifrost.config.load import load
+from support.loading import load
 
 # The line numbers that the tests expect count from the line after the quotes.
 PROXY_YAML = """\

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from bifrost.config.errors import ConfigError
-from bifrost.config.load import load
 from bifrost.config.source_files import MAX_FILE_BYTES
 from bifrost.config.values import Address
+from support.loading import load
 
 from .conftest import PROXY_YAML, problems_of
 

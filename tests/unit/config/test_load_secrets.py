@@ -7,7 +7,7 @@ import pytest
 
 from bifrost.config.fields.tenants import Credential
 from bifrost.config.fields.verifiers import MIN_ITERATIONS, Mechanism, ScramVerifier
-from bifrost.config.load import load
+from support.loading import load
 
 from .conftest import PROXY_YAML
 
@@ -60,6 +60,14 @@ def test_the_same_file_is_the_same_configuration(folder: Path) -> None:
     (folder / "secrets/acme.password").write_text("coyote")
 
     assert users(folder)[0].verifiers != before
+
+
+def test_another_key_gives_other_salts(folder: Path) -> None:
+    one, other = (load("proxy.yaml", key).credentials() for key in (b"one", b"other"))
+    salts = [{verifier.salt for _, user in users for verifier in user.verifiers} for users in (one, other)]
+
+    assert [len(each) for each in salts] == [4, 4]
+    assert salts[0] & salts[1] == set()
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from bifrost.config.errors import ConfigError
-from bifrost.config.load import load
 from bifrost.config.model import Config
+from support.loading import load
 from support.virtual_cluster_texts import FILTERS, PROD
 
 __all__ = ["FILTERS", "PROD"]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bifrost.config.load import load
 from support.certificates import Authority
+from support.loading import load
 from unit.config.conftest import PROXY_YAML
 
 Problems = Callable[..., list[str]]

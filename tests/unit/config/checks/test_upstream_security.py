@@ -9,9 +9,9 @@ from bifrost.config.errors import ConfigError
 from bifrost.config.fields.security_protocol import SecurityProtocol
 from bifrost.config.fields.upstream import Upstream
 from bifrost.config.fields.upstream_sasl import UpstreamMechanism, UpstreamSasl
-from bifrost.config.load import load
 from bifrost.config.model import Config
 from bifrost.config.values import Address
+from support.loading import load
 from unit.config.conftest import PROXY_YAML, problems_of
 
 BOOTSTRAP = '  bootstrap: ["kafka-1.internal:9092", "kafka-2.internal:9092", "kafka-3.internal:9092"]\n'

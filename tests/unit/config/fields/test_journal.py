@@ -5,7 +5,7 @@ import yaml
 
 from bifrost.config.errors import ConfigError
 from bifrost.config.fields.journal import Journal
-from bifrost.config.load import load
+from support.loading import load
 
 TENANT = {"name": "acme", "upstream": "one", "auth": {"principals": ["alice"]}}
 LISTENER = {

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bifrost.config.load import load
 from bifrost.embedded.demo.files import (
     Address,
     demo_tenants,
@@ -12,6 +11,7 @@ from bifrost.embedded.demo.files import (
     write_files,
 )
 from bifrost.embedded.properties import read_properties
+from support.loading import load
 
 ADDRESS = Address("127.0.0.1", 19092, 19093)
 

@@ -12,6 +12,7 @@ from bifrost.config.model import Config
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.reload_outcome import Outcome
+from support.loading import SALT_KEY
 from unit.cli.conftest import PROXY_YAML
 
 
@@ -54,7 +55,7 @@ def write(path: Path, text: str) -> None:
 
 
 def played(path: Path, scenario: Callable[[Reloader], Awaitable[Any]]) -> Reloader:
-    source = ConfigFiles(path)
+    source = ConfigFiles(path, SALT_KEY)
     reloader = Reloader(FakeGateway(source.read()), source)
     asyncio.run(scenario(reloader))  # type: ignore[arg-type]
     return reloader

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from bifrost.config.kept_secret import KeptSecret
-from bifrost.config.load import load
 from bifrost.config.model import Config
 from bifrost.config.secrets import Secret
 from bifrost.gateway.workers.handover import Handover, dumps, loads
 from support.examples import load_example
+from support.loading import load
 from unit.cli.conftest import PROXY_YAML
 from unit.gateway.test_gateway import CONFIG
 

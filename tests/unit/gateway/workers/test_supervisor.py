@@ -17,6 +17,7 @@ from bifrost.gateway.workers.channel import Refused
 from bifrost.gateway.workers.kept_ports import KeptPort
 from bifrost.gateway.workers.spread import WorkerLoad
 from bifrost.gateway.workers.supervisor import Supervisor
+from support.loading import SALT_KEY
 from unit.gateway.test_gateway import CONFIG
 
 from .conftest import Pair
@@ -74,7 +75,9 @@ class Scene:
         self.pair = pair
         config = Config.model_validate({**CONFIG, "proxy": {**CONFIG["proxy"], "workers": workers, **proxy}})
         (folder / "proxy.yaml").write_text("")
-        self.supervisor = Supervisor(config, ConfigFiles(folder / "proxy.yaml"), workers, ["worker"])
+        self.supervisor = Supervisor(
+            config, ConfigFiles(folder / "proxy.yaml", SALT_KEY), workers, ["worker"]
+        )
         self.children = [FakeChild(number) for number in range(workers)]
         children: Any = self.children
         self.supervisor._children = dict(enumerate(children))
@@ -202,7 +205,7 @@ def test_workers_that_never_become_ready_are_given_up(
     command = [sys.executable, "-S", "-c", "raise SystemExit(3)"]
 
     with pytest.raises(StartError, match="workers end before they are ready"):
-        asyncio.run(Supervisor(config, ConfigFiles(tmp_path / "proxy.yaml"), 2, command).run())
+        asyncio.run(Supervisor(config, ConfigFiles(tmp_path / "proxy.yaml", SALT_KEY), 2, command).run())
 
     died = [one["by"] for one in logged if one["event"] == "worker_died"]
     assert len(died) >= pace.MAX_FAILED_STARTS
