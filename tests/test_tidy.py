@@ -230,6 +230,45 @@ def test_nothing_of_the_machine_that_made_it_is_in_the_project(pattern: re.Patte
     assert found == []
 
 
+NAMING_RULE = "__vt" + "_"
+SPELL_PHYSICAL_NAMES = {
+    "src/bifrost/config/name_template.py": "the rule",
+    "tests/support/physical_names.py": "the rule as the tests know it",
+    "tests/golden/test_topic_regex_re2j.py": "patterns, letter by letter",
+    "tests/kafka/operations/test_journal.py": "what readers of the journal find",
+    "tests/kafka/tenancy/test_hidden_names.py": "what a broker has, from end to end",
+    "tests/kafka/test_demo.py": "what the demo prints",
+    "tests/property/test_topic_regex_properties.py": "patterns, letter by letter",
+    "tests/spark/test_name_owners.py": "a test of the rule",
+    "tests/unit/config/checks/test_internal_prefixes.py": "what the operator reads",
+    "tests/unit/config/test_load.py": "what the operator reads",
+    "tests/unit/config/test_name_template.py": "a test of the rule",
+    "tests/unit/embedded/demo/test_plain.py": "what the demo prints",
+    "tests/unit/embedded/demo/test_screen.py": "what the demo prints",
+    "tests/unit/embedded/demo/test_state.py": "what the demo prints",
+    "tests/unit/tenancy/test_names.py": "a test of the rule",
+    "tests/unit/tenancy/test_namespace.py": "a test of the rule",
+    "tests/unit/tenancy/test_topic_regex.py": "patterns, letter by letter",
+}
+"""Files with literals of physical names, each with the reason; the others ask `NameTemplate` or `physical_name`."""
+
+
+def _literals(path: Path) -> Iterator[str]:
+    """Yield the texts in a file that are not docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes) and node not in docstrings:
+            yield node.value if isinstance(node.value, str) else node.value.decode("latin-1")
+
+
+def test_only_named_files_spell_physical_names() -> None:
+    files = [path for _top, path in python_files() if path.suffix == ".py"]
+    found = {path for path in files if any(NAMING_RULE in text for text in _literals(path))}
+
+    assert {str(path.relative_to(ROOT)) for path in found} == set(SPELL_PHYSICAL_NAMES)
+
+
 ASK_FOR_THE_SHARED_PREFIX = {
     "tenancy/ownership.py": "the only place that compares names with prefixes",
     "tenancy/names.py": "patterns that brokers match, and error texts",

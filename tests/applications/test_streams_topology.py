@@ -19,6 +19,7 @@ from bifrost.wire.messages import MetadataRequest, StreamsGroupHeartbeatRequest
 from support.clients import Endpoint
 from support.console import CONFIGS, CONSUMER_GROUPS, GROUPS, STREAMS_GROUPS, TOPICS, Console, play_everywhere
 from support.java_clients import JavaClients, JavaError
+from support.physical_names import prefix_of
 from support.raw_client import RawClient
 from support.records import write_records
 from support.streams_shop import CUSTOMERS, PARTITIONS, TOTALS, Shop, shop_jvm
@@ -219,7 +220,7 @@ def compare_topics(kafka: EmbeddedKafka, consoles: Sequence[Console]) -> None:
     sizes = {topic.name: len(topic.partitions) for topic in topics}
     own = {name: size for name, size in sizes.items() if name.startswith("shop-")}
     for console in consoles[1:]:
-        prefix = f"__vt_{console.owner}_"
+        prefix = prefix_of(console.owner)
         theirs = {name: size for name, size in sizes.items() if name.startswith(prefix)}
         assert theirs == {prefix + name: size for name, size in own.items()}
     assert sum(name.endswith("-repartition") for name in own) == 2

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from bifrost.filters import namespace as translation
 from bifrost.filters.groups.consumer_payload import ASSIGNMENT, SUBSCRIPTION, MalformedPayload, translate
 from bifrost.tenancy.namespace import Namespace
+from support.physical_names import physical_name, prefix_of
 from support.stage import Stage
 
-PREFIX = "__vt_initech_"
+PREFIX = prefix_of("initech")
 INITECH: Namespace = Stage().namespaces["initech"]
 """A tenant for which every topic exists that has a name at all."""
 ASSIGNORS = ["range", "sticky", "cooperative-sticky", "stream"]
@@ -169,9 +170,9 @@ def expected(payload: bytes, kind: str, assignor: str) -> bytes:
     return out
 
 
-names = st.sampled_from(["orders", "", "/x", "__vt_globex_users", "__vt_initech_a", "é"]) | st.text(
-    max_size=4
-)
+names = st.sampled_from(
+    ["orders", "", "/x", physical_name("globex", "users"), physical_name("initech", "a"), "é"]
+) | st.text(max_size=4)
 int32 = st.integers(-(2**31), 2**31 - 1)
 some_partitions = st.lists(st.tuples(names, st.lists(int32, max_size=3)), max_size=3)
 raw_partitions = some_partitions.map(partitions)

@@ -21,6 +21,7 @@ from frame_mutations import MUTATIONS
 from support import messages
 from support.fake_transport import FakeTransport, framed, receive
 from support.look_ups import looked_up_by
+from support.physical_names import physical_name
 from support.playbook import request_frame, response_frame
 from support.sample import sample
 from support.stage import Stage
@@ -39,7 +40,7 @@ def frames_of(api_key: int, rng: random.Random) -> list[tuple[bytes, bytes]]:
         for topic, topic_id in ((OWN, OWN_ID), (FOREIGN, FOREIGN_ID), ("nobody's", UNKNOWN_ID)):
             values: dict[FieldType, Any] = {FieldType.STRING: topic, FieldType.UUID: topic_id}
             request = sample(request_schema(api_key).name, version, _giver(values))
-            values = {FieldType.STRING: f"__vt_acme_{topic}", FieldType.UUID: topic_id}
+            values = {FieldType.STRING: physical_name("acme", topic), FieldType.UUID: topic_id}
             answer = sample(response_schema(api_key).name, version, _giver(values))
             client_id = rng.choice(CLIENT_IDS)
             sound = request_frame(request, version, 1, client_id), response_frame(answer, version, 1)
@@ -133,8 +134,8 @@ def counted(stage: Stage) -> list[tuple[object, ...]]:
 
 def staged(namespaces_client_ids: bool) -> Stage:
     stage = Stage(namespaces_client_ids=namespaces_client_ids)
-    stage.topic_ids.learn(OWN_ID, b"__vt_acme_orders")
-    stage.topic_ids.learn(FOREIGN_ID, b"__vt_globex_users")
+    stage.topic_ids.learn(OWN_ID, physical_name("acme", "orders").encode())
+    stage.topic_ids.learn(FOREIGN_ID, physical_name("globex", "users").encode())
     return stage
 
 

@@ -16,6 +16,7 @@ from bifrost.tenancy.names import (
     VirtualTopic,
     VirtualTransactionalId,
 )
+from support.physical_names import physical_name
 
 cheap = settings(max_examples=max(200, settings().max_examples))
 
@@ -29,7 +30,7 @@ wire_names = st.one_of(
     legal_topics.map(str.encode),
     st.text("ab/_", max_size=6).map(str.encode),
     st.tuples(tenant_names, st.text("ab/", max_size=3)).map(
-        lambda pair: f"__vt_{pair[0]}_{pair[1]}".encode()
+        lambda pair: physical_name(pair[0], pair[1]).encode()
     ),
 )
 namespaces = st.builds(TenantNames, tenant_names, st.none() | st.lists(legal_topics, max_size=5))

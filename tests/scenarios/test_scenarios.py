@@ -17,6 +17,7 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.schema import read_version_range, request_schema, response_schema
 from support.hasty_turns import HastyTurns, pausing_everywhere
 from support.messages import build, consumer_payload, topic_id
+from support.physical_names import prefix_of
 from support.playbook import broker_answers, client_sends, ends, to_broker, to_client
 from support.stage import PHYSICAL_CLUSTER_ID, TENANTS, Stage
 
@@ -59,7 +60,9 @@ Loader.add_constructor("!offered", lambda _loader, _node: Offered())
 Loader.add_constructor("!bytes", lambda loader, node: loader.construct_scalar(node).encode("latin-1"))
 Loader.add_constructor("!error", lambda loader, node: int(ErrorCode[loader.construct_scalar(node)]))
 Loader.add_constructor("!text", lambda loader, node: ErrorCode[loader.construct_scalar(node)].message)
-Loader.add_constructor("!regex", lambda loader, node: confine(loader.construct_scalar(node), "__vt_acme_"))
+Loader.add_constructor(
+    "!regex", lambda loader, node: confine(loader.construct_scalar(node), prefix_of("acme"))
+)
 Loader.add_constructor("!subscription", lambda loader, node: _payload(loader, "Subscription", node))
 Loader.add_constructor("!assignment", lambda loader, node: _payload(loader, "Assignment", node))
 

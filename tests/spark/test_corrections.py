@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bifrost.pipeline.billing.corrections import correction_schema, differences, lost_days
 from bifrost.pipeline.billing.rating import charge_schema
+from support.physical_names import physical_name
 
 
 def charges(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
@@ -19,7 +20,7 @@ def charges(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
         "namespace": "acme",
         "principal": None,
         "topic": "orders",
-        "physical_topic": "__vt_acme_orders",
+        "physical_topic": physical_name("acme", "orders"),
         "sku": "produced_bytes",
         "quantity": Decimal(2),
         "price_version": "1",

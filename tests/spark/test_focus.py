@@ -18,6 +18,7 @@ from bifrost.pipeline.billing.corrections import correction_schema
 from bifrost.pipeline.billing.focus import JSON_COLUMNS, schema_text, to_csv, to_focus
 from bifrost.pipeline.billing.price_book import Sku, read_price_book
 from bifrost.pipeline.billing.rating import charge_schema
+from support.physical_names import physical_name
 
 BOOK = read_price_book(
     'currency: EUR\nprovider: Us\nversions: [{version: "1", valid_from: 2026-10-01, prices: {}}]', "book"
@@ -66,7 +67,8 @@ UNIT = re.compile(rf"([1-9][0-9]* )?({_DATA}|Requests|Hours)|{_DATA}-(Hours|Mont
 """The unit format, of the units that we have."""
 NAMED = {
     "day": "2026-10-05", "upstream": "main", "tenant": "acme", "namespace": "acme:dev", "principal": "User:a",
-    "topic": "orders", "physical_topic": "__vt_acme_orders", "sku": "produced_bytes", "quantity": Decimal(2),
+    "topic": "orders", "physical_topic": physical_name("acme", "orders"), "sku": "produced_bytes",
+    "quantity": Decimal(2),
     "price_version": "2026-01", "list_price": Decimal("0.1"), "price": Decimal("0.05"), "list_cost": Decimal("0.2"),
     "cost": Decimal("0.1"),
 }  # fmt: skip
@@ -166,7 +168,7 @@ def test_a_row_says_what_it_is_of(spark: SparkSession) -> None:
     (row,) = focus_of(spark, {}).collect()
 
     assert (row.ResourceId, row.ResourceName, row.ResourceType) == (
-        "main/__vt_acme_orders",
+        f"main/{physical_name('acme', 'orders')}",
         "orders",
         "Topic",
     )

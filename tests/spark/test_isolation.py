@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from support.journal_records import DAY_MS, HOUR_MS, NOON_MS, Journal
+from support.physical_names import physical_name
 
 
 def test_who_touched_only_what_is_its_own_is_isolated(certify: Callable[..., Any]) -> None:
@@ -16,10 +17,10 @@ def test_who_touched_only_what_is_its_own_is_isolated(certify: Callable[..., Any
     reports = certify(
         [
             journal.topic("acme", "orders", bytes_in=5),
-            journal.topic("acme", "secret", physical_topic="__vt_acme_/secret", errors=1),
+            journal.topic("acme", "secret", physical_topic=physical_name("acme", "/secret"), errors=1),
             journal.event("acme", type="admin", outcome="applied", resource_type="topic", resource_name="new",
-                          physical_name="__vt_acme_new"),
-            journal.event("acme", resource_type="topic", resource_name="x", physical_name="__vt_globex_x"),
+                          physical_name=physical_name("acme", "new")),
+            journal.event("acme", resource_type="topic", resource_name="x", physical_name=physical_name("globex", "x")),
             journal.snapshot("globex", "orders"),
             journal.topic("globex", None, topic_id="abc", physical_topic=None, errors=1),
             journal.requests("globex", requests=1),
@@ -39,13 +40,13 @@ def test_every_planted_violation_is_found_and_nothing_else(certify: Callable[...
     reports = certify(
         [
             journal.topic("acme", "orders", bytes_in=5),
-            journal.topic("acme", "orders", physical_topic="__vt_globex_orders", bytes_out=9),
-            journal.topic("acme", "orders", physical_topic="__vt_globex_orders", bytes_out=1),
+            journal.topic("acme", "orders", physical_topic=physical_name("globex", "orders"), bytes_out=9),
+            journal.topic("acme", "orders", physical_topic=physical_name("globex", "orders"), bytes_out=1),
             journal.topic("acme", "plain", physical_topic="plain"),
-            journal.topic("acme", "orders", physical_topic="__vt_acme_billing"),
+            journal.topic("acme", "orders", physical_topic=physical_name("acme", "billing")),
             journal.topic("acme", None, topic_id="abc", physical_topic=None, bytes_out=7),
             journal.event("acme", type="admin", outcome="applied", resource_type="topic", resource_name="orders",
-                          physical_name="__vt_globex_orders"),
+                          physical_name=physical_name("globex", "orders")),
             journal.topic("globex", "orders", bytes_in=5),
         ]
     )  # fmt: skip
@@ -58,11 +59,11 @@ def test_every_planted_violation_is_found_and_nothing_else(certify: Callable[...
         for one in acme["exceptions"]
     }
     assert found == {
-        ("usage", "__vt_globex_orders", "belongs to globex", 2, 10),
+        ("usage", physical_name("globex", "orders"), "belongs to globex", 2, 10),
         ("usage", "plain", "belongs to no tenant", 1, 0),
-        ("usage", "__vt_acme_billing", "is not the virtual name behind the prefix", 1, 0),
+        ("usage", physical_name("acme", "billing"), "is not the virtual name behind the prefix", 1, 0),
         ("usage", None, "data moved for a topic ID that is not the tenant's", 1, 7),
-        ("event", "__vt_globex_orders", "belongs to globex", 1, 0),
+        ("event", physical_name("globex", "orders"), "belongs to globex", 1, 0),
     }
     planted = next(one for one in acme["exceptions"] if one["records"] == 2)
     assert planted["samples"] == ["gw-1/7/1", "gw-1/7/2"]

@@ -34,6 +34,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from support.clients import Endpoint
 from support.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.journal_reader import Record, await_journal, read_journal, total, usage
+from support.physical_names import physical_name
 from support.raw_client import RawClient
 from support.raw_operations import log_bytes
 
@@ -104,7 +105,7 @@ def journalled(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -
         with RawClient.authenticated(gateway.broker_endpoint("acme")) as client:
             secret = MetadataRequest.MetadataRequestTopic(name="secret")
             client.request(MetadataRequest(topics=[secret], allow_auto_topic_creation=False), 9)
-        sizes = {tenant: log_bytes(broker, f"__vt_{tenant}_orders") for tenant in SENT}
+        sizes = {tenant: log_bytes(broker, physical_name(tenant, "orders")) for tenant in SENT}
         await_journal(broker, GATEWAY, lambda found: all(is_stored(found, one, sizes[one]) for one in SENT))
     return Metered(folder, broker, read_journal(broker, GATEWAY), sizes)
 
@@ -253,7 +254,10 @@ def test_a_planted_violation_is_found(
         if one.get("tenant") == "acme" and any(usage([one], "topic", api="Fetch"))
     )
     planted = of_acme | {"gateway_id": "planted", "epoch": 1, "sequence": 0}
-    planted["usage"] = of_acme["usage"] | {"physical_topic": "__vt_globex_orders", "bytes_out": 77}
+    planted["usage"] = of_acme["usage"] | {
+        "physical_topic": physical_name("globex", "orders"),
+        "bytes_out": 77,
+    }
     producer = Producer(journalled.broker.for_confluent)
     ended_ms = planted["interval_end_ms"]
     producer.produce(JOURNAL_TOPIC, json.dumps(planted).encode(), b"acme", timestamp=ended_ms)
@@ -265,7 +269,7 @@ def test_a_planted_violation_is_found(
     assert (reports["acme"]["verdict"], reports["globex"]["verdict"]) == ("exceptions", "isolated")
     (found,) = reports["acme"]["exceptions"]
     assert (found["physical"], found["reason"], found["bytes"]) == (
-        "__vt_globex_orders",
+        physical_name("globex", "orders"),
         "belongs to globex",
         77,
     )

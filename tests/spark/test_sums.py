@@ -18,6 +18,7 @@ from bifrost.pipeline.metering.sums import (
     usage_schema,
 )
 from support.journal_records import DAY_MS, HOUR_MS, NOON_MS, Journal
+from support.physical_names import physical_name
 
 Topic = Callable[..., DataFrame]
 
@@ -99,8 +100,10 @@ def test_two_gateways_that_look_count_once(topic: Topic) -> None:
 def test_a_topic_is_of_the_deepest_namespace_that_used_it(topic: Topic) -> None:
     journal = Journal()
     records = [
-        journal.topic("acme", "dev.orders", physical_topic="__vt_acme_dev.orders"),
-        journal.topic("acme", "orders", namespace="acme:dev", physical_topic="__vt_acme_dev.orders"),
+        journal.topic("acme", "dev.orders", physical_topic=physical_name("acme", "dev.orders")),
+        journal.topic(
+            "acme", "orders", namespace="acme:dev", physical_topic=physical_name("acme", "dev.orders")
+        ),
         journal.topic("acme", "other"),
         journal.requests("acme"),
     ]
@@ -108,6 +111,6 @@ def test_a_topic_is_of_the_deepest_namespace_that_used_it(topic: Topic) -> None:
     daily = daily_usage(hourly_usage(rows_of(read_records(topic(records)), "usage", None)))
 
     assert {row.physical_topic: row.namespace for row in topic_namespaces(daily).collect()} == {
-        "__vt_acme_dev.orders": "acme:dev",
-        "__vt_acme_other": "acme",
+        physical_name("acme", "dev.orders"): "acme:dev",
+        physical_name("acme", "other"): "acme",
     }

@@ -26,6 +26,7 @@ from support.certificates import Authority
 from support.clients import Endpoint
 from support.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.journal_reader import await_journal, usage
+from support.physical_names import physical_name
 from support.tls_endpoint import TlsEndpoint
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ def test_a_tenant_s_job_reads_and_writes_what_is_its_own_and_goes_on_where_it_wa
 
     first = [("berlin", 0, 2), ("berlin", 1, 1), ("paris", 0, 1)]
     assert read(shop, "orders-by-minute") == first
-    assert read(stage.broker, "__vt_shop_orders-by-minute") == first
+    assert read(stage.broker, physical_name("shop", "orders-by-minute")) == first
     assert read(rival, "orders-by-minute") == []
     kept = [path.read_bytes() for path in stage.checkpoint.rglob("*") if path.is_file()]
     assert not any(b"quoted" in text for text in [*kept, printed.encode()]), "the password is nowhere"

@@ -22,6 +22,7 @@ from bifrost.embedded.kafka import DEFAULT_VERSION
 from bifrost.jars.java import find_java
 from support.clients import Endpoint
 from support.kafka_cluster import write_client_properties
+from support.physical_names import MARK
 from support.raw_client import RawClient
 from support.raw_operations import await_topic
 from support.tool_server import JVM_OPTIONS, ToolServer, tool_jars
@@ -59,7 +60,7 @@ DELEGATION_TOKENS = f"{_TOOLS}.DelegationTokenCommand"
 
 _OPTIONS_LAST = {CLUSTER}
 """Tools that take the address after their subcommand."""
-_INTERNAL = re.compile(r"__vt_|(?<![\w-])__[a-z]")
+_INTERNAL = re.compile(MARK + r"|(?<![\w-])__[a-z]")
 """Names of Kafka's own topics begin so, and those of tenants as the brokers have them."""
 _GROUP_HEADING = re.compile(r"GROUP +TOPIC +PARTITION\b")
 """Each group that is described has a table of its own."""

@@ -18,11 +18,12 @@ from bifrost.wire.messages import (
     ListGroupsRequest,
     MetadataRequest,
 )
+from support.physical_names import MARK
 from support.raw_client import RawClient
 
 EMPTIED_S = 30.0
 TIMEOUT_MS = 20_000
-TENANTS = "__vt_"
+TENANTS = MARK
 """What the names of all tenants begin with."""
 _GROUP = 32
 """Kafka's number for the configs of groups."""

@@ -16,6 +16,7 @@ from support.clients import Endpoint
 from support.gateway_process import HOST, GatewayProcess
 from support.java_clients import JavaClients, lacks_sasl
 from support.kafka_versions import brokers_under_test
+from support.physical_names import MARK, physical_name
 from support.raw_client import RawClient
 from support.raw_operations import recreate_topic, warm_up
 from support.routed_client import RoutedClient
@@ -108,7 +109,7 @@ def connect(gateway: GatewayProcess, broker: Endpoint, kafka: EmbeddedKafka) -> 
     broker's own address.
     """
     clients: list[RawClient] = []
-    secret = (b"__vt_", kafka.cluster_id.encode(), address_of(broker))
+    secret = (MARK.encode(), kafka.cluster_id.encode(), address_of(broker))
 
     def connect(tenant: str) -> RawClient:
         client = RawClient.authenticated(gateway.broker_endpoint(tenant), never_receives=secret)
@@ -128,7 +129,7 @@ def fresh_topic(broker: Endpoint) -> FreshTopic:
     """
 
     def make(tenant: str, topic: str, partitions: int = 1) -> bytes:
-        physical = f"__vt_{tenant}_{topic}"
+        physical = physical_name(tenant, topic)
         with RoutedClient(broker) as client:
             return recreate_topic(client, physical, partitions)
 

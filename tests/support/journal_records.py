@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from support.physical_names import physical_name
+
 DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
 NOON_MS = int(datetime.datetime(2026, 10, 5, 12, tzinfo=datetime.UTC).timestamp() * 1000)
@@ -47,7 +49,7 @@ class Journal:
             "namespace": tenant,
             "principal": f"User:{tenant}",
             "topic": topic,
-            "physical_topic": f"__vt_{tenant}_{topic}",
+            "physical_topic": physical_name(tenant, topic),
             "api": "Produce",
             "api_key": 0,
             "api_version": 11,
@@ -86,7 +88,7 @@ class Journal:
         named = {
             "upstream": "main",
             "topic": topic,
-            "physical_topic": f"__vt_{tenant}_{topic}",
+            "physical_topic": physical_name(tenant, topic),
             "partitions": [],
             "partition_count": 3,
             "replication_factor": 3,

@@ -13,6 +13,7 @@ from bifrost.wire.engine import encode_body
 from bifrost.wire.message import Message, Struct, message_class
 from bifrost.wire.programs import compile_layout
 from bifrost.wire.schema import Field, FieldType
+from support.physical_names import physical_name
 
 
 def __getattr__(name: str) -> Any:
@@ -81,7 +82,7 @@ def metadata_of(*topics: str, tenant: str | None = None, **fields: Any) -> Messa
     entries = [
         {
             "name": name,
-            "topic_id": topic_id(name if tenant is None else f"__vt_{tenant}_{name}"),
+            "topic_id": topic_id(name if tenant is None else physical_name(tenant, name)),
             "partitions": [{"leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}],
         }
         for name in topics

@@ -3,8 +3,8 @@
     assert (
         Playbook(session)
         >> client_sends(metadata("orders"))
-        << to_broker(metadata("__vt_acme_orders"))
-        >> broker_answers(metadata_of("__vt_acme_orders"))
+        << to_broker(metadata(physical_name("acme", "orders")))
+        >> broker_answers(metadata_of(physical_name("acme", "orders")))
         << to_client(metadata_of("orders"))
     )
 
@@ -39,9 +39,10 @@ from bifrost.wire.programs import compile_layout
 from bifrost.wire.schema import request_schema, response_schema
 from support.asserts import differences
 from support.look_ups import looked_up_by, meet_look_ups
+from support.physical_names import physical_name
 
 CLIENT_ID = b"a-client"
-PHYSICAL_CLIENT_ID = b"__vt_acme_a-client"
+PHYSICAL_CLIENT_ID = physical_name("acme", "a-client").encode()
 
 
 @dataclass

@@ -32,6 +32,7 @@ from bifrost.wire.api_keys import ApiKey
 from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, UniqueName
 from support.gateway_process import GatewayProcess
+from support.physical_names import MARK
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 WAIT_S = 30.0
@@ -274,7 +275,7 @@ def test_pattern_matches_own_topics_only(
             fresh_topic(str(endpoint.username), topic)
             produce(endpoint, topic, [f"{endpoint.username} {topic}".encode()])
     with closing(consumer_of(acme, unique("readers"))) as consumer:
-        consumer.subscribe(["^(orders|billing|__vt_.*)$"])
+        consumer.subscribe([f"^(orders|billing|{MARK}.*)$"])
 
         values = sorted(message.value() for message in consume(consumer, 2))
 

@@ -11,6 +11,7 @@ from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, UniqueName
 from support.gateway_process import GatewayProcess
 from support.java_clients import JavaClients, JavaError
+from support.physical_names import MARK
 
 VERSIONS = ["2.8.2", "3.3.2", "3.9.1", "4.3.1"]
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -196,7 +197,7 @@ def test_pattern_matches_own_topics_only(
             java("send", producer, topic, [f"{endpoint.username} {topic}"])
         java("close", producer)
     consumer = java.consumer(acme, unique("readers"))
-    java("subscribe_to_pattern", consumer, "(orders|billing|__vt_.*)")
+    java("subscribe_to_pattern", consumer, f"(orders|billing|{MARK}.*)")
 
     values = _values(java.poll_until(consumer, 2))
     java("close", consumer)

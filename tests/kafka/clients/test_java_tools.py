@@ -13,6 +13,7 @@ from support import kafka_cluster as tools
 from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, UniqueName
 from support.kafka_cluster import KafkaTools, write_client_properties
+from support.physical_names import MARK
 
 
 class Shell:
@@ -69,7 +70,7 @@ def test_topics_at_the_console(shells: dict[str, Shell]) -> None:
     assert len(described) == 3
     assert "orders" in listed
     assert set(listed) <= {"orders", "billing", "events", "audit.log"}
-    assert not any("__vt_" in line for line in described)
+    assert not any(MARK in line for line in described)
 
 
 def _table(lines: list[str]) -> list[dict[str, str]]:

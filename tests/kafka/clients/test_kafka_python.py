@@ -21,6 +21,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, UniqueName
 from support.gateway_process import GatewayProcess
+from support.physical_names import MARK
 from support.python_consumer import poll
 
 CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
@@ -245,7 +246,7 @@ def test_pattern_matches_own_topics_only(
             producer.flush()
         options = {"group_id": unique("readers"), "auto_offset_reset": "earliest"}
         consumer = stack.enter_context(closing(KafkaConsumer(**options, **acme.for_python)))
-        consumer.subscribe(pattern="^(orders|billing|__vt_.*)$")
+        consumer.subscribe(pattern=f"^(orders|billing|{MARK}.*)$")
 
         values = sorted(record.value for record in consume(consumer, 2))
 

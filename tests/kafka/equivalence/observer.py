@@ -33,6 +33,7 @@ from bifrost.wire.messages import (
 from bifrost.wire.schema import FieldType
 from support import forged_requests
 from support.forged_requests import Loot, Own, forgeries
+from support.physical_names import MARK, physical_name
 from support.probe import Prober
 from support.raw_client import decode_response
 from support.raw_operations import produce
@@ -162,7 +163,7 @@ class Observer:
         if epoch == 0:
             request.topic_partitions = []
             if group_id == "watch-regex":
-                request.subscribed_topic_regex = "orders|counted|zebra.*|__vt_.*"
+                request.subscribed_topic_regex = f"orders|counted|zebra.*|{MARK}.*"
             else:
                 request.subscribed_topic_names = ["orders", "counted"]
 
@@ -180,7 +181,7 @@ class Observer:
 
     def _join_as_classic(self) -> None:
         """A classic member of the third group names physical topics in subscriptions that cannot be read."""
-        foreign = subscription("orders", "__vt_neighbour_counted", "__consumer_offsets")
+        foreign = subscription("orders", physical_name("neighbour", "counted"), "__consumer_offsets")
         for payload in (foreign + b"\0", foreign[:-1], foreign.replace(b"orders", b"order\xff")):
             protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=payload)
             request = JoinGroupRequest(

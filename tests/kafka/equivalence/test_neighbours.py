@@ -32,6 +32,7 @@ from support.forged_requests import Loot
 from support.gateway_process import HOST, INITECH, GatewayProcess
 from support.kafka_versions import brokers_under_test, cluster_of, version_under_test
 from support.neighbour import Neighbour
+from support.physical_names import prefix_of
 from support.raw_operations import topic_id_of, warm_up
 from support.routed_client import RoutedClient
 from support.worlds import differences
@@ -73,7 +74,7 @@ def play(directory: Path, loot: Loot | None) -> Played:
             internal_topic_id = topic_id_of(client, "__consumer_offsets")
         neighbour = None
         if loot is None:
-            neighbour = Neighbour(gateway.broker_endpoint(NEIGHBOUR), f"__vt_{NEIGHBOUR}_")
+            neighbour = Neighbour(gateway.broker_endpoint(NEIGHBOUR), prefix_of(NEIGHBOUR))
             loot = Loot(neighbour.victim, cluster_id=kafka.cluster_id, internal_topic_id=internal_topic_id)
         endpoint = gateway.broker_endpoint(OBSERVER)
         with RoutedClient(endpoint) as client:

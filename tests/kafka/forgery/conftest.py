@@ -13,6 +13,7 @@ from support.clients import Endpoint
 from support.forged_requests import Loot, Own
 from support.gateway_fixtures import FreshTopic, address_of
 from support.gateway_process import GatewayProcess
+from support.physical_names import prefix_of
 from support.probe import Prober
 from support.raw_client import RawClient
 from support.raw_operations import create_topic, metadata_of, produce, topic_id_of
@@ -27,7 +28,7 @@ ATTACKERS = ("initech", "acme")
 @pytest.fixture(scope="module")
 def victim(gateway: GatewayProcess) -> Iterator[BusyVictim]:
     """Tenant globex at work, in the background of all of a module's tests."""
-    one = Victim(gateway.broker_endpoint("globex"), "__vt_globex_")
+    one = Victim(gateway.broker_endpoint("globex"), prefix_of("globex"))
     with BusyVictim(one) as busy:
         yield busy
     busy.check()

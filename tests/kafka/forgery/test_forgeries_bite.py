@@ -16,6 +16,7 @@ from bifrost.wire.entities import REFUSED, served_versions
 from support.clients import Endpoint
 from support.forged_requests import Loot, Own, forgeries
 from support.gateway_process import GatewayProcess
+from support.physical_names import prefix_of
 from support.probe import Prober, without_made_up
 from support.raw_client import RawClient
 from support.raw_operations import topic_id_of, warm_up
@@ -47,7 +48,7 @@ def make_loot(
     gateway: GatewayProcess, broker: Endpoint, kafka: EmbeddedKafka
 ) -> Iterator[Callable[[], Loot]]:
     """A victim that nobody keeps going: these requests do reach it."""
-    victim = Victim(gateway.broker_endpoint("globex"), "__vt_globex_")
+    victim = Victim(gateway.broker_endpoint("globex"), prefix_of("globex"))
     with RawClient(broker) as client:
         internal = topic_id_of(client, "__consumer_offsets")
     yield lambda: Loot(victim, cluster_id=kafka.cluster_id, internal_topic_id=internal)

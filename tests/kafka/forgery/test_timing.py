@@ -32,6 +32,7 @@ from bifrost.wire.messages import (
 from support.clients import Endpoint
 from support.forged_requests import Loot, Own
 from support.gateway_process import HOST, GatewayProcess
+from support.physical_names import physical_name, prefix_of
 from support.raw_client import RawClient
 from support.raw_operations import await_topic, fetch_request
 from support.victim import BusyVictim
@@ -106,7 +107,7 @@ class Herd:
 
     @property
     def physical_names(self) -> list[str]:
-        return [f"__vt_globex_{name}" for name, _ in self._topics]
+        return [physical_name("globex", name) for name, _ in self._topics]
 
     def _grow(self) -> None:
         first = len(self._topics)
@@ -140,7 +141,7 @@ def _things(kind: str, herd: Herd, loot: Loot, number: int) -> tuple[object, obj
     """
     match kind:
         case "topic":
-            foreign = ("", "__vt_globex_")[number % 2] + herd.topic(number)[0]
+            foreign = ("", prefix_of("globex"))[number % 2] + herd.topic(number)[0]
             return foreign, foreign[:-12] + os.urandom(6).hex()
         case "topic id":
             return herd.topic(number)[1], os.urandom(16)

@@ -20,6 +20,7 @@ from support.certificates import Authority
 from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, StartGateway
 from support.gateway_process import HOST, GatewayProcess
+from support.physical_names import physical_name
 from support.raw_client import RawClient, decode_response, request_frame
 from support.raw_operations import fetch_request, produce, produce_request, records_of
 from support.record_batches import build_batch
@@ -118,7 +119,7 @@ def test_what_is_in_flight_is_answered_and_no_unread_byte_destroys_it(
     idle.close()
     drained = gateway.await_event(0, event="drained")
     assert (drained["drained"], drained["cut"]) == (2, 0)
-    assert records_of(direct, "__vt_acme_orders") == b""
+    assert records_of(direct, physical_name("acme", "orders")) == b""
 
 
 def test_pipelined_requests_are_answered_as_far_as_they_were_sent_on(
@@ -139,7 +140,7 @@ def test_pipelined_requests_are_answered_as_far_as_they_were_sent_on(
     gateway.await_end()
     assert answered == sent[: len(answered)]
     assert 1 <= len(answered) <= 3
-    records = records_of(direct, "__vt_acme_orders")
+    records = records_of(direct, physical_name("acme", "orders"))
     assert len(records) // 20_000 == len(answered) - 1
 
 

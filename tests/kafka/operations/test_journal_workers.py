@@ -22,6 +22,7 @@ from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, UniqueName
 from support.gateway_process import ACME, GLOBEX, INITECH
 from support.journal_reader import Record, await_journal, events, read_journal, total, usage
+from support.physical_names import physical_name
 from support.raw_client import RawClient
 from support.raw_operations import delete_topic, log_bytes, produce
 from support.worker_gateway import WORKERS, WorkerGateway, await_true
@@ -79,12 +80,12 @@ def test_what_clients_of_both_did_adds_up_to_the_byte(
         topic: list(usage(records, "topic", topic=topic, api="Produce")) for topic in ("orders", "billing")
     }
     for topic, rows in made.items():
-        assert total(rows, "bytes_in") == log_bytes(broker, f"__vt_acme_{topic}")
+        assert total(rows, "bytes_in") == log_bytes(broker, physical_name("acme", topic))
     assert total(made["orders"], "records_in") == 2 * 20 * 3
     assert total(made["billing"], "records_in") == 500
     fetched = list(usage(records, "topic", topic="billing", api="Fetch"))
     assert total(fetched, "records_out") == 500
-    assert total(fetched, "bytes_out") == log_bytes(broker, "__vt_acme_billing")
+    assert total(fetched, "bytes_out") == log_bytes(broker, physical_name("acme", "billing"))
     opened = total(usage(records, "connection"), "connections_opened")
     assert opened == total(usage(records, "connection"), "connections_closed") > 2
     assert opened == len(events(records, "authentication", outcome="success"))
@@ -164,7 +165,7 @@ def test_one_that_is_killed_loses_less_than_an_interval_and_it_is_told(
     # First, or a snapshot could be taken while the topic of another test is gone and this one is not there yet.
     fresh_topic("initech", "orders")
     gateway = start(name, journal={"interval_ms": 1500})
-    physical, endpoint = "__vt_initech_orders", gateway.broker_endpoint("initech")
+    physical, endpoint = physical_name("initech", "orders"), gateway.broker_endpoint("initech")
     looking = looker(broker, name)
     victim = looking if is_looking else 1 - looking
     going, staying = (gateway.client_at(number, endpoint) for number in (victim, 1 - victim))

@@ -17,6 +17,7 @@ from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, StartGateway
 from support.gateway_process import HOST
 from support.journal_reader import Record, await_journal, total, usage
+from support.physical_names import physical_name
 from support.raw_client import RawClient, request_frame
 from support.raw_operations import log_bytes, produce, produce_request, records_of
 from support.record_batches import build_batch
@@ -77,7 +78,7 @@ def test_the_journal_counts_them_to_the_byte(
     records = await_journal(broker, "large", lambda found: total(rows(found, "Fetch"), "records_out") >= 9)
     produced, fetched = rows(records, "Produce"), rows(records, "Fetch")
     assert total(produced, "records_in") == total(fetched, "records_out") == 9
-    stored = log_bytes(broker, "__vt_acme_orders")
+    stored = log_bytes(broker, physical_name("acme", "orders"))
     assert total(produced, "bytes_in") == total(fetched, "bytes_out") == stored
 
 

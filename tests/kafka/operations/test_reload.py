@@ -18,6 +18,7 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import MetadataRequest
 from support.clients import Endpoint
 from support.gateway_process import ACME, GLOBEX, HOST, free_ports
+from support.physical_names import physical_name
 from support.raw_client import RawClient
 from support.raw_operations import metadata_of, recreate_topic
 from support.reloadable_gateway import Reloadable
@@ -102,7 +103,7 @@ def test_a_new_password_holds_for_the_next_authentication(reloadable: Reloadable
 def test_a_longer_list_holds_at_once_and_a_shorter_one_for_new_connections(
     reloadable: Reloadable, direct: RawClient
 ) -> None:
-    recreate_topic(direct, "__vt_acme_extra")
+    recreate_topic(direct, physical_name("acme", "extra"))
     with RawClient.authenticated(reloadable.broker_endpoint("acme")) as client:
         assert metadata_of(client, "extra")[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         reloadable.apply(lambda config: tenant(config, "acme")["allowed_topics"].append("extra"))
@@ -232,7 +233,7 @@ def test_a_hundred_reloads_under_load_fail_no_request(reloadable: Reloadable, di
                 read[0] += 1
         consumer.close()
 
-    recreate_topic(direct, "__vt_acme_orders", partitions=2)
+    recreate_topic(direct, physical_name("acme", "orders"), partitions=2)
     threads = [threading.Thread(target=work) for work in (produce, consume)]
     for thread in threads:
         thread.start()

@@ -18,6 +18,7 @@ from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic
 from support.gateway_process import INITECH, GatewayProcess
 from support.java_clients import lacks_sasl
+from support.physical_names import physical_name
 from support.records import read_committed
 from support.steady_load import (
     AioLoad,
@@ -71,7 +72,9 @@ def test_gateways_follow_each_other_and_no_client_notices(
     for load in loads:
         assert load.failure is None, f"{load.name} gave up: {load.failure!r}"
         assert not load.is_alive()
-        written = [value.decode() for _, value in read_committed(broker, f"__vt_initech_{load.topic}")]
+        written = [
+            value.decode() for _, value in read_committed(broker, physical_name("initech", load.topic))
+        ]
         assert Counter(written) == Counter(load.acknowledged), load.name
         assert len(written) > 20 * (RESTARTS + 1)
         assert load.read == set(written)

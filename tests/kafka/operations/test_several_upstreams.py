@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bifrost.embedded.kafka import EmbeddedKafka
 from support.clients import Endpoint
 from support.gateway_process import HOST, GatewayProcess, TenantSpec, free_ports
+from support.physical_names import MARK, physical_name
 
 TENANTS = (TenantSpec("near"), TenantSpec("far"))
 
@@ -59,9 +60,11 @@ def test_each_tenant_is_on_its_own_cluster(kafka: EmbeddedKafka, tmp_path: Path)
 
         assert (near, far) == ("in the near one", "in the far one")
         assert {one for one in physical_topics(kafka) if "orders" in one and "_near_" in one} == {
-            "__vt_near_orders"
+            physical_name("near", "orders")
         }
-        assert {one for one in physical_topics(other) if one.startswith("__vt_")} == {"__vt_far_orders"}
+        assert {one for one in physical_topics(other) if one.startswith(MARK)} == {
+            physical_name("far", "orders")
+        }
 
 
 def test_one_that_is_down_keeps_nobody_else_waiting(kafka: EmbeddedKafka, tmp_path: Path) -> None:

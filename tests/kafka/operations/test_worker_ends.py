@@ -22,6 +22,7 @@ from support.admin_port import ask
 from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic
 from support.gateway_process import ACME, INITECH
+from support.physical_names import physical_name
 from support.raw_client import RawClient, decode_response
 from support.raw_operations import fetch_request
 from support.records import read_committed
@@ -90,7 +91,9 @@ def test_a_killed_worker_takes_its_own_connections_with_it_and_no_record(
     for load in loads:
         load.join(60)
         assert load.failure is None, f"{load.name} gave up: {load.failure!r}"
-        written = [value.decode() for _, value in read_committed(broker, f"__vt_initech_{load.topic}")]
+        written = [
+            value.decode() for _, value in read_committed(broker, physical_name("initech", load.topic))
+        ]
         assert Counter(written) == Counter(load.acknowledged), load.name
         assert load.read == set(written)
     for client in (*staying, *going):

@@ -35,6 +35,7 @@ from support.clients import Endpoint
 from support.forged_requests import Loot
 from support.gateway_process import HOST, GatewayProcess, TenantSpec, free_ports
 from support.kafka_versions import brokers_under_test
+from support.physical_names import MARK, physical_name, prefix_of
 from support.raw_client import RawClient
 from support.raw_operations import metadata_of, produce, records_of, topic_id_of, warm_up
 from support.routed_client import RoutedClient
@@ -109,7 +110,7 @@ class Recorded:
 
 def upstream_secrets(kafka: EmbeddedKafka) -> list[Secret]:
     """What nobody may be told of the upstream."""
-    fixed = [Secret("a physical prefix", b"__vt_"), Secret("the cluster ID", kafka.cluster_id.encode())]
+    fixed = [Secret("a physical prefix", MARK.encode()), Secret("the cluster ID", kafka.cluster_id.encode())]
     fixed += [Secret("where the gateway listens", BEHIND.encode())]
     addresses = [address_secrets(HOST, kafka.broker_port(node_id)) for node_id in kafka.node_ids]
     return [*fixed, *chain.from_iterable(addresses)]
@@ -119,7 +120,7 @@ def make_party(gateway: GatewayProcess, side: Side, counts: tuple[int, ...], epo
     """Make a tenant's topics, and a victim for the other's attacker, with a record that is a secret too."""
     side.endpoint = gateway.endpoint(side.name)
     make_topics(side)
-    victim = Victim(gateway.broker_endpoint(side.name), f"__vt_{side.name}_", partitions=counts[0])
+    victim = Victim(gateway.broker_endpoint(side.name), prefix_of(side.name), partitions=counts[0])
     produce(victim.client, victim.topic, [side.named("record").encode()])
     raise_epoch(gateway.broker_endpoint(side.name), victim, epoch)
     return Party(side, victim, counts, epoch)
@@ -276,7 +277,7 @@ def test_search_finds_every_kind_of_secret_on_a_connection_to_the_broker(
 ) -> None:
     """The same tap and the same search, before the broker itself."""
     party, _ = recorded.parties
-    topic = f"__vt_{party.side.name}_{party.side.own_topics[0]}"
+    topic = physical_name(party.side.name, party.side.own_topics[0])
     port = free_ports(1)
     with Tap([port], host=BEHIND, behind=HOST, to_port=broker.port) as tap:
         with RawClient(Endpoint(BEHIND, port)) as client:
@@ -314,8 +315,8 @@ def test_search_finds_any_secret_put_anywhere_into_a_recorded_stream(place: int,
 
 
 def test_an_echo_is_no_secret_but_the_same_bytes_in_another_answer_are() -> None:
-    topic_id, name = bytes(range(16)), b"__vt_a_b"
-    secrets = [*id_secrets("ID", topic_id), Secret("prefix", b"__vt_")]
+    topic_id, name = bytes(range(16)), physical_name("a", "b").encode()
+    secrets = [*id_secrets("ID", topic_id), Secret("prefix", MARK.encode())]
     answer, other = (len(topic_id) + 4).to_bytes(4, "big"), bytes([0, 0, 0, 8])
     connection = Connection((), ATTACKER)
     for number in (1, 2):

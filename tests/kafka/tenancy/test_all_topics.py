@@ -13,12 +13,13 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import CreateTopicsRequest, DeleteTopicsRequest, MetadataRequest
 from support.clients import Endpoint
 from support.gateway_fixtures import Connect
+from support.physical_names import physical_name, prefix_of
 from support.raw_client import RawClient
 
 TOPICS = 330
 """Of globex, some of several partitions: its list takes three pages of 100, 200 and 400 partitions."""
 DEADLINE_S = 20.0
-PREFIX = "__vt_globex_"
+PREFIX = prefix_of("globex")
 
 
 def _create(client: RawClient, partitions: dict[str, int]) -> None:
@@ -60,7 +61,9 @@ def many(broker: Endpoint) -> Iterator[None]:
     """Topics of globex, and of tenants before and behind it in the broker's order."""
     own = {f"{PREFIX}many.{number}": 5 if number % 20 == 0 else 1 for number in range(TOPICS)}
     others = [
-        f"__vt_{tenant}_many.{number}" for tenant in ("acme", "globf", "initech") for number in range(40)
+        physical_name(tenant, f"many.{number}")
+        for tenant in ("acme", "globf", "initech")
+        for number in range(40)
     ]
     every = own | dict.fromkeys(others, 1)
     with RawClient(broker) as client:

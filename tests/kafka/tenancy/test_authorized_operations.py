@@ -37,6 +37,7 @@ from bifrost.wire.messages import (
     OffsetFetchRequest,
 )
 from support.gateway_fixtures import Connect, FreshTopic, UniqueName
+from support.physical_names import physical_name
 from support.raw_client import RawClient
 from support.raw_operations import fetch_request, metadata_of, produce_request
 from support.record_batches import build_batch
@@ -311,6 +312,6 @@ def test_a_tenant_that_may_not_delete_empties_nothing(
         (answer,) = client.request(DeleteRecordsRequest(topics=[topic], timeout_ms=5000), version).topics
         assert answer.partitions[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
         assert answer.partitions[0].low_watermark == -1
-    fetched = direct.request(fetch_request(f"__vt_{tenant}_orders"), 12).responses[0].partitions[0]
+    fetched = direct.request(fetch_request(physical_name(tenant, "orders")), 12).responses[0].partitions[0]
     assert fetched.log_start_offset == 0
     assert fetched.records

@@ -20,6 +20,7 @@ from bifrost.wire.messages import (
 from support.gateway_fixtures import FreshTopic, StartGateway, UniqueName
 from support.gateway_process import GLOBEX, INITECH, GatewayProcess
 from support.group_member import member_of
+from support.physical_names import MARK, physical_name, prefix_of
 from support.raw_client import RawClient
 from support.raw_operations import PRODUCE_BY_NAME, produce, produce_request
 from support.record_batches import build_batch
@@ -107,8 +108,8 @@ def test_a_quota_of_a_client_id_is_one_tenant_s(
 
     with (
         quota(direct, client_id),
-        quota(direct, f"__vt_globex_{client_id}"),
-        quota(direct, f"__vt_initech_{client_id}"),
+        quota(direct, physical_name("globex", client_id)),
+        quota(direct, physical_name("initech", client_id)),
     ):
         use_up(gateway, "globex", client_id)
 
@@ -134,17 +135,17 @@ def test_a_tenant_s_tools_show_its_own_client_ids(
     """Of a dynamic member of a classic group, whose ID the broker makes; and that ID is the member's at the broker."""
     group = unique("group")
     endpoint = gateway.broker_endpoint("globex")
-    with RawClient.authenticated(endpoint, never_receives=[b"__vt_"]) as client:
+    with RawClient.authenticated(endpoint, never_receives=[MARK.encode()]) as client:
         produce(client, "quotas", [b"one"])
         with member_of(gateway.endpoint("globex"), group, "quotas", client_id="app"):
             (shown,) = described(client, group)
-            (known,) = described(direct, f"__vt_globex_{group}")
+            (known,) = described(direct, physical_name("globex", group))
             left = remove(client, group, shown.member_id)
 
-            assert (shown.client_id, known.client_id) == ("app", "__vt_globex_app")
+            assert (shown.client_id, known.client_id) == ("app", physical_name("globex", "app"))
             assert shown.member_id.startswith("app-")
-            assert known.member_id.startswith("__vt_globex_app-")
-            assert len(known.member_id) == len("__vt_globex_") + len(shown.member_id)
+            assert known.member_id.startswith(physical_name("globex", "app-"))
+            assert len(known.member_id) == len(prefix_of("globex")) + len(shown.member_id)
             assert (left.member_id, left.error_code) == (shown.member_id, ErrorCode.NONE)
 
 
@@ -169,13 +170,13 @@ def test_so_do_they_of_the_new_protocol(
 ) -> None:
     group = unique("group")
     endpoint = gateway.broker_endpoint("globex")
-    with RawClient.authenticated(endpoint, never_receives=[b"__vt_"]) as client:
+    with RawClient.authenticated(endpoint, never_receives=[MARK.encode()]) as client:
         produce(client, "quotas", [b"one"])
         with member_of(gateway.endpoint("globex"), group, "quotas", protocol="consumer", client_id="app"):
             request = ConsumerGroupDescribeRequest(group_ids=[group])
             (shown,) = client.request(request, 0).groups[0].members
-            request = ConsumerGroupDescribeRequest(group_ids=[f"__vt_globex_{group}"])
+            request = ConsumerGroupDescribeRequest(group_ids=[physical_name("globex", group)])
             (known,) = direct.request(request, 0).groups[0].members
 
-    assert (shown.client_id, known.client_id) == ("app", "__vt_globex_app")
+    assert (shown.client_id, known.client_id) == ("app", physical_name("globex", "app"))
     assert shown.member_id == known.member_id

@@ -20,6 +20,7 @@ from bifrost.wire.messages import (
 from support.clients import Endpoint
 from support.gateway_fixtures import Connect, FreshTopic, StartGateway, UniqueName
 from support.gateway_process import TenantSpec
+from support.physical_names import physical_name
 from support.raw_client import RawClient
 from support.raw_operations import await_config, create_topic
 
@@ -98,8 +99,8 @@ def test_every_config_that_the_broker_has_is_decided(direct: RawClient, fresh_to
     fresh_topic("globex", "decided")
 
     topics, groups = (
-        described(direct, TOPIC, "__vt_globex_decided"),
-        described(direct, GROUP, "__vt_globex_decided"),
+        described(direct, TOPIC, physical_name("globex", "decided")),
+        described(direct, GROUP, physical_name("globex", "decided")),
     )
 
     assert "segment.ms" in topics

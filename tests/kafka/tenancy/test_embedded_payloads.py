@@ -25,12 +25,13 @@ from bifrost.wire.messages import (
 from support.clients import Endpoint
 from support.gateway_fixtures import Connect, FreshTopic, UniqueName
 from support.messages import consumer_payload
+from support.physical_names import physical_name
 from support.raw_client import RawClient
 from support.raw_operations import delete_topic
 
 OWN, OWN_PARTITIONS = "embedded-own", 4
 FOREIGN = "embedded-foreign"
-PHYSICAL_FOREIGN = f"__vt_acme_{FOREIGN}"
+PHYSICAL_FOREIGN = physical_name("acme", FOREIGN)
 SETTLED_S = 10.0
 QUIET = 30
 """Heartbeats in which nothing may change: 1.5 s, as the broker gathers changes before it assigns anew."""
@@ -159,7 +160,7 @@ def test_the_attack_works_at_the_broker_itself(
     direct: RawClient, unique: UniqueName, fresh_topic: FreshTopic
 ) -> None:
     """So that the test above tries something."""
-    own = f"__vt_globex_{OWN}"
+    own = physical_name("globex", OWN)
     seen = []
     for partitions in (1, 8):
         fresh_topic("acme", FOREIGN, partitions)
@@ -176,7 +177,7 @@ def test_a_payload_that_kafka_refuses_is_refused_alike(
     shape: str, connect: Connect, direct: RawClient, unique: UniqueName
 ) -> None:
     answers = []
-    for client, own in ((connect("globex"), OWN), (direct, f"__vt_globex_{OWN}")):
+    for client, own in ((connect("globex"), OWN), (direct, physical_name("globex", OWN))):
         group = unique("group")
         WorkerPeers(client, group, own)
         # The coordinator has not given the member an ID yet, so it asks for none.
@@ -286,13 +287,15 @@ def test_what_a_sticky_assignor_remembers_is_physical_at_the_broker(
                     one.poll(0.1)
                 assert time.monotonic() < deadline
 
-        (described,) = direct.request(DescribeGroupsRequest(groups=[f"__vt_globex_{group}"]), 5).groups
+        (described,) = direct.request(
+            DescribeGroupsRequest(groups=[physical_name("globex", group)]), 5
+        ).groups
     finally:
         for consumer in consumers:
             consumer.close()
 
     data = [bytes(member.member_metadata) for member in described.members]
-    own, physical = OWN.encode(), f"__vt_globex_{OWN}".encode()
+    own, physical = OWN.encode(), physical_name("globex", OWN).encode()
     assert len(data) == 2
     assert all(one.count(own) == one.count(physical) for one in data), data
     # The topics, the partitions that it owned, and the user data.

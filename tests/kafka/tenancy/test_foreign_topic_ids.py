@@ -23,6 +23,7 @@ from bifrost.wire.messages import (
 )
 from support.clients import Endpoint
 from support.gateway_fixtures import Connect, FreshTopic
+from support.physical_names import physical_name
 from support.raw_client import RawClient
 from support.raw_operations import (
     create_topic,
@@ -233,7 +234,7 @@ def test_topic_created_later_is_found_by_its_id(
     """An ID that was asked for before it existed is not remembered as unknown for ever."""
     del foreign_ids
     globex = connect("globex")
-    topic_id = create_topic(direct, "__vt_globex_made-elsewhere")
+    topic_id = create_topic(direct, physical_name("globex", "made-elsewhere"))
 
     (topic,) = globex.request(metadata_by_id([topic_id]), 12).topics
 

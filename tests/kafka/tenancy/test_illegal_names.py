@@ -24,6 +24,7 @@ from bifrost.wire.messages import (
 from bifrost.wire.schema import request_schema
 from support.clients import Endpoint
 from support.gateway_fixtures import Connect
+from support.physical_names import physical_name
 from support.raw_client import RawClient
 from support.raw_operations import fetch_request, produce_request
 from support.record_batches import build_batch
@@ -167,6 +168,6 @@ def test_asking_for_metadata_makes_no_topic_of_dots(
 
     assert topic.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
     (physical,) = direct.request(
-        metadata_without_creation(f"__vt_{tenant}_{name}"), direct.newest(ApiKey.METADATA)
+        metadata_without_creation(physical_name(tenant, name)), direct.newest(ApiKey.METADATA)
     ).topics
     assert physical.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -19,6 +19,7 @@ from bifrost.wire.message import Message
 from bifrost.wire.messages import DeleteTopicsRequest, FetchRequest, MetadataRequest, OffsetFetchRequest
 from support.clients import Endpoint
 from support.gateway_fixtures import Connect, StartGateway
+from support.physical_names import physical_name
 from support.raw_client import RawClient, request_frame
 from support.raw_operations import create_topic, delete_topic, fetch_request
 
@@ -133,7 +134,7 @@ def test_each_id_is_answered_as_by_the_broker(connect: Connect, direct: RawClien
 @pytest.fixture
 def own_topics(broker: Endpoint, unique: Callable[[str], str]) -> Iterator[list[bytes]]:
     """Topics of globex that no gateway has heard of yet."""
-    names = [f"__vt_globex_{unique('many-ids')}-{number}" for number in range(FIRST_USES)]
+    names = [physical_name("globex", f"{unique('many-ids')}-{number}") for number in range(FIRST_USES)]
     with RawClient(broker) as client:
         yield [create_topic(client, name) for name in names]
         for name in names:

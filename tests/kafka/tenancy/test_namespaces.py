@@ -16,6 +16,7 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import MetadataRequest
 from support.clients import Endpoint
 from support.gateway_process import GatewayProcess, TenantSpec
+from support.physical_names import physical_name
 from support.raw_client import RawClient
 from support.raw_operations import fetch_request, metadata_of, recreate_topic
 from support.raw_operations import produce as send
@@ -92,8 +93,12 @@ def test_a_namespace_is_a_part_of_its_tenant_s(
     assert consume(whole, "orders", "g") == "of the whole"
     assert topics_of(below) == {"orders"}
     assert topics_of(whole) == {"orders", "eu.orders"}
-    assert {"__vt_whole_orders", "__vt_whole_eu.orders"} <= topics_of(broker)
-    assert {"__vt_whole_g", "__vt_whole_g2", "__vt_whole_eu.g"} <= groups_of(broker)
+    assert {physical_name("whole", "orders"), physical_name("whole", "eu.orders")} <= topics_of(broker)
+    assert {
+        physical_name("whole", "g"),
+        physical_name("whole", "g2"),
+        physical_name("whole", "eu.g"),
+    } <= groups_of(broker)
 
 
 def test_a_namespace_does_not_continue_its_tenant_s_fetch_session(

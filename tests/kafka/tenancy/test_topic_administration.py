@@ -18,6 +18,7 @@ from bifrost.wire.messages import (
     MetadataRequest,
 )
 from support.gateway_fixtures import Connect, FreshTopic, UniqueName
+from support.physical_names import physical_name, prefix_of
 from support.raw_client import RawClient
 from support.raw_operations import (
     await_no_topic,
@@ -30,7 +31,7 @@ from support.raw_operations import (
 
 CREATE_VERSIONS = range(2, 8)
 BROKER = 4
-LONGEST_OF_INITECH = 249 - len("__vt_initech_")
+LONGEST_OF_INITECH = 249 - len(prefix_of("initech"))
 
 
 def _topic(name: str, partitions: int = 1) -> Any:
@@ -45,7 +46,7 @@ def _create(client: RawClient, version: int, *names: str, **fields: Any) -> dict
 
 @pytest.mark.parametrize("version", CREATE_VERSIONS)
 def test_topic_outside_the_list_is_not_created(version: int, connect: Connect, direct: RawClient) -> None:
-    delete_topic(direct, "__vt_acme_billing")
+    delete_topic(direct, physical_name("acme", "billing"))
     acme = connect("acme")
 
     created = _create(acme, version, "users", "billing", "globex.orders")
@@ -53,7 +54,7 @@ def test_topic_outside_the_list_is_not_created(version: int, connect: Connect, d
     refused = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
     assert created == {"billing": (ErrorCode.NONE, None), "users": refused, "globex.orders": refused}
     await_topic(acme, "billing")
-    for name in ("__vt_acme_users", "__vt_acme_globex.orders"):
+    for name in (physical_name("acme", "users"), physical_name("acme", "globex.orders")):
         assert metadata_of(direct, name)[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -122,15 +123,18 @@ def test_topics_are_created_by_asking_for_them_within_the_list_only(
     connect: Connect, direct: RawClient
 ) -> None:
     """Metadata creates what is missing where the broker does (auto.create.topics.enable)."""
-    delete_topic(direct, "__vt_acme_billing")
+    delete_topic(direct, physical_name("acme", "billing"))
     acme = connect("acme")
     topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in ("billing", "users")]
 
     acme.request(MetadataRequest(topics=topics, allow_auto_topic_creation=True), 9)
 
     await_topic(acme, "billing")
-    assert metadata_of(direct, "__vt_acme_billing")[0].error_code == ErrorCode.NONE
-    assert metadata_of(direct, "__vt_acme_users")[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert metadata_of(direct, physical_name("acme", "billing"))[0].error_code == ErrorCode.NONE
+    assert (
+        metadata_of(direct, physical_name("acme", "users"))[0].error_code
+        == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    )
 
 
 def _delete(client: RawClient, version: int, *names: str) -> dict[str, int]:

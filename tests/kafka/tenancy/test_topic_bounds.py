@@ -15,6 +15,7 @@ from bifrost.wire.messages import CreatePartitionsRequest, CreateTopicsRequest, 
 from support.admin_port import value
 from support.gateway_fixtures import StartGateway, UniqueName
 from support.gateway_process import GatewayProcess, TenantSpec
+from support.physical_names import prefix_of
 from support.raw_client import RawClient
 from support.raw_operations import delete_topic, metadata_of
 
@@ -58,7 +59,7 @@ class Bounded:
 
     def at_the_broker(self) -> dict[str, int]:
         """Return what the tenant really has, with the numbers of partitions."""
-        prefix = f"__vt_{self.tenant}_"
+        prefix = prefix_of(self.tenant)
         request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
         topics = self._direct.request(request, self._direct.newest(ApiKey.METADATA)).topics
         return {

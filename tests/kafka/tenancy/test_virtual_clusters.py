@@ -18,6 +18,7 @@ from bifrost.wire.messages import ListTransactionsRequest, MetadataRequest
 from kafka import KafkaConsumer, KafkaProducer
 from support.clients import Endpoint
 from support.gateway_process import HOST, GatewayProcess, free_ports
+from support.physical_names import MARK
 from support.raw_client import RawClient
 from support.virtual_cluster_texts import PROD
 
@@ -148,7 +149,9 @@ def test_clients_need_no_security_settings_and_names_have_prefixes_on_the_broker
     assert {"t1-orders", "t2-orders"} <= topics_of(broker)
     assert {"t1-orders-group", "t2-orders-group"} <= groups_of(broker)
     assert {"t1-orders-tx", "t2-orders-tx"} <= transactional_ids_of(broker)
-    assert not any(name.endswith("orders") and name.startswith("__vt_tenant-t") for name in topics_of(broker))
+    assert not any(
+        name.endswith("orders") and name.startswith(f"{MARK}tenant-t") for name in topics_of(broker)
+    )
 
 
 def test_each_sees_its_own_names_alone(clusters: VirtualClusters) -> None:

@@ -25,6 +25,7 @@ from bifrost.wire.messages import (
 from support.clients import Endpoint
 from support.gateway_fixtures import Connect, FreshTopic, StartGateway, UniqueName
 from support.gateway_process import GatewayProcess, TenantSpec
+from support.physical_names import MARK
 from support.raw_client import RawClient
 from support.raw_operations import produce, records_of
 
@@ -130,7 +131,9 @@ def test_groups_listed_are_the_tenants_own(
         for tenant, groups in (("hooli", (both, hoolis)), ("umbrella", (both, umbrellas))):
             fresh_topic(tenant, "orders")
             endpoint = gateway.broker_endpoint(tenant)
-            clients.append(stack.enter_context(RawClient.authenticated(endpoint, never_receives=(b"__vt_",))))
+            clients.append(
+                stack.enter_context(RawClient.authenticated(endpoint, never_receives=(MARK.encode(),)))
+            )
             for group in groups:
                 _commit(clients[-1], group)
         for version in range(6):

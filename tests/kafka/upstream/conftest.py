@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from support.physical_names import prefix_of
 from support.secure_kafka import SecureKafka
 from support.secured_gateway import SecuredGateway, StartSecured
 
@@ -16,8 +17,8 @@ from support.secured_gateway import SecuredGateway, StartSecured
 def secure_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
     """A broker with the listeners of every kind; alice and bob may use the names of tenants acme and globex."""
     with SecureKafka(tmp_path_factory.mktemp("certificates")) as kafka:
-        kafka.allow("alice", "__vt_acme_")
-        kafka.allow("bob", "__vt_globex_")
+        kafka.allow("alice", prefix_of("acme"))
+        kafka.allow("bob", prefix_of("globex"))
         yield kafka
 
 

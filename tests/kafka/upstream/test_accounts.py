@@ -27,6 +27,7 @@ from bifrost.wire.messages import (
     OffsetFetchRequest,
 )
 from support.clients import Endpoint
+from support.physical_names import MARK, physical_name
 from support.raw_client import RawClient
 from support.raw_operations import (
     PRODUCE_BY_NAME,
@@ -49,8 +50,8 @@ OF_GATEWAY = {"security_protocol": "SASL_PLAINTEXT", "sasl": account("gateway")}
 def topics(secure_kafka: SecureKafka) -> None:
     with secure_kafka.admin() as admin:
         for tenant in ("acme", "globex"):
-            recreate_topic(admin, f"__vt_{tenant}_orders")
-        assert produce(admin, "__vt_globex_orders", [b"of globex"]) == 0
+            recreate_topic(admin, physical_name(tenant, "orders"))
+        assert produce(admin, physical_name("globex", "orders"), [b"of globex"]) == 0
 
 
 def try_to_produce(gateway: SecuredGateway, tenant: str, user: str | None = None) -> int:
@@ -113,7 +114,7 @@ def test_what_only_the_broker_forbids_is_told_in_the_tenant_s_names(
 ) -> None:
     """Errors that a gateway which may do anything never sees: none may tell a physical name."""
     gateway = start_secured("SASL", OF_GATEWAY, accounts={"acme": account("bob")})
-    secret = (b"__vt_", secure_kafka.cluster_id.encode())
+    secret = (MARK.encode(), secure_kafka.cluster_id.encode())
     endpoint = gateway.broker_endpoint("acme")
     with RawClient.authenticated(endpoint, never_receives=secret) as client:
         responses = [client.request(request, version) for request, version in DENIED_REQUESTS]
@@ -134,11 +135,11 @@ def test_the_rights_of_the_documentation_are_enough(
     start_secured: StartSecured, secure_kafka: SecureKafka
 ) -> None:
     """The gateway's own account may describe topics, the tenant's do all with its own names: nothing else is needed."""
-    secure_kafka.allow("carol", "__vt_", DESCRIBE)
+    secure_kafka.allow("carol", MARK, DESCRIBE)
     with secure_kafka.admin() as admin:
         warm_up(admin)
-        produce(admin, "__vt_acme_orders", [b"by its ID"])
-        topic_id = topic_id_of(admin, "__vt_acme_orders")
+        produce(admin, physical_name("acme", "orders"), [b"by its ID"])
+        topic_id = topic_id_of(admin, physical_name("acme", "orders"))
     own = {"security_protocol": "SASL_PLAINTEXT", "sasl": account("carol")}
     gateway = start_secured("SASL", own, accounts={"acme": account("alice")})
 

@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 
 from support.clients import Endpoint
 from support.gateway_process import GatewayProcess
+from support.physical_names import physical_name
 from support.raw_client import RawClient
 from support.raw_operations import FETCH_BY_NAME, fetch_request, produce, recreate_topic
 from support.secure_kafka import REAUTH_MS, SecureKafka
@@ -89,7 +90,7 @@ def test_no_request_fails_while_logins_are_renewed(
 ) -> None:
     with secure_kafka.admin() as admin:
         for name in ("orders", "quiet", "streamed"):
-            recreate_topic(admin, f"__vt_globex_{name}")
+            recreate_topic(admin, physical_name("globex", name))
     security = {"security_protocol": "SASL_PLAINTEXT", "sasl": account("gateway", "SCRAM-SHA-512")}
     gateway = start_secured("REAUTH", security, log_level="debug", limits={"metadata_refresh_ms": 1000})
     endpoint = gateway.broker_endpoint("globex")
@@ -126,7 +127,7 @@ def test_clients_and_gateway_authenticate_again_at_the_same_time(
     start_secured: StartSecured, secure_kafka: SecureKafka
 ) -> None:
     with secure_kafka.admin() as admin:
-        recreate_topic(admin, "__vt_globex_streamed")
+        recreate_topic(admin, physical_name("globex", "streamed"))
     security = {"security_protocol": "SASL_PLAINTEXT", "sasl": account("gateway", "PLAIN")}
     gateway = start_secured("REAUTH", security, log_level="debug", limits={"max_reauth_ms": 2000})
 

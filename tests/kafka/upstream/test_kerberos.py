@@ -11,6 +11,7 @@ import pytest
 
 from bifrost.wire.error_codes import ErrorCode
 from support.kerberos_realm import REALM, KerberosRealm, why_not
+from support.physical_names import physical_name, prefix_of
 from support.raw_client import RawClient
 from support.raw_operations import PRODUCE_BY_NAME, produce, produce_request, records_of, recreate_topic
 from support.record_batches import build_batch
@@ -46,9 +47,9 @@ def secure_kafka(realm: KerberosRealm, tmp_path_factory: pytest.TempPathFactory)
         properties=properties,
         java_options=[f"-Djava.security.krb5.conf={realm.configuration}"],
     ) as kafka:
-        kafka.allow("alice", "__vt_acme_")
+        kafka.allow("alice", prefix_of("acme"))
         with kafka.admin() as admin:
-            recreate_topic(admin, "__vt_acme_orders")
+            recreate_topic(admin, physical_name("acme", "orders"))
         yield kafka
 
 

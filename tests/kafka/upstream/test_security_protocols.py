@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from support.gateway_process import GatewayProcess
+from support.physical_names import physical_name
 from support.raw_client import RawClient
 from support.raw_operations import produce, records_of, recreate_topic
 from support.secure_kafka import KEY_PASSWORD, USERS, SecureKafka
@@ -23,7 +24,7 @@ SECRETS = (*USERS.values(), KEY_PASSWORD, "wrong-pw")
 @pytest.fixture(autouse=True)
 def topic(secure_kafka: SecureKafka) -> None:
     with secure_kafka.admin() as admin:
-        recreate_topic(admin, "__vt_acme_orders")
+        recreate_topic(admin, physical_name("acme", "orders"))
 
 
 def check_served(gateway: GatewayProcess) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from bifrost.wire.error_codes import ErrorCode
 from support.oidc_server import EXPIRY_S, OidcServer
+from support.physical_names import physical_name, prefix_of
 from support.raw_client import RawClient
 from support.raw_operations import PRODUCE_BY_NAME, produce, produce_request, records_of, recreate_topic
 from support.record_batches import build_batch
@@ -49,10 +50,10 @@ def secure_kafka(provider: OidcServer, tmp_path_factory: pytest.TempPathFactory)
         properties=properties,
         java_options=[allowed],
     ) as kafka:
-        kafka.allow("alice", "__vt_acme_")
+        kafka.allow("alice", prefix_of("acme"))
         with kafka.admin() as admin:
-            recreate_topic(admin, "__vt_acme_orders")
-            recreate_topic(admin, "__vt_globex_orders")
+            recreate_topic(admin, physical_name("acme", "orders"))
+            recreate_topic(admin, physical_name("globex", "orders"))
         yield kafka
 
 

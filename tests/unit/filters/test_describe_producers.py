@@ -1,5 +1,6 @@
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
+from support.physical_names import physical_name
 from support.playbook import broker_answers, client_sends, to_broker, to_client
 from support.stage import Stage
 
@@ -27,11 +28,11 @@ def test_a_hidden_topic_is_asked_for_as_a_legal_one_that_no_topic_is(stage: Stag
     assert (
         stage.play("acme")
         >> client_sends(ask("orders", "users"))
-        << to_broker(ask("__vt_acme_orders", f"__vt_acme_{absent}"))
+        << to_broker(ask(physical_name("acme", "orders"), physical_name("acme", absent)))
         >> broker_answers(
             answer(
-                ("__vt_acme_orders", 0, None),
-                (f"__vt_acme_{absent}", UNKNOWN, text.format(f"__vt_acme_{absent}")),
+                (physical_name("acme", "orders"), 0, None),
+                (physical_name("acme", absent), UNKNOWN, text.format(physical_name("acme", absent))),
             )
         )
         << to_client(answer(("orders", 0, None), ("users", UNKNOWN, text.format("users"))))
@@ -42,7 +43,7 @@ def test_a_hidden_and_an_unknown_topic_are_answered_the_same_in_every_byte(stage
     # users exists, for globex; nosuch exists nowhere.
     answers = []
     for name in ("users", "nosuch"):
-        physical = f"__vt_acme_{stage.namespaces['acme'].absent_topic(name)}"
+        physical = physical_name("acme", f"{stage.namespaces['acme'].absent_topic(name)}")
         book = stage.play("acme") >> client_sends(ask(name)) << to_broker(ask(physical))
         book >> broker_answers(answer((physical, UNKNOWN, None)))
         answers.append(book.said.to_client.popleft())
@@ -51,4 +52,4 @@ def test_a_hidden_and_an_unknown_topic_are_answered_the_same_in_every_byte(stage
 
 
 def test_a_name_that_no_topic_can_have_is_left_to_the_broker(stage: Stage) -> None:
-    assert stage.play() >> client_sends(ask("a b")) << to_broker(ask("__vt_acme_/a b"))
+    assert stage.play() >> client_sends(ask("a b")) << to_broker(ask(physical_name("acme", "/a b")))

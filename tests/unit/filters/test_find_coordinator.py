@@ -3,6 +3,7 @@ import pytest
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
+from support.physical_names import physical_name, prefix_of
 from support.playbook import broker_answers, client_sends, ends, to_broker, to_client
 from support.stage import Stage
 
@@ -30,15 +31,22 @@ def answer(*keys: str, version: int, host: str, port: int, **fields):
 def test_the_coordinator_of_an_own_group_or_transaction_is_found(
     stage: Stage, version: int, key_type: int
 ) -> None:
-    asked = ask("a", "__vt_globex_b", version=version, key_type=key_type)
-    physical = ask("__vt_acme_a", "__vt_acme___vt_globex_b", version=version, key_type=key_type)
+    asked = ask("a", physical_name("globex", "b"), version=version, key_type=key_type)
+    physical = ask(
+        physical_name("acme", "a"),
+        physical_name("acme", physical_name("globex", "b")),
+        version=version,
+        key_type=key_type,
+    )
     keys = physical.coordinator_keys
     assert (
         stage.play()
         >> client_sends(asked, version)
         << to_broker(physical)
         >> broker_answers(answer(*keys, version=version, host="kafka-2.internal", port=9092))
-        << to_client(answer("a", "__vt_globex_b", version=version, host="proxy.example.com", port=9094))
+        << to_client(
+            answer("a", physical_name("globex", "b"), version=version, host="proxy.example.com", port=9094)
+        )
     )
 
 
@@ -85,8 +93,8 @@ def test_an_error_text_is_in_virtual_names(stage: Stage) -> None:
     assert (
         stage.play()
         >> client_sends(ask("a", version=4), 4)
-        << to_broker(ask("__vt_acme_a", version=4))
-        >> broker_answers(failed("__vt_acme_"))
+        << to_broker(ask(physical_name("acme", "a"), version=4))
+        >> broker_answers(failed(prefix_of("acme")))
         << to_client(failed(""))
     )
 

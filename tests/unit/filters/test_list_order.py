@@ -3,6 +3,7 @@ from bifrost.wire import messages
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.messages import DescribeLogDirsResponse, ListGroupsResponse
 from support.messages import build
+from support.physical_names import physical_name
 from support.playbook import broker_answers, client_sends, to_broker, to_client
 from support.stage import Stage
 
@@ -32,8 +33,8 @@ def test_lists_within_a_list_are_sorted(stage: Stage) -> None:
 def test_own_groups_are_sorted_whether_or_not_the_broker_has_others(stage: Stage) -> None:
     request = messages.ListGroupsRequest()
     own = [{"group_id": name} for name in ("a", "b")]
-    for foreign in ([], [{"group_id": "__vt_globex_a"}]):
-        listed = [{"group_id": f"__vt_acme_{name}"} for name in ("b", "a")] + foreign
+    for foreign in ([], [{"group_id": physical_name("globex", "a")}]):
+        listed = [{"group_id": physical_name("acme", name)} for name in ("b", "a")] + foreign
 
         assert (
             stage.play()

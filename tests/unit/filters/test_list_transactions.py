@@ -3,6 +3,7 @@ import pytest
 from bifrost.tenancy.topic_regex import confine
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
+from support.physical_names import physical_name, prefix_of
 from support.playbook import broker_answers, client_sends, to_broker, to_client
 from support.stage import Stage
 
@@ -25,7 +26,11 @@ def test_only_own_transactions_are_listed(stage: Stage, version: int) -> None:
         stage.play()
         >> client_sends(ask(), version)
         << to_broker(ask())
-        >> broker_answers(found("__vt_globex_t", "__vt_acme_t", "plain", "__vt_acme_u"))
+        >> broker_answers(
+            found(
+                physical_name("globex", "t"), physical_name("acme", "t"), "plain", physical_name("acme", "u")
+            )
+        )
         << to_client(found("t", "u"))
     )
 
@@ -37,7 +42,7 @@ def test_an_empty_pattern_means_all(stage: Stage) -> None:
 def test_a_pattern_is_confined_to_the_namespace(stage: Stage) -> None:
     book = stage.play() >> client_sends(ask("t-[0-9]+"))
 
-    assert book << to_broker(ask(confine("t-[0-9]+", "__vt_acme_")))
+    assert book << to_broker(ask(confine("t-[0-9]+", prefix_of("acme"))))
 
 
 def test_a_pattern_that_cannot_be_confined_is_invalid(stage: Stage) -> None:

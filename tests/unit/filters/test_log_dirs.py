@@ -2,6 +2,7 @@ import pytest
 
 from bifrost.filters.log_dirs import LogDirsFilter
 from support import messages
+from support.physical_names import physical_name
 from support.playbook import broker_answers, client_sends, to_broker
 from support.stage import Stage
 
@@ -14,7 +15,11 @@ def described(*log_dirs: str):
             "log_dir": log_dir,
             "topics": [
                 {"name": name, "partitions": [{"partition_size": 7}]}
-                for name in ("__vt_globex_orders", "__consumer_offsets", "__vt_acme_orders")
+                for name in (
+                    physical_name("globex", "orders"),
+                    "__consumer_offsets",
+                    physical_name("acme", "orders"),
+                )
             ],
             "total_bytes": 10**12,
             "usable_bytes": 10**11,

@@ -8,6 +8,7 @@ from bifrost.tenancy.topic_ids import ABSENT_FOR_MS
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.schema import message_schema
 from support import messages
+from support.physical_names import physical_name
 from support.stage import Stage
 
 OWN, FOREIGN, UNKNOWN = b"own topic ID....", b"foreign topic ID", b"unknown topic ID"
@@ -15,8 +16,8 @@ OWN, FOREIGN, UNKNOWN = b"own topic ID....", b"foreign topic ID", b"unknown topi
 
 @pytest.fixture
 def acme(stage: Stage):
-    stage.topic_ids.learn(OWN, b"__vt_acme_orders")
-    stage.topic_ids.learn(FOREIGN, b"__vt_globex_orders")
+    stage.topic_ids.learn(OWN, physical_name("acme", "orders").encode())
+    stage.topic_ids.learn(FOREIGN, physical_name("globex", "orders").encode())
     return stage.namespaces["acme"]
 
 
@@ -28,10 +29,10 @@ def test_names_at_every_depth_become_physical(acme) -> None:
     translation.to_physical(acme, request, 3)
 
     assert request == messages.TxnOffsetCommitRequest(
-        transactional_id="__vt_acme_t",
-        group_id="__vt_acme_g",
+        transactional_id=physical_name("acme", "t"),
+        group_id=physical_name("acme", "g"),
         member_id="m",
-        topics=[{"name": "__vt_acme_orders"}, {"name": "__vt_acme_/users"}],
+        topics=[{"name": physical_name("acme", "orders")}, {"name": physical_name("acme", "/users")}],
     )
 
 
@@ -40,7 +41,7 @@ def test_arrays_of_names_become_physical(acme) -> None:
 
     translation.to_physical(acme, request, 5)
 
-    assert request.groups == ["__vt_acme_a", "__vt_acme_b"]
+    assert request.groups == [physical_name("acme", "a"), physical_name("acme", "b")]
 
 
 def test_what_is_null_stays_null(acme) -> None:
@@ -59,7 +60,7 @@ def test_a_field_that_the_version_lacks_is_not_looked_at(acme) -> None:
 
     translation.to_physical(acme, request, 5)
 
-    assert (request.topics[0].name, request.topic_names) == ("orders", ["__vt_acme_orders"])
+    assert (request.topics[0].name, request.topic_names) == ("orders", [physical_name("acme", "orders")])
 
 
 def test_a_name_without_room_for_the_prefix_is_malformed(acme) -> None:
@@ -90,7 +91,12 @@ def test_an_id_whose_absence_is_forgotten_in_the_meantime_is_masked(stage: Stage
 
 
 def test_names_in_a_response_become_virtual_and_foreign_ones_are_dropped(acme) -> None:
-    names = ["__vt_globex_orders", "__vt_acme_orders", "x", "__vt_acme_/users"]
+    names = [
+        physical_name("globex", "orders"),
+        physical_name("acme", "orders"),
+        "x",
+        physical_name("acme", "/users"),
+    ]
     response = messages.DeleteTopicsResponse(responses=[{"name": name} for name in names])
 
     assert translation.to_virtual(acme, response, 4) is FORWARD
@@ -103,9 +109,11 @@ def test_the_smallest_element_around_a_foreign_name_is_dropped(acme) -> None:
 
     response = messages.OffsetFetchResponse(
         groups=[
-            group("__vt_acme_a", "__vt_acme_orders", "__vt_globex_orders"),
-            group("__vt_globex_b", "__vt_acme_orders"),
-            group("__vt_acme_c", "x"),
+            group(
+                physical_name("acme", "a"), physical_name("acme", "orders"), physical_name("globex", "orders")
+            ),
+            group(physical_name("globex", "b"), physical_name("acme", "orders")),
+            group(physical_name("acme", "c"), "x"),
         ]
     )
 
@@ -114,7 +122,9 @@ def test_the_smallest_element_around_a_foreign_name_is_dropped(acme) -> None:
 
 
 def test_a_nullable_struct_around_a_foreign_name_becomes_null(acme) -> None:
-    response = messages.DescribeTopicPartitionsResponse(next_cursor={"topic_name": "__vt_globex_orders"})
+    response = messages.DescribeTopicPartitionsResponse(
+        next_cursor={"topic_name": physical_name("globex", "orders")}
+    )
 
     assert translation.to_virtual(acme, response, 0) is FORWARD
     assert response.next_cursor is None
@@ -123,14 +133,14 @@ def test_a_nullable_struct_around_a_foreign_name_becomes_null(acme) -> None:
 def test_an_answer_that_carries_name_and_id_teaches_whose_it_is(stage: Stage, acme) -> None:
     response = messages.MetadataResponse(
         topics=[
-            {"name": "__vt_acme_billing", "topic_id": UNKNOWN},
-            {"name": "__vt_initech_x", "topic_id": b"somebody else's."},
+            {"name": physical_name("acme", "billing"), "topic_id": UNKNOWN},
+            {"name": physical_name("initech", "x"), "topic_id": b"somebody else's."},
         ]
     )
 
     assert translation.to_virtual(acme, response, 12) is FORWARD
     assert [(topic.name, topic.topic_id) for topic in response.topics] == [("billing", UNKNOWN)]
-    assert stage.topic_ids.name_of(UNKNOWN) == b"__vt_acme_billing"
+    assert stage.topic_ids.name_of(UNKNOWN) == physical_name("acme", "billing").encode()
     assert stage.topic_ids.name_of(b"somebody else's.") is None
 
 
@@ -144,7 +154,7 @@ def test_a_response_with_an_unknown_id_is_not_complete(acme) -> None:
 def test_a_foreign_name_outside_every_array_cannot_be_left_out(acme, monkeypatch: pytest.MonkeyPatch) -> None:
     # No response has one today; a request has, and is as good an example.
     assert not any(field.entity_type for field in message_schema("HeartbeatResponse").fields)
-    response = messages.HeartbeatRequest(group_id="__vt_globex_g")
+    response = messages.HeartbeatRequest(group_id=physical_name("globex", "g"))
 
     step = translation.to_virtual(acme, response, 4)
 
@@ -154,8 +164,11 @@ def test_a_foreign_name_outside_every_array_cannot_be_left_out(acme, monkeypatch
 def test_error_texts_become_virtual_and_null_stays_null(acme) -> None:
     response = messages.CreatePartitionsResponse(
         results=[
-            {"name": "__vt_acme_orders", "error_message": "Topic '__vt_acme_orders' has 3"},
-            {"name": "__vt_acme_billing", "error_message": None},
+            {
+                "name": physical_name("acme", "orders"),
+                "error_message": f"Topic '{physical_name('acme', 'orders')}' has 3",
+            },
+            {"name": physical_name("acme", "billing"), "error_message": None},
         ]
     )
 

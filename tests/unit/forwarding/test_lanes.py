@@ -8,6 +8,7 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import DURATION_BOUNDS_S, Awaited, Lane, Load, Traffic
 from support import messages
 from support.look_ups import meet_look_ups
+from support.physical_names import physical_name
 from support.playbook import request_frame, response_frame
 from support.stage import PLANS, Stage
 
@@ -50,13 +51,13 @@ def test_forwarded_messages_are_counted(stage: Stage, times: int) -> None:
 
 def test_decoded_messages_are_counted_once_even_if_they_wait_for_a_look_up(stage: Stage) -> None:
     session = stage.play("initech").session
-    topic_id = messages.topic_id("__vt_initech_x")
+    topic_id = messages.topic_id(physical_name("initech", "x"))
     topic = {"topic_id": topic_id, "name": None}
     request = request_frame(messages.MetadataRequest(topics=[topic]), 12, 5)
     session.receive_from_client(request)
     assert counted(stage, "initech", ApiKey.METADATA) == (0, 0, 0)
 
-    stage.topic_ids.learn(topic_id, b"__vt_initech_x")
+    stage.topic_ids.learn(topic_id, physical_name("initech", "x").encode())
     meet_look_ups(session)
 
     assert counted(stage, "initech", ApiKey.METADATA) == (1, 4 + len(request), 0)

@@ -7,6 +7,7 @@ from bifrost.session.needs import TURN
 from bifrost.wire.engine import in_steps
 from bifrost.wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from support.hasty_turns import HastyTurns, pausing_everywhere
+from support.physical_names import physical_name
 from support.playbook import broker_answers, client_sends, request_frame, split_frames, to_broker, to_client
 from support.stage import Stage
 
@@ -99,9 +100,11 @@ def test_a_large_request_is_done_in_slices(stage: Stage) -> None:
             stage.play()
             >> client_sends(FindCoordinatorRequest(key_type=0, coordinator_keys=keys))
             << to_broker(
-                FindCoordinatorRequest(key_type=0, coordinator_keys=[f"__vt_acme_{key}" for key in keys])
+                FindCoordinatorRequest(
+                    key_type=0, coordinator_keys=[physical_name("acme", key) for key in keys]
+                )
             )
-            >> broker_answers(coordinators([f"__vt_acme_{key}" for key in keys]))
+            >> broker_answers(coordinators([physical_name("acme", key) for key in keys]))
             << to_client(coordinators(keys))
         )
         assert book

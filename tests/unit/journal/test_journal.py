@@ -9,6 +9,7 @@ from bifrost.journal.topic_names import TopicNames
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
 from support.journalling import StillClock, journal, rows, written
+from support.physical_names import physical_name
 from support.stage import Stage
 
 ALICE = Identity("initech", "main", "initech", "User:alice", b"shop")
@@ -140,7 +141,7 @@ def test_a_denial_of_a_topic_is_written_when_its_interval_ends() -> None:
     # To write it takes 0.2 ms: a client would see by the time that somebody else has the topic ID that it named.
     clock, stage = StillClock(5000), Stage()
     one = journal(clock, events=2)
-    foreign = stage.topic("__vt_globex_orders")
+    foreign = stage.topic(physical_name("globex", "orders"))
     usage = one.table.client(ALICE, TopicNames(stage.namespaces["initech"])).usage(ApiKey.FETCH, 13)
 
     for _ in range(3):

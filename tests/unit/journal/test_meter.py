@@ -4,6 +4,7 @@ from bifrost.journal.meter import MAX_SOFTWARE_LENGTH, Meter, bounded_software
 from bifrost.journal.topic_names import TopicNames
 from bifrost.wire.api_keys import ApiKey
 from support.journalling import StillClock, journal, rows, written
+from support.physical_names import physical_name
 from support.stage import Stage
 
 ALICE = Identity("initech", "main", "initech", "User:alice")
@@ -75,7 +76,9 @@ def test_what_a_client_says_that_it_is_is_bounded() -> None:
 
 
 def change(meter: Meter, after: dict[str, str], *, is_done: bool = True, is_deleted: bool = False) -> None:
-    meter.change("__vt_initech_t", after, is_done=is_done, is_topic=True, is_deleted=is_deleted, api="X")
+    meter.change(
+        physical_name("initech", "t"), after, is_done=is_done, is_topic=True, is_deleted=is_deleted, api="X"
+    )
 
 
 def test_a_change_says_what_was_before_as_far_as_it_is_known(stage: Stage) -> None:
@@ -100,5 +103,5 @@ def test_a_change_says_what_was_before_as_far_as_it_is_known(stage: Stage) -> No
     ]
     assert [one["outcome"] for one in told] == ["success", "failure", "success", "success", "success"]
     assert told[1]["before_ms"] == 10
-    assert told[0]["physical_name"] == "__vt_initech_t"
+    assert told[0]["physical_name"] == physical_name("initech", "t")
     assert told[0]["client_address"] == "10.0.0.1:5"

@@ -6,6 +6,7 @@ from bifrost.journal.topic_names import TopicNames
 from bifrost.journal.usage_table import Client, UsageTable
 from bifrost.wire.api_keys import ApiKey
 from support.journalling import StillClock
+from support.physical_names import physical_name
 from support.raw_client import request_frame
 from support.raw_operations import produce_request
 from support.record_batches import build_batch
@@ -44,7 +45,7 @@ def test_a_row_says_who_what_and_how_much(stage: Stage) -> None:
         assert (row["client_software_name"], row["api"], row["api_version"]) == ("librdkafka", "Produce", 9)
     assert (request["requests"], request["responses"]) == (1, 1)
     assert (request["bytes_in"], request["bytes_out"]) == (len(frame) + 4, 100)
-    assert (topic["topic"], topic["physical_topic"]) == ("orders", "__vt_initech_orders")
+    assert (topic["topic"], topic["physical_topic"]) == ("orders", physical_name("initech", "orders"))
     assert (topic["records_in"], topic["batches_in"], topic["bytes_in"]) == (2, 1, len(batch))
     assert topic["batches"] == [
         {"codec": "none", "acks": -1, "batches": 1, "records": 2, "bytes": len(batch)}

@@ -4,23 +4,24 @@ from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.entity import Entity
+from support.physical_names import physical_name
 from support.stage import Stage
 
 OWN, FOREIGN, UNKNOWN = bytes([1] * 16), bytes([2] * 16), bytes([3] * 16)
 
 
 def names(stage: Stage, tenant: str = "acme") -> TopicNames:
-    stage.topic_ids.learn(OWN, b"__vt_acme_orders")
-    stage.topic_ids.learn(FOREIGN, b"__vt_globex_orders")
+    stage.topic_ids.learn(OWN, physical_name("acme", "orders").encode())
+    stage.topic_ids.learn(FOREIGN, physical_name("globex", "orders").encode())
     return TopicNames(stage.namespaces[tenant])
 
 
 def test_a_topic_has_the_same_key_on_both_sides_and_by_its_id(stage: Stage) -> None:
-    key = TopicKey("orders", "__vt_acme_orders")
+    key = TopicKey("orders", physical_name("acme", "orders"))
     of = names(stage).resolve
 
     assert of(Entity.TOPIC_NAME, b"orders", is_physical=False) == (key, None)
-    assert of(Entity.TOPIC_NAME, b"__vt_acme_orders", is_physical=True) == (key, None)
+    assert of(Entity.TOPIC_NAME, physical_name("acme", "orders").encode(), is_physical=True) == (key, None)
     assert of(Entity.TOPIC_ID, OWN, is_physical=False) == (key, None)
     assert of(Entity.TOPIC_ID, OWN, is_physical=True) == (key, None)
 
@@ -29,11 +30,11 @@ def test_what_a_tenant_may_not_name_breaks_a_rule(stage: Stage) -> None:
     of = names(stage).resolve
 
     assert of(Entity.TOPIC_NAME, b"secret", is_physical=False) == (
-        TopicKey("secret", "__vt_acme_/secret"),
+        TopicKey("secret", physical_name("acme", "/secret")),
         NOT_ALLOWED,
     )
     assert of(Entity.TOPIC_ID, FOREIGN, is_physical=False) == (
-        TopicKey(None, "__vt_globex_orders", topic_id_text(FOREIGN)),
+        TopicKey(None, physical_name("globex", "orders"), topic_id_text(FOREIGN)),
         FOREIGN_ID,
     )
 
@@ -58,11 +59,11 @@ def test_an_answer_about_it_breaks_none(stage: Stage) -> None:
     of = names(stage).resolve
     mask = stage.namespaces["acme"].masked_ids.mask(FOREIGN)
 
-    assert of(Entity.TOPIC_NAME, b"__vt_acme_/secret", is_physical=True) == (
-        TopicKey("secret", "__vt_acme_/secret"),
+    assert of(Entity.TOPIC_NAME, physical_name("acme", "/secret").encode(), is_physical=True) == (
+        TopicKey("secret", physical_name("acme", "/secret")),
         None,
     )
-    assert of(Entity.TOPIC_ID, mask, is_physical=True)[0].physical == "__vt_globex_orders"
+    assert of(Entity.TOPIC_ID, mask, is_physical=True)[0].physical == physical_name("globex", "orders")
 
 
 def test_an_id_that_nobody_has_is_known_as_itself(stage: Stage) -> None:

@@ -2,15 +2,16 @@ from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.name_template import NamePrefixes
 from bifrost.journal.topic_owners import TopicOwners, owner_marks
 from bifrost.tenancy.names import TenantNames
+from support.physical_names import physical_name
 
 
 def test_a_topic_is_its_tenant_s_or_nobody_s() -> None:
     literal = TenantNames("initech", prefixes=NamePrefixes("__bifrost_", "g-", "t-"))
     owners = TopicOwners([TenantNames("acme", ["orders"]), TenantNames("globex"), literal])
 
-    assert owners.of("__vt_acme_orders") == ("acme", "orders")
-    assert owners.of("__vt_acme_secret") is None
-    assert owners.of("__vt_globex_any.thing") == ("globex", "any.thing")
+    assert owners.of(physical_name("acme", "orders")) == ("acme", "orders")
+    assert owners.of(physical_name("acme", "secret")) is None
+    assert owners.of(physical_name("globex", "any.thing")) == ("globex", "any.thing")
     assert owners.of("__bifrost_mine") == ("initech", "mine")
     assert owners.of(JOURNAL_TOPIC) is None
     assert owners.of("__consumer_offsets") is None

@@ -1,9 +1,10 @@
 from bifrost.journal.topic_sizes import Replica, TopicSizes
+from support.physical_names import physical_name
 
 
 def topic() -> TopicSizes:
     return TopicSizes(
-        "__vt_acme_orders",
+        physical_name("acme", "orders"),
         bytes(range(16)),
         {0: Replica(1, {1: None, 2: None}), 1: Replica(2, {2: None, 1: None})},
     )

@@ -8,6 +8,7 @@ from bifrost.journal.usage_table import MAX_FOLDED, MAX_NAME_BYTES, UsageTable
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
 from support.journalling import StillClock
+from support.physical_names import physical_name
 from support.stage import Stage
 
 ALICE = Identity("initech", "upstream", "initech", "User:alice", b"shop")
@@ -110,12 +111,12 @@ def test_whoever_names_what_he_may_not_is_told_of(stage: Stage) -> None:
     usage = table.client(acme, TopicNames(stage.namespaces["acme"])).usage(ApiKey.METADATA, 9)
 
     topic = usage.resolve(usage, Entity.TOPIC_NAME, b"secret", False)
-    assert topic is usage.resolve(usage, Entity.TOPIC_NAME, b"__vt_acme_/secret", True)
+    assert topic is usage.resolve(usage, Entity.TOPIC_NAME, physical_name("acme", "/secret").encode(), True)
 
     assert denials == []
     usage.count_request(b"\x02" + b"\x07secret" + b"\0" + b"\0\0\0\0", 0)
     assert denials == [
-        (acme, (ApiKey.METADATA, 9), "allowed_topics", TopicKey("secret", "__vt_acme_/secret"))
+        (acme, (ApiKey.METADATA, 9), "allowed_topics", TopicKey("secret", physical_name("acme", "/secret")))
     ]
 
 

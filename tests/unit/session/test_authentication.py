@@ -9,6 +9,7 @@ from bifrost.wire.entities import served_versions
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import metadata
+from support.physical_names import physical_name
 from support.playbook import (
     Asked,
     broker_answers,
@@ -36,7 +37,7 @@ def test_a_password_opens_the_tenants_namespace(stage: Stage, version: int) -> N
         >> client_sends(authenticate(plain_token("globex")), version)
         << to_client(LET_IN)
         >> client_sends(metadata("users"))
-        << to_broker(metadata("__vt_globex_users"))
+        << to_broker(metadata(physical_name("globex", "users")))
     )
 
     assert book
@@ -53,7 +54,7 @@ def test_the_oldest_handshake_is_followed_by_a_bare_token(stage: Stage) -> None:
         >> client_sends_frame(plain_token("acme"))
         << to_client_frame(b"")
         >> client_sends(metadata("orders"), 0)
-        << to_broker(metadata("__vt_acme_orders"))
+        << to_broker(metadata(physical_name("acme", "orders")))
     )
 
 
@@ -234,7 +235,7 @@ def test_sasl_after_authentication_is_out_of_order(stage: Stage) -> None:
         >> client_sends(authenticate(plain_token("globex")), 2)
         << to_client(messages.SaslAuthenticateResponse(error_code=error, error_message=OUT_OF_ORDER))
         >> client_sends(metadata("orders"))
-        << to_broker(metadata("__vt_acme_orders"))
+        << to_broker(metadata(physical_name("acme", "orders")))
     )
 
 
@@ -277,16 +278,16 @@ def test_what_is_refused_by_an_error_code_is_refused_so_only_after_authenticatio
 def test_two_connections_are_two_tenants(stage: Stage) -> None:
     acme, globex = stage.play("acme"), stage.play("globex")
 
-    acme >> client_sends(metadata("orders")) << to_broker(metadata("__vt_acme_orders"))
-    globex >> client_sends(metadata("orders")) << to_broker(metadata("__vt_globex_orders"))
+    acme >> client_sends(metadata("orders")) << to_broker(metadata(physical_name("acme", "orders")))
+    globex >> client_sends(metadata("orders")) << to_broker(metadata(physical_name("globex", "orders")))
 
     assert (
         acme
-        >> broker_answers(messages.metadata_of("__vt_acme_orders"))
+        >> broker_answers(messages.metadata_of(physical_name("acme", "orders")))
         << to_client(messages.metadata_of("orders", tenant="acme"))
     )
     assert (
         globex
-        >> broker_answers(messages.metadata_of("__vt_globex_orders"))
+        >> broker_answers(messages.metadata_of(physical_name("globex", "orders")))
         << to_client(messages.metadata_of("orders", tenant="globex"))
     )

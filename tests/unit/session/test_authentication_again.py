@@ -6,6 +6,7 @@ from bifrost.session.close_reason import CloseReason
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import metadata, metadata_of
+from support.physical_names import physical_name
 from support.playbook import (
     Playbook,
     broker_answers,
@@ -26,8 +27,8 @@ MECHANISMS = messages.SaslHandshakeResponse(mechanisms=[str(one) for one in PASS
 LET_IN = messages.SaslAuthenticateResponse(session_lifetime_ms=LIFETIME_MS)
 OUT_OF_ORDER = ErrorCode.ILLEGAL_SASL_STATE
 API_VERSIONS = messages.ApiVersionsRequest(client_software_name="tests", client_software_version="1")
-ASKED, SENT_ON = metadata("orders"), metadata("__vt_acme_orders")
-ANSWERED, SEEN = metadata_of("__vt_acme_orders"), metadata_of("orders", tenant="acme")
+ASKED, SENT_ON = metadata("orders"), metadata(physical_name("acme", "orders"))
+ANSWERED, SEEN = metadata_of(physical_name("acme", "orders")), metadata_of("orders", tenant="acme")
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.issuer import client_first
 from support.messages import metadata, metadata_of
+from support.physical_names import physical_name
 from support.playbook import (
     Playbook,
     Step,
@@ -101,8 +102,8 @@ def works(book: Playbook) -> bool:
     return bool(
         book
         >> client_sends(metadata("orders"))
-        << to_broker(metadata("__vt_acme_orders"))
-        >> broker_answers(metadata_of("__vt_acme_orders"))
+        << to_broker(metadata(physical_name("acme", "orders")))
+        >> broker_answers(metadata_of(physical_name("acme", "orders")))
         << to_client(metadata_of("orders", tenant="acme"))
     )
 
@@ -217,7 +218,7 @@ def test_who_shows_a_token_while_keys_are_fetched_waits(tokens: FakeTokens, stag
     assert (
         book
         << to_client(messages.SaslAuthenticateResponse(session_lifetime_ms=LIFETIME_MS))
-        << to_broker(metadata("__vt_acme_orders"))
+        << to_broker(metadata(physical_name("acme", "orders")))
         << holds()
     )
 

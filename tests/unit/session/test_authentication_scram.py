@@ -7,6 +7,7 @@ from bifrost.session.close_reason import CloseReason
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import metadata
+from support.physical_names import physical_name
 from support.playbook import (
     Playbook,
     client_sends,
@@ -58,7 +59,7 @@ def test_two_tokens_open_the_tenants_namespace(stage: Stage, mechanism: str, ver
     book >> client_sends(authenticate(client.final(first)), version)
 
     assert client.trusts(answer(book, version))
-    assert book >> client_sends(metadata("users")) << to_broker(metadata("__vt_globex_users"))
+    assert book >> client_sends(metadata("users")) << to_broker(metadata(physical_name("globex", "users")))
 
 
 @pytest.mark.parametrize("mechanism", SCRAM)
@@ -71,7 +72,7 @@ def test_after_the_oldest_handshake_both_tokens_are_bare(stage: Stage, mechanism
     book >> client_sends_frame(client.final(first))
 
     assert client.trusts(book.said.to_client.popleft())
-    assert book >> client_sends(metadata("orders")) << to_broker(metadata("__vt_acme_orders"))
+    assert book >> client_sends(metadata("orders")) << to_broker(metadata(physical_name("acme", "orders")))
 
 
 def test_a_wrong_bare_token_gets_no_answer(stage: Stage) -> None:

@@ -5,6 +5,7 @@ import pytest
 from bifrost.session.close_reason import CloseReason
 from support import messages
 from support.messages import produce, produced
+from support.physical_names import physical_name
 from support.playbook import (
     Asked,
     broker_answers,
@@ -63,7 +64,7 @@ def test_what_librdkafka_leaves_behind_metadata_is_not_sent_on(stage: Stage, ver
 
     book = stage.play() >> client_sends(wanted, version, body_tail=b"\1\0\0")
 
-    assert book << to_broker(messages.MetadataRequest(topics=[{"name": "__vt_acme_orders"}]))
+    assert book << to_broker(messages.MetadataRequest(topics=[{"name": physical_name("acme", "orders")}]))
 
 
 def test_before_version_9_there_is_nothing_behind_metadata(stage: Stage) -> None:
@@ -78,14 +79,14 @@ def test_a_malformed_request_goes_nowhere_and_leaves_the_tenant_as_it_was(stage:
 
     book = stage.play() >> client_sends(heartbeat("g"))
 
-    assert book << to_broker(heartbeat("__vt_acme_g"))
+    assert book << to_broker(heartbeat(physical_name("acme", "g")))
 
 
 def test_a_broker_that_answers_out_of_order_ends_the_connection(stage: Stage) -> None:
     assert (
         stage.play()
         >> client_sends(heartbeat("g"))
-        << to_broker(heartbeat("__vt_acme_g"))
+        << to_broker(heartbeat(physical_name("acme", "g")))
         >> broker_answers(messages.HeartbeatResponse(), correlation_id=99)
         << ends(CloseReason.BROKER_MISBEHAVED, "out of order")
     )
@@ -100,17 +101,21 @@ def test_a_broker_that_answers_unasked_ends_the_connection(stage: Stage) -> None
 
 def test_a_broker_that_answers_a_produce_without_acks_ends_the_connection(stage: Stage) -> None:
     book = stage.play() >> client_sends(produce("orders", acks=0), 9)
-    book << to_broker(produce("__vt_acme_orders", acks=0)) << no_answer()
+    book << to_broker(produce(physical_name("acme", "orders"), acks=0)) << no_answer()
 
-    book >> broker_sends_frame(response_frame(produced("__vt_acme_orders"), 9, 3))
+    book >> broker_sends_frame(response_frame(produced(physical_name("acme", "orders")), 9, 3))
 
     assert book << ends(CloseReason.BROKER_MISBEHAVED, "nobody asked for")
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 4, 8])
 def test_an_answer_cut_short_ends_the_connection(stage: Stage, size: int) -> None:
-    book = stage.play() >> client_sends(list_offsets("orders")) << to_broker(list_offsets("__vt_acme_orders"))
-    frame = response_frame(listed_offsets("__vt_acme_orders"), 10, 3)
+    book = (
+        stage.play()
+        >> client_sends(list_offsets("orders"))
+        << to_broker(list_offsets(physical_name("acme", "orders")))
+    )
+    frame = response_frame(listed_offsets(physical_name("acme", "orders")), 10, 3)
 
     book >> broker_sends_frame(frame[:size])
 
@@ -118,7 +123,7 @@ def test_an_answer_cut_short_ends_the_connection(stage: Stage, size: int) -> Non
 
 
 def test_an_answer_with_something_behind_it_ends_the_connection(stage: Stage) -> None:
-    book = stage.play() >> client_sends(heartbeat("g")) << to_broker(heartbeat("__vt_acme_g"))
+    book = stage.play() >> client_sends(heartbeat("g")) << to_broker(heartbeat(physical_name("acme", "g")))
 
     book >> broker_sends_frame(response_frame(messages.HeartbeatResponse(), 4, 3) + b"x")
 
@@ -132,6 +137,6 @@ def test_a_correlation_id_may_be_any_number(stage: Stage) -> None:
         book.asked_by_client.clear()
         book.asked_by_client[number] = Asked(12, 4, number)
 
-        book >> client_sends_frame(frame) << to_broker(heartbeat("__vt_acme_g"))
+        book >> client_sends_frame(frame) << to_broker(heartbeat(physical_name("acme", "g")))
 
         assert book >> broker_answers(messages.HeartbeatResponse()) << to_client(messages.HeartbeatResponse())

@@ -7,6 +7,7 @@ from bifrost.session.close_reason import CloseReason
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import metadata, metadata_of, produce, produced
+from support.physical_names import physical_name, prefix_of
 from support.playbook import (
     broker_answers,
     client_sends,
@@ -52,8 +53,8 @@ def test_names_are_replaced_in_place_both_ways(stage: Stage, decoded: list[str])
 
     assert (
         book
-        << to_broker(produce("__vt_acme_orders", "__vt_acme_billing"))
-        >> broker_answers(produced("__vt_acme_orders", "__vt_acme_billing"))
+        << to_broker(produce(physical_name("acme", "orders"), physical_name("acme", "billing")))
+        >> broker_answers(produced(physical_name("acme", "orders"), physical_name("acme", "billing")))
         << to_client(produced("orders", "billing"))
     )
     assert decoded == []
@@ -66,7 +67,7 @@ def test_large_records_pass_untouched(stage: Stage, decoded: list[str]) -> None:
 
     book >> client_sends(produce("orders", records=records), 9)
 
-    assert book << to_broker(produce("__vt_acme_orders", records=records))
+    assert book << to_broker(produce(physical_name("acme", "orders"), records=records))
     assert decoded == []
 
 
@@ -94,7 +95,7 @@ def test_what_filters_see_is_decoded(decoded: list[str]) -> None:
 
     assert (
         book
-        >> broker_answers(metadata_of("__vt_initech_orders"))
+        >> broker_answers(metadata_of(physical_name("initech", "orders")))
         << to_client(metadata_of("orders", tenant="initech"))
     )
     assert decoded == ["MetadataRequest", "MetadataResponse"]
@@ -118,8 +119,8 @@ def test_metadata_by_name_passes_in_place_once_the_topic_is_known(
         assert (
             book
             >> client_sends(metadata("orders"), 12, body_tail=trailing)
-            << to_broker(metadata("__vt_acme_orders"))
-            >> broker_answers(metadata_of("__vt_acme_orders", **fields))
+            << to_broker(metadata(physical_name("acme", "orders")))
+            >> broker_answers(metadata_of(physical_name("acme", "orders"), **fields))
             << to_client(metadata_of("orders", tenant="acme", **expected))
         )
         assert decoded == kinds
@@ -136,13 +137,13 @@ def test_metadata_with_more_than_addresses_to_change_is_decoded(
     stage: Stage, decoded: list[str], told: dict[str, object]
 ) -> None:
     book = stage.play()
-    book >> client_sends(metadata("orders"), 10) << to_broker(metadata("__vt_acme_orders"))
-    book >> broker_answers(metadata_of("__vt_acme_orders"))
+    book >> client_sends(metadata("orders"), 10) << to_broker(metadata(physical_name("acme", "orders")))
+    book >> broker_answers(metadata_of(physical_name("acme", "orders")))
     book.said.to_client.popleft()
     decoded.clear()
 
-    book >> client_sends(metadata("orders"), 10) << to_broker(metadata("__vt_acme_orders"))
-    book >> broker_answers(metadata_of("__vt_acme_orders", **told))
+    book >> client_sends(metadata("orders"), 10) << to_broker(metadata(physical_name("acme", "orders")))
+    book >> broker_answers(metadata_of(physical_name("acme", "orders"), **told))
     answer = book.said.to_client.popleft()
 
     assert decoded == ["MetadataResponse"]
@@ -154,12 +155,12 @@ def test_the_same_name_is_another_topic_for_another_tenant(stage: Stage) -> None
     assert (
         stage.play("acme")
         >> client_sends(list_offsets("orders"))
-        << to_broker(list_offsets("__vt_acme_orders"))
+        << to_broker(list_offsets(physical_name("acme", "orders")))
     )
     assert (
         stage.play("globex")
         >> client_sends(list_offsets("orders"))
-        << to_broker(list_offsets("__vt_globex_orders"))
+        << to_broker(list_offsets(physical_name("globex", "orders")))
     )
 
 
@@ -168,9 +169,11 @@ def test_a_topic_outside_the_list_is_asked_for_where_it_cannot_be(stage: Stage) 
     assert (
         stage.play("acme")
         >> client_sends(list_offsets("users"))
-        << to_broker(list_offsets("__vt_acme_/users"))
+        << to_broker(list_offsets(physical_name("acme", "/users")))
         >> broker_answers(
-            messages.ListOffsetsResponse(topics=[{"name": "__vt_acme_/users", "partitions": [unknown]}])
+            messages.ListOffsetsResponse(
+                topics=[{"name": physical_name("acme", "/users"), "partitions": [unknown]}]
+            )
         )
         << to_client(messages.ListOffsetsResponse(topics=[{"name": "users", "partitions": [unknown]}]))
     )
@@ -179,10 +182,10 @@ def test_a_topic_outside_the_list_is_asked_for_where_it_cannot_be(stage: Stage) 
 def test_a_physical_name_from_a_client_is_only_a_strange_virtual_one(stage: Stage) -> None:
     assert (
         stage.play("initech")
-        >> client_sends(list_offsets("__vt_globex_orders"))
-        << to_broker(list_offsets("__vt_initech___vt_globex_orders"))
-        >> client_sends(heartbeat("__vt_globex_group"))
-        << to_broker(heartbeat("__vt_initech___vt_globex_group"))
+        >> client_sends(list_offsets(physical_name("globex", "orders")))
+        << to_broker(list_offsets(physical_name("initech", physical_name("globex", "orders"))))
+        >> client_sends(heartbeat(physical_name("globex", "group")))
+        << to_broker(heartbeat(physical_name("initech", physical_name("globex", "group"))))
     )
 
 
@@ -195,7 +198,7 @@ def test_unknown_tagged_fields_are_not_sent_on(stage: Stage, decoded: list[str])
 
     book >> client_sends_frame(tagged)
 
-    assert book << to_broker(heartbeat("__vt_acme_g"))
+    assert book << to_broker(heartbeat(physical_name("acme", "g")))
     assert decoded == ["HeartbeatRequest"]
 
 
@@ -212,12 +215,12 @@ def test_tagged_fields_of_a_response_header_are_not_sent_on(stage: Stage) -> Non
     assert (
         stage.play()
         >> client_sends(heartbeat("g"))
-        << to_broker(heartbeat("__vt_acme_g"))
+        << to_broker(heartbeat(physical_name("acme", "g")))
         >> broker_answers(messages.HeartbeatResponse(), header_tags=HEADER_TAGS)
         << to_client(messages.HeartbeatResponse())
         >> client_sends(metadata("orders"))
-        << to_broker(metadata("__vt_acme_orders"))
-        >> broker_answers(metadata_of("__vt_acme_orders"), header_tags=HEADER_TAGS)
+        << to_broker(metadata(physical_name("acme", "orders")))
+        >> broker_answers(metadata_of(physical_name("acme", "orders")), header_tags=HEADER_TAGS)
         << to_client(metadata_of("orders", tenant="acme"))
     )
 
@@ -228,12 +231,12 @@ def test_any_client_id_is_sent_on_as_it_is(stage: Stage, client_id: bytes | None
     assert (
         stage.play()
         >> client_sends(heartbeat("g"), version, client_id=client_id)
-        << to_broker(heartbeat("__vt_acme_g"), client_id=client_id)
+        << to_broker(heartbeat(physical_name("acme", "g")), client_id=client_id)
     )
 
 
 def test_a_foreign_name_in_an_answer_is_left_out(stage: Stage, decoded: list[str]) -> None:
-    own, foreign = {"group_id": "__vt_acme_g"}, {"group_id": "__vt_globex_g"}
+    own, foreign = {"group_id": physical_name("acme", "g")}, {"group_id": physical_name("globex", "g")}
     book = (
         stage.play() >> client_sends(messages.ListGroupsRequest()) << to_broker(messages.ListGroupsRequest())
     )
@@ -248,7 +251,7 @@ def test_a_foreign_name_in_an_answer_is_left_out(stage: Stage, decoded: list[str
 def test_only_own_groups_are_told_in_the_same_order_as_beside_others(
     stage: Stage, decoded: list[str]
 ) -> None:
-    groups = [{"group_id": "__vt_acme_g"}, {"group_id": "__vt_acme_"}]
+    groups = [{"group_id": physical_name("acme", "g")}, {"group_id": prefix_of("acme")}]
     book = (
         stage.play() >> client_sends(messages.ListGroupsRequest()) << to_broker(messages.ListGroupsRequest())
     )
@@ -264,17 +267,17 @@ def test_an_error_text_is_told_in_virtual_names(stage: Stage) -> None:
     error = ErrorCode.INVALID_RECORD
     partition = {
         "error_code": error,
-        "error_message": "One or more records of __vt_acme_orders-0 are invalid",
+        "error_message": f"One or more records of {physical_name('acme', 'orders-0')} are invalid",
     }
     virtual = {"error_code": error, "error_message": "One or more records of orders-0 are invalid"}
     answer, expected = (
         messages.ProduceResponse(responses=[{"name": name, "partition_responses": [one]}])
-        for name, one in (("__vt_acme_orders", partition), ("orders", virtual))
+        for name, one in ((physical_name("acme", "orders"), partition), ("orders", virtual))
     )
     assert (
         stage.play()
         >> client_sends(produce("orders"), 9)
-        << to_broker(produce("__vt_acme_orders"))
+        << to_broker(produce(physical_name("acme", "orders")))
         >> broker_answers(answer)
         << to_client(expected)
     )
@@ -289,7 +292,7 @@ def test_a_produce_without_acks_leaves_nothing_behind(stage: Stage) -> None:
     (
         book
         >> client_sends(produce("orders", acks=0), 9)
-        << to_broker(produce("__vt_acme_orders", acks=0))
+        << to_broker(produce(physical_name("acme", "orders"), acks=0))
         << no_answer()
     )
 
@@ -302,7 +305,13 @@ def test_a_produce_without_acks_is_recognised_behind_a_transactional_id(stage: S
     request = produce("orders", acks=0, transactional_id="t")
     book = stage.play() >> client_sends(request, version)
 
-    book << to_broker(produce("__vt_acme_orders", acks=0, transactional_id="__vt_acme_t")) << no_answer()
+    (
+        book
+        << to_broker(
+            produce(physical_name("acme", "orders"), acks=0, transactional_id=physical_name("acme", "t"))
+        )
+        << no_answer()
+    )
 
     assert book
     assert book.session.in_flight == 0
@@ -312,15 +321,15 @@ def test_answers_keep_to_their_requests_around_a_produce_without_acks(stage: Sta
     assert (
         stage.play()
         >> client_sends(heartbeat("g"))
-        << to_broker(heartbeat("__vt_acme_g"))
+        << to_broker(heartbeat(physical_name("acme", "g")))
         >> client_sends(produce("orders", acks=0), 9)
-        << to_broker(produce("__vt_acme_orders", acks=0))
+        << to_broker(produce(physical_name("acme", "orders"), acks=0))
         << no_answer()
         >> client_sends(list_offsets("orders"))
-        << to_broker(list_offsets("__vt_acme_orders"))
+        << to_broker(list_offsets(physical_name("acme", "orders")))
         >> broker_answers(messages.HeartbeatResponse())
         << to_client(messages.HeartbeatResponse())
-        >> broker_answers(listed_offsets("__vt_acme_orders"))
+        >> broker_answers(listed_offsets(physical_name("acme", "orders")))
         << to_client(listed_offsets("orders"))
     )
 
@@ -347,7 +356,7 @@ def test_a_refusal_waits_for_the_answers_before_it(stage: Stage) -> None:
     assert (
         stage.play()
         >> client_sends(heartbeat("g"))
-        << to_broker(heartbeat("__vt_acme_g"))
+        << to_broker(heartbeat(physical_name("acme", "g")))
         >> client_sends(messages.AddPartitionsToTxnRequest(), 4)
         >> broker_answers(messages.HeartbeatResponse())
         << to_client(messages.HeartbeatResponse())
@@ -360,7 +369,7 @@ def test_a_version_that_the_broker_lacks_is_not_sent_to_it() -> None:
     assert (
         stage.play()
         >> client_sends(heartbeat("g"), 2)
-        << to_broker(heartbeat("__vt_acme_g"))
+        << to_broker(heartbeat(physical_name("acme", "g")))
         >> client_sends(messages.DeleteTopicsRequest(), 4)
         << ends(CloseReason.UNSUPPORTED, "DELETE_TOPICS v4")
     )

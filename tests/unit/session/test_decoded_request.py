@@ -26,6 +26,7 @@ from bifrost.wire.messages import (
     OffsetCommitRequest,
 )
 from support.messages import fetch, metadata, produce, topic_id
+from support.physical_names import physical_name
 from support.playbook import (
     broker_answers,
     client_sends,
@@ -64,7 +65,7 @@ def test_what_is_always_decoded_has_a_smaller_largest_size() -> None:
 
 def test_as_many_items_as_may_be_are_let_through(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoded_request, "_MAX_ITEMS", {ApiKey.FIND_COORDINATOR: 50})
-    physical = FindCoordinatorRequest(coordinator_keys=[f"__vt_acme_{n:03}" for n in range(50)])
+    physical = FindCoordinatorRequest(coordinator_keys=[physical_name("acme", f"{n:03}") for n in range(50)])
 
     assert stage.play() >> client_sends(find_coordinators(50)) << to_broker(physical)
 
@@ -97,7 +98,7 @@ def test_the_connection_goes_on_after_a_refusal(stage: Stage, monkeypatch: pytes
         >> client_sends(large, 9)
         << to_client(refused)
         >> client_sends(HeartbeatRequest(group_id="g"))
-        << to_broker(HeartbeatRequest(group_id="__vt_acme_g"))
+        << to_broker(HeartbeatRequest(group_id=physical_name("acme", "g")))
         >> broker_answers(HeartbeatResponse())
         << to_client(HeartbeatResponse())
     )
@@ -142,7 +143,7 @@ def test_items_are_charged_once_although_the_request_waits_for_a_look_up(stage: 
     load = stage.shared.lanes.in_flight_limits.load("acme")
     load.spending = Spending(lambda _now_ns: None)
     load.spending.due_ns = 2**62
-    own, name = [topic_id(f"{number}") for number in range(10)], "__vt_acme_orders"
+    own, name = [topic_id(f"{number}") for number in range(10)], physical_name("acme", "orders")
     request = fetch(own[0])
     request.topics = [fetch(one).topics[0] for one in own]
 
@@ -157,7 +158,7 @@ def test_items_are_charged_once_although_the_request_waits_for_a_look_up(stage: 
 def test_records_are_no_items(stage: Stage) -> None:
     book = stage.play() >> client_sends(produce("orders", records=bytes(2 * 1024 * 1024)), 9)
 
-    assert book << to_broker(produce("__vt_acme_orders", records=bytes(2 * 1024 * 1024)))
+    assert book << to_broker(produce(physical_name("acme", "orders"), records=bytes(2 * 1024 * 1024)))
 
 
 def test_every_limit_lets_a_small_client_through() -> None:
@@ -165,4 +166,8 @@ def test_every_limit_lets_a_small_client_through() -> None:
 
 
 def test_a_small_request_is_not_counted(stage: Stage) -> None:
-    assert stage.play() >> client_sends(metadata("orders")) << to_broker(metadata("__vt_acme_orders"))
+    assert (
+        stage.play()
+        >> client_sends(metadata("orders"))
+        << to_broker(metadata(physical_name("acme", "orders")))
+    )

@@ -8,6 +8,7 @@ from bifrost.wire.engine import Awaited, Lane, Load, Traffic
 from bifrost.wire.message import Message
 from support import messages
 from support.messages import fetched, metadata_of, topic_id
+from support.physical_names import MARK, physical_name
 from support.playbook import response_frame
 from support.stage import PLANS, Stage
 
@@ -22,16 +23,16 @@ def decoded(stage: Stage, response: Message, api_key: ApiKey, version: int) -> b
 
 
 def test_names_are_the_tenants(stage: Stage) -> None:
-    frame = decoded(stage, metadata_of("__vt_acme_orders"), ApiKey.METADATA, 9)
+    frame = decoded(stage, metadata_of(physical_name("acme", "orders")), ApiKey.METADATA, 9)
 
     assert isinstance(frame, bytes)
     assert int.from_bytes(frame[:4], "big") == len(frame) - 4
     assert b"orders" in frame
-    assert b"__vt_" not in frame
+    assert MARK.encode() not in frame
 
 
 def test_a_topic_id_that_nobody_knows_has_to_be_looked_up(stage: Stage) -> None:
-    unknown = topic_id("__vt_acme_orders")
+    unknown = topic_id(physical_name("acme", "orders"))
     assert decoded(stage, fetched(unknown), ApiKey.FETCH, 13) == TopicIds(frozenset({unknown}))
 
 
@@ -40,12 +41,16 @@ def test_what_cannot_be_left_out_ends_the_connection(stage: Stage, monkeypatch: 
 
     monkeypatch.setattr(translation, "to_virtual", lambda *_: Close("not about acme's"))
 
-    assert decoded(stage, metadata_of("__vt_acme_orders"), ApiKey.METADATA, 9) == Close("not about acme's")
+    assert decoded(stage, metadata_of(physical_name("acme", "orders")), ApiKey.METADATA, 9) == Close(
+        "not about acme's"
+    )
 
 
 def test_a_long_list_of_everything_is_pruned_first(stage: Stage) -> None:
-    groups = [{"group_id": f"__vt_globex_{number}", "protocol_type": "consumer"} for number in range(500)]
-    groups += [{"group_id": "__vt_acme_mine", "protocol_type": "consumer"}]
+    groups = [
+        {"group_id": physical_name("globex", number), "protocol_type": "consumer"} for number in range(500)
+    ]
+    groups += [{"group_id": physical_name("acme", "mine"), "protocol_type": "consumer"}]
 
     frame = decoded(stage, messages.build("ListGroupsResponse", {"groups": groups}), ApiKey.LIST_GROUPS, 4)
 

@@ -22,6 +22,7 @@ from bifrost.wire.errors import WireError
 from bifrost.wire.message import Struct
 from bifrost.wire.schema import Field, FieldType, request_schema, response_schema
 from support.messages import consumer_payload
+from support.physical_names import MARK, physical_name, prefix_of
 from support.playbook import (
     Playbook,
     client_sends,
@@ -37,7 +38,7 @@ MEMBER = "app-3f0c91d2-6c1a-{}b7e-9d53-0a8e5f3b2c11"
 """What a coordinator makes of the client ID `app`, with the version of its UUID left out."""
 HOST, CLIENT_HOST, LOG_DIR = "kafka-1.internal", "/10.11.12.13", "/var/lib/kafka/data-0"
 OWN_ID, FOREIGN_ID = b"an own topic ID.", b"a foreign one's."
-SECRETS = [b"__vt_", HOST.encode(), PHYSICAL_CLUSTER_ID.encode(), b"10.11.12.13", LOG_DIR.encode()]
+SECRETS = [MARK.encode(), HOST.encode(), PHYSICAL_CLUSTER_ID.encode(), b"10.11.12.13", LOG_DIR.encode()]
 """What no client may ever see."""
 
 FORWARDED = [key for key in SERVED if key not in OWN_APIS]
@@ -73,8 +74,8 @@ _VIRTUAL: dict[Entity, Callable[[str], Any]] = {
     Entity.ASSIGNMENT: lambda prefix: payload("Assignment", f"{prefix}orders"),
 }
 _OF_MEMBERS: dict[Entity, tuple[str, str]] = {
-    Entity.MEMBER_ID: (MEMBER.format(8), "__vt_acme_" + MEMBER.format(4)),
-    Entity.CLIENT_ID: ("app", "__vt_acme_app"),
+    Entity.MEMBER_ID: (MEMBER.format(8), prefix_of("acme") + MEMBER.format(4)),
+    Entity.CLIENT_ID: ("app", physical_name("acme", "app")),
 }
 """What the client has and what the broker has; whoever's the names are, for a broker tells of the group that was asked
 for, and no other's is."""
@@ -156,8 +157,8 @@ def versions(api_key: ApiKey) -> Iterator[int]:
 
 def started(stage: Stage, api_key: int, version: int) -> tuple[Playbook, Any]:
     """Send the filled request of acme; give what the broker got."""
-    stage.topic_ids.learn(OWN_ID, b"__vt_acme_orders")
-    stage.topic_ids.learn(FOREIGN_ID, b"__vt_globex_orders")
+    stage.topic_ids.learn(OWN_ID, physical_name("acme", "orders").encode())
+    stage.topic_ids.learn(FOREIGN_ID, physical_name("globex", "orders").encode())
     book = stage.play("acme")
     book >> client_sends(request_of(api_key, version, prefix="", own_id=OWN_ID), version)
     assert len(book.said.to_broker) == 1, f"v{version}: one request, one request"
@@ -183,7 +184,7 @@ def test_every_name_in_a_request_is_physical_at_the_broker(stage: Stage, api_key
         _book, request = started(stage, api_key, version)
 
         name = request_schema(api_key).name
-        expected = request_of(api_key, version, prefix="__vt_acme_", own_id=OWN_ID)
+        expected = request_of(api_key, version, prefix=prefix_of("acme"), own_id=OWN_ID)
         assert [pair for pair in names_in(request, name, version) if pair[0] != "ClusterId"] == [
             pair for pair in names_in(expected, name, version) if pair[0] != "ClusterId"
         ], version
@@ -192,12 +193,14 @@ def test_every_name_in_a_request_is_physical_at_the_broker(stage: Stage, api_key
 @by_api
 def test_nothing_physical_is_in_an_answer(stage: Stage, api_key: ApiKey) -> None:
     for version in versions(api_key):
-        answer, frames = answered(stage, api_key, version, prefix="__vt_acme_", own_id=OWN_ID)
+        answer, frames = answered(stage, api_key, version, prefix=prefix_of("acme"), own_id=OWN_ID)
 
         (frame,) = frames
         assert [secret for secret in SECRETS if secret in frame] == [], version
         name = answer.SCHEMA.name
-        has_topics = "__vt_acme_orders" in [held for _path, held in names_in(answer, name, version)]
+        has_topics = physical_name("acme", "orders") in [
+            held for _path, held in names_in(answer, name, version)
+        ]
         is_without_type = name == "ListConfigResourcesResponse" and version == 0  # and so without topics
         assert has_topics <= (b"orders" in frame or is_without_type), version
 
@@ -205,7 +208,7 @@ def test_nothing_physical_is_in_an_answer(stage: Stage, api_key: ApiKey) -> None
 @by_api
 def test_nothing_of_another_tenant_is_in_an_answer(stage: Stage, api_key: ApiKey) -> None:
     for version in versions(api_key):
-        _answer, frames = answered(stage, api_key, version, prefix="__vt_globex_", own_id=FOREIGN_ID)
+        _answer, frames = answered(stage, api_key, version, prefix=prefix_of("globex"), own_id=FOREIGN_ID)
 
         for frame in frames:
             assert [one for one in [*SECRETS, FOREIGN_ID, b"globex"] if one in frame] == [], version
@@ -230,7 +233,7 @@ HOSTILE = [
     "x" * 32_760,
     "/",
     "..",
-    "__vt_globex_orders",
+    physical_name("globex", "orders"),
     "ä",
     "\0",
     "(",
@@ -245,7 +248,7 @@ def test_no_request_whatever_its_strings_is_an_error_of_ours(stage: Stage, text:
     def give(_entity: Entity, field: Field) -> Any:
         return {FieldType.STRING: text, FieldType.UUID: FOREIGN_ID}.get(field.type, text.encode())
 
-    stage.topic_ids.learn(FOREIGN_ID, b"__vt_globex_orders")
+    stage.topic_ids.learn(FOREIGN_ID, physical_name("globex", "orders").encode())
     for api_key in [*SERVED, *REFUSED]:
         for version in versions(api_key):
             request = sample(request_schema(api_key).name, version, give)
@@ -266,6 +269,6 @@ def assert_confined(frame: bytes) -> None:
     entities = entities_of(request.SCHEMA.name, asked.api_version)
     for path, name in names_in(request, request.SCHEMA.name, asked.api_version):
         if entities[path] in _VIRTUAL and isinstance(name, str) and name:
-            assert name.startswith("__vt_acme_"), path
+            assert name.startswith(prefix_of("acme")), path
         if entities[path] is Entity.TOPIC_ID:
             assert name != FOREIGN_ID, path

@@ -5,6 +5,7 @@ import pytest
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import fetch, fetched
+from support.physical_names import physical_name
 from support.playbook import Playbook, broker_answers, client_sends, to_broker, to_client
 from support.stage import Stage
 
@@ -98,9 +99,11 @@ def test_a_number_that_the_broker_gives_out_anew_changes_its_owner(stage: Stage)
 
 
 def test_an_answer_without_a_session_claims_none(stage: Stage) -> None:
-    book = stage.play() >> client_sends(fetch("orders"), 12) << to_broker(fetch("__vt_acme_orders"))
+    book = (
+        stage.play() >> client_sends(fetch("orders"), 12) << to_broker(fetch(physical_name("acme", "orders")))
+    )
 
-    book >> broker_answers(fetched("__vt_acme_orders")) << to_client(fetched("orders"))
+    book >> broker_answers(fetched(physical_name("acme", "orders"))) << to_client(fetched("orders"))
 
     assert book
     assert len(stage.fetch_sessions.claims) == 0
@@ -110,9 +113,9 @@ def test_that_a_session_is_not_found_waits_for_the_answers_before_it(stage: Stag
     assert (
         stage.play()
         >> client_sends(fetch("orders"), 12)
-        << to_broker(fetch("__vt_acme_orders"))
+        << to_broker(fetch(physical_name("acme", "orders")))
         >> client_sends(fetch(session_id=SESSION, session_epoch=1), 12)
-        >> broker_answers(fetched("__vt_acme_orders"))
+        >> broker_answers(fetched(physical_name("acme", "orders")))
         << to_client(fetched("orders"))
         << to_client(NOT_FOUND)
     )
@@ -130,7 +133,7 @@ def refusal(*topics: str | bytes):
 @pytest.mark.parametrize("version", range(15))
 @pytest.mark.parametrize("replica_id", [0, 1, 2**31 - 1])
 def test_nobody_fetches_as_a_replica(stage: Stage, version: int, replica_id: int) -> None:
-    topic = stage.topic("__vt_acme_orders") if version in BY_ID else "orders"
+    topic = stage.topic(physical_name("acme", "orders")) if version in BY_ID else "orders"
 
     book = stage.play() >> client_sends(fetch(topic, replica_id=replica_id), version)
 
@@ -140,7 +143,7 @@ def test_nobody_fetches_as_a_replica(stage: Stage, version: int, replica_id: int
 @pytest.mark.parametrize("version", range(15, 19))
 @pytest.mark.parametrize("replica_id", [0, 1, 2**31 - 1])
 def test_nobody_fetches_as_a_replica_by_the_tagged_field(stage: Stage, version: int, replica_id: int) -> None:
-    topic = stage.topic("__vt_acme_orders")
+    topic = stage.topic(physical_name("acme", "orders"))
     replica = {"replica_id": replica_id, "replica_epoch": 5}
 
     book = stage.play() >> client_sends(fetch(topic, replica_state=replica), version)
@@ -153,7 +156,7 @@ def test_nobody_fetches_as_a_replica_by_the_tagged_field(stage: Stage, version: 
 def test_a_consumer_by_any_of_kafkas_numbers_fetches(stage: Stage, version: int, replica_id: int) -> None:
     book = stage.play() >> client_sends(fetch("orders", replica_id=replica_id), version)
 
-    assert book << to_broker(fetch("__vt_acme_orders", replica_id=replica_id))
+    assert book << to_broker(fetch(physical_name("acme", "orders"), replica_id=replica_id))
 
 
 def test_a_foreign_session_and_a_replica_at_once_are_not_served(stage: Stage) -> None:
@@ -167,8 +170,8 @@ def test_a_foreign_session_and_a_replica_at_once_are_not_served(stage: Stage) ->
 
 @pytest.mark.parametrize("version", range(12, 19))
 def test_a_cluster_id_does_not_reach_the_broker(stage: Stage, version: int) -> None:
-    topic = stage.topic("__vt_acme_orders") if version in BY_ID else "orders"
-    physical = topic if version in BY_ID else "__vt_acme_orders"
+    topic = stage.topic(physical_name("acme", "orders")) if version in BY_ID else "orders"
+    physical = topic if version in BY_ID else physical_name("acme", "orders")
 
     book = stage.play() >> client_sends(fetch(topic, cluster_id="4L6g3nShT-eMCtK--X86sw"), version)
 
@@ -177,7 +180,7 @@ def test_a_cluster_id_does_not_reach_the_broker(stage: Stage, version: int) -> N
 
 @pytest.mark.parametrize("version", [17, 18])
 def test_a_replicas_directory_does_not_reach_the_broker(stage: Stage, version: int) -> None:
-    topic = stage.topic("__vt_acme_orders")
+    topic = stage.topic(physical_name("acme", "orders"))
     request = fetch(topic)
     request.topics[0].partitions[0].replica_directory_id = b"0123456789abcdef"
 
@@ -191,7 +194,7 @@ def test_a_replicas_directory_does_not_reach_the_broker(stage: Stage, version: i
 
 @pytest.mark.parametrize("version", [16, 17, 18])
 def test_a_leader_hint_gives_the_gateways_address(stage: Stage, version: int) -> None:
-    topic = stage.topic("__vt_acme_orders")
+    topic = stage.topic(physical_name("acme", "orders"))
     moved = {
         "error_code": ErrorCode.NOT_LEADER_OR_FOLLOWER,
         "current_leader": {"leader_id": 2, "leader_epoch": 9},
@@ -210,7 +213,7 @@ def test_a_leader_hint_gives_the_gateways_address(stage: Stage, version: int) ->
 
 
 def test_a_leader_that_has_no_port_is_not_hinted_at(stage: Stage) -> None:
-    topic = stage.topic("__vt_acme_orders")
+    topic = stage.topic(physical_name("acme", "orders"))
     answer = fetched(topic, node_endpoints=[{"node_id": 9, "host": "kafka-9.internal", "port": 9092}])
     book = stage.play() >> client_sends(fetch(topic)) << to_broker(fetch(topic))
 

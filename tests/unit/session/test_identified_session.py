@@ -7,6 +7,7 @@ import pytest
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from support.messages import metadata
+from support.physical_names import physical_name
 from support.playbook import Playbook, client_sends, to_broker
 from support.stage import Stage, account, authenticate, handshake, plain_token
 
@@ -31,7 +32,7 @@ def test_a_listener_that_knows_its_clients_lets_them_in_at_once(stage: Stage) ->
     assert (
         Playbook(session, stage.topic_ids)
         >> client_sends(metadata("orders"))
-        << to_broker(metadata("__vt_acme_orders"))
+        << to_broker(metadata(physical_name("acme", "orders")))
     )
 
 

@@ -7,6 +7,7 @@ from bifrost.session.client_session import ClientSession
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import metadata
+from support.physical_names import physical_name
 from support.playbook import Playbook, client_sends, to_broker, to_client
 from support.stage import Stage, authenticate, handshake, plain_token
 
@@ -24,7 +25,7 @@ def test_the_first_request_goes_to_the_broker() -> None:
     assert session.is_authenticated
     assert session.account == Account("ANONYMOUS", "acme")
     book = Playbook(session, stage.topic_ids)
-    assert book >> client_sends(metadata("orders")) << to_broker(metadata("__vt_acme_orders"))
+    assert book >> client_sends(metadata("orders")) << to_broker(metadata(physical_name("acme", "orders")))
 
 
 def test_sasl_is_out_of_order() -> None:

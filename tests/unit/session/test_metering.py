@@ -18,6 +18,7 @@ from bifrost.wire.messages import (
 )
 from support.journalling import StillClock, journal, rows, written
 from support.messages import fetch, fetched, metadata
+from support.physical_names import physical_name
 from support.playbook import broker_answers, client_sends, to_broker, to_client
 from support.raw_client import request_frame
 from support.stage import Stage
@@ -40,7 +41,7 @@ def test_an_authentication_and_every_request_are_told(stage: Stage, told: Journa
         assert (
             book
             >> client_sends(HeartbeatRequest(group_id="g", member_id="m"), 4)
-            << to_broker(HeartbeatRequest(group_id="__vt_acme_g", member_id="m"))
+            << to_broker(HeartbeatRequest(group_id=physical_name("acme", "g"), member_id="m"))
             >> broker_answers(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
             << to_client(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         )
@@ -60,12 +61,12 @@ def test_an_authentication_and_every_request_are_told(stage: Stage, told: Journa
 
 def test_topics_are_counted_on_the_long_way_as_well(stage: Stage, told: Journal) -> None:
     book = stage.play("acme") >> client_sends(metadata("orders", "secret"), 9)
-    book << to_broker(metadata("__vt_acme_orders", "__vt_acme_/secret"))
+    book << to_broker(metadata(physical_name("acme", "orders"), physical_name("acme", "/secret")))
 
     records = written(told, ends_interval=True)
     topics = {row["topic"]: row for row in rows(records, "topic", api="Metadata")}
     assert set(topics) == {"orders", "secret"}
-    assert topics["secret"]["physical_topic"] == "__vt_acme_/secret"
+    assert topics["secret"]["physical_topic"] == physical_name("acme", "/secret")
     (denial,) = events(records, "denial")
     assert (denial["rule"], denial["resource_name"]) == ("allowed_topics", "secret")
 
@@ -103,21 +104,23 @@ def test_a_fetch_is_counted_by_its_response(stage: Stage, told: Journal) -> None
 def test_a_change_is_told_when_it_is_answered(stage: Stage, told: Journal) -> None:
     topic = CreateTopicsRequest.CreatableTopic(name="orders", num_partitions=1, replication_factor=1)
     physical = CreateTopicsRequest.CreatableTopic(
-        name="__vt_acme_orders", num_partitions=1, replication_factor=1
+        name=physical_name("acme", "orders"), num_partitions=1, replication_factor=1
     )
     result = CreateTopicsResponse.CreatableTopicResult
     assert (
         stage.play("acme")
         >> client_sends(CreateTopicsRequest(topics=[topic]), 4)
         << to_broker(CreateTopicsRequest(topics=[physical]))
-        >> broker_answers(CreateTopicsResponse(topics=[result(name="__vt_acme_orders", error_code=36)]))
+        >> broker_answers(
+            CreateTopicsResponse(topics=[result(name=physical_name("acme", "orders"), error_code=36)])
+        )
         << to_client(CreateTopicsResponse(topics=[result(name="orders", error_code=36)]))
     )
 
     (change,) = events(written(told), "admin")
 
     assert (change["outcome"], change["error_code"]) == ("failure", "TOPIC_ALREADY_EXISTS")
-    assert (change["resource_name"], change["physical_name"]) == ("orders", "__vt_acme_orders")
+    assert (change["resource_name"], change["physical_name"]) == ("orders", physical_name("acme", "orders"))
     assert change["after"] == {"partitions": "1", "replication_factor": "1"}
 
 
@@ -125,7 +128,7 @@ def test_without_a_journal_nothing_is_counted(stage: Stage) -> None:
     book = (
         stage.play("acme")
         >> client_sends(HeartbeatRequest(group_id="g", member_id="m"), 4)
-        << to_broker(HeartbeatRequest(group_id="__vt_acme_g", member_id="m"))
+        << to_broker(HeartbeatRequest(group_id=physical_name("acme", "g"), member_id="m"))
     )
 
     assert [lane.usage for lane in book.session._lanes.values()] == [None]

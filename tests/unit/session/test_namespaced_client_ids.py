@@ -7,11 +7,12 @@ import pytest
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.message import Message
 from support import messages
+from support.physical_names import physical_name, prefix_of
 from support.playbook import CLIENT_ID, broker_answers, client_sends, to_broker, to_client
 from support.stage import Stage
 
 TAIL = "3f0c91d2-6c1a-{}b7e-9d53-0a8e5f3b2c11"
-OF_TENANT, AT_BROKER = f"app-{TAIL.format(8)}", f"__vt_acme_app-{TAIL.format(4)}"
+OF_TENANT, AT_BROKER = f"app-{TAIL.format(8)}", physical_name("acme", f"app-{TAIL.format(4)}")
 STATIC = f"instance-{TAIL.format(4)}"
 
 
@@ -25,7 +26,12 @@ HEARTBEATS = [(heartbeat("g", OF_TENANT), 4), (messages.build("MetadataRequest",
 
 
 @pytest.mark.parametrize(
-    ("client_id", "expected"), [(b"app", b"__vt_acme_app"), (b"", b"__vt_acme_"), (None, b"__vt_acme_")]
+    ("client_id", "expected"),
+    [
+        (b"app", physical_name("acme", "app").encode()),
+        (b"", prefix_of("acme").encode()),
+        (None, prefix_of("acme").encode()),
+    ],
 )
 @pytest.mark.parametrize("version", [3, 4])
 def test_the_broker_sees_the_prefix_before_the_client_id(
@@ -37,7 +43,7 @@ def test_the_broker_sees_the_prefix_before_the_client_id(
     for _ in range(2):
         book >> client_sends(heartbeat("g", "m"), version, client_id=client_id)
         assert expected == client_id_of(book.said.to_broker[-1])
-        book << to_broker(heartbeat("__vt_acme_g", "m"), client_id=client_id)
+        book << to_broker(heartbeat(physical_name("acme", "g"), "m"), client_id=client_id)
     assert book
 
 
@@ -52,7 +58,7 @@ def test_what_is_decoded_has_it_as_well_and_what_the_gateway_asks_for_itself(sta
 
     page = book.said.to_broker.popleft()
     assert int.from_bytes(page[:2], "big") == 75
-    assert client_id_of(page) == b"__vt_initech_" + CLIENT_ID
+    assert client_id_of(page) == prefix_of("initech").encode() + CLIENT_ID
 
 
 def test_a_tenant_may_keep_its_client_ids() -> None:
@@ -61,12 +67,12 @@ def test_a_tenant_may_keep_its_client_ids() -> None:
     book = stage.play("acme") >> client_sends(heartbeat("g", OF_TENANT), 4, client_id=None)
 
     assert book.said.to_broker[0][8:10] == b"\xff\xff"
-    assert book << to_broker(heartbeat("__vt_acme_g", OF_TENANT), client_id=None)
+    assert book << to_broker(heartbeat(physical_name("acme", "g"), OF_TENANT), client_id=None)
 
 
 def test_a_client_id_without_room_for_the_prefix_ends_the_connection(stage: Stage) -> None:
     book = stage.play("acme") >> client_sends(heartbeat("g", "m"), 4, client_id=b"x" * 32_757)
-    book << to_broker(heartbeat("__vt_acme_g", "m"), client_id=b"x" * 32_757)
+    book << to_broker(heartbeat(physical_name("acme", "g"), "m"), client_id=b"x" * 32_757)
 
     book >> client_sends(heartbeat("g", "m"), 4, client_id=b"x" * 32_758)
 
@@ -77,7 +83,7 @@ def test_a_client_id_without_room_for_the_prefix_ends_the_connection(stage: Stag
 
 def test_a_new_member_is_called_after_its_own_client_id(stage: Stage) -> None:
     subscription = messages.consumer_payload("Subscription", 0, topics=["orders"])
-    physical = messages.consumer_payload("Subscription", 0, topics=["__vt_acme_orders"])
+    physical = messages.consumer_payload("Subscription", 0, topics=[physical_name("acme", "orders")])
     joined = {"protocol_type": "consumer", "generation_id": 1, "protocol_name": "range"}
 
     def join(group_id: str, member_id: str, metadata: bytes) -> Message:
@@ -97,11 +103,11 @@ def test_a_new_member_is_called_after_its_own_client_id(stage: Stage) -> None:
     assert (
         stage.play("acme")
         >> client_sends(join("g", "", subscription), 9)
-        << to_broker(join("__vt_acme_g", "", physical))
+        << to_broker(join(physical_name("acme", "g"), "", physical))
         >> broker_answers(answer(AT_BROKER, physical))
         << to_client(answer(OF_TENANT, subscription))
         >> client_sends(join("g", OF_TENANT, subscription), 9)
-        << to_broker(join("__vt_acme_g", AT_BROKER, physical))
+        << to_broker(join(physical_name("acme", "g"), AT_BROKER, physical))
     )
 
 
@@ -112,7 +118,7 @@ def test_a_member_is_known_by_it_afterwards(stage: Stage, version: int) -> None:
         (
             book
             >> client_sends(heartbeat("g", OF_TENANT), version)
-            << to_broker(heartbeat("__vt_acme_g", AT_BROKER))
+            << to_broker(heartbeat(physical_name("acme", "g"), AT_BROKER))
         )
         (
             book
@@ -126,7 +132,7 @@ def test_a_static_member_keeps_its_id(stage: Stage) -> None:
     assert (
         stage.play("acme")
         >> client_sends(heartbeat("g", STATIC, "instance"), 4)
-        << to_broker(heartbeat("__vt_acme_g", STATIC, "instance"))
+        << to_broker(heartbeat(physical_name("acme", "g"), STATIC, "instance"))
     )
 
 
@@ -145,7 +151,9 @@ def test_a_description_shows_the_client_s_own_ids(stage: Stage) -> None:
     assert (
         stage.play("acme")
         >> client_sends(messages.build("DescribeGroupsRequest", {"groups": ["g"]}), 5)
-        << to_broker(messages.build("DescribeGroupsRequest", {"groups": ["__vt_acme_g"]}))
-        >> broker_answers(described("__vt_acme_g", AT_BROKER, "__vt_acme_app", "/10.0.0.9"))
+        << to_broker(messages.build("DescribeGroupsRequest", {"groups": [physical_name("acme", "g")]}))
+        >> broker_answers(
+            described(physical_name("acme", "g"), AT_BROKER, physical_name("acme", "app"), "/10.0.0.9")
+        )
         << to_client(described("g", OF_TENANT, "app", "/proxy.example.com"))
     )

@@ -5,6 +5,7 @@ from bifrost.session.held_frames import MAX_TRIES
 from bifrost.tenancy.topic_ids import AbsentIds
 from support import messages
 from support.messages import fetch, topic_id
+from support.physical_names import physical_name
 from support.playbook import (
     broker_answers,
     client_sends,
@@ -40,16 +41,16 @@ def test_the_gateways_own_answer_waits_for_those_before_it(stage: Stage) -> None
     assert (
         stage.play()
         >> client_sends(heartbeat("g"))
-        << to_broker(heartbeat("__vt_acme_g"))
+        << to_broker(heartbeat(physical_name("acme", "g")))
         >> client_sends(API_VERSIONS)
         >> client_sends(list_offsets("orders"))
-        << to_broker(list_offsets("__vt_acme_orders"))
+        << to_broker(list_offsets(physical_name("acme", "orders")))
         >> client_sends(API_VERSIONS)
         >> client_sends(API_VERSIONS)
         >> broker_answers(messages.HeartbeatResponse())
         << to_client(messages.HeartbeatResponse())
         << to_client(versions)
-        >> broker_answers(listed_offsets("__vt_acme_orders"))
+        >> broker_answers(listed_offsets(physical_name("acme", "orders")))
         << to_client(listed_offsets("orders"))
         << to_client(versions)
         << to_client(versions)
@@ -59,7 +60,11 @@ def test_the_gateways_own_answer_waits_for_those_before_it(stage: Stage) -> None
 def test_many_requests_are_answered_in_their_order(stage: Stage) -> None:
     book = stage.play()
     for number in range(20):
-        book >> client_sends(heartbeat(f"g{number}")) << to_broker(heartbeat(f"__vt_acme_g{number}"))
+        (
+            book
+            >> client_sends(heartbeat(f"g{number}"))
+            << to_broker(heartbeat(physical_name("acme", f"g{number}")))
+        )
     assert book.session.in_flight == 20
 
     for number in range(20):
@@ -75,9 +80,14 @@ def test_many_requests_are_answered_in_their_order(stage: Stage) -> None:
 
 def test_reading_stops_at_the_most_requests_in_flight_and_goes_on_below() -> None:
     book = Stage(max_in_flight_requests=2).play()
-    book >> client_sends(heartbeat("a")) << to_broker(heartbeat("__vt_acme_a")) << holds()
+    book >> client_sends(heartbeat("a")) << to_broker(heartbeat(physical_name("acme", "a"))) << holds()
 
-    book >> client_sends(heartbeat("b")) << to_broker(heartbeat("__vt_acme_b")) << holds(requests=True)
+    (
+        book
+        >> client_sends(heartbeat("b"))
+        << to_broker(heartbeat(physical_name("acme", "b")))
+        << holds(requests=True)
+    )
 
     assert (
         book
@@ -86,11 +96,11 @@ def test_reading_stops_at_the_most_requests_in_flight_and_goes_on_below() -> Non
         >> client_sends(heartbeat("d"))
         >> broker_answers(messages.HeartbeatResponse())
         << to_client(messages.HeartbeatResponse())
-        << to_broker(heartbeat("__vt_acme_c"))
+        << to_broker(heartbeat(physical_name("acme", "c")))
         << holds(requests=True)
         >> broker_answers(messages.HeartbeatResponse())
         << to_client(messages.HeartbeatResponse())
-        << to_broker(heartbeat("__vt_acme_d"))
+        << to_broker(heartbeat(physical_name("acme", "d")))
         << holds(requests=True)
         >> broker_answers(messages.HeartbeatResponse())
         << to_client(messages.HeartbeatResponse())
@@ -100,7 +110,7 @@ def test_reading_stops_at_the_most_requests_in_flight_and_goes_on_below() -> Non
 
 def test_own_answers_that_wait_count_as_in_flight() -> None:
     stage = Stage(max_in_flight_requests=2)
-    book = stage.play() >> client_sends(heartbeat("a")) << to_broker(heartbeat("__vt_acme_a"))
+    book = stage.play() >> client_sends(heartbeat("a")) << to_broker(heartbeat(physical_name("acme", "a")))
 
     book >> client_sends(API_VERSIONS) << holds(requests=True)
 
@@ -117,7 +127,7 @@ def test_own_answers_that_wait_count_as_in_flight() -> None:
 
 def test_a_held_request_that_is_refused_ends_the_connection_when_its_turn_comes() -> None:
     book = Stage(max_in_flight_requests=1).play()
-    book >> client_sends(heartbeat("a")) << to_broker(heartbeat("__vt_acme_a"))
+    book >> client_sends(heartbeat("a")) << to_broker(heartbeat(physical_name("acme", "a")))
     book >> client_sends_frame(b"\x03\xe7\0\0" + bytes(4) + b"\xff\xff")
 
     book >> broker_answers(messages.HeartbeatResponse())
@@ -126,11 +136,11 @@ def test_a_held_request_that_is_refused_ends_the_connection_when_its_turn_comes(
 
 
 def test_a_malformed_request_behind_a_look_up_ends_the_connection_in_its_turn(stage: Stage) -> None:
-    own = topic_id("__vt_acme_orders")
+    own = topic_id(physical_name("acme", "orders"))
     book = stage.play() >> client_sends(fetch(own)) << looks_up({own})
     book >> client_sends(messages.WriteTxnMarkersRequest(), 1) << looks_up({own})
 
-    book >> learns({own: "__vt_acme_orders"})
+    book >> learns({own: physical_name("acme", "orders")})
 
     assert book << to_broker(fetch(own)) << ends(CloseReason.UNSUPPORTED)
 
@@ -138,13 +148,13 @@ def test_a_malformed_request_behind_a_look_up_ends_the_connection_in_its_turn(st
 def test_an_answer_whose_ids_are_forgotten_as_they_are_looked_up_ends_the_connection(stage: Stage) -> None:
     asked, physical = (
         messages.OffsetFetchRequest(groups=[{"group_id": name, "topics": None}])
-        for name in ("g", "__vt_acme_g")
+        for name in ("g", physical_name("acme", "g"))
     )
     ids = [number.to_bytes(16, "big") for number in (1, 2)]
     topics = [{"topic_id": one, "partitions": []} for one in ids]
     book = stage.play() >> client_sends(asked, 10) << to_broker(physical)
     book >> broker_answers(
-        messages.OffsetFetchResponse(groups=[{"group_id": "__vt_acme_g", "topics": topics}])
+        messages.OffsetFetchResponse(groups=[{"group_id": physical_name("acme", "g"), "topics": topics}])
     )
     book << looks_up(set(ids))
 

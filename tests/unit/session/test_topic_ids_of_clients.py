@@ -9,6 +9,7 @@ from bifrost.tenancy.topic_ids import ABSENT_FOR_MS, FEW_IDS, AbsentIds
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import fetch, fetched, metadata, metadata_of, produce_by_id, produced, topic_id
+from support.physical_names import physical_name
 from support.playbook import (
     Playbook,
     broker_answers,
@@ -23,9 +24,9 @@ from support.playbook import (
 )
 from support.stage import WITHOUT_TOPIC_PAGES, Stage
 
-OWN = topic_id("__vt_acme_orders")
-FOREIGN = topic_id("__vt_globex_orders")
-ABSENT = topic_id("absent")
+GROUP, ORDERS = physical_name("acme", "g"), physical_name("acme", "orders")
+THEIRS = physical_name("globex", "orders")
+OWN, FOREIGN, ABSENT = topic_id(ORDERS), topic_id(THEIRS), topic_id("absent")
 UNKNOWN_ID = ErrorCode.UNKNOWN_TOPIC_ID
 
 
@@ -45,7 +46,7 @@ def offsets(group_id: str, *topic_ids: bytes):
 
 
 def test_an_own_id_passes_in_place(stage: Stage, decoded: list[str]) -> None:
-    own = stage.topic("__vt_acme_orders")
+    own = stage.topic(ORDERS)
     book = stage.play()
     decoded.clear()
 
@@ -56,7 +57,7 @@ def test_an_own_id_passes_in_place(stage: Stage, decoded: list[str]) -> None:
 
 
 def test_a_foreign_id_reaches_the_broker_as_one_that_does_not_exist(stage: Stage) -> None:
-    foreign = stage.topic("__vt_globex_orders")
+    foreign = stage.topic(THEIRS)
     masked = stage.masked(foreign)
     assert masked != foreign
     assert (
@@ -68,9 +69,9 @@ def test_a_foreign_id_reaches_the_broker_as_one_that_does_not_exist(stage: Stage
     )
 
 
-@pytest.mark.parametrize("physical", ["orders", "__consumer_offsets", "__vt_acme_users", "__vt_acm"])
-def test_what_is_not_in_the_namespace_is_foreign_by_its_id_too(stage: Stage, physical: str) -> None:
-    foreign = stage.topic(physical)
+@pytest.mark.parametrize("name", ["orders", "__consumer_offsets", physical_name("acme", "users"), GROUP[:8]])
+def test_what_is_not_in_the_namespace_is_foreign_by_its_id_too(stage: Stage, name: str) -> None:
+    foreign = stage.topic(name)
 
     book = stage.play("acme") >> client_sends(fetch(foreign))
 
@@ -94,7 +95,7 @@ def test_an_id_nobody_has_seen_is_looked_up_and_found_to_be_own(stage: Stage) ->
         >> client_sends(fetch(OWN))
         << looks_up({OWN})
         << holds(requests=True)
-        >> learns({OWN: "__vt_acme_orders"})
+        >> learns({OWN: ORDERS})
         << to_broker(fetch(OWN))
         << holds()
         >> broker_answers(fetched(OWN))
@@ -104,7 +105,7 @@ def test_an_id_nobody_has_seen_is_looked_up_and_found_to_be_own(stage: Stage) ->
 
 def test_foreign_and_absent_are_answered_the_same_in_every_byte(stage: Stage) -> None:
     answers = []
-    for one, owner in ((FOREIGN, "__vt_globex_orders"), (ABSENT, None)):
+    for one, owner in ((FOREIGN, THEIRS), (ABSENT, None)):
         masked = stage.masked(one)
         book = (
             stage.play("acme")
@@ -121,7 +122,7 @@ def test_foreign_and_absent_are_answered_the_same_in_every_byte(stage: Stage) ->
 
 def test_a_foreign_id_that_the_gateway_knows_waits_as_long_as_one_that_nobody_has(stage: Stage) -> None:
     # Or the time of the answer would tell that it exists.
-    stage.topic_ids.learn(FOREIGN, b"__vt_globex_orders")
+    stage.topic_ids.learn(FOREIGN, THEIRS.encode())
     book = stage.play("acme") >> client_sends(fetch(FOREIGN)) << looks_up({FOREIGN})
 
     book >> learns({}) << to_broker(fetch(stage.masked(FOREIGN)))
@@ -132,14 +133,14 @@ def test_a_foreign_id_that_the_gateway_knows_waits_as_long_as_one_that_nobody_ha
 
 
 def test_all_ids_of_a_request_are_looked_up_at_once(stage: Stage) -> None:
-    known = stage.topic("__vt_acme_billing")
+    known = stage.topic(physical_name("acme", "billing"))
     masked, absent = stage.masked(FOREIGN), stage.masked(ABSENT)
     forgotten = {"topic_id": ABSENT, "partitions": [0]}
     assert (
         stage.play()
         >> client_sends(fetch(OWN, known, FOREIGN, forgotten_topics_data=[forgotten]))
         << looks_up({OWN, FOREIGN, ABSENT})
-        >> learns({OWN: "__vt_acme_orders", FOREIGN: "__vt_globex_orders", ABSENT: None})
+        >> learns({OWN: ORDERS, FOREIGN: THEIRS, ABSENT: None})
         << to_broker(
             fetch(OWN, known, masked, forgotten_topics_data=[{"topic_id": absent, "partitions": [0]}])
         )
@@ -150,7 +151,7 @@ def test_requests_behind_a_look_up_wait_and_keep_their_order(stage: Stage) -> No
     assert (
         stage.play()
         >> client_sends(heartbeat("a"))
-        << to_broker(heartbeat("__vt_acme_a"))
+        << to_broker(heartbeat(physical_name("acme", "a")))
         >> client_sends(fetch(OWN))
         << looks_up({OWN})
         >> client_sends(heartbeat("b"))
@@ -162,14 +163,14 @@ def test_requests_behind_a_look_up_wait_and_keep_their_order(stage: Stage) -> No
         >> broker_answers(messages.HeartbeatResponse(throttle_time_ms=1))
         << to_client(messages.HeartbeatResponse(throttle_time_ms=1))
         << looks_up({OWN})
-        >> learns({OWN: "__vt_acme_orders"})
+        >> learns({OWN: ORDERS})
         << to_broker(fetch(OWN))
-        << to_broker(heartbeat("__vt_acme_b"))
+        << to_broker(heartbeat(physical_name("acme", "b")))
         << looks_up({FOREIGN})
         << holds(requests=True)
-        >> learns({FOREIGN: "__vt_globex_orders"})
+        >> learns({FOREIGN: THEIRS})
         << to_broker(fetch(stage.masked(FOREIGN)))
-        << to_broker(heartbeat("__vt_acme_c"))
+        << to_broker(heartbeat(physical_name("acme", "c")))
         << holds()
     )
 
@@ -178,10 +179,10 @@ def test_a_look_up_for_one_session_is_not_anothers(stage: Stage) -> None:
     first, second = stage.play(), stage.play()
     first >> client_sends(fetch(OWN)) << looks_up({OWN})
 
-    second >> client_sends(heartbeat("g")) << to_broker(heartbeat("__vt_acme_g")) << holds()
+    second >> client_sends(heartbeat("g")) << to_broker(heartbeat(GROUP)) << holds()
 
     assert second
-    assert first >> learns({OWN: "__vt_acme_orders"}) << to_broker(fetch(OWN))
+    assert first >> learns({OWN: ORDERS}) << to_broker(fetch(OWN))
 
 
 def test_an_absent_id_is_not_looked_up_again_for_a_while(stage: Stage) -> None:
@@ -199,7 +200,7 @@ def test_an_absent_id_is_not_looked_up_again_for_a_while(stage: Stage) -> None:
 def test_an_id_that_was_absent_is_used_as_soon_as_it_is_known(stage: Stage) -> None:
     book = stage.play() >> client_sends(fetch(OWN)) << looks_up({OWN})
     book >> learns({OWN: None}) << to_broker(fetch(stage.masked(OWN)))
-    stage.topic_ids.learn(OWN, b"__vt_acme_orders")
+    stage.topic_ids.learn(OWN, ORDERS.encode())
 
     book >> client_sends(fetch(OWN))
 
@@ -210,7 +211,7 @@ def test_an_answer_about_an_id_that_was_absent_when_asked_is_understood_afterwar
     masked = stage.masked(OWN)
     book = stage.play() >> client_sends(fetch(OWN)) << looks_up({OWN})
     book >> learns({OWN: None}) << to_broker(fetch(masked))
-    stage.topic_ids.learn(OWN, b"__vt_acme_orders")
+    stage.topic_ids.learn(OWN, ORDERS.encode())
     stage.now_ms += 10 * ABSENT_FOR_MS
 
     book >> broker_answers(fetched(masked, error_code=UNKNOWN_ID, records=b""))
@@ -230,12 +231,12 @@ def test_an_answer_that_outlives_the_memory_of_absence_is_understood(stage: Stag
 
 
 def test_an_id_in_an_answer_that_nobody_sent_and_the_cluster_does_not_know_is_left_out(stage: Stage) -> None:
-    own = stage.topic("__vt_acme_orders")
+    own = stage.topic(ORDERS)
     assert (
         stage.play()
         >> client_sends(offsets_of_all_topics("g"), 10)
-        << to_broker(offsets_of_all_topics("__vt_acme_g"))
-        >> broker_answers(offsets("__vt_acme_g", ABSENT, own))
+        << to_broker(offsets_of_all_topics(GROUP))
+        >> broker_answers(offsets(GROUP, ABSENT, own))
         << looks_up({ABSENT})
         >> learns({ABSENT: None})
         << to_client(offsets("g", own))
@@ -243,7 +244,7 @@ def test_an_id_in_an_answer_that_nobody_sent_and_the_cluster_does_not_know_is_le
 
 
 def test_what_stands_for_a_foreign_id_means_nothing_to_another_tenant(stage: Stage) -> None:
-    foreign = stage.topic("__vt_globex_users")
+    foreign = stage.topic(physical_name("globex", "users"))
     masked = stage.masked(foreign, "acme")
 
     book = stage.play("initech") >> client_sends(fetch(masked)) << looks_up({masked})
@@ -263,7 +264,7 @@ def test_many_unknown_ids_are_looked_up_as_one_more_than_a_few(stage: Stage) -> 
 
 
 def test_many_unknown_ids_are_absent_at_once_when_the_topics_were_just_listed(stage: Stage) -> None:
-    own = stage.topic("__vt_acme_orders")
+    own = stage.topic(ORDERS)
     ids = [number.to_bytes(16, "big") for number in range(1, 101)]
     book = stage.play() >> client_sends(fetch(own, *ids)) << looks_up(set(ids[: FEW_IDS + 1]))
     stage.namespaces["acme"].topics_were_listed()
@@ -286,11 +287,11 @@ def test_a_few_ids_are_looked_up_even_when_the_topics_were_just_listed(stage: St
 def test_many_unknown_ids_in_an_answer_are_left_out_once_the_topics_were_listed(stage: Stage) -> None:
     ids = [number.to_bytes(16, "big") for number in range(1, 101)]
     book = stage.play() >> client_sends(offsets_of_all_topics("g"), 10)
-    book << to_broker(offsets_of_all_topics("__vt_acme_g"))
-    book >> broker_answers(offsets("__vt_acme_g", *ids, OWN)) << looks_up(set(ids[: FEW_IDS + 1]))
+    book << to_broker(offsets_of_all_topics(GROUP))
+    book >> broker_answers(offsets(GROUP, *ids, OWN)) << looks_up(set(ids[: FEW_IDS + 1]))
     stage.namespaces["acme"].topics_were_listed()
 
-    book >> learns({OWN: "__vt_acme_orders"})
+    book >> learns({OWN: ORDERS})
 
     assert book << to_client(offsets("g", OWN))
 
@@ -317,18 +318,18 @@ def test_an_answer_with_unknown_ids_waits_with_those_behind_it_and_requests_go_o
     assert (
         stage.play()
         >> client_sends(offsets_of_all_topics("g"), 10)
-        << to_broker(offsets_of_all_topics("__vt_acme_g"))
+        << to_broker(offsets_of_all_topics(GROUP))
         >> client_sends(heartbeat("g"))
-        << to_broker(heartbeat("__vt_acme_g"))
-        >> broker_answers(offsets("__vt_acme_g", OWN, FOREIGN))
+        << to_broker(heartbeat(GROUP))
+        >> broker_answers(offsets(GROUP, OWN, FOREIGN))
         << looks_up({OWN, FOREIGN})
         << holds(responses=True)
         >> broker_answers(messages.HeartbeatResponse())
         << looks_up({OWN, FOREIGN})
         >> client_sends(heartbeat("g"))
-        << to_broker(heartbeat("__vt_acme_g"))
+        << to_broker(heartbeat(GROUP))
         << looks_up({OWN, FOREIGN})
-        >> learns({OWN: "__vt_acme_orders", FOREIGN: "__vt_globex_orders"})
+        >> learns({OWN: ORDERS, FOREIGN: THEIRS})
         << to_client(offsets("g", OWN))
         << to_client(messages.HeartbeatResponse())
         << holds()
@@ -336,28 +337,28 @@ def test_an_answer_with_unknown_ids_waits_with_those_behind_it_and_requests_go_o
 
 
 def test_a_request_and_an_answer_can_both_wait(stage: Stage) -> None:
-    other = topic_id("__vt_acme_billing")
+    other = topic_id(physical_name("acme", "billing"))
     assert (
         stage.play()
         >> client_sends(offsets_of_all_topics("g"), 10)
-        << to_broker(offsets_of_all_topics("__vt_acme_g"))
+        << to_broker(offsets_of_all_topics(GROUP))
         >> client_sends(fetch(other))
         << looks_up({other})
-        >> broker_answers(offsets("__vt_acme_g", OWN))
+        >> broker_answers(offsets(GROUP, OWN))
         << looks_up({OWN, other})
-        >> learns({OWN: "__vt_acme_orders", other: "__vt_acme_billing"})
+        >> learns({OWN: ORDERS, other: physical_name("acme", "billing")})
         << to_client(offsets("g", OWN))
         << to_broker(fetch(other))
     )
 
 
 def test_a_foreign_id_in_an_answer_is_left_out(stage: Stage) -> None:
-    own, foreign = stage.topic("__vt_acme_orders"), stage.topic("__vt_globex_orders")
+    own, foreign = stage.topic(ORDERS), stage.topic(THEIRS)
     assert (
         stage.play()
         >> client_sends(offsets_of_all_topics("g"), 10)
-        << to_broker(offsets_of_all_topics("__vt_acme_g"))
-        >> broker_answers(offsets("__vt_acme_g", foreign, own))
+        << to_broker(offsets_of_all_topics(GROUP))
+        >> broker_answers(offsets(GROUP, foreign, own))
         << to_client(offsets("g", own))
     )
 
@@ -367,14 +368,14 @@ def test_a_produce_without_acks_waits_for_a_look_up_too(stage: Stage) -> None:
         stage.play()
         >> client_sends(produce_by_id(OWN, acks=0), 13)
         << looks_up({OWN})
-        >> learns({OWN: "__vt_acme_orders"})
+        >> learns({OWN: ORDERS})
         << to_broker(produce_by_id(OWN, acks=0))
         << no_answer()
     )
 
 
 def test_a_foreign_id_in_a_produce_is_masked_both_ways(stage: Stage) -> None:
-    foreign = stage.topic("__vt_globex_orders")
+    foreign = stage.topic(THEIRS)
     masked = stage.masked(foreign)
     assert (
         stage.play()
@@ -386,8 +387,8 @@ def test_a_foreign_id_in_a_produce_is_masked_both_ways(stage: Stage) -> None:
 
 
 def test_metadata_teaches_the_ids_of_own_topics(stage: Stage) -> None:
-    book = stage.play() >> client_sends(metadata("orders")) << to_broker(metadata("__vt_acme_orders"))
-    book >> broker_answers(metadata_of("__vt_acme_orders")) << to_client(metadata_of("orders", tenant="acme"))
+    book = stage.play() >> client_sends(metadata("orders")) << to_broker(metadata(ORDERS))
+    book >> broker_answers(metadata_of(ORDERS)) << to_client(metadata_of("orders", tenant="acme"))
 
     book >> client_sends(fetch(OWN))
 
@@ -399,7 +400,7 @@ def test_foreign_topics_in_metadata_teach_nothing() -> None:
     book = stage.play("initech") >> client_sends(messages.MetadataRequest(topics=None))
     book << to_broker(messages.MetadataRequest(topics=None))
 
-    book >> broker_answers(metadata_of("__vt_globex_orders", "__vt_initech_orders", "secret"))
+    book >> broker_answers(metadata_of(THEIRS, physical_name("initech", "orders"), "secret"))
 
     assert book << to_client(metadata_of("orders", tenant="initech"))
     assert stage.topic_ids.name_of(FOREIGN) is None
@@ -407,7 +408,7 @@ def test_foreign_topics_in_metadata_teach_nothing() -> None:
 
 @pytest.mark.parametrize("version", [12, 13])
 def test_metadata_by_a_foreign_id_is_asked_masked(stage: Stage, version: int) -> None:
-    foreign = stage.topic("__vt_globex_orders")
+    foreign = stage.topic(THEIRS)
     masked = stage.masked(foreign)
     ask, answer = (
         lambda one: messages.MetadataRequest(topics=[{"topic_id": one, "name": None}]),
@@ -425,7 +426,7 @@ def test_metadata_by_a_foreign_id_is_asked_masked(stage: Stage, version: int) ->
 
 
 def test_another_tenants_own_id_stays_foreign_however_it_is_asked_for(stage: Stage) -> None:
-    globex = stage.topic("__vt_globex_orders")
+    globex = stage.topic(THEIRS)
     book: Playbook = stage.play("globex") >> client_sends(fetch(globex)) << to_broker(fetch(globex))
 
     assert book
@@ -434,16 +435,16 @@ def test_another_tenants_own_id_stays_foreign_however_it_is_asked_for(stage: Sta
 
 
 def test_an_answer_whose_ids_come_while_others_are_looked_up_waits_for_its_own(stage: Stage) -> None:
-    other = topic_id("__vt_acme_billing")
+    other = topic_id(physical_name("acme", "billing"))
     book = stage.play() >> client_sends(offsets_of_all_topics("g"), 10)
-    book << to_broker(offsets_of_all_topics("__vt_acme_g")) >> client_sends(fetch(other)) << looks_up({other})
-    book >> broker_answers(offsets("__vt_acme_g", OWN)) << looks_up({other, OWN})
+    book << to_broker(offsets_of_all_topics(GROUP)) >> client_sends(fetch(other)) << looks_up({other})
+    book >> broker_answers(offsets(GROUP, OWN)) << looks_up({other, OWN})
 
     def first_is_looked_up(book: Playbook) -> str:
-        stage.topic_ids.learn(other, b"__vt_acme_billing")
+        stage.topic_ids.learn(other, physical_name("acme", "billing").encode())
         book.play(lambda: book.session.meet(TopicIds(frozenset({other}))), CloseReason.MALFORMED)
         return "the first look-up ends"
 
     book >> first_is_looked_up << looks_up({OWN}) << to_broker(fetch(other))
 
-    assert book >> learns({OWN: "__vt_acme_orders"}) << to_client(offsets("g", OWN))
+    assert book >> learns({OWN: ORDERS}) << to_client(offsets("g", OWN))

@@ -7,6 +7,7 @@ from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.engine import SLOT_ADDRESS
 from bifrost.wire.entity import Entity
+from support.physical_names import physical_name
 from support.stage import PORTS, Stage
 
 
@@ -38,8 +39,8 @@ def test_names_are_those_of_the_tenant_wherever_its_clients_come_in(acme: Namesp
     other = BrokerPorts(advertised_host="other.example.com", start=1, end=3, broker_id_base=1)
     here, there = answer_names(acme, PORTS), answer_names(acme, other)
 
-    assert here.missing(Entity.TOPIC_NAME, b"__vt_acme_orders") == b"orders"
-    assert there.tables[Entity.TOPIC_NAME] == {b"__vt_acme_orders": b"orders"}
+    assert here.missing(Entity.TOPIC_NAME, physical_name("acme", "orders").encode()) == b"orders"
+    assert there.tables[Entity.TOPIC_NAME] == {physical_name("acme", "orders").encode(): b"orders"}
     assert there.missing(SLOT_ADDRESS, node_id(1)) != here.missing(SLOT_ADDRESS, node_id(1))
     acme.change(["orders"], [], allow_topic_deletion=False, max_names=10)
     assert there.tables[Entity.TOPIC_NAME] == {}

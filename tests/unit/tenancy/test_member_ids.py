@@ -5,9 +5,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bifrost.tenancy.member_ids import other_side
+from support.physical_names import MARK, physical_name, prefix_of
 
-PREFIX = b"__vt_acme_"
-AT_BROKER = b"__vt_acme_app-3f0c91d2-6c1a-4b7e-9d53-0a8e5f3b2c11"
+PREFIX = prefix_of("acme").encode()
+AT_BROKER = physical_name("acme", "app-3f0c91d2-6c1a-4b7e-9d53-0a8e5f3b2c11").encode()
 OF_TENANT = b"app-3f0c91d2-6c1a-8b7e-9d53-0a8e5f3b2c11"
 
 cheap = settings(max_examples=max(500, settings().max_examples))
@@ -15,7 +16,9 @@ cheap = settings(max_examples=max(500, settings().max_examples))
 uuids = st.from_regex(
     re.compile(rb"-[0-9a-f]{8}-[0-9a-f]{4}-[148][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", re.A), fullmatch=True
 )
-heads = st.lists(st.sampled_from([PREFIX, b"__vt_", b"a", b"app", b"-", b"\xff"]), max_size=4).map(b"".join)
+heads = st.lists(st.sampled_from([PREFIX, MARK.encode(), b"a", b"app", b"-", b"\xff"]), max_size=4).map(
+    b"".join
+)
 member_ids = st.one_of(
     st.binary(max_size=60),
     st.tuples(heads, uuids).map(b"".join),
@@ -32,7 +35,7 @@ def test_the_broker_gets_back_what_it_made() -> None:
 
 
 def test_a_client_without_an_id_has_members_too() -> None:
-    made = b"__vt_acme_-3f0c91d2-6c1a-4b7e-9d53-0a8e5f3b2c11"
+    made = physical_name("acme", "-3f0c91d2-6c1a-4b7e-9d53-0a8e5f3b2c11").encode()
 
     assert other_side(made, PREFIX) == b"-3f0c91d2-6c1a-8b7e-9d53-0a8e5f3b2c11"
     assert other_side(other_side(made, PREFIX), PREFIX) == made
@@ -53,8 +56,8 @@ def test_a_client_without_an_id_has_members_too() -> None:
         AT_BROKER + b"\n",
         AT_BROKER[:-1],
         AT_BROKER.replace(b"-4b7e", b"-1b7e"),
-        b"__vt_acme_",
-        b"__vt_acme_3f0c91d2-6c1a-4b7e-9d53-0a8e5f3b2c11",
+        prefix_of("acme").encode(),
+        physical_name("acme", "3f0c91d2-6c1a-4b7e-9d53-0a8e5f3b2c11").encode(),
     ],
 )
 def test_any_other_is_the_same_on_both_sides(member_id: bytes) -> None:
@@ -65,8 +68,8 @@ def test_any_other_is_the_same_on_both_sides(member_id: bytes) -> None:
 @given(member_ids)
 @example(AT_BROKER)
 @example(OF_TENANT)
-@example(b"__vt_acme_" + OF_TENANT)
-@example(b"__vt_acme_" + AT_BROKER)
+@example(prefix_of("acme").encode() + OF_TENANT)
+@example(prefix_of("acme").encode() + AT_BROKER)
 def test_the_way_back_is_the_same_way(member_id: bytes) -> None:
     """So no two IDs of one side become one on the other, whoever made them."""
     assert other_side(other_side(member_id, PREFIX), PREFIX) == member_id

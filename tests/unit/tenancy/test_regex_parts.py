@@ -22,9 +22,10 @@ from bifrost.tenancy.regex_parts import (
     listed,
     times,
 )
+from support.physical_names import prefix_of
 
 A, B = Piece("a"), Piece("b")
-START = Start("__vt_acme_")
+START = Start(prefix_of("acme"))
 BOUNDARY = Part(WORD, NEVER, Piece(r"\b"))
 
 

@@ -7,8 +7,12 @@ from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.messages import ListGroupsResponse, ListTransactionsResponse, MetadataResponse
 from bifrost.wire.programs import compile_layout, compile_program
 from bifrost.wire.schema import message_schema
+from support.physical_names import MARK, physical_name, prefix_of
 
-OWN, FOREIGN = ["__vt_acme_orders", "__vt_acme_x"], ["__vt_globex_orders", "users", "__vt_acme"]
+OWN, FOREIGN = (
+    [physical_name("acme", "orders"), physical_name("acme", "x")],
+    [physical_name("globex", "orders"), "users", f"{MARK}acme"],
+)
 MIXED = [FOREIGN[0], OWN[0], FOREIGN[1], FOREIGN[2], OWN[1]]
 
 
@@ -43,7 +47,7 @@ CASES = [(name, version) for name in LISTS for version in message_schema(name).v
 def pruned(name, version, names, head=b""):
     path, build = LISTS[name]
     frame = head + encode_body(compile_layout(name, version), build(names, version))
-    return prune(compile_program(name, version, {path: 1}), frame, len(head), b"__vt_acme_")
+    return prune(compile_program(name, version, {path: 1}), frame, len(head), prefix_of("acme").encode())
 
 
 @pytest.mark.parametrize(("name", "version"), CASES)
@@ -65,7 +69,7 @@ def test_nothing_may_stay(name, version):
 
 
 def test_a_thousand_elements_shorten_the_count():
-    many = [f"__vt_globex_{number}" for number in range(1000)]
+    many = [physical_name("globex", number) for number in range(1000)]
 
     assert pruned("MetadataResponse", 12, [*many, *OWN]) == pruned("MetadataResponse", 12, OWN)
 
@@ -85,4 +89,4 @@ def test_a_frame_cut_short_anywhere_is_malformed(name):
 
     for size in range(len(frame)):
         with pytest.raises(MalformedFrame):
-            prune(program, frame[:size], 0, b"__vt_acme_")
+            prune(program, frame[:size], 0, prefix_of("acme").encode())

@@ -18,6 +18,7 @@ from bifrost.wire.engine import (
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.messages import FetchResponse, MetadataRequest, ProduceRequest
 from bifrost.wire.programs import compile_layout, compile_program
+from support.physical_names import physical_name
 from support.rewriting import END, HEAD, TOPIC, TOPIC_ID, TRANSACTION, names, rewritten
 
 
@@ -42,12 +43,12 @@ class TestSegments:
 
     def test_a_small_frame_leaves_in_one_piece(self):
         frame = produce_frame(produce("orders"))
-        using = names(table={b"orders": b"__vt_acme_orders"})
+        using = names(table={b"orders": physical_name("acme", "orders").encode()})
 
         for given in (frame, memoryview(frame), bytearray(frame)):
             segments = rewrite(self.program, given, len(HEAD), using)
             assert segments == [
-                encode(compile_layout("ProduceRequest", 9), produce("__vt_acme_orders"), HEAD)
+                encode(compile_layout("ProduceRequest", 9), produce(physical_name("acme", "orders")), HEAD)
             ]
 
     def test_large_records_leave_as_slices_that_keep_the_frame_alive(self):

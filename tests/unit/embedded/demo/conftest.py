@@ -4,6 +4,7 @@ import pytest
 
 from bifrost.embedded.demo.ledger import ConsoleLine, Counts
 from bifrost.embedded.demo.state import DemoState, Observation, Sight, TenantView, TopicOnBroker
+from support.physical_names import physical_name
 
 
 @pytest.fixture
@@ -24,11 +25,11 @@ def state() -> DemoState:
         ],
         observation=Observation(
             topics=(
-                TopicOnBroker("__vt_acme_orders", 2, 40, False),
-                TopicOnBroker("__vt_globex_orders", 2, 2, False),
+                TopicOnBroker(physical_name("acme", "orders"), 2, 40, False),
+                TopicOnBroker(physical_name("globex", "orders"), 2, 2, False),
                 TopicOnBroker("__consumer_offsets", 4, 9, True),
             ),
-            groups=("__vt_acme_shop", "__vt_globex_shop"),
+            groups=(physical_name("acme", "shop"), physical_name("globex", "shop")),
             sights={"acme": Sight(("orders",), ("shop",)), "globex": Sight()},
         ),
         hints=[("kcat", "kcat -F /tmp/d/acme.kcat"), ("python", "python read.py"), ("java", "console " * 20)],

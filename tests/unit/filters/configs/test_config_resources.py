@@ -2,6 +2,7 @@ import pytest
 
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
+from support.physical_names import physical_name, prefix_of
 from support.playbook import broker_answers, client_sends, to_broker, to_client
 from support.stage import Stage
 
@@ -49,12 +50,18 @@ def test_a_name_means_what_its_type_says(stage: Stage, api: str, version: int) -
         << to_broker(
             request(
                 api,
-                (TOPIC, "__vt_acme_orders"),
-                (GROUP, "__vt_acme_orders"),
-                (TOPIC, "__vt_acme_" + stage.namespaces["acme"].absent_topic("users")),
+                (TOPIC, physical_name("acme", "orders")),
+                (GROUP, physical_name("acme", "orders")),
+                (TOPIC, prefix_of("acme") + stage.namespaces["acme"].absent_topic("users")),
             )
         )
-        >> broker_answers(response(api, result(TOPIC, "__vt_acme_orders"), result(GROUP, "__vt_acme_orders")))
+        >> broker_answers(
+            response(
+                api,
+                result(TOPIC, physical_name("acme", "orders")),
+                result(GROUP, physical_name("acme", "orders")),
+            )
+        )
         << to_client(response(api, result(TOPIC, "orders"), result(GROUP, "orders")))
     )
 
@@ -88,15 +95,15 @@ def test_what_is_refused_is_answered_with_the_rest(stage: Stage, api: str, versi
     assert (
         stage.play()
         >> client_sends(request(api, (BROKER_LOGGER, "1"), (TOPIC, "orders")), version)
-        << to_broker(request(api, (TOPIC, "__vt_acme_orders")))
-        >> broker_answers(response(api, result(TOPIC, "__vt_acme_orders")))
+        << to_broker(request(api, (TOPIC, physical_name("acme", "orders"))))
+        >> broker_answers(response(api, result(TOPIC, physical_name("acme", "orders"))))
         << to_client(response(api, result(TOPIC, "orders"), refused(BROKER_LOGGER, "1")))
     )
 
 
 @pytest.mark.parametrize(("api", "version"), NEWEST)
 def test_a_hidden_topic_does_not_exist(stage: Stage, api: str, version: int) -> None:
-    absent = "__vt_acme_" + stage.namespaces["acme"].absent_topic("users")
+    absent = prefix_of("acme") + stage.namespaces["acme"].absent_topic("users")
     book = stage.play() >> client_sends(request(api, (TOPIC, "users")), version)
 
     book << to_broker(request(api, (TOPIC, absent)))
@@ -111,12 +118,12 @@ def test_a_hidden_topic_does_not_exist(stage: Stage, api: str, version: int) -> 
 
 @pytest.mark.parametrize(("api", "version"), NEWEST)
 def test_a_name_that_no_topic_can_have_stays_invalid(stage: Stage, api: str, version: int) -> None:
-    text, virtual = "'__vt_acme_/a b' is invalid", "'a b' is invalid"
+    text, virtual = f"'{physical_name('acme', '/a')} b' is invalid", "'a b' is invalid"
     assert (
         stage.play()
         >> client_sends(request(api, (TOPIC, "a b")), version)
-        << to_broker(request(api, (TOPIC, "__vt_acme_/a b")))
-        >> broker_answers(response(api, result(TOPIC, "__vt_acme_/a b", INVALID_TOPIC, text)))
+        << to_broker(request(api, (TOPIC, physical_name("acme", "/a b"))))
+        >> broker_answers(response(api, result(TOPIC, physical_name("acme", "/a b"), INVALID_TOPIC, text)))
         << to_client(response(api, result(TOPIC, "a b", INVALID_TOPIC, virtual)))
     )
 
@@ -126,8 +133,8 @@ def test_a_group_may_be_called_as_a_hidden_topic(stage: Stage, api: str, version
     assert (
         stage.play()
         >> client_sends(request(api, (GROUP, "users")), version)
-        << to_broker(request(api, (GROUP, "__vt_acme_users")))
-        >> broker_answers(response(api, result(GROUP, "__vt_acme_users", INVALID_TOPIC)))
+        << to_broker(request(api, (GROUP, physical_name("acme", "users"))))
+        >> broker_answers(response(api, result(GROUP, physical_name("acme", "users"), INVALID_TOPIC)))
         << to_client(response(api, result(GROUP, "users", INVALID_TOPIC)))
     )
 
@@ -142,9 +149,9 @@ def test_the_configs_of_a_topic_pass(stage: Stage, version: int) -> None:
         )
 
     book = stage.play() >> client_sends(request("DescribeConfigs", (TOPIC, "orders")), version)
-    book << to_broker(request("DescribeConfigs", (TOPIC, "__vt_acme_orders")))
+    book << to_broker(request("DescribeConfigs", (TOPIC, physical_name("acme", "orders"))))
 
-    assert book >> broker_answers(found("__vt_acme_orders")) << to_client(found("orders"))
+    assert book >> broker_answers(found(physical_name("acme", "orders"))) << to_client(found("orders"))
 
 
 @pytest.mark.parametrize(("api", "version"), NEWEST)
@@ -158,14 +165,14 @@ def test_no_resources_are_left_to_the_broker(stage: Stage, api: str, version: in
 def test_only_own_topics_and_groups_have_configs(stage: Stage) -> None:
     ask = messages.ListConfigResourcesRequest(resource_types=[])
     on_the_broker = [
-        (TOPIC, "__vt_acme_orders"),
-        (TOPIC, "__vt_acme_users"),
-        (TOPIC, "__vt_globex_orders"),
-        (GROUP, "__vt_acme_users"),
-        (GROUP, "__vt_globex_g"),
+        (TOPIC, physical_name("acme", "orders")),
+        (TOPIC, physical_name("acme", "users")),
+        (TOPIC, physical_name("globex", "orders")),
+        (GROUP, physical_name("acme", "users")),
+        (GROUP, physical_name("globex", "g")),
         (BROKER, "1"),
         (BROKER_LOGGER, "1"),
-        (CLIENT_METRICS, "__vt_acme_metrics"),
+        (CLIENT_METRICS, physical_name("acme", "metrics")),
     ]
     answer, expected = (
         messages.ListConfigResourcesResponse(
@@ -184,7 +191,9 @@ def test_only_own_topics_and_groups_have_configs(stage: Stage) -> None:
 
 def test_the_metrics_that_others_subscribed_to_are_not_listed(stage: Stage) -> None:
     # v0 lists nothing else and says no type.
-    answer = messages.ListConfigResourcesResponse(config_resources=[{"resource_name": "__vt_acme_metrics"}])
+    answer = messages.ListConfigResourcesResponse(
+        config_resources=[{"resource_name": physical_name("acme", "metrics")}]
+    )
     ask = messages.ListConfigResourcesRequest()
 
     book = stage.play() >> client_sends(ask, 0) << to_broker(ask) >> broker_answers(answer)

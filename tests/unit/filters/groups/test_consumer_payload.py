@@ -15,6 +15,7 @@ from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.engine import decode
 from bifrost.wire.programs import compile_layout
 from support.messages import consumer_payload
+from support.physical_names import physical_name, prefix_of
 from support.stage import Stage
 
 USER_DATA = b"\x00\x00the assignor's own: orders"
@@ -61,7 +62,7 @@ def back(payload: bytes, kind: str, namespace: Namespace, assignor: str | None =
 @pytest.mark.parametrize("version", range(4))
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_version_is_translated_both_ways(acme: Namespace, kind: str, version: int) -> None:
-    virtual, physical = of_kind(kind, version), of_kind(kind, version, "__vt_acme_")
+    virtual, physical = of_kind(kind, version), of_kind(kind, version, prefix_of("acme"))
     assert virtual != physical
 
     assert outwards(virtual, kind, acme) == physical
@@ -73,9 +74,14 @@ def test_every_version_is_translated_both_ways(acme: Namespace, kind: str, versi
 def test_what_a_newer_version_adds_is_dropped_and_the_version_with_it(
     acme: Namespace, kind: str, version: int
 ) -> None:
-    newer = version.to_bytes(2, "big") + of_kind(kind, 3)[2:] + b"\x00\x11__vt_globex_users"
+    newer = (
+        version.to_bytes(2, "big")
+        + of_kind(kind, 3)[2:]
+        + b"\x00\x11"
+        + physical_name("globex", "users").encode()
+    )
 
-    assert outwards(newer, kind, acme) == of_kind(kind, 3, "__vt_acme_")
+    assert outwards(newer, kind, acme) == of_kind(kind, 3, prefix_of("acme"))
 
 
 def malformed(good: bytes) -> dict[str, bytes]:
@@ -154,7 +160,10 @@ def test_version_1_may_end_after_the_fields_of_version_0(acme: Namespace) -> Non
     # segmentio/kafka-go and sarama-cluster join so.
     short = b"\x00\x01" + subscription(0)[2:]
     whole = consumer_payload(
-        "Subscription", 1, topics=["__vt_acme_orders", "__vt_acme_billing"], user_data=USER_DATA
+        "Subscription",
+        1,
+        topics=[physical_name("acme", "orders"), physical_name("acme", "billing")],
+        user_data=USER_DATA,
     )
 
     assert outwards(short, SUBSCRIPTION, acme) == whole
@@ -166,7 +175,10 @@ def test_version_1_may_end_after_the_fields_of_version_0(acme: Namespace) -> Non
 
 def test_a_foreign_topic_does_not_come_back(acme: Namespace) -> None:
     both = consumer_payload(
-        "Subscription", 0, topics=["__vt_globex_orders", "__vt_acme_orders"], user_data=None
+        "Subscription",
+        0,
+        topics=[physical_name("globex", "orders"), physical_name("acme", "orders")],
+        user_data=None,
     )
     own = consumer_payload("Subscription", 0, topics=["orders"], user_data=None)
 
@@ -174,8 +186,13 @@ def test_a_foreign_topic_does_not_come_back(acme: Namespace) -> None:
 
 
 def test_a_physical_name_of_another_tenant_is_a_name_under_the_tenants_own_prefix(acme: Namespace) -> None:
-    payload = consumer_payload("Subscription", 0, topics=["__vt_globex_users"], user_data=None)
-    denied = consumer_payload("Subscription", 0, topics=["__vt_acme_/__vt_globex_users"], user_data=None)
+    payload = consumer_payload("Subscription", 0, topics=[physical_name("globex", "users")], user_data=None)
+    denied = consumer_payload(
+        "Subscription",
+        0,
+        topics=[physical_name("acme", f"/{physical_name('globex', 'users')}")],
+        user_data=None,
+    )
 
     assert outwards(payload, SUBSCRIPTION, acme) == denied
     assert back(denied, SUBSCRIPTION, acme) == payload
@@ -201,7 +218,7 @@ def test_topics_in_a_sticky_assignors_user_data_are_translated(
     acme: Namespace, assignor: str, generation: bytes
 ) -> None:
     virtual = subscription(1, user_data=previous() + generation)
-    physical = subscription(1, "__vt_acme_", user_data=previous("__vt_acme_") + generation)
+    physical = subscription(1, prefix_of("acme"), user_data=previous(prefix_of("acme")) + generation)
 
     assert outwards(virtual, SUBSCRIPTION, acme, assignor) == physical
     assert back(physical, SUBSCRIPTION, acme, assignor) == virtual
@@ -213,7 +230,7 @@ def test_no_previous_assignment_stays_none(acme: Namespace, assignor: str) -> No
         virtual = subscription(0, user_data=user_data)
 
         assert outwards(virtual, SUBSCRIPTION, acme, assignor) == subscription(
-            0, "__vt_acme_", user_data=user_data
+            0, prefix_of("acme"), user_data=user_data
         )
 
 
@@ -221,7 +238,7 @@ def test_generation_that_the_java_client_writes_is_kept(acme: Namespace) -> None
     for generation in (GENERATION, NO_GENERATION):
         physical = outwards(subscription(1, user_data=generation), SUBSCRIPTION, acme, "cooperative-sticky")
 
-        assert physical == subscription(1, "__vt_acme_", user_data=generation)
+        assert physical == subscription(1, prefix_of("acme"), user_data=generation)
 
 
 @pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
@@ -241,10 +258,10 @@ def test_what_a_sticky_assignor_cannot_have_written_is_dropped(
     acme: Namespace, assignor: str, user_data: bytes
 ) -> None:
     virtual = subscription(2, user_data=user_data)
-    physical = subscription(2, "__vt_acme_", user_data=None)
+    physical = subscription(2, prefix_of("acme"), user_data=None)
 
     assert outwards(virtual, SUBSCRIPTION, acme, assignor) == physical
-    assert back(subscription(2, "__vt_acme_", user_data=user_data), SUBSCRIPTION, acme, assignor) == (
+    assert back(subscription(2, prefix_of("acme"), user_data=user_data), SUBSCRIPTION, acme, assignor) == (
         subscription(2, user_data=None)
     )
 
@@ -254,11 +271,11 @@ def test_user_data_of_other_assignors_is_the_clients_own(acme: Namespace, assign
     for user_data in (USER_DATA, previous() + GENERATION, b"\xff\xfe"):
         physical = outwards(subscription(1, user_data=user_data), SUBSCRIPTION, acme, assignor)
 
-        assert physical == subscription(1, "__vt_acme_", user_data=user_data)
+        assert physical == subscription(1, prefix_of("acme"), user_data=user_data)
 
 
 def test_a_foreign_topic_in_user_data_does_not_come_back(acme: Namespace) -> None:
-    foreign = subscription(1, "__vt_acme_", user_data=previous("__vt_globex_") + GENERATION)
+    foreign = subscription(1, prefix_of("acme"), user_data=previous(prefix_of("globex")) + GENERATION)
 
     virtual = back(foreign, SUBSCRIPTION, acme, "sticky")
 

@@ -7,9 +7,11 @@ from bifrost.tenancy.namespace import MAX_MEMBERS_OF_OTHER_PROTOCOLS
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import consumer_payload
+from support.physical_names import physical_name, prefix_of
 from support.playbook import broker_answers, client_sends, to_broker, to_client
 from support.stage import Stage
 
+PREFIX, GROUP = prefix_of("acme"), physical_name("acme", "g")
 USER_DATA = b"\x00\x00the assignor's own: orders"
 
 
@@ -63,7 +65,9 @@ MALFORMED = {
     "negative version": b"\xff\xff" + subscription(1, "")[2:],
     "negative count": b"\x00\x01\xff\xff\xff\xfe" + subscription(1, "")[6:],
     "cut off": subscription(1, "")[:-1],
-    "physical name behind": b"\x00\x00\x00\x00\x00\x01\x00\x13__vt_globex_invoice\xff\xff\xff\xffx",
+    "physical name behind": b"\x00\x00\x00\x00\x00\x01\x00\x13"
+    + physical_name("globex", "invoice").encode()
+    + b"\xff\xff\xff\xffx",
 }
 
 
@@ -76,7 +80,7 @@ def sync(payload: bytes, protocol_type: str | None = None):
 
 def physically(request):
     """The request with its group's physical name."""
-    request.group_id = f"__vt_acme_{request.group_id}"
+    request.group_id = physical_name("acme", request.group_id)
     return request
 
 
@@ -90,8 +94,8 @@ def test_members_subscribe_to_physical_topics_and_their_leader_sees_virtual_ones
     assert (
         stage.play()
         >> client_sends(join(subscription(1, "")), version)
-        << to_broker(physically(join(subscription(1, "__vt_acme_"))))
-        >> broker_answers(joined(subscription(1, "__vt_acme_")))
+        << to_broker(physically(join(subscription(1, PREFIX))))
+        >> broker_answers(joined(subscription(1, PREFIX)))
         << to_client(joined(subscription(1, "")))
     )
 
@@ -132,7 +136,7 @@ def test_the_leader_sees_an_empty_subscription_for_one_that_cannot_be_read(
     assert (
         stage.play()
         >> client_sends(join(subscription(1, "")), version)
-        << to_broker(physically(join(subscription(1, "__vt_acme_"))))
+        << to_broker(physically(join(subscription(1, PREFIX))))
         >> broker_answers(joined(MALFORMED[shape]))
         << to_client(joined(EMPTY))
     )
@@ -141,10 +145,10 @@ def test_the_leader_sees_an_empty_subscription_for_one_that_cannot_be_read(
 def test_the_protocols_name_says_what_the_user_data_is(stage: Stage) -> None:
     request = join(subscription(1, ""))
     request.protocols[1].name = "sticky"
-    expected = physically(join(subscription(1, "__vt_acme_")))
+    expected = physically(join(subscription(1, PREFIX)))
     expected.protocols[1].name = "sticky"
-    expected.protocols[1].metadata = subscription(1, "__vt_acme_", user_data=None)
-    answer, shown = joined(subscription(1, "__vt_acme_")), joined(subscription(1, "", user_data=None))
+    expected.protocols[1].metadata = subscription(1, PREFIX, user_data=None)
+    answer, shown = joined(subscription(1, PREFIX)), joined(subscription(1, "", user_data=None))
     answer.protocol_name = shown.protocol_name = "sticky"
 
     assert (
@@ -192,12 +196,12 @@ def test_assignments_are_physical_at_the_broker_and_virtual_at_the_member(stage:
     protocol_type = "consumer" if version >= 5 else None
     answer, expected = (
         messages.SyncGroupResponse(protocol_type=protocol_type, assignment=assignment(1, prefix))
-        for prefix in ("__vt_acme_", "")
+        for prefix in (PREFIX, "")
     )
     assert (
         stage.play()
         >> client_sends(sync(assignment(1, ""), protocol_type), version)
-        << to_broker(physically(sync(assignment(1, "__vt_acme_"), protocol_type)))
+        << to_broker(physically(sync(assignment(1, PREFIX), protocol_type)))
         >> broker_answers(answer)
         << to_client(expected)
     )
@@ -229,9 +233,7 @@ def joins(version: int, protocol_type: str = "connect", error_code: int = 0, *, 
     answer = messages.JoinGroupResponse(
         error_code=error_code, member_id=member_id, protocol_name=None if version >= 7 else ""
     )
-    expected = messages.JoinGroupRequest(
-        group_id="__vt_acme_g", member_id=member_id, protocol_type=protocol_type
-    )
+    expected = messages.JoinGroupRequest(group_id=GROUP, member_id=member_id, protocol_type=protocol_type)
     return client_sends(request, version), to_broker(expected), broker_answers(answer), to_client(answer)
 
 
@@ -348,9 +350,7 @@ def test_a_member_gets_an_empty_assignment_for_one_that_cannot_be_read(
     assert (
         stage.play()
         >> client_sends(request, version)
-        << to_broker(
-            messages.SyncGroupRequest(group_id="__vt_acme_g", member_id="b", protocol_type=protocol_type)
-        )
+        << to_broker(messages.SyncGroupRequest(group_id=GROUP, member_id="b", protocol_type=protocol_type))
         >> broker_answers(answer)
         << to_client(expected)
     )
@@ -361,7 +361,7 @@ def test_a_member_that_is_not_the_leader_sends_no_assignments(stage: Stage) -> N
     assert (
         stage.play()
         >> client_sends(request, 3)
-        << to_broker(messages.SyncGroupRequest(group_id="__vt_acme_g", member_id="b"))
+        << to_broker(messages.SyncGroupRequest(group_id=GROUP, member_id="b"))
         >> broker_answers(messages.SyncGroupResponse(assignment=b""))
         << to_client(messages.SyncGroupResponse(assignment=b""))
     )
@@ -396,8 +396,8 @@ def test_an_admin_sees_virtual_topics_and_not_where_the_gateway_is(
     assert (
         stage.play()
         >> client_sends(messages.DescribeGroupsRequest(groups=["g", "h"]), version)
-        << to_broker(messages.DescribeGroupsRequest(groups=["__vt_acme_g", "__vt_acme_h"]))
-        >> broker_answers(described("__vt_acme_", "/10.0.0.9", protocol_type))
+        << to_broker(messages.DescribeGroupsRequest(groups=[GROUP, physical_name("acme", "h")]))
+        >> broker_answers(described(PREFIX, "/10.0.0.9", protocol_type))
         << to_client(described("", "/proxy.example.com", protocol_type))
     )
 
@@ -407,14 +407,14 @@ def test_an_admin_sees_virtual_topics_and_not_where_the_gateway_is(
 def test_an_admin_sees_empty_payloads_for_those_that_cannot_be_read(
     stage: Stage, version: int, shape: str
 ) -> None:
-    answer, expected = described("__vt_acme_", "/10.0.0.9"), described("", "/proxy.example.com")
+    answer, expected = described(PREFIX, "/10.0.0.9"), described("", "/proxy.example.com")
     for response, payload in ((answer, MALFORMED[shape]), (expected, EMPTY)):
         member = response.groups[0].members[0]
         member.member_metadata = member.member_assignment = payload
     assert (
         stage.play()
         >> client_sends(messages.DescribeGroupsRequest(groups=["g"]), version)
-        << to_broker(messages.DescribeGroupsRequest(groups=["__vt_acme_g"]))
+        << to_broker(messages.DescribeGroupsRequest(groups=[GROUP]))
         >> broker_answers(answer)
         << to_client(expected)
     )
@@ -424,8 +424,8 @@ def test_a_group_of_another_tenant_is_not_described(stage: Stage) -> None:
     assert (
         stage.play()
         >> client_sends(messages.DescribeGroupsRequest(groups=["g"]))
-        << to_broker(messages.DescribeGroupsRequest(groups=["__vt_acme_g"]))
-        >> broker_answers(described("__vt_globex_", "/10.0.0.9"))
+        << to_broker(messages.DescribeGroupsRequest(groups=[GROUP]))
+        >> broker_answers(described(prefix_of("globex"), "/10.0.0.9"))
         << to_client(messages.DescribeGroupsResponse())
     )
 
@@ -437,12 +437,12 @@ def test_an_error_text_about_a_group_is_in_virtual_names(stage: Stage) -> None:
                 {"group_id": f"{prefix}g", "error_code": 69, "error_message": f"Group {prefix}g not found."}
             ]
         )
-        for prefix in ("__vt_acme_", "")
+        for prefix in (PREFIX, "")
     )
     assert (
         stage.play()
         >> client_sends(messages.DescribeGroupsRequest(groups=["g"]), 6)
-        << to_broker(messages.DescribeGroupsRequest(groups=["__vt_acme_g"]))
+        << to_broker(messages.DescribeGroupsRequest(groups=[GROUP]))
         >> broker_answers(answer)
         << to_client(expected)
     )

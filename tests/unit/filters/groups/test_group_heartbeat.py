@@ -6,6 +6,7 @@ from bifrost.tenancy.topic_regex import confine
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import build
+from support.physical_names import physical_name, prefix_of
 from support.playbook import broker_answers, client_sends, counted, counts, to_broker, to_client
 from support.stage import TENANTS, Stage
 
@@ -33,7 +34,8 @@ def test_no_member_is_in_a_group_without_a_name(stage: Stage, api: str, refusal:
 @pytest.mark.parametrize("api", ["Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat"])
 def test_a_group_with_a_name_is_the_tenants(stage: Stage, api: str) -> None:
     asked, physical = (
-        build(f"{api}Request", {"group_id": name, "member_id": "m"}) for name in ("g", "__vt_acme_g")
+        build(f"{api}Request", {"group_id": name, "member_id": "m"})
+        for name in ("g", physical_name("acme", "g"))
     )
 
     assert stage.play() >> client_sends(asked) << to_broker(physical)
@@ -50,23 +52,27 @@ def subscribe(group_id: str, regex: str | None, *topics: str):
 @pytest.mark.parametrize("tenant", ["acme", "initech"])
 def test_a_pattern_is_confined_to_the_namespace(stage: Stage, regex: str, tenant: str) -> None:
     allowed = TENANTS[tenant].allowed_topics
-    confined = confine(regex, f"__vt_{tenant}_", allowed)
+    confined = confine(regex, prefix_of(tenant), allowed)
 
     book = (
         stage.play(tenant)
         >> client_sends(subscribe("g", regex))
-        << to_broker(subscribe(f"__vt_{tenant}_g", confined))
+        << to_broker(subscribe(physical_name(tenant, "g"), confined))
     )
 
     # And once more, when it is known.
-    assert book >> client_sends(subscribe("g", regex)) << to_broker(subscribe(f"__vt_{tenant}_g", confined))
+    assert (
+        book
+        >> client_sends(subscribe("g", regex))
+        << to_broker(subscribe(physical_name(tenant, "g"), confined))
+    )
 
 
 @pytest.mark.parametrize("regex", [None, ""])
 def test_no_pattern_stays_none(stage: Stage, regex: str | None) -> None:
     book = stage.play() >> client_sends(subscribe("g", regex, "orders"))
 
-    assert book << to_broker(subscribe("__vt_acme_g", regex, "__vt_acme_orders"))
+    assert book << to_broker(subscribe(physical_name("acme", "g"), regex, physical_name("acme", "orders")))
 
 
 @pytest.mark.parametrize("regex", ["(", "a{1001}", r"\Q" + "x" * 5000, "(?<name>a)(?<name>b)", r"\C"])
@@ -79,7 +85,10 @@ def test_a_pattern_that_cannot_be_confined_is_invalid(stage: Stage, regex: str) 
 
 
 def test_the_assignment_names_own_topics_only(stage: Stage) -> None:
-    own, foreign = stage.topic("__vt_acme_orders"), stage.topic("__vt_globex_orders")
+    own, foreign = (
+        stage.topic(physical_name("acme", "orders")),
+        stage.topic(physical_name("globex", "orders")),
+    )
 
     def assigned(*topic_ids: bytes):
         partitions = [{"topic_id": one, "partitions": [0]} for one in topic_ids]
@@ -87,7 +96,11 @@ def test_the_assignment_names_own_topics_only(stage: Stage) -> None:
             member_id="m", assignment={"topic_partitions": partitions}
         )
 
-    book = stage.play() >> client_sends(subscribe("g", None)) << to_broker(subscribe("__vt_acme_g", None))
+    book = (
+        stage.play()
+        >> client_sends(subscribe("g", None))
+        << to_broker(subscribe(physical_name("acme", "g"), None))
+    )
 
     assert book >> broker_answers(assigned(foreign, own)) << to_client(assigned(own))
 
@@ -98,11 +111,13 @@ def test_members_are_described_with_the_pattern_they_sent(stage: Stage) -> None:
         return messages.ConsumerGroupDescribeResponse(groups=[{"group_id": group_id, "members": [member]}])
 
     asked, physical = (
-        messages.ConsumerGroupDescribeRequest(group_ids=[name]) for name in ("g", "__vt_acme_g")
+        messages.ConsumerGroupDescribeRequest(group_ids=[name]) for name in ("g", physical_name("acme", "g"))
     )
     book = stage.play() >> client_sends(asked) << to_broker(physical)
 
-    book >> broker_answers(described("__vt_acme_g", confine("orders.*", "__vt_acme_"), "/10.0.0.9"))
+    book >> broker_answers(
+        described(physical_name("acme", "g"), confine("orders.*", prefix_of("acme")), "/10.0.0.9")
+    )
 
     assert book << to_client(described("g", "orders.*", "/proxy.example.com"))
 
@@ -119,7 +134,7 @@ def streams(regex: str | None, *, group_id: str = "g", topic: str = "orders"):
 
 
 def test_a_topology_names_own_topics(stage: Stage) -> None:
-    expected = streams(None, group_id="__vt_acme_g", topic="__vt_acme_orders")
+    expected = streams(None, group_id=physical_name("acme", "g"), topic=physical_name("acme", "orders"))
 
     assert stage.play() >> client_sends(streams(None)) << to_broker(expected)
 
@@ -136,12 +151,12 @@ def test_a_hidden_source_topic_is_missing(stage: Stage) -> None:
     detail = "Source topics {} are missing."
     answer, expected = (
         messages.StreamsGroupHeartbeatResponse(status=[{"status_detail": detail.format(name)}])
-        for name in (f"__vt_acme_{absent}", "users")
+        for name in (physical_name("acme", absent), "users")
     )
     assert (
         stage.play("acme")
         >> client_sends(streams(None, topic="users"))
-        << to_broker(streams(None, group_id="__vt_acme_g", topic=f"__vt_acme_{absent}"))
+        << to_broker(streams(None, group_id=physical_name("acme", "g"), topic=physical_name("acme", absent)))
         >> broker_answers(answer)
         << to_client(expected)
     )
@@ -163,7 +178,7 @@ def test_the_broker_creates_no_internal_topic_that_the_tenant_may_not_have(stage
     assert (
         stage.play("initech")
         >> client_sends(topology("app-store-changelog", "g"))
-        << to_broker(topology("__vt_initech_app-store-changelog", "__vt_initech_g"))
+        << to_broker(topology(physical_name("initech", "app-store-changelog"), physical_name("initech", "g")))
     )
 
 
@@ -196,10 +211,16 @@ def test_an_internal_topic_is_judged_by_the_policy(stage: Stage) -> None:
 def test_an_internal_topic_is_one_of_those_that_a_tenant_may_have() -> None:
     stage = Stage({**TENANTS, "initech": replace(TENANTS["initech"], max_topics=2)})
     bounds = stage.namespaces["initech"].bounds
-    has = {"__vt_initech_orders": 3}
+    has = {physical_name("initech", "orders"): 3}
     book = stage.play("initech") >> client_sends(with_changelog("one", "g")) << counts()
     book >> counted(bounds, has)
-    book << to_broker(with_changelog("__vt_initech_one", "__vt_initech_g", source="__vt_initech_orders"))
+    book << to_broker(
+        with_changelog(
+            physical_name("initech", "one"),
+            physical_name("initech", "g"),
+            source=physical_name("initech", "orders"),
+        )
+    )
 
     other = stage.play("initech") >> client_sends(with_changelog("two", "h"))
 
@@ -212,7 +233,7 @@ def test_an_internal_topic_has_as_many_partitions_as_its_source() -> None:
     stage = Stage({**TENANTS, "initech": replace(TENANTS["initech"], **limits)})
     book = stage.play("initech") >> client_sends(with_changelog("one", "g")) << counts()
 
-    book >> counted(stage.namespaces["initech"].bounds, {"__vt_initech_orders": 3})
+    book >> counted(stage.namespaces["initech"].bounds, {physical_name("initech", "orders"): 3})
 
     text = "3 more partitions are not allowed: there are 3 over all topics, and this cluster allows 5"
     assert book << to_client(invalid(f"{text} (max_partitions)"))

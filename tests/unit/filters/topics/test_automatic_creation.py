@@ -9,6 +9,7 @@ from bifrost.tenancy.topic_bounds import COUNTED_FOR_MS, TOPICS_LIMIT
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import metadata, metadata_of
+from support.physical_names import physical_name, prefix_of
 from support.playbook import (
     Playbook,
     broker_answers,
@@ -20,7 +21,7 @@ from support.playbook import (
 )
 from support.stage import TENANTS, Stage
 
-PREFIX = "__vt_initech_"
+PREFIX = prefix_of("initech")
 VERSIONS = range(14)
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 Broker = Callable[..., messages.Message]
@@ -140,7 +141,7 @@ def test_what_follows_waits_and_keeps_its_order(stage: Stage) -> None:
 
     book << to_broker(metadata(*physical("a")))
     assert book << to_broker(
-        messages.HeartbeatRequest(group_id="__vt_initech_g", generation_id=1, member_id="m")
+        messages.HeartbeatRequest(group_id=physical_name("initech", "g"), generation_id=1, member_id="m")
     )
 
 
@@ -163,4 +164,8 @@ def test_a_deletion_has_it_asked_again(stage: Stage) -> None:
 
 
 def test_a_tenant_without_bounds_is_not_asked_for(stage: Stage) -> None:
-    assert stage.play() >> client_sends(metadata("orders")) << to_broker(metadata("__vt_acme_orders"))
+    assert (
+        stage.play()
+        >> client_sends(metadata("orders"))
+        << to_broker(metadata(physical_name("acme", "orders")))
+    )

@@ -5,11 +5,12 @@ import pytest
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import metadata_of, topic_id
+from support.physical_names import physical_name
 from support.playbook import broker_answers, client_sends, learns, looks_up, to_broker, to_client
 from support.stage import Stage
 
 UNKNOWN_ID = ErrorCode.UNKNOWN_TOPIC_ID
-FOREIGN, ABSENT = topic_id("__vt_globex_orders"), topic_id("absent")
+FOREIGN, ABSENT = topic_id(physical_name("globex", "orders")), topic_id("absent")
 
 
 def asking(*topics: tuple[str | None, bytes]):
@@ -28,8 +29,8 @@ def failed(error_code: ErrorCode, *topics: tuple[str, bytes], whole: bool = Fals
 @pytest.mark.parametrize("version", [10, 11])
 @pytest.mark.parametrize("other", [FOREIGN, ABSENT])
 def test_an_id_is_an_invalid_request_before_it_is_allowed(stage: Stage, version: int, other: bytes) -> None:
-    own = stage.topic("__vt_acme_orders")
-    stage.topic("__vt_globex_orders")
+    own = stage.topic(physical_name("acme", "orders"))
+    stage.topic(physical_name("globex", "orders"))
     stage.namespaces["acme"].looked_up([ABSENT])
     topics = [("billing", bytes(16)), ("orders", other), ("orders", own)]
 
@@ -60,11 +61,14 @@ def test_neither_name_nor_id_fails_as_at_a_broker(stage: Stage, version: int) ->
 
 @pytest.mark.parametrize("version", [12, 13])
 def test_one_id_that_is_not_the_tenants_stands_in_for_all(stage: Stage, version: int) -> None:
-    own, foreign = stage.topic("__vt_acme_orders"), stage.topic("__vt_globex_orders")
+    own, foreign = (
+        stage.topic(physical_name("acme", "orders")),
+        stage.topic(physical_name("globex", "orders")),
+    )
     ids = [number.to_bytes(16, "big") for number in range(1, 10)]
     stage.namespaces["acme"].looked_up(ids)
     mask = stage.masked(ids[0])
-    answer = metadata_of("__vt_acme_orders")
+    answer = metadata_of(physical_name("acme", "orders"))
     answer.topics = [*messages.MetadataResponse(topics=unknown(mask)).topics, *answer.topics]
     expected = metadata_of("orders", tenant="acme")
     expected.topics = [
@@ -81,23 +85,29 @@ def test_one_id_that_is_not_the_tenants_stands_in_for_all(stage: Stage, version:
 
 
 def test_names_beside_ids_are_ignored(stage: Stage) -> None:
-    own = stage.topic("__vt_acme_orders")
+    own = stage.topic(physical_name("acme", "orders"))
     assert (
         stage.play()
         >> client_sends(asking(("billing", bytes(16)), ("events", own), (None, bytes(16))), 12)
         << to_broker(asking((None, own)))
-        >> broker_answers(metadata_of("__vt_acme_orders"))
+        >> broker_answers(metadata_of(physical_name("acme", "orders")))
         << to_client(metadata_of("orders", tenant="acme"))
     )
 
 
 def test_an_error_with_a_name_and_an_id_teaches_nothing(stage: Stage) -> None:
     book = stage.play() >> client_sends(messages.metadata("orders"), 12)
-    book << to_broker(messages.metadata("__vt_acme_orders"))
+    book << to_broker(messages.metadata(physical_name("acme", "orders")))
 
     book >> broker_answers(
         messages.MetadataResponse(
-            topics=[{"name": "__vt_acme_orders", "topic_id": ABSENT, "error_code": ErrorCode.INVALID_REQUEST}]
+            topics=[
+                {
+                    "name": physical_name("acme", "orders"),
+                    "topic_id": ABSENT,
+                    "error_code": ErrorCode.INVALID_REQUEST,
+                }
+            ]
         )
     )
 

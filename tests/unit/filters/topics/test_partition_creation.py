@@ -6,6 +6,7 @@ from bifrost.config.fields.policy import Policy
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
+from support.physical_names import physical_name
 from support.playbook import broker_answers, client_sends, counted, counts, to_broker, to_client
 from support.stage import TENANTS, Stage
 
@@ -42,8 +43,8 @@ def test_where_partitions_lie_is_the_brokers_to_decide(stage: Stage, version: in
     book = (
         stage.play()
         >> client_sends(ask(("orders", [[1]]), ("billing", None)), version)
-        << to_broker(ask(("__vt_acme_billing", None)))
-        >> broker_answers(answer(*results("__vt_acme_billing")))
+        << to_broker(ask((physical_name("acme", "billing"), None)))
+        >> broker_answers(answer(*results(physical_name("acme", "billing"))))
     )
 
     assert book << to_client(answer(*results("billing"), refused("orders")))
@@ -63,8 +64,8 @@ def test_a_tenant_that_may_is_bounded_in_replicas() -> None:
 
     (
         book
-        << to_broker(ask(("__vt_acme_orders", [[1, 2], [2, 1]])))
-        >> broker_answers(answer(*results("__vt_acme_orders")))
+        << to_broker(ask((physical_name("acme", "orders"), [[1, 2], [2, 1]])))
+        >> broker_answers(answer(*results(physical_name("acme", "orders"))))
     )
 
     text = "Replication factor 3 is not allowed: this cluster allows at most 2"
@@ -76,14 +77,20 @@ def test_more_partitions_than_the_tenant_may_have_are_refused(version: int) -> N
     stage = Stage({**TENANTS, "acme": replace(TENANTS["acme"], max_topics=3, max_partitions=9)})
     wanted = ask(("orders", None), ("billing", None), ("absent", None), ("events", None))
     book = stage.play() >> client_sends(wanted, version) << counts()
-    has = {"__vt_acme_orders": 1, "__vt_acme_billing": 1, "__vt_acme_events": 4}
+    has = {
+        physical_name("acme", "orders"): 1,
+        physical_name("acme", "billing"): 1,
+        physical_name("acme", "events"): 4,
+    }
 
     book >> counted(stage.namespaces["acme"].bounds, has)
 
     # `absent` and `events`, which has as many already, are the broker's to refuse.
     absent = stage.namespaces["acme"].names.denied(b"absent").decode()
-    book << to_broker(ask(("__vt_acme_orders", None), (absent, None), ("__vt_acme_events", None)))
-    book >> broker_answers(answer(*results("__vt_acme_orders", "__vt_acme_events")))
+    book << to_broker(
+        ask((physical_name("acme", "orders"), None), (absent, None), (physical_name("acme", "events"), None))
+    )
+    book >> broker_answers(answer(*results(physical_name("acme", "orders"), physical_name("acme", "events"))))
     text = "3 more partitions are not allowed: there are 9 over all topics, and this cluster allows 9"
     assert book << to_client(
         answer(*results("orders", "events"), refused("billing", f"{text} (max_partitions)"))

@@ -2,6 +2,7 @@ import pytest
 
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
+from support.physical_names import physical_name
 from support.playbook import broker_answers, client_sends, to_broker, to_client
 from support.stage import Stage, Tenant
 
@@ -39,8 +40,12 @@ def test_without_the_permission_no_record_is_deleted(stage: Stage, version: int)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_with_it_the_broker_decides(version: int) -> None:
     stage = Stage({"acme": Tenant(("orders",), allow_topic_deletion=True)})
-    book = stage.play() >> client_sends(ask("orders"), version) << to_broker(ask("__vt_acme_orders"))
+    book = (
+        stage.play()
+        >> client_sends(ask("orders"), version)
+        << to_broker(ask(physical_name("acme", "orders")))
+    )
 
-    book >> broker_answers(answer(__vt_acme_orders=(7, 0)))
+    book >> broker_answers(answer(**{physical_name("acme", "orders"): (7, 0)}))
 
     assert book << to_client(answer(orders=(7, 0)))

@@ -9,12 +9,13 @@ from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import COUNTED_FOR_MS
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
+from support.physical_names import physical_name, prefix_of
 from support.playbook import Playbook, broker_answers, client_sends, counted, counts, to_broker, to_client
 from support.stage import TENANTS, Stage
 
 VERSIONS = range(2, 8)
 INVALID, DENIED = ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED
-LONGEST = 249 - len("__vt_initech_")
+LONGEST = 249 - len(prefix_of("initech"))
 
 
 def create(*names: str):
@@ -43,8 +44,10 @@ def test_own_topics_are_created(stage: Stage, version: int) -> None:
     assert (
         stage.play()
         >> client_sends(create("orders", "audit.log"), version)
-        << to_broker(create("__vt_acme_orders", "__vt_acme_audit.log"))
-        >> broker_answers(results(*created("__vt_acme_orders", "__vt_acme_audit.log")))
+        << to_broker(create(physical_name("acme", "orders"), physical_name("acme", "audit.log")))
+        >> broker_answers(
+            results(*created(physical_name("acme", "orders"), physical_name("acme", "audit.log")))
+        )
         << to_client(results(*created("orders", "audit.log")))
     )
 
@@ -54,8 +57,8 @@ def test_what_is_refused_is_kept_back_and_answered_with_the_rest(stage: Stage, v
     assert (
         stage.play()
         >> client_sends(create("users", "orders", "secret"), version)
-        << to_broker(create("__vt_acme_orders"))
-        >> broker_answers(results(*created("__vt_acme_orders")))
+        << to_broker(create(physical_name("acme", "orders")))
+        >> broker_answers(results(*created(physical_name("acme", "orders"))))
         << to_client(results(*created("orders"), refused("users"), refused("secret")))
     )
 
@@ -99,16 +102,16 @@ def test_a_name_that_would_only_be_legal_behind_the_prefix_is_refused(
 def test_the_longest_name_that_fits_is_created(stage: Stage) -> None:
     book = stage.play("initech") >> client_sends(create("x" * LONGEST))
 
-    assert book << to_broker(create("__vt_initech_" + "x" * LONGEST))
-    assert len("__vt_initech_" + "x" * LONGEST) == 249
+    assert book << to_broker(create(prefix_of("initech") + "x" * LONGEST))
+    assert len(prefix_of("initech") + "x" * LONGEST) == 249
 
 
-@pytest.mark.parametrize("name", ["a/b", "/a", "a b", "ä", "__vt_initech_/a"])
+@pytest.mark.parametrize("name", ["a/b", "/a", "a b", "ä", physical_name("initech", "/a")])
 def test_a_name_that_is_illegal_anyhow_is_left_to_the_broker(stage: Stage, name: str) -> None:
-    physical = f"__vt_initech_{'/' if name.startswith('/') else ''}{name}"
+    physical = physical_name("initech", f"{'/' if name.startswith('/') else ''}{name}")
     text = f"Topic name is invalid: '{physical}' contains one or more characters"
     answer = refused(physical, INVALID, text)
-    virtual_text = text.replace("__vt_initech_/", "").replace("__vt_initech_", "")
+    virtual_text = text.replace(physical_name("initech", "/"), "").replace(prefix_of("initech"), "")
 
     book = stage.play("initech") >> client_sends(create(name)) << to_broker(create(physical))
 
@@ -117,8 +120,12 @@ def test_a_name_that_is_illegal_anyhow_is_left_to_the_broker(stage: Stage, name:
 
 def test_an_error_text_is_in_virtual_names(stage: Stage) -> None:
     exists = ErrorCode.TOPIC_ALREADY_EXISTS
-    answer = refused("__vt_acme_orders", exists, "Topic '__vt_acme_orders' already exists.")
-    book = stage.play() >> client_sends(create("orders")) << to_broker(create("__vt_acme_orders"))
+    answer = refused(
+        physical_name("acme", "orders"), exists, f"Topic '{physical_name('acme', 'orders')}' already exists."
+    )
+    book = (
+        stage.play() >> client_sends(create("orders")) << to_broker(create(physical_name("acme", "orders")))
+    )
 
     book >> broker_answers(results(answer))
 
@@ -126,9 +133,11 @@ def test_an_error_text_is_in_virtual_names(stage: Stage) -> None:
 
 
 def test_a_text_that_names_another_tenants_topic_is_dropped(stage: Stage) -> None:
-    collides = "Topic 'x' collides with existing topics: __vt_globex_orders"
-    answer = refused("__vt_acme_orders", INVALID, collides)
-    book = stage.play() >> client_sends(create("orders")) << to_broker(create("__vt_acme_orders"))
+    collides = f"Topic 'x' collides with existing topics: {physical_name('globex', 'orders')}"
+    answer = refused(physical_name("acme", "orders"), INVALID, collides)
+    book = (
+        stage.play() >> client_sends(create("orders")) << to_broker(create(physical_name("acme", "orders")))
+    )
 
     book >> broker_answers(results(answer))
 
@@ -141,12 +150,14 @@ def test_no_topics_are_left_to_the_broker(stage: Stage) -> None:
 
 def test_the_id_of_a_created_topic_is_known_at_once(stage: Stage) -> None:
     own = b"the new topic ID"
-    book = stage.play() >> client_sends(create("orders")) << to_broker(create("__vt_acme_orders"))
+    book = (
+        stage.play() >> client_sends(create("orders")) << to_broker(create(physical_name("acme", "orders")))
+    )
 
-    book >> broker_answers(results({"name": "__vt_acme_orders", "topic_id": own}))
+    book >> broker_answers(results({"name": physical_name("acme", "orders"), "topic_id": own}))
 
     assert book << to_client(results({"name": "orders", "topic_id": own}))
-    assert stage.topic_ids.name_of(own) == b"__vt_acme_orders"
+    assert stage.topic_ids.name_of(own) == physical_name("acme", "orders").encode()
 
 
 def bounded(max_topics: int, max_partitions: int = 100) -> Stage:
@@ -163,10 +174,12 @@ def test_more_topics_than_the_tenant_may_have_are_refused(version: int) -> None:
     stage = bounded(max_topics=2)
     book = stage.play() >> client_sends(create("orders", "billing", "events"), version) << counts()
 
-    book >> counted(stage.namespaces["acme"].bounds, {"__vt_acme_billing": 1})
+    book >> counted(stage.namespaces["acme"].bounds, {physical_name("acme", "billing"): 1})
 
-    book << to_broker(create("__vt_acme_orders", "__vt_acme_billing"))
-    book >> broker_answers(results(*created("__vt_acme_orders", "__vt_acme_billing")))
+    book << to_broker(create(physical_name("acme", "orders"), physical_name("acme", "billing")))
+    book >> broker_answers(
+        results(*created(physical_name("acme", "orders"), physical_name("acme", "billing")))
+    )
     text = "Another topic is not allowed: there are 2, and this cluster allows 2 (max_topics)"
     assert book << to_client(results(*created("orders", "billing"), violated("events", text)))
 
@@ -175,9 +188,9 @@ def test_more_partitions_than_the_tenant_may_have_are_refused() -> None:
     stage = bounded(max_topics=9, max_partitions=5)
     book = stage.play() >> client_sends(create("orders", "billing")) << counts()
 
-    book >> counted(stage.namespaces["acme"].bounds, {}) << to_broker(create("__vt_acme_orders"))
+    book >> counted(stage.namespaces["acme"].bounds, {}) << to_broker(create(physical_name("acme", "orders")))
 
-    book >> broker_answers(results(*created("__vt_acme_orders")))
+    book >> broker_answers(results(*created(physical_name("acme", "orders"))))
     text = "3 more partitions are not allowed: there are 3 over all topics, and this cluster allows 5"
     assert book << to_client(results(*created("orders"), violated("billing", f"{text} (max_partitions)")))
 
@@ -205,7 +218,7 @@ def test_what_is_only_validated_takes_no_room() -> None:
             book << counts()
             book >> counted(stage.namespaces["acme"].bounds, {})
 
-        assert book << to_broker(create(f"__vt_acme_{name}"))
+        assert book << to_broker(create(physical_name("acme", name)))
 
 
 def test_a_request_that_waited_too_long_for_its_turn_is_not_counted_for_again() -> None:
@@ -222,4 +235,4 @@ def test_a_request_that_waited_too_long_for_its_turn_is_not_counted_for_again() 
 
     book >> counted_late
 
-    assert book << to_broker(create("__vt_acme_orders"))
+    assert book << to_broker(create(physical_name("acme", "orders")))

@@ -3,6 +3,7 @@ import pytest
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import topic_id
+from support.physical_names import physical_name
 from support.playbook import broker_answers, client_sends, learns, looks_up, to_broker, to_client
 from support.stage import Stage, Tenant
 
@@ -56,7 +57,10 @@ def test_a_hidden_topic_does_not_exist_rather_than_being_denied(stage: Stage, ve
 
 
 def test_an_id_is_refused_by_whose_it_is(stage: Stage) -> None:
-    own, foreign = stage.topic("__vt_acme_orders"), stage.topic("__vt_globex_orders")
+    own, foreign = (
+        stage.topic(physical_name("acme", "orders")),
+        stage.topic(physical_name("globex", "orders")),
+    )
     absent = topic_id("absent")
 
     book = stage.play() >> client_sends(delete_by_id(own, foreign, absent)) << looks_up({absent})
@@ -79,20 +83,29 @@ def test_where_it_is_allowed_own_topics_are_deleted(allowed: Stage, version: int
     assert (
         allowed.play()
         >> client_sends(delete("orders", "users", version=version), version)
-        << to_broker(delete("__vt_acme_orders", "__vt_acme_/users", version=version))
-        >> broker_answers(results(result("__vt_acme_orders"), result("__vt_acme_/users", UNKNOWN)))
+        << to_broker(
+            delete(physical_name("acme", "orders"), physical_name("acme", "/users"), version=version)
+        )
+        >> broker_answers(
+            results(result(physical_name("acme", "orders")), result(physical_name("acme", "/users"), UNKNOWN))
+        )
         << to_client(results(result("orders"), result("users", UNKNOWN)))
     )
 
 
 def test_own_topics_are_deleted_by_id_and_foreign_ones_do_not_exist(allowed: Stage) -> None:
-    own, foreign = allowed.topic("__vt_acme_orders"), allowed.topic("__vt_globex_users")
+    own, foreign = (
+        allowed.topic(physical_name("acme", "orders")),
+        allowed.topic(physical_name("globex", "users")),
+    )
     masked = allowed.masked(foreign)
     assert (
         allowed.play()
         >> client_sends(delete_by_id(own, foreign))
         << to_broker(delete_by_id(own, masked))
-        >> broker_answers(results(result("__vt_acme_orders", topic_id=own), result(None, UNKNOWN_ID, masked)))
+        >> broker_answers(
+            results(result(physical_name("acme", "orders"), topic_id=own), result(None, UNKNOWN_ID, masked))
+        )
         << to_client(results(result("orders", topic_id=own), result(None, UNKNOWN_ID, foreign)))
     )
 
@@ -109,7 +122,7 @@ def test_no_topics_are_answered_with_none(stage: Stage, version: int) -> None:
 
 
 def test_one_item_stands_in_for_all_that_the_broker_refuses_alike(allowed: Stage) -> None:
-    own, zero = allowed.topic("__vt_acme_orders"), bytes(16)
+    own, zero = allowed.topic(physical_name("acme", "orders")), bytes(16)
     ids = [number.to_bytes(16, "big") for number in range(1, 10)]
     allowed.namespaces["acme"].looked_up(ids)
     invalid = ErrorCode.INVALID_REQUEST
@@ -120,7 +133,7 @@ def test_one_item_stands_in_for_all_that_the_broker_refuses_alike(allowed: Stage
     ]
     masks = {one: allowed.masked(one) for one in ids}
     sent = [(None, masks[ids[0]]), (None, masks[ids[4]]), (None, own), (None, masks[ids[4]]), (None, zero)]
-    sent.append(("__vt_acme_billing", masks[ids[6]]))
+    sent.append((physical_name("acme", "billing"), masks[ids[6]]))
     states = [{"name": name, "topic_id": one} for name, one in items]
     forwarded = [{"name": name, "topic_id": one} for name, one in sent]
     assert (
@@ -129,9 +142,9 @@ def test_one_item_stands_in_for_all_that_the_broker_refuses_alike(allowed: Stage
         << to_broker(messages.DeleteTopicsRequest(topics=forwarded))
         >> broker_answers(
             results(
-                result("__vt_acme_orders", ErrorCode.NONE, own),
+                result(physical_name("acme", "orders"), ErrorCode.NONE, own),
                 result(None, invalid, zero),
-                result("__vt_acme_billing", invalid, masks[ids[6]]),
+                result(physical_name("acme", "billing"), invalid, masks[ids[6]]),
                 result(None, invalid, masks[ids[4]]),
                 result(None, UNKNOWN_ID, masks[ids[0]]),
             )
@@ -154,12 +167,16 @@ def test_what_is_deleted_makes_room_for_others(version: int) -> None:
     stage = Stage({"acme": Tenant(("orders", "billing"), allow_topic_deletion=True, max_topics=1)})
     bounds = stage.namespaces["acme"].bounds
     assert bounds is not None
-    bounds.count({b"__vt_acme_orders": 1}, 1)
+    bounds.count({physical_name("acme", "orders").encode(): 1}, 1)
     book = stage.play() >> client_sends(delete("orders", "billing", version=version), version)
-    book << to_broker(delete("__vt_acme_orders", "__vt_acme_billing", version=version))
-    assert bounds.grow().add(b"__vt_acme_new", 1) is not None
+    book << to_broker(
+        delete(physical_name("acme", "orders"), physical_name("acme", "billing"), version=version)
+    )
+    assert bounds.grow().add(physical_name("acme", "new").encode(), 1) is not None
 
-    book >> broker_answers(results(result("__vt_acme_orders"), result("__vt_acme_billing", UNKNOWN)))
+    book >> broker_answers(
+        results(result(physical_name("acme", "orders")), result(physical_name("acme", "billing"), UNKNOWN))
+    )
 
     assert book << to_client(results(result("orders"), result("billing", UNKNOWN)))
-    assert bounds.grow().add(b"__vt_acme_new", 1) is None
+    assert bounds.grow().add(physical_name("acme", "new").encode(), 1) is None

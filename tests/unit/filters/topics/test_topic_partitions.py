@@ -2,6 +2,7 @@ import pytest
 
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
+from support.physical_names import physical_name
 from support.playbook import broker_answers, client_sends, to_broker, to_client
 from support.stage import Stage, Tenant
 
@@ -25,21 +26,25 @@ def page(*topics: str | tuple[str, ErrorCode], next_cursor: tuple[str, int] | No
 
 
 def physical(*names: str, tenant: str = "acme") -> list[str]:
-    return [f"__vt_{tenant}_{name}" for name in names]
+    return [physical_name(tenant, name) for name in names]
 
 
 def test_topics_are_described_by_name(stage: Stage) -> None:
     assert (
         stage.play()
         >> client_sends(ask("orders", "users"))
-        << to_broker(ask("__vt_acme_orders", "__vt_acme_/users"))
-        >> broker_answers(page("__vt_acme_orders", ("__vt_acme_/users", INVALID)))
+        << to_broker(ask(physical_name("acme", "orders"), physical_name("acme", "/users")))
+        >> broker_answers(page(physical_name("acme", "orders"), (physical_name("acme", "/users"), INVALID)))
         << to_client(page("orders", ("users", UNKNOWN)))
     )
 
 
 def test_all_topics_are_those_of_the_list_that_exist(stage: Stage) -> None:
-    answer = page("__vt_acme_billing", ("__vt_acme_events", UNKNOWN), "__vt_acme_orders")
+    answer = page(
+        physical_name("acme", "billing"),
+        (physical_name("acme", "events"), UNKNOWN),
+        physical_name("acme", "orders"),
+    )
     assert (
         stage.play()
         >> client_sends(ask())
@@ -53,8 +58,10 @@ def test_the_next_page_begins_at_the_cursor(stage: Stage) -> None:
     assert (
         stage.play()
         >> client_sends(ask(cursor=("events", 3)))
-        << to_broker(ask(*physical("events", "orders"), cursor=("__vt_acme_events", 3)))
-        >> broker_answers(page("__vt_acme_events", next_cursor=("__vt_acme_orders", 1)))
+        << to_broker(ask(*physical("events", "orders"), cursor=(physical_name("acme", "events"), 3)))
+        >> broker_answers(
+            page(physical_name("acme", "events"), next_cursor=(physical_name("acme", "orders"), 1))
+        )
         << to_client(page("events", next_cursor=("orders", 1)))
     )
 
@@ -64,7 +71,7 @@ def test_a_cursor_at_a_hidden_topic_shows_nothing_of_it(stage: Stage) -> None:
         stage.play()
         >> client_sends(ask(cursor=("nosuch", 3)))
         << to_broker(ask(*physical("orders")))
-        >> broker_answers(page("__vt_acme_orders"))
+        >> broker_answers(page(physical_name("acme", "orders")))
         << to_client(page("orders"))
     )
 
@@ -79,23 +86,34 @@ def test_a_tenant_without_topics_gets_an_empty_page() -> None:
 
 
 def test_a_dynamic_namespace_begins_where_its_prefix_does(stage: Stage) -> None:
-    answer = page("__vt_initech_a", "__vt_initech_b", "__vt_zeta_c", next_cursor=("__vt_zeta_d", 0))
+    answer = page(
+        physical_name("initech", "a"),
+        physical_name("initech", "b"),
+        physical_name("zeta", "c"),
+        next_cursor=(physical_name("zeta", "d"), 0),
+    )
     assert (
         stage.play("initech")
         >> client_sends(ask())
-        << to_broker(ask(cursor=("__vt_initech_-", 0)))
+        << to_broker(ask(cursor=(physical_name("initech", "-"), 0)))
         >> broker_answers(answer)
         << to_client(page("a", "b"))
     )
 
 
-@pytest.mark.parametrize("cursor", [("b", 2), ("__vt_globex_a", 0), ("~", 0)])
+@pytest.mark.parametrize("cursor", [("b", 2), (physical_name("globex", "a"), 0), ("~", 0)])
 def test_a_cursor_stays_within_a_dynamic_namespace(stage: Stage, cursor: tuple[str, int]) -> None:
     assert (
         stage.play("initech")
         >> client_sends(ask(cursor=cursor))
-        << to_broker(ask(cursor=(f"__vt_initech_{cursor[0]}", cursor[1])))
-        >> broker_answers(page("__vt_globex_x", "__vt_zeta_c", next_cursor=("__vt_initech_q", 1)))
+        << to_broker(ask(cursor=(physical_name("initech", cursor[0]), cursor[1])))
+        >> broker_answers(
+            page(
+                physical_name("globex", "x"),
+                physical_name("zeta", "c"),
+                next_cursor=(physical_name("initech", "q"), 1),
+            )
+        )
         << to_client(page(next_cursor=("q", 1)))
     )
 
@@ -103,8 +121,8 @@ def test_a_cursor_stays_within_a_dynamic_namespace(stage: Stage, cursor: tuple[s
 def test_the_operations_are_the_tenants(stage: Stage) -> None:
     answer, expected = (
         messages.DescribeTopicPartitionsResponse(topics=[{"name": name, "topic_authorized_operations": bits}])
-        for name, bits in (("__vt_acme_orders", 0b1111000), ("orders", 0b0111000))
+        for name, bits in ((physical_name("acme", "orders"), 0b1111000), ("orders", 0b0111000))
     )
-    book = stage.play() >> client_sends(ask("orders")) << to_broker(ask("__vt_acme_orders"))
+    book = stage.play() >> client_sends(ask("orders")) << to_broker(ask(physical_name("acme", "orders")))
 
     assert book >> broker_answers(answer) << to_client(expected)

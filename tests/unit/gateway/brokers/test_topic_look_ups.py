@@ -17,6 +17,7 @@ from bifrost.tenancy.topic_ids import FEW_IDS
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.messages import topic_id
+from support.physical_names import physical_name, prefix_of
 from support.playbook import response_frame
 from support.stage import TENANTS, WITHOUT_TOPIC_PAGES, Stage, broker_versions
 
@@ -86,7 +87,13 @@ class FakeBroker:
         return [one.SCHEMA.name for one in self.asked]
 
 
-OURS = ("__vt_initech_a", "__vt_initech_b", "__vt_initech_c", "__vt_acme_orders", "__vt_globex_users")
+OURS = (
+    physical_name("initech", "a"),
+    physical_name("initech", "b"),
+    physical_name("initech", "c"),
+    physical_name("acme", "orders"),
+    physical_name("globex", "users"),
+)
 
 
 class Scene:
@@ -127,20 +134,23 @@ def played(scenario: Callable[[Scene], Awaitable[None]], *names: str) -> Scene:
 
 def test_a_few_ids_are_asked_for_by_id() -> None:
     async def scenario(scene: Scene) -> None:
-        await scene.look_up("initech", topic_id("__vt_initech_a"), b"nobody's topic..")
+        await scene.look_up("initech", topic_id(physical_name("initech", "a")), b"nobody's topic..")
 
-        assert scene.known("__vt_initech_a", "__vt_initech_b") == [True, False]
+        assert scene.known(physical_name("initech", "a"), physical_name("initech", "b")) == [True, False]
 
     (asked,) = played(scenario).broker.asked
-    assert {one.topic_id for one in asked.topics} == {topic_id("__vt_initech_a"), b"nobody's topic.."}
+    assert {one.topic_id for one in asked.topics} == {
+        topic_id(physical_name("initech", "a")),
+        b"nobody's topic..",
+    }
     assert not asked.allow_auto_topic_creation
 
 
 def test_an_id_that_is_known_is_asked_for_as_one_that_nobody_has() -> None:
-    foreign = topic_id("__vt_globex_users")
+    foreign = topic_id(physical_name("globex", "users"))
 
     async def scenario(scene: Scene) -> None:
-        scene.stage.topic_ids.learn(foreign, b"__vt_globex_users")
+        scene.stage.topic_ids.learn(foreign, physical_name("globex", "users").encode())
         await scene.look_up("initech", foreign)
 
     (asked,) = played(scenario).broker.asked
@@ -154,7 +164,7 @@ def test_a_look_up_by_id_takes_as_long_for_a_topic_as_for_none(monkeypatch: pyte
 
     async def scenario(scene: Scene) -> None:
         loop = asyncio.get_running_loop()
-        for one in (topic_id("__vt_globex_users"), b"nobody's topic.."):
+        for one in (topic_id(physical_name("globex", "users")), b"nobody's topic.."):
             began = loop.time()
             await scene.look_up("initech", one)
             assert loop.time() - began > 0.045
@@ -172,20 +182,26 @@ def test_of_many_ids_the_tenants_own_topics_are_listed() -> None:
 
     broker = played(scenario).broker
     assert broker.names == ["DescribeTopicPartitionsRequest"] * 2
-    assert [one.cursor.topic_name for one in broker.asked] == ["__vt_initech_", "__vt_initech_c"]
+    assert [one.cursor.topic_name for one in broker.asked] == [
+        prefix_of("initech"),
+        physical_name("initech", "c"),
+    ]
 
 
 def test_of_many_ids_of_a_tenant_with_a_list_the_listed_names_are_asked_for() -> None:
     async def scenario(scene: Scene) -> None:
         await scene.look_up("acme", *MANY)
 
-        assert scene.known("__vt_acme_orders", "__vt_initech_a") == [True, False]
+        assert scene.known(physical_name("acme", "orders"), physical_name("initech", "a")) == [True, False]
 
     (asked,) = played(scenario).broker.asked
-    assert {one.name for one in asked.topics} >= {"__vt_acme_orders", "__vt_acme_billing"}
+    assert {one.name for one in asked.topics} >= {
+        physical_name("acme", "orders"),
+        physical_name("acme", "billing"),
+    }
 
 
-@pytest.mark.parametrize("ids", [MANY, frozenset({topic_id("__vt_initech_a")})])
+@pytest.mark.parametrize("ids", [MANY, frozenset({topic_id(physical_name("initech", "a"))})])
 def test_an_old_broker_is_asked_for_all_topics_once_for_all_tenants(ids: frozenset[bytes]) -> None:
     async def scenario(scene: Scene) -> None:
         scene.broker.offered, scene.broker.metadata_version = WITHOUT_TOPIC_PAGES, 11
@@ -224,7 +240,7 @@ def test_connections_of_a_tenant_that_wait_share_a_look_up() -> None:
 
 
 def test_tenants_take_turns_page_by_page() -> None:
-    names = [f"__vt_initech_{number:03}" for number in range(100)]
+    names = [physical_name("initech", f"{number:03}") for number in range(100)]
 
     async def scenario(scene: Scene) -> None:
         scene.broker.page = 2
@@ -265,9 +281,9 @@ def test_a_tenant_that_has_spent_its_budget_waits_while_others_do_not() -> None:
 def test_a_connection_that_broke_is_made_anew_once() -> None:
     async def scenario(scene: Scene) -> None:
         scene.broker.failures = 1
-        await scene.look_up("initech", topic_id("__vt_initech_a"))
+        await scene.look_up("initech", topic_id(physical_name("initech", "a")))
 
-        assert scene.known("__vt_initech_a") == [True]
+        assert scene.known(physical_name("initech", "a")) == [True]
 
     assert played(scenario).broker.connections == 2
 
@@ -283,9 +299,9 @@ def test_everybody_who_waits_is_told_when_no_broker_answers() -> None:
         for one in waiting:
             with pytest.raises(BrokerError, match="connection reset"):
                 await one
-        await scene.look_up("initech", topic_id("__vt_initech_a"))
+        await scene.look_up("initech", topic_id(physical_name("initech", "a")))
 
-        assert scene.known("__vt_initech_a") == [True]
+        assert scene.known(physical_name("initech", "a")) == [True]
 
     played(scenario)
 
@@ -301,8 +317,8 @@ def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
         scene.broker.may_answer.set()
         await asyncio.sleep(0.01)
-        await scene.look_up("initech", topic_id("__vt_initech_a"))
-        assert scene.known("__vt_initech_a") == [True]
+        await scene.look_up("initech", topic_id(physical_name("initech", "a")))
+        assert scene.known(physical_name("initech", "a")) == [True]
 
     played(scenario)
 
@@ -345,7 +361,7 @@ def test_a_tenant_s_topics_are_counted() -> None:
         await scene.count("initech")
 
         assert scene.topics("initech") == 3
-        assert scene.known("__vt_initech_a") == [True]
+        assert scene.known(physical_name("initech", "a")) == [True]
 
     assert played(scenario).broker.names == ["DescribeTopicPartitionsRequest"]
 
@@ -361,11 +377,11 @@ def test_a_count_of_a_moment_ago_serves_all() -> None:
 def test_connections_that_wait_for_a_count_share_it_and_those_for_ids_have_their_own() -> None:
     async def scenario(scene: Scene) -> None:
         counts = [asyncio.create_task(scene.count("initech")) for _ in range(100)]
-        ids = [asyncio.create_task(scene.look_up("initech", topic_id("__vt_initech_b")))]
+        ids = [asyncio.create_task(scene.look_up("initech", topic_id(physical_name("initech", "b"))))]
         await asyncio.gather(*counts, *ids)
 
         assert scene.topics("initech") == 3
-        assert scene.known("__vt_initech_b") == [True]
+        assert scene.known(physical_name("initech", "b")) == [True]
 
     names = played(scenario).broker.names
     assert sorted(names) == ["DescribeTopicPartitionsRequest", "MetadataRequest"]

@@ -9,6 +9,7 @@ from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.brokers.clusters import Clusters
 from bifrost.gateway.brokers.virtual_clusters import foreign_marks, virtual_clusters
 from bifrost.session.virtual_clusters import VirtualClusters
+from support.physical_names import MARK, prefix_of
 from unit.gateway.test_gateway import CONFIG
 
 
@@ -75,7 +76,7 @@ def test_brokers_see_client_ids_with_the_prefix_of_groups() -> None:
     below = clusters.of(Account("reader", "globex", namespace=("eu",))).namespace
     found = [clusters.of_tenant(name).namespace.names.client_id_prefix for name in ("acme", "globex")]
 
-    assert found == [b"__vt_acme_", b"g1-"]
+    assert found == [prefix_of("acme").encode(), b"g1-"]
     assert below.names.client_id_prefix == b"g1-eu."
 
 
@@ -101,9 +102,9 @@ def test_a_tenant_whose_client_ids_change_begins_anew_and_no_other() -> None:
 @pytest.mark.parametrize(
     ("literal", "acme", "globex"),
     [
-        ({}, {"__vt_"}, {"__vt_"}),
-        ({"globex": "t1-"}, {"__vt_", "t1-"}, {"__vt_"}),
-        ({"acme": "t1-", "globex": "t2-"}, {"__vt_", "t2-"}, {"__vt_", "t1-"}),
+        ({}, {MARK}, {MARK}),
+        ({"globex": "t1-"}, {MARK, "t1-"}, {MARK}),
+        ({"acme": "t1-", "globex": "t2-"}, {MARK, "t2-"}, {MARK, "t1-"}),
     ],
 )
 def test_marks_are_what_stands_before_the_names_of_others(
@@ -123,4 +124,4 @@ def test_the_same_prefix_on_two_physical_clusters_is_a_mark_for_both() -> None:
         acme={"upstream": "one", "prefixes": kinds}, globex={"upstream": "other", "prefixes": kinds}
     )
 
-    assert foreign_marks(config) == {"acme": {"__vt_", "t-"}, "globex": {"__vt_", "t-"}}
+    assert foreign_marks(config) == {"acme": {MARK, "t-"}, "globex": {MARK, "t-"}}

@@ -8,11 +8,12 @@ from bifrost.session.close_reason import CloseReason
 from support import messages
 from support.fake_transport import framed, receive
 from support.messages import fetch, topic_id
+from support.physical_names import physical_name
 from support.playbook import request_frame, response_frame
 
 from .line import HEARTBEAT, FakeGateway, Line, authenticated, connected, played, settled
 
-OWN = topic_id("__vt_acme_orders")
+OWN = topic_id(physical_name("acme", "orders"))
 
 pytestmark = pytest.mark.usefixtures("connects")
 
@@ -129,7 +130,7 @@ def test_what_waits_to_be_written_is_bounded_on_both_sides() -> None:
 
 def test_topic_ids_are_looked_up_while_nothing_is_read() -> None:
     async def scenario(gateway: FakeGateway) -> None:
-        gateway.cluster.topics[OWN] = "__vt_acme_orders"
+        gateway.cluster.topics[OWN] = physical_name("acme", "orders")
         line = authenticated(gateway)
 
         line.send(fetch(OWN), 13)
@@ -149,7 +150,7 @@ def test_a_broker_is_not_read_while_its_answer_waits_for_a_look_up() -> None:
         line = authenticated(gateway)
         line.send(messages.OffsetFetchRequest(groups=[{"group_id": "g", "topics": None}]), 10)
         await settled()
-        group = {"group_id": "__vt_acme_g", "topics": [{"topic_id": OWN, "partitions": []}]}
+        group = {"group_id": physical_name("acme", "g"), "topics": [{"topic_id": OWN, "partitions": []}]}
 
         line.answer(response_frame(messages.OffsetFetchResponse(groups=[group]), 10, 3))
         await settled()

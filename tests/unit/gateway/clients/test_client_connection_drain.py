@@ -8,6 +8,7 @@ from bifrost.session.close_reason import CloseReason
 from support import messages
 from support.fake_transport import framed, receive
 from support.messages import fetch, topic_id
+from support.physical_names import physical_name
 from support.playbook import request_frame, response_frame
 from support.stage import handshake
 
@@ -110,7 +111,7 @@ def test_a_request_that_waits_for_a_look_up_is_dropped() -> None:
     async def scenario(gateway: FakeGateway) -> None:
         gateway.cluster.may_answer.clear()
         line = await connected(gateway)
-        line.send(fetch(topic_id("__vt_acme_orders")), 13)
+        line.send(fetch(topic_id(physical_name("acme", "orders"))), 13)
         assert gateway.cluster.asked == []
         await settled()
         assert len(gateway.cluster.asked) == 1

@@ -12,12 +12,13 @@ from bifrost.session.close_reason import CloseReason
 from support import messages
 from support.fake_transport import framed, receive
 from support.messages import produce, topic_id
+from support.physical_names import physical_name
 from support.playbook import request_frame, response_frame
 from support.stage import handshake
 
 from .line import HEARTBEAT, FakeGateway, Line, authenticated, connected, played, settled
 
-OWN = topic_id("__vt_acme_orders")
+OWN = topic_id(physical_name("acme", "orders"))
 
 pytestmark = pytest.mark.usefixtures("connects")
 

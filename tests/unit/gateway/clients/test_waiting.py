@@ -9,6 +9,7 @@ from bifrost.gateway.clients.waiting import Waiting
 from bifrost.session.needs import ROOM, TURN, IssuerKeys
 from support import messages
 from support.messages import fetch, topic_id
+from support.physical_names import physical_name
 from support.playbook import request_frame, response_frame
 from support.stage import Stage
 
@@ -89,7 +90,7 @@ def test_topic_ids_are_for_the_connection_itself_to_fetch(stage: Stage) -> None:
     waiting = Waiting(SimpleNamespace(), session)  # type: ignore[arg-type]
     assert waiting.to_fetch is None
 
-    unknown = topic_id("__vt_acme_new")
+    unknown = topic_id(physical_name("acme", "new"))
     session.receive_from_client(request_frame(fetch(unknown), 13, 1))
     waiting.enrol(Connection(session))  # type: ignore[arg-type]
 

@@ -10,6 +10,7 @@ from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.journaling.journaling import Journaling
 from bifrost.session.close_reason import CloseReason
 from support.journalling import written
+from support.physical_names import prefix_of
 from unit.gateway.test_gateway import CONFIG
 
 PEER = "10.0.0.7:51234"
@@ -87,9 +88,9 @@ def test_a_reload_that_is_applied_tells_the_tenants_prefixes_anew(journaling: Jo
         ("tenant", "globex"),
     ]
     assert tenants[0]["after"] == {
-        "topic_prefix": "__vt_acme_",
-        "group_prefix": "__vt_acme_",
-        "transactional_id_prefix": "__vt_acme_",
+        "topic_prefix": prefix_of("acme"),
+        "group_prefix": prefix_of("acme"),
+        "transactional_id_prefix": prefix_of("acme"),
     }
     assert tenants[0]["upstream"] == "upstream"
 

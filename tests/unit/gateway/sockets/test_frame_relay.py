@@ -13,13 +13,14 @@ from bifrost.wire.errors import MalformedFrame
 from support import messages
 from support.fake_transport import FakeTransport, framed, receive
 from support.journalling import StillClock, journal, rows, written
+from support.physical_names import physical_name
 from support.playbook import PHYSICAL_CLIENT_ID, request_frame, response_frame
 from support.record_batches import build_batch
 from support.stage import Stage
 
 HEARTBEAT = messages.build("HeartbeatRequest", {"group_id": "g", "generation_id": 1, "member_id": "m"})
 PHYSICAL = messages.build(
-    "HeartbeatRequest", {"group_id": "__vt_acme_g", "generation_id": 1, "member_id": "m"}
+    "HeartbeatRequest", {"group_id": physical_name("acme", "g"), "generation_id": 1, "member_id": "m"}
 )
 ANSWER = messages.build("HeartbeatResponse", {})
 
@@ -221,8 +222,8 @@ def large_pair(stage: Stage | None = None) -> Pair:
     pair = Pair(stage)
     pair.from_client.max_frame_bytes = pair.from_broker.max_frame_bytes = 1 << 20
     for request, response, version in (
-        (messages.produce("t"), messages.produced("__vt_acme_/t"), 9),
-        (messages.fetch("t"), messages.fetched("__vt_acme_/t"), 12),
+        (messages.produce("t"), messages.produced(physical_name("acme", "/t")), 9),
+        (messages.fetch("t"), messages.fetched(physical_name("acme", "/t")), 12),
     ):
         pair.session.receive_from_client(request_frame(request, version, 1))
         pair.session.receive_from_broker(response_frame(response, version, 1))
@@ -247,7 +248,9 @@ def test_a_large_request_goes_on_while_it_comes() -> None:
     assert not pair.session.awaits_broker, "a client that stalls in the middle is idle"
     receive(pair.there, last)
 
-    expected = request_frame(messages.produce("__vt_acme_/t", records=RECORDS), 9, 2, PHYSICAL_CLIENT_ID)
+    expected = request_frame(
+        messages.produce(physical_name("acme", "/t"), records=RECORDS), 9, 2, PHYSICAL_CLIENT_ID
+    )
     assert pair.broker.take_frames() == [expected, request_frame(PHYSICAL, 4, 3, PHYSICAL_CLIENT_ID)]
     assert (pair.session.is_passing, pair.session.in_flight, pair.owner.requests) == (False, 2, [])
 
@@ -256,7 +259,7 @@ def test_a_large_response_goes_on_while_it_comes_and_own_answers_wait() -> None:
     pair = large_pair()
     receive(pair.there, framed(request_frame(messages.fetch("t"), 12, 2)))
     pair.session._queue.append(framed(b"an own answer"))
-    response = framed(response_frame(messages.fetched("__vt_acme_/t", records=RECORDS), 12, 2))
+    response = framed(response_frame(messages.fetched(physical_name("acme", "/t"), records=RECORDS), 12, 2))
     *first, last = pieces(response)
 
     for number, piece in enumerate(first, start=1):
@@ -292,10 +295,12 @@ def test_what_goes_on_while_it_comes_is_counted_like_what_is_whole() -> None:
         pair = large_pair(stage)
         written(told, ends_interval=True)
         request = framed(request_frame(messages.produce("t", records=batches), 9, 2))
-        response = framed(response_frame(messages.fetched("__vt_acme_/t", records=batches), 12, 3))
+        response = framed(
+            response_frame(messages.fetched(physical_name("acme", "/t"), records=batches), 12, 3)
+        )
         for piece in pieces(request, size):
             receive(pair.there, piece)
-        receive(pair.back, framed(response_frame(messages.produced("__vt_acme_/t"), 9, 2)))
+        receive(pair.back, framed(response_frame(messages.produced(physical_name("acme", "/t")), 9, 2)))
         receive(pair.there, framed(request_frame(messages.fetch("t"), 12, 3)))
         for piece in pieces(response, size):
             receive(pair.back, piece)

@@ -7,6 +7,7 @@ import pytest
 from bifrost.session.close_reason import CloseReason
 from support.hasty_turns import HastyTurns, pausing_everywhere
 from support.messages import metadata, metadata_of
+from support.physical_names import physical_name, prefix_of
 from support.playbook import (
     broker_answers,
     broker_sends_frame,
@@ -18,7 +19,7 @@ from support.playbook import (
 )
 from support.stage import TENANTS, Stage
 
-PREFIX = "__vt_acme_"
+PREFIX = prefix_of("acme")
 
 
 @pytest.fixture
@@ -87,7 +88,7 @@ def test_an_answer_that_cannot_be_read_ends_the_connection(stage: Stage) -> None
 @pytest.mark.parametrize("count", [1, 300])
 def test_it_may_pause_wherever_it_can(stage: Stage, count: int) -> None:
     names = [f"topic-{number}" for number in range(count)]
-    physical = [f"__vt_initech_{name}" for name in names]
+    physical = [physical_name("initech", name) for name in names]
     stage = Stage({**TENANTS, "initech": replace(TENANTS["initech"], max_topics=2)})
     stage.shared.turns = HastyTurns()
 

@@ -9,11 +9,12 @@ from bifrost.session.topics.counted_topics import NAMES_AT_ONCE, CountedTopics
 from bifrost.session.topics.own_topics import LARGEST_PAGE
 from bifrost.wire.error_codes import ErrorCode
 from support import messages
+from support.physical_names import physical_name, prefix_of
 from support.playbook import response_frame
 from support.stage import TENANTS, Stage
 from support.stage import Tenant as StageTenant
 
-PREFIX = "__vt_initech_"
+PREFIX = prefix_of("initech")
 
 
 def counting(
@@ -113,12 +114,14 @@ def test_an_allow_list_is_asked_for_by_name_some_at_once() -> None:
     counted = CountedTopics(namespace, namespace.bounds, has_pages=True, metadata_version=12)
 
     request, _ = counted.request()
-    assert [one.name for one in request.topics] == [f"__vt_acme_{name}" for name in names[:NAMES_AT_ONCE]]
+    assert [one.name for one in request.topics] == [
+        physical_name("acme", name) for name in names[:NAMES_AT_ONCE]
+    ]
     assert not request.allow_auto_topic_creation
-    there = topics_of({"__vt_acme_topic-0000": 3})
-    absent = {"name": "__vt_acme_topic-0001", "error_code": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    there = topics_of({physical_name("acme", "topic-0000"): 3})
+    absent = {"name": physical_name("acme", "topic-0001"), "error_code": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert not receive(counted, messages.MetadataResponse(topics=[*there, absent]), 12)
-    assert [one.name for one in counted.request()[0].topics] == [f"__vt_acme_{names[-1]}"]
+    assert [one.name for one in counted.request()[0].topics] == [physical_name("acme", names[-1])]
     assert receive(counted, messages.MetadataResponse(topics=[]), 12)
 
-    assert counted.partitions == {b"__vt_acme_topic-0000": 3}
+    assert counted.partitions == {physical_name("acme", "topic-0000").encode(): 3}

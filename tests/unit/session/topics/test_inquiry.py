@@ -5,6 +5,7 @@ from bifrost.session.topics.inquiry import Inquiry
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.engine import Awaited, Lane, Load, Traffic
 from support import messages
+from support.physical_names import physical_name, prefix_of
 from support.playbook import request_frame
 from support.stage import PLANS, Stage
 
@@ -31,8 +32,8 @@ def lane() -> Lane:
     [
         (b"app", b"app", False),
         (None, None, False),
-        (b"app", b"__vt_acme_app", True),
-        (None, b"__vt_acme_", True),
+        (b"app", physical_name("acme", "app").encode(), True),
+        (None, prefix_of("acme").encode(), True),
     ],
 )
 def test_it_asks_in_the_name_of_the_client(

@@ -13,6 +13,7 @@ from bifrost.session.topics.own_topics import (
 )
 from bifrost.tenancy.topic_pages import FIRST_PAGE
 from support import messages
+from support.physical_names import physical_name, prefix_of
 from support.stage import Stage
 from support.stage import Tenant as StageTenant
 
@@ -34,23 +35,23 @@ def test_pages_begin_at_the_prefix_and_end_with_it() -> None:
     topics = PagesOfTopics(Stage().namespaces["initech"])
 
     request, version = topics.request()
-    assert (asked(request), version) == (("__vt_initech_", FIRST_PAGE), 0)
-    assert not topics.receive(page("__vt_initech_a", cursor="__vt_initech_b"))
-    assert asked(topics.request()[0]) == ("__vt_initech_b", 2 * FIRST_PAGE)
-    assert topics.receive(page("__vt_initech_b", "other", cursor="other"))
+    assert (asked(request), version) == ((prefix_of("initech"), FIRST_PAGE), 0)
+    assert not topics.receive(page(physical_name("initech", "a"), cursor=physical_name("initech", "b")))
+    assert asked(topics.request()[0]) == (physical_name("initech", "b"), 2 * FIRST_PAGE)
+    assert topics.receive(page(physical_name("initech", "b"), "other", cursor="other"))
 
 
 def test_a_list_ends_with_the_last_page() -> None:
-    assert PagesOfTopics(Stage().namespaces["initech"]).receive(page("__vt_initech_a"))
+    assert PagesOfTopics(Stage().namespaces["initech"]).receive(page(physical_name("initech", "a")))
     assert PagesOfTopics(Stage().namespaces["initech"]).receive(page())
 
 
 def test_a_topic_that_a_page_ends_within_is_passed_over() -> None:
     topics = PagesOfTopics(Stage().namespaces["initech"])
 
-    assert not topics.receive(page("__vt_initech_a", cursor="__vt_initech_a"))
+    assert not topics.receive(page(physical_name("initech", "a"), cursor=physical_name("initech", "a")))
 
-    assert asked(topics.request()[0])[0] == "__vt_initech_a-"
+    assert asked(topics.request()[0])[0] == physical_name("initech", "a-")
 
 
 def test_pages_and_their_number_are_bounded() -> None:
@@ -59,7 +60,7 @@ def test_pages_and_their_number_are_bounded() -> None:
 
     for number in range(1, MAX_PAGES + 1):
         sizes.append(asked(topics.request()[0])[1])
-        name = f"__vt_initech_{number:06}"
+        name = physical_name("initech", f"{number:06}")
         assert topics.receive(page(name, cursor=name)) is (number == MAX_PAGES)
 
     assert max(sizes) == LARGEST_PAGE
@@ -71,10 +72,12 @@ def test_an_allow_list_is_asked_for_by_name_some_at_once() -> None:
 
     request: Any
     request, version = topics.request()
-    assert [one.name for one in request.topics] == [f"__vt_acme_{name}" for name in names[:NAMES_AT_ONCE]]
+    assert [one.name for one in request.topics] == [
+        physical_name("acme", name) for name in names[:NAMES_AT_ONCE]
+    ]
     assert (request.allow_auto_topic_creation, version) == (False, 12)
     assert not topics.receive(NamedTopics())
-    assert [one.name for one in topics.request()[0].topics] == [f"__vt_acme_{names[-1]}"]
+    assert [one.name for one in topics.request()[0].topics] == [physical_name("acme", names[-1])]
     assert topics.receive(NamedTopics())
 
 

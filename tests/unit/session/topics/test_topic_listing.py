@@ -9,6 +9,7 @@ from bifrost.wire.error_codes import ErrorCode
 from support import messages
 from support.hasty_turns import HastyTurns, pausing_everywhere
 from support.messages import metadata, metadata_of
+from support.physical_names import physical_name, prefix_of
 from support.playbook import (
     Playbook,
     broker_answers,
@@ -21,7 +22,7 @@ from support.playbook import (
 )
 from support.stage import WITHOUT_TOPIC_PAGES, Stage
 
-PREFIX = "__vt_initech_"
+PREFIX = prefix_of("initech")
 LISTED = range(4, 14)
 """Versions of Metadata that can ask without creating what they name."""
 ALL = messages.MetadataRequest(topics=None)
@@ -57,7 +58,9 @@ def asks(stage: Stage, version: int = 12) -> Playbook:
 def test_all_topics_are_those_that_were_listed(stage: Stage, version: int) -> None:
     assert (
         asks(stage, version)
-        >> broker_answers(page(PREFIX + "a", PREFIX + "b", "__vt_other_x", cursor="__vt_other_y"))
+        >> broker_answers(
+            page(PREFIX + "a", PREFIX + "b", physical_name("other", "x"), cursor=physical_name("other", "y"))
+        )
         << to_broker(named("a", "b"))
         >> broker_answers(metadata_of(PREFIX + "a", PREFIX + "b"))
         << to_client(metadata_of("a", "b", tenant="initech"))
@@ -95,7 +98,7 @@ def test_the_list_goes_on_where_the_page_ends(stage: Stage) -> None:
     assert book >> broker_answers(page(PREFIX + "e")) << to_broker(named("a", "b", "c", "d", "e"))
 
 
-@pytest.mark.parametrize("cursor", [None, "__vt_other_y"])
+@pytest.mark.parametrize("cursor", [None, physical_name("other", "y")])
 def test_the_list_ends_where_others_begin(stage: Stage, cursor: str | None) -> None:
     assert asks(stage) >> broker_answers(page(PREFIX + "a", cursor=cursor)) << to_broker(named("a"))
 
@@ -103,7 +106,7 @@ def test_the_list_ends_where_others_begin(stage: Stage, cursor: str | None) -> N
 def test_a_tenant_without_topics_has_none(stage: Stage) -> None:
     assert (
         asks(stage)
-        >> broker_answers(page("__vt_other_x"))
+        >> broker_answers(page(physical_name("other", "x")))
         << to_broker(named())
         >> broker_answers(metadata_of())
         << to_client(metadata_of())
@@ -129,7 +132,7 @@ def test_isolation_does_not_rest_on_the_list(stage: Stage) -> None:
         asks(stage)
         >> broker_answers(page(PREFIX + "a"))
         << to_broker(named("a"))
-        >> broker_answers(metadata_of(PREFIX + "a", "__vt_other_x"))
+        >> broker_answers(metadata_of(PREFIX + "a", physical_name("other", "x")))
         << to_client(metadata_of("a", tenant="initech"))
     )
 
@@ -141,7 +144,7 @@ def falls_back(book: Playbook) -> Playbook:
     return (
         book
         << to_broker(ALL)
-        >> broker_answers(metadata_of(PREFIX + "a", "__vt_other_x"))
+        >> broker_answers(metadata_of(PREFIX + "a", physical_name("other", "x")))
         << to_client(metadata_of("a", tenant="initech"))
     )
 
