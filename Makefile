@@ -41,7 +41,7 @@ check-machine:
 	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || { echo "error: $(PYTHON) has no headers (Python.h): install them, e.g. apt install python3-dev"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "error: $(PYTHON) cannot make a virtual environment: e.g. apt install python3-venv"; exit 1; }
 
-SOURCES := pyproject.toml setup.py constraints.txt $(foreach kind,pyx pxi pxd,$(wildcard src/bifrost/*/*.$(kind)))
+SOURCES := pyproject.toml setup.py constraints.txt $(foreach kind,pyx pxd,$(wildcard src/bifrost/*/*.$(kind) src/bifrost/*/*/*.$(kind)))
 
 $(VENV)/bin/python: | check-machine
 	$(PYTHON) -m venv $(VENV)
@@ -146,7 +146,7 @@ fuzz: $(VENV)/.dev
 ASAN := build/asan
 fuzz-asan: $(VENV)/.dev
 	rm -rf $(ASAN) && mkdir -p $(ASAN) && cp -R src setup.py pyproject.toml $(ASAN)
-	rm -f $(ASAN)/src/bifrost/*/*.so $(ASAN)/src/bifrost/*/*.c
+	find $(ASAN)/src \( -name '*.so' -o -name '*.c' \) -delete
 	cd $(ASAN) && BIFROST_SANITIZE=1 $(abspath $(BIN))/python setup.py -q build_ext --inplace
 	LD_PRELOAD=$$($${CC:-gcc} -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 		PYTHONPATH=$(ASAN)/src $(BIN)/python tools/fuzz_engine.py --frames $(ASAN_FRAMES) --seed $(SEED)
@@ -188,4 +188,5 @@ hostile: $(VENV)/.dev
 		$(if $(BROKERS),--brokers $(BROKERS)) $(if $(PLOT),--plot docs)
 
 clean:
-	rm -rf $(VENV) build src/*.egg-info src/bifrost/*/*.c src/bifrost/*/*.so
+	rm -rf $(VENV) build src/*.egg-info
+	find src \( -name '*.so' -o -name '*.c' \) -delete

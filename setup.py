@@ -4,6 +4,7 @@ BIFROST_SANITIZE=1 builds it under AddressSanitizer for `make fuzz-asan`.
 """
 
 import os
+from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
@@ -13,17 +14,11 @@ compile_args = ["-O1", "-g", "-fsanitize=address", "-fno-omit-frame-pointer"] if
 link_args = ["-fsanitize=address"] if sanitize else []
 
 
-def compiled(name: str) -> Extension:
-    """Return one of the package's compiled modules."""
-    source = f"src/{name.replace('.', '/')}.pyx"
-    return Extension(name, [source], extra_compile_args=compile_args, extra_link_args=link_args)
+def compiled(source: Path) -> Extension:
+    """Return the compiled module of a source file."""
+    name = ".".join(source.relative_to("src").with_suffix("").parts)
+    return Extension(name, [str(source)], extra_compile_args=compile_args, extra_link_args=link_args)
 
 
-names = (
-    "wire.engine",
-    "gateway.sockets.frame_relay",
-    "gateway.loop.loop_watch",
-    "gateway.sockets.socket_stream",
-)
-modules = [compiled(f"bifrost.{name}") for name in names]
+modules = [compiled(source) for source in sorted(Path("src").rglob("*.pyx"))]
 setup(ext_modules=cythonize(modules, include_path=["src"], language_level=3))

@@ -5,7 +5,7 @@ from typing import Any
 
 from kafka.record import MemoryRecordsBuilder
 
-from bifrost.wire.engine import decode, encode
+from bifrost.wire.codec import decode, encode
 from bifrost.wire.headers import REQUEST_PREFIX, response_body_offset
 from bifrost.wire.message import Message
 from bifrost.wire.messages import FetchRequest, ProduceRequest

@@ -19,7 +19,7 @@ from typing import Any
 import uvloop
 
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import decode, encode
+from bifrost.wire.codec import decode, encode
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.headers import read_request_header, request_body_offset, response_header
 from bifrost.wire.message import Message

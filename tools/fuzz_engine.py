@@ -27,22 +27,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from bifrost.wire import engine
-from bifrost.wire.engine import (
-    Framer,
-    Layout,
-    Names,
-    Peek,
-    Program,
-    decode,
-    encode_body,
-    open_stream,
-    peek,
-    rewrite,
-)
+from bifrost.wire import rewriting
+from bifrost.wire.codec import Layout, decode, encode_body
 from bifrost.wire.errors import FrameTooLarge, MalformedFrame
+from bifrost.wire.framer import Framer
 from bifrost.wire.message import Message, Struct, message_class
+from bifrost.wire.program import Peek, Program, peek
 from bifrost.wire.programs import compile_layout, compile_peek, compile_program
+from bifrost.wire.rewriting import Names, open_stream, rewrite
 from bifrost.wire.schema import Field, FieldType, MessageSchema, all_schemas
 from frame_mutations import MUTATIONS, attack_length, pick
 from fuzz_ways import SAME, Failure, check_addressed, check_forward, check_pruned, or_malformed, slots
@@ -318,7 +310,7 @@ def main() -> int:
     parser.add_argument("--first-batch", type=int, default=0, metavar="N", help="begin with batch N")
     arguments = parser.parse_args()
     faulthandler.enable()
-    print(f"fuzzing {engine.__file__}", flush=True)
+    print(f"fuzzing {rewriting.__file__}", flush=True)
     started = time.monotonic()
 
     def report(batch: int, outcomes: Counter[str]) -> None:

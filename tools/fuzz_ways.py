@@ -9,26 +9,16 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from bifrost.wire.engine import (
-    SLOT_ADDRESS,
-    SLOT_USUAL,
-    Awaited,
-    Lane,
-    Load,
-    Names,
-    Passage,
-    Program,
-    Traffic,
-    decode,
-    encode_body,
-    forward_request,
-    forward_response,
-    prune,
-    rewrite,
-)
+from bifrost.forwarding.forwarding import Forwarding
+from bifrost.forwarding.lane import Awaited, Lane
+from bifrost.forwarding.load import Load
+from bifrost.forwarding.traffic import Traffic
+from bifrost.wire.codec import decode, encode_body
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.headers import request_body_offset
+from bifrost.wire.program import SLOT_ADDRESS, SLOT_USUAL, Passage, Program, prune
 from bifrost.wire.programs import compile_layout, compile_program
+from bifrost.wire.rewriting import Names, rewrite
 from bifrost.wire.schema import Field, FieldType, MessageSchema
 from frame_mutations import pick
 
@@ -77,29 +67,38 @@ def check_forward(rng: random.Random, program: Program, frame: bytes) -> None:
     request, response = head + frame, _CORRELATION_ID + bytes(is_flexible) + frame
     if pick(rng, 8) == 0:
         request, response = request[: pick(rng, 16)], response[: pick(rng, 8)]
-    awaited: deque[Any] = deque()
-    out: list[bytes | memoryview] = []
     prefix = (None, b"acme.")[pick(rng, 2)]
-    forwarded = or_malformed(forward_request, lanes, request, SAME, awaited, out, None, prefix)
+    session = _session(lanes, prefix)
+    forwarded, out = or_malformed(session.forward_request, request), session.to_broker
     if forwarded is True:
         _, other_head = request_body_offset(request, client_id_length, is_flexible, prefix)
         # They may cut a large frame into other pieces.
         if b"".join(out) != b"".join(rewrite(program, request, len(head), SAME, other_head) or ()):
             raise Failure("a request is forwarded otherwise than it is rewritten")
     if (
-        len(awaited) != traffic.requests
+        len(session._queue) != traffic.requests
         or traffic.requests != (forwarded is True)
         or bool(out) != (forwarded is True)
     ):
         raise Failure("a request that was not forwarded leaves a trace")
-    awaited = deque([Awaited(int.from_bytes(_CORRELATION_ID, "big"), lanes[_KEY], None), b"waited"])
-    out = []
-    forwarded = or_malformed(forward_response, awaited, response, SAME, out, None)
+    session = _session(lanes, prefix)
+    session._queue += Awaited(int.from_bytes(_CORRELATION_ID, "big"), lanes[_KEY], None), b"waited"
+    forwarded, out = or_malformed(session.forward_response, response), session.to_client
     if forwarded is True:
-        if out != [*rewrite(program, response, 4 + is_flexible, SAME), b"waited"] or awaited:
+        if out != [*rewrite(program, response, 4 + is_flexible, SAME), b"waited"] or session._queue:
             raise Failure("a response is forwarded otherwise than it is rewritten")
-    elif len(awaited) != 2 or out:
+    elif len(session._queue) != 2 or out:
         raise Failure("a response that was not forwarded leaves a trace")
+
+
+def _session(lanes: dict[int, Lane], prefix: bytes | None) -> Forwarding:
+    """Make what the engine sees of a session that changes no names."""
+    session = Forwarding()
+    session._lanes, session._queue, session._max_in_flight = lanes, deque(), 1
+    session._to_physical = session._to_virtual = SAME
+    session._client_id_prefix = prefix
+    session.to_broker, session.to_client = [], []
+    return session
 
 
 _KEY, _CORRELATION_ID = 3 << 16 | 12, b"\x01\x02\x03\x04"

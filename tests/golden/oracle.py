@@ -21,9 +21,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bifrost.wire import engine
+from bifrost.wire.codec import decode, encode, encode_body
 from bifrost.wire.message import message_class
+from bifrost.wire.program import Program
 from bifrost.wire.programs import compile_layout, compile_program
+from bifrost.wire.rewriting import Names, rewrite
 from bifrost.wire.schema import MessageSchema, all_schemas, message_schema, request_schema, response_schema
 from golden.kafka_json import name_slots, names_on_wire, other_name, records_in, to_kafka_json
 from golden.schema_text import schema_text
@@ -223,7 +225,7 @@ class Sample:
         self.renamed = b64decode(sample["renamed"])
         self.unknown = None if sample["unknown"] is None else b64decode(sample["unknown"])
 
-    def program(self, *, with_names: bool) -> engine.Program:
+    def program(self, *, with_names: bool) -> Program:
         """Compile the rewriting of all names, or of none."""
         slots = name_slots(self.schema.name, self.version) if with_names else {}
         return compile_program(self.schema.name, self.version, slots)
@@ -231,7 +233,7 @@ class Sample:
     @cached_property
     def message(self) -> Any:
         """The body decoded."""
-        return engine.decode(self.layout, self.body, 0)
+        return decode(self.layout, self.body, 0)
 
     @cached_property
     def names(self) -> list[tuple[int, bytes]] | None:
@@ -259,10 +261,7 @@ def check_decode(sample: Sample, counts: Counter[str]) -> str | None:
         return f"decoded {excerpt(ours, theirs)}"
     if records_in(message) != sample.records:
         return "decoded other records"
-    if (
-        engine.decode(sample.layout, memoryview(HEAD + sample.body), len(HEAD)) != message
-        and "NaN" not in ours
-    ):
+    if decode(sample.layout, memoryview(HEAD + sample.body), len(HEAD)) != message and "NaN" not in ours:
         return "decoded otherwise from a memoryview"
     return None
 
@@ -270,10 +269,10 @@ def check_decode(sample: Sample, counts: Counter[str]) -> str | None:
 def check_encode(sample: Sample, counts: Counter[str]) -> str | None:
     """Compare what is encoded again with Kafka's bytes."""
     message = sample.message
-    ours = engine.encode_body(sample.layout, message)
+    ours = encode_body(sample.layout, message)
     if ours != sample.body:
         return f"encoded {excerpt(ours.hex(), sample.body.hex())}"
-    if engine.encode(sample.layout, message, HEAD) != frame_of(sample.body):
+    if encode(sample.layout, message, HEAD) != frame_of(sample.body):
         return "encoded another frame than body"
     return None
 
@@ -312,12 +311,12 @@ def check_unknown(sample: Sample, counts: Counter[str]) -> str | None:
     if sample.unknown is None:
         return None
     counts["unknown"] += 1
-    message = engine.decode(sample.layout, sample.unknown, 0)
-    if engine.encode_body(sample.layout, message) != sample.body:
+    message = decode(sample.layout, sample.unknown, 0)
+    if encode_body(sample.layout, message) != sample.body:
         return "unknown tagged fields changed what is decoded"
     for with_names in (False, True):
-        names = engine.Names(lambda slot, name: name)
-        if engine.rewrite(sample.program(with_names=with_names), sample.unknown, 0, names) is not None:
+        names = Names(lambda slot, name: name)
+        if rewrite(sample.program(with_names=with_names), sample.unknown, 0, names) is not None:
             return "unknown tagged fields were rewritten"
     return None
 
@@ -328,8 +327,8 @@ def compare_rewritten(
     """Rewrite a frame twice, as bytes and as memoryview, and compare it; None: it is as expected."""
     frame = HEAD + sample.body
     for source in (frame, memoryview(frame)):
-        names = engine.Names(missing)
-        pieces = engine.rewrite(sample.program(with_names=with_names), source, len(HEAD), names)
+        names = Names(missing)
+        pieces = rewrite(sample.program(with_names=with_names), source, len(HEAD), names)
         if pieces is None:
             return "nothing"
         if b"".join(pieces) != frame_of(expected):

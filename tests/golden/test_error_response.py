@@ -22,7 +22,7 @@ import pytest
 
 from bifrost.filters.error_response import error_response
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import decode, encode_body
+from bifrost.wire.codec import decode, encode_body
 from bifrost.wire.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message, Struct

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from bifrost.wire.engine import Names, TopicUsage, Usage, encode, open_stream, rewrite
+from bifrost.journal.tallies import request_tally, response_tally
+from bifrost.journal.usage import TopicUsage, Usage
+from bifrost.wire.codec import encode
 from bifrost.wire.entities import SERVED, served_versions
 from bifrost.wire.entity import Entity
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.programs import compile_layout, compile_program
+from bifrost.wire.rewriting import Names, open_stream, rewrite
 from bifrost.wire.schema import Field, FieldType, request_schema, response_schema
-from bifrost.wire.tallies import request_tally, response_tally
 from support.record_batches import build_batch
 from support.sample import sample
 

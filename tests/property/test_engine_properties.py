@@ -4,10 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bifrost.wire.engine import Framer, Names, decode, encode, encode_body, rewrite
+from bifrost.wire.codec import decode, encode, encode_body
 from bifrost.wire.errors import MalformedFrame
+from bifrost.wire.framer import Framer
 from bifrost.wire.message import Message
 from bifrost.wire.programs import compile_layout, compile_program
+from bifrost.wire.rewriting import Names, rewrite
 from bifrost.wire.schema import Field, FieldType, message_schema
 from support.strategies import all_versions, messages
 

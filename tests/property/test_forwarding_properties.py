@@ -12,9 +12,9 @@ from bifrost.session import client_session
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import SessionEnded
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Framer
 from bifrost.wire.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.errors import WireError
+from bifrost.wire.framer import Framer
 from bifrost.wire.headers import read_request_header
 from bifrost.wire.schema import FieldType, request_schema, response_schema
 from frame_mutations import MUTATIONS

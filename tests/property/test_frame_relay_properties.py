@@ -11,7 +11,7 @@ import pytest
 import uvloop
 
 from bifrost.gateway.sockets.frame_relay import FrameRelay
-from bifrost.wire.engine import Framer
+from bifrost.wire.framer import Framer
 from support import messages
 from support.fake_transport import framed
 from support.playbook import request_frame

@@ -1,7 +1,7 @@
 import pytest
 
 import fuzz_engine
-from bifrost.wire.engine import Names
+from bifrost.wire.rewriting import Names
 from bifrost.wire.schema import all_schemas
 
 

@@ -5,11 +5,12 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bifrost.journal.tallies import request_tally, response_tally
+from bifrost.journal.usage import TopicUsage, Usage
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import TopicUsage, Usage, encode_body
+from bifrost.wire.codec import encode_body
 from bifrost.wire.message import Message
 from bifrost.wire.programs import compile_layout
-from bifrost.wire.tallies import request_tally, response_tally
 from support.messages import fetched, produce
 from support.record_batches import build_batch
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.turns import Turns
-from bifrost.wire.engine import monotonic_ns, set_pause_steps
+from bifrost.wire.steps import set_pause_steps
 
 
 class HastyTurns(Turns):

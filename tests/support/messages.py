@@ -9,7 +9,7 @@ tests need, in one line each.
 from collections.abc import Mapping
 from typing import Any
 
-from bifrost.wire.engine import encode_body
+from bifrost.wire.codec import encode_body
 from bifrost.wire.message import Message, Struct, message_class
 from bifrost.wire.programs import compile_layout
 from bifrost.wire.schema import Field, FieldType

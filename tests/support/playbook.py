@@ -24,7 +24,7 @@ from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.needs import TURN
 from bifrost.tenancy.topic_bounds import TopicBounds
 from bifrost.tenancy.topic_ids import TopicIds
-from bifrost.wire.engine import decode, encode
+from bifrost.wire.codec import decode, encode
 from bifrost.wire.entities import served_versions
 from bifrost.wire.errors import WireError
 from bifrost.wire.headers import (

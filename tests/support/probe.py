@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bifrost.wire import headers
-from bifrost.wire.engine import encode
+from bifrost.wire.codec import encode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import MetadataRequest
 from bifrost.wire.programs import compile_layout

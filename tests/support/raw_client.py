@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import decode, encode
+from bifrost.wire.codec import decode, encode
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import ApiVersionsRequest, SaslAuthenticateRequest, SaslHandshakeRequest

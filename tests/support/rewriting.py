@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bifrost.wire.engine import Kind, Names, Program, rewrite
+from bifrost.wire.program import Program
+from bifrost.wire.reader import Kind
+from bifrost.wire.rewriting import Names, rewrite
 
 Missing = Callable[[int, bytes], bytes | None]
 """Decides about a name that is not in the table."""

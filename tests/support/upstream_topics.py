@@ -13,9 +13,9 @@ from bifrost.filters.api_versions import offered_versions
 from bifrost.gateway.brokers.cluster import Broker
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.producing.upstream_topic import ProducerIdDenied, TopicMissing, TopicSettings
+from bifrost.records.record_batch import ProducerId
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import ProduceRequest, ProduceResponse
-from bifrost.wire.record_batch import ProducerId
 from support.stage import broker_versions
 
 BROKER = Broker(1, "kafka.example", 9092, offered_versions(broker_versions()))

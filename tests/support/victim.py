@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import encode_body
+from bifrost.wire.codec import encode_body
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     AddPartitionsToTxnRequest,

@@ -6,8 +6,8 @@ here must be those that succeed: tests/kafka/tenancy/test_authorized_operations.
 
 from bifrost.filters.filter import Exchange, ResponseFilter
 from bifrost.filters.steps import FORWARD, ResponseStep
-from bifrost.wire.engine import in_steps
 from bifrost.wire.message import Message
+from bifrost.wire.steps import in_steps
 
 # Bits of Kafka's AclOperation codes.
 _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = (1 << code for code in range(3, 9))

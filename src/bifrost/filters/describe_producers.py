@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.filters.steps import FORWARD, RequestStep
-from bifrost.wire.engine import in_steps
+from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.wire.messages import DescribeProducersRequest

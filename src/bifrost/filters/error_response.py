@@ -8,7 +8,7 @@ from typing import Any
 
 from bifrost.filters.error_places import ErrorPlace, error_place
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import untrack
+from bifrost.wire.codec import untrack
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.schema import response_schema

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from bifrost.filters.filter import Exchange, Note, RequestFilter
 from bifrost.filters.steps import FORWARD, Answer, RequestStep
-from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import FetchResponse
+from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.wire.messages import FetchRequest

@@ -13,11 +13,11 @@ from bifrost.filters.steps import FORWARD, Close, ResponseStep, TopicIds
 from bifrost.tenancy.names import PhysicalTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import FEW_IDS
-from bifrost.wire.engine import in_steps
 from bifrost.wire.entities import entities_of
 from bifrost.wire.entity import Entity
 from bifrost.wire.message import Message
 from bifrost.wire.schema import Field, FieldType, message_schema
+from bifrost.wire.steps import in_steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,18 +15,10 @@ from typing import cast
 
 from bifrost.filters.filter import AnyFilter
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import (
-    SLOT_DECODE,
-    SLOT_USUAL,
-    Layout,
-    Passage,
-    Peek,
-    Program,
-    Usually,
-    peek,
-)
+from bifrost.wire.codec import Layout
 from bifrost.wire.entities import REFUSED, engine_slots, entities_of, served_versions
 from bifrost.wire.entity import Entity
+from bifrost.wire.program import SLOT_DECODE, SLOT_USUAL, Passage, Peek, Program, Usually, peek
 from bifrost.wire.programs import IF_USUAL, compile_layout, compile_peek, compile_program
 from bifrost.wire.schema import MessageSchema, has_throttle, request_schema, response_schema
 

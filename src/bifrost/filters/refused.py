@@ -11,9 +11,9 @@ from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.filters.steps import Answer, RequestStep
 from bifrost.wire import messages
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import in_steps
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
+from bifrost.wire.steps import in_steps
 
 _Answer = Callable[[Any], Message]
 

@@ -1,5 +1,8 @@
 """What all requests of a gateway share: lanes, limits of what is in flight and held, and turns. No I/O.
 
+`lane`, `load`, `traffic`, `room`, and `forwarding`, the hot path of a session, are compiled, because every message
+passes there. What works only while something waits is in Python: whose turn it is, and who gets room.
+
 What is not obvious here:
 
 * With a journal a session's lanes are its client's own: they share the tenant's counters and loads, and have a

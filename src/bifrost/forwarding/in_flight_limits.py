@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Protocol
 
-from bifrost.wire.engine import Load, Spending
+from bifrost.forwarding.load import Load, Spending
 
 UNLIMITED = sys.maxsize
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 
 from bifrost.filters.plan import Plans
 from bifrost.forwarding.in_flight_limits import InFlightLimits
-from bifrost.wire.engine import Lane, Traffic
+from bifrost.forwarding.lane import Lane
+from bifrost.forwarding.traffic import Traffic
 
 NO_TENANT = ""
 """Stands for clients that have not authenticated yet."""

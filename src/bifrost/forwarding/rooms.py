@@ -12,7 +12,8 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from bifrost.wire.engine import LARGE_BYTES, Framer, Room
+from bifrost.forwarding.room import LARGE_BYTES, Room
+from bifrost.wire.framer import Framer
 
 TENANT_ROOM, TOTAL_ROOM = "max_buffered_bytes", "max_buffered_bytes_total"
 UNAUTHENTICATED_ROOM = "max_buffered_bytes_unauthenticated"

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from bifrost.forwarding.in_flight_limits import Again, InFlightLimits
-from bifrost.wire.engine import Load, Spending
+from bifrost.forwarding.load import Load, Spending
 
 LOOK_EVERY_NS = 20_000_000
 """Time between two looks, 20 ms: long enough to cost nothing, short enough that no tenant gets far beyond its share."""

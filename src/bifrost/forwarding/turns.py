@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol
 
-from bifrost.wire.engine import Load
+from bifrost.forwarding.load import Load
 
 SLICE_NS = 1_000_000
 """One slice, 1 ms: short beside the latencies of a broker, long beside what it costs to change over."""

@@ -16,8 +16,9 @@ from typing import Generic, TypeVar
 
 from greenlet import getcurrent, greenlet
 
+from bifrost.forwarding.clock import monotonic_ns
 from bifrost.tenancy.namespace import Namespace
-from bifrost.wire.engine import monotonic_ns, set_pause
+from bifrost.wire.steps import set_pause
 
 Result = TypeVar("Result")
 

@@ -16,6 +16,7 @@ from bifrost.config.config_source import ConfigSource
 from bifrost.config.fields.limits import Limits
 from bifrost.config.model import Config
 from bifrost.filters.build import build_plans
+from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.forwarding.lanes import NO_TENANT, Lanes
 from bifrost.forwarding.time_budgets import TimeBudgets
@@ -48,7 +49,6 @@ from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
 from bifrost.session.close_reason import CloseReason, limit_of
 from bifrost.session.shared_state import SharedState
-from bifrost.wire.engine import monotonic_ns
 
 log = structlog.get_logger()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from bifrost.journal.topic_names import topic_id_text
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import in_steps
+from bifrost.wire.steps import in_steps
 
 _NOT_SHOWN = "(not shown)"
 _TOPIC = 2

@@ -7,8 +7,8 @@ from typing import Any
 from bifrost.journal.identity import UNNAMED, Identity, Software
 from bifrost.journal.journal import Journal
 from bifrost.journal.topic_names import TopicNames
+from bifrost.journal.usage import Usage
 from bifrost.journal.usage_table import Client
-from bifrost.wire.engine import Usage
 
 MAX_SOFTWARE_LENGTH = 128
 """Most characters of a client software's name or version; the rest is cut off."""

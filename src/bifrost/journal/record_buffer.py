@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bifrost.journal.record import Fields, RecordKind, Source, encode_record
-from bifrost.wire.engine import untrack
+from bifrost.wire.codec import untrack
 
 OVERHEAD_BYTES = 200
 """Memory that a record takes beside its own bytes, roughly."""

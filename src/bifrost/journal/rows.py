@@ -7,8 +7,8 @@ from typing import Any
 from bifrost.journal.identity import Identity
 from bifrost.journal.record import said
 from bifrost.journal.topic_names import TopicKey
+from bifrost.journal.usage import TopicUsage
 from bifrost.journal.usage_table import Client
-from bifrost.wire.engine import TopicUsage
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.schema import request_schema
 

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from bifrost.journal.identity import Identity
+from bifrost.journal.tallies import FETCHES, request_tally, response_tally
 from bifrost.journal.topic_names import TopicKey, TopicNames
-from bifrost.wire.engine import TopicUsage, Usage, untrack
-from bifrost.wire.tallies import FETCHES, request_tally, response_tally
+from bifrost.journal.usage import TopicUsage, Usage
+from bifrost.wire.codec import untrack
 
 Denied = Callable[[Identity, tuple[int, int], str, TopicKey], None]
 """Called with (identity, API and version, rule, topic) of a denied request."""

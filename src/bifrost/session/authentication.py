@@ -26,7 +26,7 @@ from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.refusal import build_refusal
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import decode, encode
+from bifrost.wire.codec import decode, encode
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import ApiVersionsResponse, SaslAuthenticateResponse, SaslHandshakeResponse

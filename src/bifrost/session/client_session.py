@@ -26,6 +26,10 @@ from bifrost.filters.steps import (
     TopicIds,
 )
 from bifrost.filters.topics.automatic_creation import ABSENT_TOPICS
+from bifrost.forwarding.clock import monotonic_ns
+from bifrost.forwarding.lane import Awaited, Lane
+from bifrost.forwarding.load import ITEM_NS
+from bifrost.forwarding.traffic import Traffic
 from bifrost.session import metering
 from bifrost.session.authentication import answer_here, encode_answer
 from bifrost.session.close_reason import CloseReason, SessionEnded
@@ -40,19 +44,10 @@ from bifrost.session.session_lanes import OWN_APIS
 from bifrost.session.topics.inquiry import Inquiry
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import (
-    ITEM_NS,
-    Awaited,
-    Lane,
-    Traffic,
-    decode,
-    encode,
-    keep,
-    monotonic_ns,
-    release,
-    rewrite,
-)
+from bifrost.wire.codec import decode, encode, release
 from bifrost.wire.message import Message
+from bifrost.wire.rewriting import rewrite
+from bifrost.wire.window import keep
 
 _FOR_EVER_NS = 2**63 - 1
 

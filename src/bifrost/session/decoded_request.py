@@ -12,10 +12,12 @@ from bifrost.filters.plan import Direction, Plan
 from bifrost.session.authentication import api_name
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import count_items, decode, in_steps, release
+from bifrost.wire.codec import decode, release
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
+from bifrost.wire.program import count_items
 from bifrost.wire.programs import compile_program
+from bifrost.wire.steps import in_steps
 
 MAX_DECODED_REQUEST_BYTES = 1024 * 1024
 """Largest request of an API whose requests are always decoded: ten thousand topics with a name of 100 bytes."""

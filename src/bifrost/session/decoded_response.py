@@ -5,9 +5,11 @@ from typing import Any
 from bifrost.filters import namespace as translation
 from bifrost.filters.filter import Exchange, Scope
 from bifrost.filters.steps import Forward, ResponseStep
+from bifrost.forwarding.lane import Awaited
 from bifrost.session.in_flight import Buffer
 from bifrost.tenancy.namespace import Namespace
-from bifrost.wire.engine import Awaited, decode, encode, prune, release
+from bifrost.wire.codec import decode, encode, release
+from bifrost.wire.program import prune
 
 RELEASED_FROM_BYTES = 65_536
 """Objects decoded from a larger frame are freed in steps; a smaller one's are freed in less time than a step takes."""

@@ -7,6 +7,8 @@ from bifrost.authentication.accounts import Account
 from bifrost.authentication.oauthbearer_server import KeysAreFetched
 from bifrost.authentication.session_lifetime import SessionLifetime
 from bifrost.filters.filter import Scope
+from bifrost.forwarding.forwarding import Forwarding
+from bifrost.forwarding.lane import Lane
 from bifrost.forwarding.lanes import NO_TENANT
 from bifrost.journal.meter import Meter
 from bifrost.session import metering
@@ -19,7 +21,6 @@ from bifrost.session.shared_state import Entry, SharedState
 from bifrost.session.topics.absent_topics import AbsentTopics
 from bifrost.session.topics.topic_listing import TopicListing
 from bifrost.tenancy.answer_names import answer_names
-from bifrost.wire.engine import Forwarding, Lane
 
 
 class IdentifiedSession(Forwarding):

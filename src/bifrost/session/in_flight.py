@@ -6,8 +6,8 @@ gives itself wait here for their turn.
 
 from collections import deque
 
+from bifrost.forwarding.lane import Awaited
 from bifrost.session.close_reason import CloseReason, SessionEnded
-from bifrost.wire.engine import Awaited
 
 Buffer = bytes | memoryview
 

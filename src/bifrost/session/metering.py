@@ -9,6 +9,7 @@ from typing import Any
 from bifrost.filters.api_versions import is_valid
 from bifrost.filters.filter import Exchange, Note, Scope
 from bifrost.filters.plan import Plan
+from bifrost.forwarding.lane import Awaited, Lane
 from bifrost.journal.admin_operations import ADMIN_APIS, Operation, operations, topic_id_of
 from bifrost.journal.identity import UNNAMED, Identity, Software
 from bifrost.journal.meter import Meter
@@ -22,9 +23,10 @@ from bifrost.tenancy.names import VirtualGroup, VirtualTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited, Lane, decode, in_steps, release
+from bifrost.wire.codec import decode, release
 from bifrost.wire.errors import WireError
 from bifrost.wire.programs import compile_layout
+from bifrost.wire.steps import in_steps
 
 MAX_TOLD_BYTES = 1024 * 1024
 """A request to change things is decoded once more for its event; for a larger request the event has no details."""

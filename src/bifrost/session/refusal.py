@@ -7,7 +7,7 @@ because the request is not decoded and its items are not known.
 
 from bifrost.filters.error_response import top_level_error
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import encode
+from bifrost.wire.codec import encode
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.headers import response_header
 from bifrost.wire.programs import compile_layout

@@ -5,12 +5,12 @@ Without a journal the lanes are the tenant's and shared by all its sessions. Wit
 calls here; from then on the lanes are that client's.
 """
 
+from bifrost.forwarding.lane import Lane
 from bifrost.forwarding.lanes import Lanes
 from bifrost.journal.admin_operations import ADMIN_APIS
 from bifrost.journal.meter import Meter
 from bifrost.session.shared_state import Route
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Lane
 from bifrost.wire.headers import REQUEST_PREFIX, RequestHeader
 
 OWN_APIS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})

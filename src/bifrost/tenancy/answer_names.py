@@ -9,7 +9,8 @@ import struct
 
 from bifrost.tenancy.brokers import NO_NODE, BrokerAddresses
 from bifrost.tenancy.namespace import Namespace
-from bifrost.wire.engine import SLOT_ADDRESS, Names
+from bifrost.wire.program import SLOT_ADDRESS
+from bifrost.wire.rewriting import Names
 
 MAX_LISTENERS = 16
 """Listeners remembered for a tenant; every reload may make new ones."""

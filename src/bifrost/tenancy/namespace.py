@@ -37,8 +37,8 @@ from bifrost.tenancy.topic_ids import (
 )
 from bifrost.tenancy.topic_pages import TopicPages
 from bifrost.wire import entities
-from bifrost.wire.engine import Names
 from bifrost.wire.entity import Entity
+from bifrost.wire.rewriting import Names
 
 EXISTING_FOR_MS = 60_000
 """How long names of existing topics are collected before all are forgotten at once. Until then a topic that was deleted

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bifrost.tenancy.regex_characters import WORD
-from bifrost.wire.engine import in_steps
+from bifrost.wire.steps import in_steps
 
 MAX_STEPS = 50_000
 """Steps that matching one list may take: characters read, and places of the program visited for what is not remembered.

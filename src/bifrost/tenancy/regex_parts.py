@@ -18,7 +18,7 @@ from itertools import takewhile
 
 from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.tenancy.regex_matcher import Either, Node, Then, Times
-from bifrost.wire.engine import in_steps
+from bifrost.wire.steps import in_steps
 
 MAX_CONFINED_LENGTH = 16_384
 """Longest translation, in characters: with the group's name and the prefix it stays under the 32,767 of a string."""

@@ -3,9 +3,9 @@
 A table that is full is emptied: names in use come back at once, and a client that invents names cannot take memory.
 """
 
-from bifrost.wire.engine import Names
 from bifrost.wire.entity import Entity
 from bifrost.wire.errors import MalformedFrame
+from bifrost.wire.rewriting import Names
 
 MAX_REMEMBERED_BYTES = 512
 """Longer names are translated each time: no topic has one, and remembering many of them would take unbounded memory."""

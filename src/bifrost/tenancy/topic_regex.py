@@ -59,7 +59,7 @@ from bifrost.tenancy.regex_parts import (
     listed,
     unfolded,
 )
-from bifrost.wire.engine import in_steps
+from bifrost.wire.steps import in_steps
 
 __all__ = ["InvalidRegex", "confine", "original"]
 

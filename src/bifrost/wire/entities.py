@@ -14,8 +14,8 @@ from functools import cache
 
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.classification import CLASSIFICATION
-from bifrost.wire.engine import SLOT_ADDRESS, SLOT_DECODE
 from bifrost.wire.entity import Entity
+from bifrost.wire.program import SLOT_ADDRESS, SLOT_DECODE
 from bifrost.wire.schema import (
     Field,
     FieldType,

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, ClassVar, dataclass_transform
 
-from bifrost.wire.engine import untrack
+from bifrost.wire.codec import untrack
 from bifrost.wire.schema import Field, FieldType, MessageSchema, message_schema
 
 _MODULE = "bifrost.wire.messages"

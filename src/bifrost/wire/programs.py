@@ -1,6 +1,6 @@
 """Compiles schemas for the engine: into programs (rewrite), layouts (decode, encode) and peeks.
 
-Compiled once per message and version and kept; the op format is drawn in engine.pyx. Neighbouring fields
+Compiled once per message and version and kept; the op format is drawn in program.pyx. Neighbouring fields
 of fixed size become one op, an array of fixed-size elements is one op too, and the smallest size of every
 array's element is worked out here, so that the engine can check a count before it uses it.
 """
@@ -10,18 +10,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import cast
 
-from bifrost.wire.engine import (
-    SLOT_ADDRESS,
-    SLOT_DECODE,
-    SLOT_USUAL,
-    Flag,
-    Kind,
-    Layout,
-    Peek,
-    Program,
-    Usually,
-)
+from bifrost.wire.codec import Layout
 from bifrost.wire.message import Struct, message_class
+from bifrost.wire.program import SLOT_ADDRESS, SLOT_DECODE, SLOT_USUAL, Peek, Program, Usually
+from bifrost.wire.reader import Flag, Kind
 from bifrost.wire.schema import Field, FieldType, MessageSchema, message_schema
 
 _FIXED_SIZES = {

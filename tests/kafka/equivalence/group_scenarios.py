@@ -6,7 +6,7 @@ from typing import Any
 
 from data_scenarios import ABSENT, ABSENT_ID, DATA, data
 
-from bifrost.wire.engine import encode_body
+from bifrost.wire.codec import encode_body
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     ConsumerProtocolAssignment,

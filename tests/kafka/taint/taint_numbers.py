@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from bifrost.wire import engine
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.codec import decode
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.messages import (
@@ -113,5 +113,5 @@ def counted(struct: Any, secrets: frozenset[int], path: str = "") -> Iterator[st
 def _counted_in_payload(payload: bytes, name: str, secrets: frozenset[int], path: str) -> Iterator[str]:
     version = int.from_bytes(payload[:2], "big", signed=True)
     with suppress(MalformedFrame, ValueError):
-        message = engine.decode(compile_layout(name, version), payload, 2)
+        message = decode(compile_layout(name, version), payload, 2)
         yield from counted(message, secrets, path)

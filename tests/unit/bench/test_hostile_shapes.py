@@ -3,7 +3,7 @@
 import pytest
 from bench.hostile.shapes import LONGEST_STRING, Shape, build, can_have, requests
 
-from bifrost.wire.engine import decode
+from bifrost.wire.codec import decode
 from bifrost.wire.headers import read_request_header, request_body_offset
 from bifrost.wire.programs import compile_layout
 

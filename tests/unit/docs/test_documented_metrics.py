@@ -7,13 +7,13 @@ import pytest
 from prometheus_client.metrics_core import Metric
 
 from bifrost.config.model import Config
+from bifrost.forwarding.lane import Awaited
 from bifrost.gateway.admin.counted import OfProcess, WorkerCounts
 from bifrost.gateway.admin.metrics import Metrics
 from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.reload_outcome import Outcome
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited
 from support.doc_pages import page, pages, table
 from support.source_facts import texts
 from unit.gateway.test_gateway import CONFIG

@@ -5,9 +5,14 @@ import pytest
 from bifrost.filters.build import build_plans
 from bifrost.filters.filter import RequestFilter, ResponseFilter
 from bifrost.filters.plan import PEEKED_FIELDS, Plan, Plans
+from bifrost.forwarding.forwarding import Forwarding
+from bifrost.forwarding.lane import Lane
+from bifrost.forwarding.load import Load
+from bifrost.forwarding.traffic import Traffic
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Lane, Load, Names, Traffic, Usually, forward_request
 from bifrost.wire.entity import Entity
+from bifrost.wire.program import Usually
+from bifrost.wire.rewriting import Names
 from bifrost.wire.schema import message_schema
 from support.messages import fetch, fetched, produce
 from support.playbook import request_frame, response_frame
@@ -87,19 +92,23 @@ def test_a_fetch_session_is_read_without_decoding(version: int) -> None:
 
 
 class Asked:
-    """What the engine forwards with: it notes whether it was asked to admit a message."""
+    """A session of one lane: it notes whether it was asked to admit a message."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.times = plan, 0
-        self.lanes = {plan.api_key << 16 | plan.api_version: Lane(plan, Traffic(), Load())}
-        self.names = Names(lambda _slot, name: name)
+        lanes = {plan.api_key << 16 | plan.api_version: Lane(plan, Traffic(), Load())}
+        self.session = Forwarding()
+        self.session._lanes, self.session._queue = lanes, deque()
+        self.session._to_physical = Names(lambda _slot, name: name)
+        self.session._admits_request = self.admits
+        self.session._max_in_flight, self.session.to_broker = 1, []
 
     def admits(self, *_what: object) -> bool:
         self.times += 1
         return True
 
     def forwards(self, frame: bytes) -> bool:
-        return forward_request(self.lanes, frame, self.names, deque(), [], self.admits)
+        return self.session.forward_request(frame)
 
 
 @pytest.mark.parametrize("version", range(3, 14))

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from bifrost.forwarding.in_flight_limits import TENANT_LIMIT, TOTAL_LIMIT, UNLIMITED, InFlightLimits
+from bifrost.forwarding.lane import Awaited, Lane
+from bifrost.forwarding.traffic import Traffic
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited, Lane, Traffic
 from support.stage import PLANS
 
 

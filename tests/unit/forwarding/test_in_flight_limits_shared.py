@@ -7,8 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from bifrost.forwarding.in_flight_limits import LOOK_AGAIN_S, UNLIMITED, InFlightLimits
+from bifrost.forwarding.lane import Awaited, Lane
+from bifrost.forwarding.load import Load
+from bifrost.forwarding.traffic import Traffic
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited, Lane, Load, Traffic
 from support.stage import PLANS
 
 TENANTS = ("acme", "globex")

@@ -3,9 +3,11 @@
 import pytest
 
 from bifrost.forwarding.in_flight_limits import InFlightLimits
+from bifrost.forwarding.lane import Awaited, Lane
 from bifrost.forwarding.lanes import NO_TENANT, Lanes
+from bifrost.forwarding.load import Load
+from bifrost.forwarding.traffic import DURATION_BOUNDS_S, Traffic
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import DURATION_BOUNDS_S, Awaited, Lane, Load, Traffic
 from support import messages
 from support.look_ups import meet_look_ups
 from support.physical_names import physical_name

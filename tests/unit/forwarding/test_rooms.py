@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
+from bifrost.forwarding.room import Room
 from bifrost.forwarding.rooms import Rooms
-from bifrost.wire.engine import Framer, Room
+from bifrost.wire.framer import Framer
 
 KIB, MIB = 1024, 1024 * 1024
 

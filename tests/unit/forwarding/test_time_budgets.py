@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from bifrost.forwarding.in_flight_limits import TIME_LIMIT, InFlightLimits
+from bifrost.forwarding.load import Load
 from bifrost.forwarding.time_budgets import BURST_NS, LOOK_EVERY_NS, TimeBudgets
-from bifrost.wire.engine import Load
 
 
 class Clock:

@@ -4,8 +4,8 @@ import pytest
 
 from bifrost.forwarding.work import Work
 from bifrost.session.needs import TURN
-from bifrost.wire.engine import in_steps
 from bifrost.wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
+from bifrost.wire.steps import in_steps
 from support.hasty_turns import HastyTurns, pausing_everywhere
 from support.physical_names import physical_name
 from support.playbook import broker_answers, client_sends, request_frame, split_frames, to_broker, to_client

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bifrost.session import client_session, decoded_response
-from bifrost.wire.engine import Layout, decode
+from bifrost.wire.codec import Layout, decode
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bifrost.forwarding.load import ITEM_NS, Spending
 from bifrost.session import decoded_request
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.decoded_request import (
@@ -14,7 +15,6 @@ from bifrost.session.decoded_request import (
     max_items,
 )
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import ITEM_NS, Spending
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     FindCoordinatorRequest,

@@ -2,9 +2,11 @@ import pytest
 
 from bifrost.filters import namespace as translation
 from bifrost.filters.steps import Close, ResponseStep, TopicIds
+from bifrost.forwarding.lane import Awaited, Lane
+from bifrost.forwarding.load import Load
+from bifrost.forwarding.traffic import Traffic
 from bifrost.session.decoded_response import decoded_response
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited, Lane, Load, Traffic
 from bifrost.wire.message import Message
 from support import messages
 from support.messages import fetched, metadata_of, topic_id

@@ -7,7 +7,7 @@ from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.held_frames import MAX_TRIES, HeldFrames, Step
 from bifrost.session.in_flight import Buffer
 from bifrost.session.needs import ROOM, TURN, Room
-from bifrost.wire.engine import in_steps
+from bifrost.wire.steps import in_steps
 from support.stage import Stage
 
 LATER_NS = 2**62

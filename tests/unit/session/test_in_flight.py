@@ -1,9 +1,11 @@
 import pytest
 
+from bifrost.forwarding.lane import Awaited, Lane
+from bifrost.forwarding.load import Load
+from bifrost.forwarding.traffic import Traffic
 from bifrost.session.close_reason import SessionEnded
 from bifrost.session.in_flight import InFlight
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited, Lane, Load, Traffic
 from support.stage import PLANS
 
 

@@ -3,11 +3,11 @@ import time
 
 import pytest
 
+from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.turns import Turns
 from bifrost.forwarding.work import Work
 from bifrost.session.needs import TURN
 from bifrost.session.remains import Remains
-from bifrost.wire.engine import monotonic_ns
 from bifrost.wire.errors import MalformedFrame
 from support import messages
 from support.hasty_turns import HastyTurns, pausing_everywhere

@@ -5,8 +5,8 @@ import pytest
 from bifrost.tenancy.answer_names import MAX_ADDRESSES, MAX_LISTENERS, answer_names
 from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.tenancy.namespace import Namespace
-from bifrost.wire.engine import SLOT_ADDRESS
 from bifrost.wire.entity import Entity
+from bifrost.wire.program import SLOT_ADDRESS
 from support.physical_names import physical_name
 from support.stage import PORTS, Stage
 

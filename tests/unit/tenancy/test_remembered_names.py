@@ -1,9 +1,9 @@
 import pytest
 
 from bifrost.tenancy.remembered_names import MAX_REGEXES, MAX_REMEMBERED_BYTES, MAX_STRING_BYTES, remember
-from bifrost.wire.engine import Names
 from bifrost.wire.entity import Entity
 from bifrost.wire.errors import MalformedFrame
+from bifrost.wire.rewriting import Names
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 from bifrost.wire import entities
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.classification import CLASSIFICATION
-from bifrost.wire.engine import SLOT_ADDRESS, SLOT_DECODE
 from bifrost.wire.entities import (
     REFUSED,
     SERVED,
@@ -19,6 +18,7 @@ from bifrost.wire.entities import (
     unclassified_fields,
 )
 from bifrost.wire.entity import Entity
+from bifrost.wire.program import SLOT_ADDRESS, SLOT_DECODE
 from bifrost.wire.schema import (
     Field,
     FieldType,

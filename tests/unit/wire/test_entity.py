@@ -1,6 +1,6 @@
-from bifrost.wire.engine import SLOT_ADDRESS, SLOT_DECODE
 from bifrost.wire.entities import SLOT_CLUSTER_ID
 from bifrost.wire.entity import Entity
+from bifrost.wire.program import SLOT_ADDRESS, SLOT_DECODE
 
 
 def test_the_engines_slots_are_the_lowest_meanings() -> None:

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from bifrost.wire.engine import Framer, release_spares, spare_bytes
 from bifrost.wire.errors import FrameTooLarge
+from bifrost.wire.framer import Framer, release_spares, spare_bytes
 
 MIB = 1 << 20
 CHUNK, DIRECT, OWN, SPARE_BLOCK_BYTES = 65536, 32768, 8192, 9 * MIB

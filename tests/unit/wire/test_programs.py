@@ -2,7 +2,7 @@
 
 import pytest
 
-from bifrost.wire.engine import SLOT_ADDRESS, SLOT_DECODE, SLOT_USUAL, Names, encode_body, rewrite
+from bifrost.wire.codec import encode_body
 from bifrost.wire.message import message_class
 from bifrost.wire.messages import (
     ConsumerProtocolAssignment,
@@ -12,7 +12,9 @@ from bifrost.wire.messages import (
     MetadataRequest,
     MetadataResponse,
 )
+from bifrost.wire.program import SLOT_ADDRESS, SLOT_DECODE, SLOT_USUAL
 from bifrost.wire.programs import compile_layout, compile_peek, compile_program
+from bifrost.wire.rewriting import Names, rewrite
 from bifrost.wire.schema import Field, FieldType, all_schemas, message_schema
 from support.messages import build
 

@@ -5,20 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from bifrost.wire.engine import (
-    count_items,
-    decode,
-    encode_body,
-    in_steps,
-    keep,
-    release,
-    set_pause,
-    set_pause_steps,
-    untrack,
-)
+from bifrost.wire.codec import decode, encode_body, release, untrack
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.messages import MetadataRequest, OffsetCommitRequest, OffsetFetchRequest
+from bifrost.wire.program import count_items
 from bifrost.wire.programs import compile_layout, compile_program
+from bifrost.wire.steps import in_steps, set_pause, set_pause_steps
+from bifrost.wire.window import keep
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from bifrost.filters.filter import Exchange, Note, ResponseFilter
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import SET, Refusal, ResourcePolicy
-from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -25,6 +24,7 @@ from bifrost.wire.messages import (
     DescribeConfigsResponse,
     IncrementalAlterConfigsResponse,
 )
+from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.wire.messages import (

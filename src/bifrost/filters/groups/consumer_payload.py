@@ -20,11 +20,12 @@ from collections.abc import Callable
 
 from bifrost.filters.steps import Close, Need
 from bifrost.tenancy.namespace import Namespace
-from bifrost.wire import engine
+from bifrost.wire.codec import decode, encode_body
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.message import Message
 from bifrost.wire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from bifrost.wire.programs import compile_layout, compile_program
+from bifrost.wire.rewriting import Names, rewrite
 
 Direction = Callable[[Namespace, Message, int], object]
 
@@ -70,7 +71,7 @@ def translate(
             message.user_data = _user_data(bytes(message.user_data), direction, namespace, assignor)
     except MalformedFrame as error:
         raise MalformedPayload(str(error)) from None
-    return version.to_bytes(2, "big") + engine.encode_body(compile_layout(schema, version), message)
+    return version.to_bytes(2, "big") + encode_body(compile_layout(schema, version), message)
 
 
 def is_assignment_to_a_broker(payload: bytes) -> bool:
@@ -80,7 +81,7 @@ def is_assignment_to_a_broker(payload: bytes) -> bool:
     try:
         # Without a slot the engine only walks over the fields and does not check strings.
         program = compile_program(ASSIGNMENT, 0, {})
-        engine.rewrite(program, payload, 2, engine.Names(lambda *_: None), allow_trailing=True)
+        rewrite(program, payload, 2, Names(lambda *_: None), allow_trailing=True)
     except MalformedFrame:
         return False
     return True
@@ -97,14 +98,12 @@ def _decode(payload: bytes, schema: str) -> tuple[int, Message]:
     newest = _NEWEST[schema]
     known = min(version, newest)
     try:
-        return known, engine.decode(
-            compile_layout(schema, known), payload, 2, allow_trailing=version > newest
-        )
+        return known, decode(compile_layout(schema, known), payload, 2, allow_trailing=version > newest)
     except MalformedFrame:
         # segmentio/kafka-go (issue 1156) and sarama-cluster say version 1 and end after the fields of version 0.
         if schema != SUBSCRIPTION or version != 1:
             raise
-        return known, engine.decode(compile_layout(schema, 0), payload, 2)
+        return known, decode(compile_layout(schema, 0), payload, 2)
 
 
 def _rename(message: Message, version: int, direction: Direction, namespace: Namespace) -> None:
@@ -122,12 +121,12 @@ def _user_data(data: bytes, direction: Direction, namespace: Namespace, assignor
         # An assignment has this form: a list of topics followed by null.
         try:
             layout = compile_layout(ASSIGNMENT, 0)
-            message: ConsumerProtocolAssignment = engine.decode(layout, topics + _NULL, 0)
+            message: ConsumerProtocolAssignment = decode(layout, topics + _NULL, 0)
         except MalformedFrame:
             continue
         if message.user_data is None:
             _rename(message, 0, direction, namespace)
-            return engine.encode_body(layout, message)[: -len(_NULL)] + generation
+            return encode_body(layout, message)[: -len(_NULL)] + generation
     is_generation = assignor == _COOPERATIVE_STICKY and len(data) == _INT32_BYTES
     return data if is_generation else None
 

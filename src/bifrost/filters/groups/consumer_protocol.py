@@ -31,11 +31,11 @@ from bifrost.filters.groups.consumer_payload import (
 )
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
 from bifrost.tenancy.namespace import Namespace
-from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import JoinGroupResponse, SyncGroupResponse
+from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.wire.messages import DescribeGroupsResponse, JoinGroupRequest, SyncGroupRequest

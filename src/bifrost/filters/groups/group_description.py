@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bifrost.filters.filter import Exchange, ResponseFilter
 from bifrost.filters.steps import FORWARD, ResponseStep
-from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
+from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.wire.messages import (

@@ -15,9 +15,9 @@ from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import Refusal
 from bifrost.tenancy.topic_bounds import Growth
 from bifrost.wire import messages
-from bifrost.wire.engine import in_steps
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
+from bifrost.wire.steps import in_steps
 
 MAX_QUOTED = 100
 """Characters of a refused pattern that its error quotes."""

@@ -18,10 +18,10 @@ from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.topic_bounds import BY_DEFAULT
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import MetadataRequest, MetadataResponse
+from bifrost.wire.steps import in_steps
 
 CAN_FORBID_CREATION = 4
 """Metadata version from which a request can say that nothing is to be created (KIP-204)."""

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, ClassVar
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep
 from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
-from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import MetadataRequest
+from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.wire.messages import MetadataResponse

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, TopicCount
 from bifrost.filters.topics.growth import begin_growth
-from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.messages import CreatePartitionsResponse
+from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.wire.messages import CreatePartitionsRequest

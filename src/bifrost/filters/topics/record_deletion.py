@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.filters.steps import FORWARD, Answer, RequestStep
-from bifrost.wire.engine import in_steps
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import DeleteRecordsResponse
+from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.wire.messages import DeleteRecordsRequest

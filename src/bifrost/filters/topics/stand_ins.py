@@ -9,7 +9,7 @@ goes to the broker, and its answer is copied for the others.
 from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, TypeVar
 
-from bifrost.wire.engine import in_steps
+from bifrost.wire.steps import in_steps
 
 Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")

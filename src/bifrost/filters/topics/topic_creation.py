@@ -13,10 +13,10 @@ from bifrost.filters.topics.growth import begin_growth
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import Growth
-from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import CreateTopicsResponse
+from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.wire.messages import CreateTopicsRequest

@@ -15,10 +15,10 @@ from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
 from bifrost.filters.topics.stand_ins import StandIns
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
-from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import DeleteTopicsResponse
+from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.wire.messages import DeleteTopicsRequest

@@ -15,10 +15,10 @@ from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_pages import LOWEST_NAME
-from bifrost.wire.engine import in_steps
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+from bifrost.wire.steps import in_steps
 
 _IS_ABOUT_ALL: Note[bool] = Note("all_topics")
 """Whether the request was for all topics."""

@@ -9,7 +9,7 @@ from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.loop.loop_stalls import take_recent
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
 from bifrost.session.close_reason import CloseReason
-from bifrost.wire.engine import spare_bytes
+from bifrost.wire.framer import spare_bytes
 
 if TYPE_CHECKING:
     from bifrost.gateway.reload.reloader import Reloader

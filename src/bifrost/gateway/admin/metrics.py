@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
+from bifrost.forwarding.traffic import DURATION_BOUNDS_S
 from bifrost.gateway.admin.counted import Counted, StallCounts, TrafficCounts, WorkerCounts
 from bifrost.gateway.admin.journal_metrics import journal_metrics
 from bifrost.gateway.loop.loop_stalls import histogram
@@ -20,7 +21,6 @@ from bifrost.gateway.loop.pauses import SIDES
 from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.reload_outcome import Outcome
 from bifrost.session.close_reason import CloseReason
-from bifrost.wire.engine import DURATION_BOUNDS_S
 from bifrost.wire.schema import request_schema
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST

@@ -17,8 +17,8 @@ from bifrost.gateway.brokers.broker_login import MAX_LOGIN_FRAME_BYTES, Login, c
 from bifrost.gateway.brokers.broker_tls import tls_failure
 from bifrost.gateway.sockets.socket_transport import SocketTransport
 from bifrost.session.close_reason import CloseReason
-from bifrost.wire.engine import Framer
 from bifrost.wire.errors import WireError
+from bifrost.wire.framer import Framer
 
 if TYPE_CHECKING:
     from bifrost.gateway.brokers.broker_security import BrokerSecurity

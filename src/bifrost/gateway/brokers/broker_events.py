@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from bifrost.session.close_reason import CloseReason
-from bifrost.wire.engine import Framer
+from bifrost.wire.framer import Framer
 
 
 class BrokerEvents(Protocol):

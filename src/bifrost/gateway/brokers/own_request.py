@@ -6,7 +6,7 @@
 from typing import Any
 
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import decode, encode
+from bifrost.wire.codec import decode, encode
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.errors import WireError
 from bifrost.wire.headers import REQUEST_PREFIX, response_body_offset

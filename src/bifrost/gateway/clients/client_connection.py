@@ -31,8 +31,8 @@ from bifrost.session.close_reason import OVER_BUDGET, CloseReason
 from bifrost.session.first_bytes.foreign_protocol import recognise_foreign_protocol
 from bifrost.session.needs import ROOM, TURN
 from bifrost.session.shared_state import Entry
-from bifrost.wire.engine import Framer
 from bifrost.wire.errors import WireError
+from bifrost.wire.framer import Framer
 
 log = structlog.get_logger()
 

@@ -3,11 +3,12 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from bifrost.forwarding.forwarding import Forwarding
 from bifrost.gateway.brokers.broker_connection import set_up_socket
 from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.gateway.sockets.socket_transport import SocketTransport
-from bifrost.wire.engine import Forwarding, Framer
 from bifrost.wire.errors import FrameTooLarge
+from bifrost.wire.framer import Framer
 
 if TYPE_CHECKING:
     from bifrost.gateway.brokers.broker_connection import BrokerConnection

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bifrost.forwarding.rooms import Rooms
 from bifrost.gateway.sockets.socket_transport import SocketTransport
 from bifrost.session.close_reason import CloseReason
-from bifrost.wire.engine import Framer
+from bifrost.wire.framer import Framer
 
 if TYPE_CHECKING:
     from bifrost.gateway.brokers.broker_connection import BrokerConnection

@@ -14,7 +14,7 @@ from bifrost.gateway.clients.coupling import frames_of
 from bifrost.session.authentication import OTHER_BYTES
 from bifrost.session.client_session import ClientSession
 from bifrost.session.first_bytes.unauthenticated_budget import UnauthenticatedBudget
-from bifrost.wire.engine import Framer
+from bifrost.wire.framer import Framer
 
 
 class Probation:

@@ -6,7 +6,7 @@ as all else that is done for a large frame. It should not be paid for all day lo
 
 import asyncio
 
-from bifrost.wire.engine import release_spares
+from bifrost.wire.framer import release_spares
 
 UNUSED_S = 1.0
 """How long spare memory lies unused before it is given back; it may be twice as long."""

@@ -14,6 +14,8 @@ import structlog
 from bifrost.authentication.failed_authentications import Failures
 from bifrost.config.fields.journal import Journal
 from bifrost.forwarding.in_flight_limits import Again
+from bifrost.forwarding.load import Load
+from bifrost.forwarding.traffic import Traffic
 from bifrost.gateway.loop.loop_stalls import LoopStalls
 from bifrost.gateway.peers.elsewhere import Elsewhere
 from bifrost.gateway.peers.journal_source import source_alone
@@ -22,7 +24,6 @@ from bifrost.gateway.sockets.ports import OwnPorts, Ports
 from bifrost.journal.known_topics import KnownTopics
 from bifrost.journal.record import Source
 from bifrost.session.fetch_sessions import FetchSessions
-from bifrost.wire.engine import Load, Traffic
 
 log = structlog.get_logger()
 

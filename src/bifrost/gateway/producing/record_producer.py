@@ -18,10 +18,10 @@ from bifrost.gateway.brokers.cluster import Broker
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.producing.upstream_topic import ProducerIdDenied, TopicMissing, UpstreamTopic
 from bifrost.journal.partitioner import partition_of
+from bifrost.records.record_batch import NOBODY, Record, build_batch, compress
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import ProduceRequest
-from bifrost.wire.record_batch import NOBODY, Record, build_batch, compress
 
 FIRST_RETRY_MS, LAST_RETRY_MS = 100, 5_000
 

@@ -8,10 +8,10 @@ from bifrost.gateway.brokers.broker_client import BrokerClient
 from bifrost.gateway.brokers.broker_security import BrokerSecurity
 from bifrost.gateway.brokers.cluster import Broker, Cluster
 from bifrost.gateway.errors import BrokerError
+from bifrost.records.record_batch import NOBODY, ProducerId
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import CreateTopicsRequest, InitProducerIdRequest, MetadataRequest
-from bifrost.wire.record_batch import NOBODY, ProducerId
 
 _METADATA, _CREATE_TOPICS, _INIT_PRODUCER_ID = 9, 5, 4
 """Newest versions that are used here: by name, and with the cluster's own defaults (KIP-464)."""

@@ -1,6 +1,7 @@
 """What `socket_stream.pyx` needs of a relay: where to receive to, and which object to tell."""
 
-from bifrost.wire.engine cimport Forwarding, Framer
+from bifrost.forwarding.forwarding cimport Forwarding
+from bifrost.wire.framer cimport Framer
 
 
 cdef class CompiledRelay:

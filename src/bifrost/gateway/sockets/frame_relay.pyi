@@ -3,7 +3,8 @@
 import asyncio
 from typing import Protocol
 
-from bifrost.wire.engine import Forwarding, Framer
+from bifrost.forwarding.forwarding import Forwarding
+from bifrost.wire.framer import Framer
 
 class Owner(Protocol):
     """A client's connection, which decides about the frames that the forwarding leaves to it."""

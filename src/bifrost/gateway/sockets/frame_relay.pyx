@@ -19,7 +19,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SI
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int64_t
 
-from bifrost.wire.engine cimport Forwarding, Framer
+from bifrost.forwarding.forwarding cimport Forwarding
+from bifrost.wire.framer cimport Framer
 
 cdef extern from "Python.h":
     bint PyMemoryView_Check(object view)

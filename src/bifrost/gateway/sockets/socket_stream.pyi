@@ -4,7 +4,7 @@ import asyncio
 import socket as sockets
 import ssl
 
-from bifrost.wire.engine import Room
+from bifrost.forwarding.room import Room
 
 SHUTDOWN_TIMEOUT_S: float
 """Time for the other side to confirm the end of TLS; without its confirmation no data is lost."""

@@ -14,8 +14,8 @@ from socket import SHUT_WR
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport uint8_t
 
+from bifrost.forwarding.room cimport Room
 from bifrost.gateway.sockets.frame_relay cimport CompiledRelay
-from bifrost.wire.engine cimport Room
 
 cdef extern from *:
     """

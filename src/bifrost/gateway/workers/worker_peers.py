@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from bifrost.authentication.failed_authentications import SharedFailures
 from bifrost.config.fields.journal import Journal
+from bifrost.forwarding.load import Load
+from bifrost.forwarding.traffic import TRAFFIC_CELLS, Traffic
 from bifrost.gateway.loop.loop_stalls import STALL_CELLS, LoopStalls
 from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.gateway.peers.journal_source import source_of_worker
@@ -32,7 +34,7 @@ from bifrost.gateway.workers.shared_snapshot_turn import SharedSnapshotTurn
 from bifrost.gateway.workers.shared_topics import SharedTopics
 from bifrost.journal.record import Source
 from bifrost.session.fetch_sessions import FetchSessions, SharedClaims
-from bifrost.wire.engine import TRAFFIC_CELLS, Load, Traffic, spare_bytes
+from bifrost.wire.framer import spare_bytes
 
 if TYPE_CHECKING:
     from bifrost.gateway.gateway import Gateway

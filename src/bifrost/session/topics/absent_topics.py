@@ -18,17 +18,19 @@ from typing import Any
 
 from bifrost.filters.plan import Plan
 from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION, may_create
+from bifrost.forwarding.lane import Awaited, Lane
 from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.session.topics.inquiry import Inquiry
 from bifrost.tenancy.names import PhysicalTopic, VirtualTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited, Lane, decode, in_steps, release
+from bifrost.wire.codec import decode, release
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.headers import response_body_offset
 from bifrost.wire.messages import MetadataRequest
 from bifrost.wire.programs import compile_layout
 from bifrost.wire.schema import response_schema
+from bifrost.wire.steps import in_steps
 
 
 class AbsentTopics(Inquiry):

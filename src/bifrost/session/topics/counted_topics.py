@@ -17,11 +17,12 @@ from bifrost.tenancy.names import PhysicalTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_bounds import TopicBounds
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import decode, prune, release
+from bifrost.wire.codec import decode, release
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.headers import response_body_offset
 from bifrost.wire.message import Message
 from bifrost.wire.messages import DescribeTopicPartitionsRequest, MetadataRequest
+from bifrost.wire.program import prune
 from bifrost.wire.programs import compile_layout, compile_program
 from bifrost.wire.schema import response_schema
 

@@ -4,10 +4,11 @@ They go over the client's own broker connection, so the broker tells what the cl
 request and all requests after it are held. An inquiry is the exchange of its requests, so the answers come back to it.
 """
 
+from bifrost.forwarding.lane import Awaited, Lane
 from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire import headers
-from bifrost.wire.engine import Awaited, Lane, encode
+from bifrost.wire.codec import encode
 from bifrost.wire.message import Message
 from bifrost.wire.programs import compile_layout
 from bifrost.wire.schema import request_schema

@@ -9,9 +9,10 @@ from typing import Any
 
 from bifrost.tenancy.names import PhysicalTopic
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Names, decode, rewrite
+from bifrost.wire.codec import decode
 from bifrost.wire.headers import response_body_offset
 from bifrost.wire.programs import compile_layout, compile_program
+from bifrost.wire.rewriting import Names, rewrite
 from bifrost.wire.schema import response_schema
 
 _NAME, _ID, _CURSOR = 1, 2, 3

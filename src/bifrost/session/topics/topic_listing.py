@@ -25,6 +25,7 @@ from bifrost.filters.filter import Exchange
 from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
 from bifrost.filters.topics.metadata import ask_by_name
 from bifrost.forwarding.in_flight_limits import InFlightLimits
+from bifrost.forwarding.lane import Awaited, Lane
 from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.session.shared_state import Route
 from bifrost.session.topics.inquiry import Inquiry
@@ -33,9 +34,9 @@ from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_pages import LISTED_LIMIT, MAX_PAGES, MAX_TOPICS, next_name
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited, Lane, Names, rewrite
 from bifrost.wire.messages import DescribeTopicPartitionsRequest
 from bifrost.wire.programs import compile_program
+from bifrost.wire.rewriting import Names, rewrite
 
 _VERSION = 0
 _NAME, _CURSOR = 1, 2

@@ -12,7 +12,7 @@ from bifrost.filters.groups.consumer_payload import (
     translate,
 )
 from bifrost.tenancy.namespace import Namespace
-from bifrost.wire.engine import decode
+from bifrost.wire.codec import decode
 from bifrost.wire.programs import compile_layout
 from support.messages import consumer_payload
 from support.physical_names import physical_name, prefix_of

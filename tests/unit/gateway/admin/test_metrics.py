@@ -6,12 +6,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bifrost.config.model import Config
+from bifrost.forwarding.lane import Awaited
 from bifrost.gateway.admin.counted import OfProcess
 from bifrost.gateway.admin.metrics import Metrics
 from bifrost.gateway.gateway import Gateway
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited
 from unit.gateway.test_gateway import CONFIG
 
 LABELS = ("tenant", "api", "side", "reason", "mechanism", "outcome", "le")

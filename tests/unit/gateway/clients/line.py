@@ -11,6 +11,7 @@ from bifrost.config.fields.limits import Limits
 from bifrost.config.fields.upstream import Upstream
 from bifrost.config.fields.verifiers import Mechanism
 from bifrost.config.values import Address
+from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.turns import Turns
 from bifrost.gateway.brokers.broker_connection import BrokerConnection
 from bifrost.gateway.brokers.broker_security import BrokerSecurity
@@ -25,7 +26,6 @@ from bifrost.gateway.loop.pauses import Pauses
 from bifrost.gateway.sockets.client_origin import DIRECT, ClientOrigin
 from bifrost.session.close_reason import CloseReason
 from bifrost.tenancy.namespace import Namespace
-from bifrost.wire.engine import monotonic_ns
 from support import messages
 from support.fake_transport import FakeTransport, framed, receive
 from support.playbook import request_frame, response_frame

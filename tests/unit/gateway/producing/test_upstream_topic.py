@@ -19,9 +19,9 @@ from bifrost.gateway.producing.upstream_topic import (
     TopicSettings,
     UpstreamTopic,
 )
+from bifrost.records.record_batch import NOBODY, ProducerId
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import CreateTopicsResponse, InitProducerIdResponse, MetadataResponse
-from bifrost.wire.record_batch import NOBODY, ProducerId
 from support.stage import broker_versions
 
 BROKER = Broker(1, "kafka.example", 9092, offered_versions(broker_versions()))

@@ -8,8 +8,8 @@ import pytest
 from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.journal.journal import Journal
 from bifrost.session.client_session import ClientSession
-from bifrost.wire.engine import Framer
 from bifrost.wire.errors import MalformedFrame
+from bifrost.wire.framer import Framer
 from support import messages
 from support.fake_transport import FakeTransport, framed, receive
 from support.journalling import StillClock, journal, rows, written

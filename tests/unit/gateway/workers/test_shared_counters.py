@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from bifrost.forwarding.traffic import TRAFFIC_CELLS, Traffic
 from bifrost.gateway.workers.shared_counters import (
     CHUNK,
     SharedCounter,
@@ -12,7 +13,6 @@ from bifrost.gateway.workers.shared_counters import (
     new_shared_counters,
 )
 from bifrost.session.close_reason import CloseReason
-from bifrost.wire.engine import TRAFFIC_CELLS, Traffic
 
 
 def both() -> tuple[SharedCounters, SharedCountersReader]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bifrost.forwarding.load import Load
 from bifrost.gateway.workers.shared_limits import (
     ALL_TENANTS,
     CONNECTIONS,
@@ -13,7 +14,6 @@ from bifrost.gateway.workers.shared_limits import (
     Places,
     SharedLimits,
 )
-from bifrost.wire.engine import Load
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 from prometheus_client import ProcessCollector
 
 from bifrost.config.model import Config
+from bifrost.forwarding.traffic import TRAFFIC_CELLS, Traffic
 from bifrost.gateway.admin.counted import JournalCounts, WorkerCounts
 from bifrost.gateway.admin.metrics import Metrics
 from bifrost.gateway.loop.loop_guard import InternalErrors
@@ -24,7 +25,6 @@ from bifrost.gateway.workers.totals import OfAll, Processes, Sums
 from bifrost.journal.record import RecordKind
 from bifrost.journal.record_buffer import DropReason
 from bifrost.session.close_reason import CloseReason
-from bifrost.wire.engine import TRAFFIC_CELLS, Traffic
 from unit.gateway.test_gateway import CONFIG
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bifrost.config.model import Config
+from bifrost.forwarding.lane import Awaited
 from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.workers.shared_counters import SharedCounters, SharedCountersReader, new_shared_counters
 from bifrost.gateway.workers.shared_limits import (
@@ -25,7 +26,6 @@ from bifrost.journal.record import RecordKind, Source
 from bifrost.journal.record_buffer import DropReason
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.engine import Awaited
 from unit.gateway.test_gateway import CONFIG
 
 from .conftest import Pair

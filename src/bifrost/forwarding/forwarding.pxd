@@ -1,0 +1,36 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What a relay of frames calls, and what it looks at."""
+
+from libc.stdint cimport int64_t
+
+from bifrost.forwarding.lane cimport Lane
+from bifrost.forwarding.load cimport Load
+from bifrost.journal.usage cimport Passing
+from bifrost.wire.framer cimport FrameConsumer, Framer
+from bifrost.wire.rewriting cimport Names
+
+
+cdef class Forwarding(FrameConsumer):
+    cdef public dict _lanes
+    cdef public object _queue, _authentication, _admits_request, _admits_response
+    cdef public object lookup, _held_requests, _held_responses
+    cdef public Names _to_physical, _to_virtual
+    cdef public bytes _client_id_prefix
+    cdef public list to_client, to_broker
+    cdef public Py_ssize_t _max_in_flight
+    cdef readonly bint is_passing
+    cdef Py_ssize_t request_bytes, answer_bytes
+    cdef Lane passing_lane
+    cdef Passing passing_request, passing_response
+    cdef public Load _load
+    cdef int64_t now_ns(self) noexcept
+    cdef int spend_since(self, int64_t began_ns) except -1
+    cdef bint is_clear(self) except -1
+    cdef bint pass_on(self, frame) except -1
+    cdef bint pass_back(self, frame) except -1
+    cdef int take_small(self, Framer framer, bint is_request) except -1
+    cdef bint begin_request(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1
+    cdef bint begin_response(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1
+    cdef int go_on(self, bint is_request, piece) except -1
+    cdef int end_request(self) except -1
+    cdef int end_response(self) except -1

@@ -1,0 +1,282 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The hot path: frames that need no decision of a session are sent on in one call.
+
+An unusual frame is not judged here: then the result is False, nothing has changed, and the session takes the long way,
+which knows every error. Small frames are read where they were received, and all that came together leave as one piece.
+A large frame goes on before it is whole if it can (rewriting.pyx).
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from libc.stdint cimport int64_t, uint8_t
+
+from bifrost.forwarding.clock cimport clock_ns
+from bifrost.forwarding.lane cimport Awaited, admitted_answer, admitted_lane, await_answer
+from bifrost.wire.output cimport Output, open_output, put, take
+from bifrost.wire.reader cimport HOT_STEPS, Reader, be32, close_frame, open_hot_frame
+from bifrost.wire.rewriting cimport put_body, rewrite_body, rewrite_head
+
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+
+
+cdef bint pass_request(Forwarding session, object frame, Reader* r) except -1:
+    """Rewrite a request, and put what is awaited into the queue; False: it has to be looked at."""
+    cdef bytes client_prefix = session._client_id_prefix
+    cdef Lane lane = admitted_lane(session._lanes, frame, r, client_prefix, session._admits_request)
+    cdef Py_ssize_t start = r.pos
+    cdef int64_t began_ns = 0
+    cdef list segments
+    if lane is None:
+        return False
+    if lane.usage is not None:
+        began_ns = clock_ns()
+    segments = rewrite_body(lane.passage.request, frame, r, session._to_physical, None, client_prefix,
+                            lane.passage.drops_trailing)
+    if segments is None:
+        return False
+    session.to_broker += segments
+    lane.receive(r.end + 4)
+    await_answer(lane, r, start, began_ns, clock_ns(), session._queue)
+    return True
+
+cdef bint put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns) except -1:
+    """As above, for a frame that stands where it was received; it is copied."""
+    cdef Lane lane = admitted_lane(session._lanes, None, r, session._client_id_prefix, None)
+    cdef Py_ssize_t start = r.pos
+    if lane is None:
+        return False
+    if not put_body(lane.passage.request, r, out, session._to_physical, session._client_id_prefix,
+                    lane.passage.drops_trailing):
+        return False
+    lane.receive(r.end + 4)
+    await_answer(lane, r, start, now_ns, now_ns if lane.usage is None else clock_ns(), session._queue)
+    return True
+
+cdef bint pass_response(Forwarding session, object frame, Reader* r) except -1:
+    """Rewrite the response to what is first awaited; False as above."""
+    cdef object queue = session._queue
+    cdef Awaited awaited = admitted_answer(queue, frame, r, session._admits_response)
+    cdef Py_ssize_t start = r.pos
+    cdef int64_t came_ns = 0
+    cdef list segments
+    if awaited is None or awaited.lane.load.is_over_budget:  # Its client is told how long to wait.
+        return False
+    if awaited.lane.usage is not None:
+        came_ns = clock_ns()
+    segments = rewrite_body(awaited.lane.passage.response, frame, r, session._to_virtual, None, None,
+                            False)
+    if segments is None:
+        return False
+    if awaited.lane.usage is not None:
+        r.pos = start
+        awaited.lane.usage.add_response(r, True)
+    awaited.end(4 + <Py_ssize_t>be32(<const uint8_t*>PyBytes_AS_STRING(segments[0])), came_ns, clock_ns())
+    session.to_client += segments
+    queue.popleft()
+    while queue and PyBytes_CheckExact(queue[0]):
+        session.to_client.append(queue.popleft())
+    return True
+
+cdef bint put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns) except -1:
+    """As above, for a frame that stands where it was received; it is copied."""
+    cdef object queue = session._queue
+    cdef Awaited awaited = admitted_answer(queue, None, r, None)
+    cdef Py_ssize_t start = r.pos, begin = out.size
+    if awaited is None or awaited.lane.load.is_over_budget:
+        return False
+    if not put_body(awaited.lane.passage.response, r, out, session._to_virtual, None, False):
+        return False
+    if awaited.lane.usage is not None:
+        r.pos = start
+        awaited.lane.usage.add_response(r, True)
+    awaited.end(out.size - begin, now_ns, now_ns if awaited.lane.usage is None else clock_ns())
+    queue.popleft()
+    while queue and PyBytes_CheckExact(queue[0]):
+        answer = queue.popleft()
+        put(out, PyBytes_AS_STRING(answer), PyBytes_GET_SIZE(answer))
+    return True
+
+cdef bint stream_request(Forwarding session, object frame, Reader* r) except -1:
+    """Begin to send a request on; False: it has to be whole first."""
+    cdef Lane lane = admitted_lane(session._lanes, frame, r, session._client_id_prefix, session._admits_request)
+    cdef Py_ssize_t start = r.pos
+    cdef int64_t began_ns = clock_ns()
+    cdef list segments
+    if lane is None:
+        return False
+    segments = rewrite_head(lane.passage.request, frame, r, session._to_physical, session._client_id_prefix)
+    if segments is None:
+        return False
+    session.to_broker += segments
+    session.passing_lane, session.request_bytes = lane, r.whole + 4
+    session.passing_request = await_answer(lane, r, start, began_ns, clock_ns(), session._queue)
+    return True
+
+cdef Py_ssize_t stream_response(Forwarding session, object frame, Reader* r) except -1:
+    """Begin to send the response to what is first awaited on; return its length, 0: it has to be whole first."""
+    cdef Awaited awaited = admitted_answer(session._queue, frame, r, session._admits_response)
+    cdef Py_ssize_t start = r.pos
+    cdef list segments
+    if awaited is None:
+        return 0
+    segments = rewrite_head(awaited.lane.passage.response, frame, r, session._to_virtual, None)
+    if segments is None:
+        return 0
+    session.to_client += segments
+    if awaited.lane.usage is not None:
+        r.pos = start
+        session.passing_response = awaited.lane.usage.add_response(r, True)
+    return 4 + <Py_ssize_t>be32(<const uint8_t*>PyBytes_AS_STRING(segments[0]))
+
+
+cdef class Forwarding(FrameConsumer):
+    """What the engine sees of a session, to send frames on without it.
+
+    A session puts its own objects here; those that it does not have before authentication are None.
+    """
+
+    cdef bint is_clear(self) except -1:
+        """Whether nothing comes first: no authentication, nothing held or looked up, not too much awaited."""
+        return (self._authentication is None and not self._held_requests and not self.lookup
+                and len(self._queue) < self._max_in_flight)
+
+    cdef int64_t now_ns(self) noexcept:
+        return clock_ns()
+
+    cdef int spend_since(self, int64_t began_ns) except -1:
+        """Charge the tenant for the time since then, if it is known whose session this is."""
+        cdef int64_t now_ns
+        if self._load is None:
+            return 0
+        now_ns = clock_ns()
+        return self._load.spend(now_ns - began_ns, now_ns)
+
+    def forward_request(self, frame):
+        """Rewrite a request into `to_broker` and note what is awaited; False: the session has to look at it."""
+        return self.pass_on(frame)
+
+    def forward_response(self, frame):
+        """Rewrite the response to what is first awaited into `to_client`, with what waited for it; False as above."""
+        return self.pass_back(frame)
+
+    cdef bint pass_on(self, frame) except -1:
+        cdef Reader r
+        if not self.is_clear():
+            return False
+        open_hot_frame(frame, &r)
+        try:
+            return pass_request(self, frame, &r)
+        finally:
+            close_frame(&r)
+
+    cdef bint pass_back(self, frame) except -1:
+        cdef Reader r
+        if self._held_responses:
+            return False
+        open_hot_frame(frame, &r)
+        try:
+            return pass_response(self, frame, &r)
+        finally:
+            close_frame(&r)
+
+    cdef int take_small(self, Framer framer, bint is_request) except -1:
+        """Send on the small frames that have come, from where they stand, as far as nothing is unusual about them."""
+        cdef Output out
+        cdef Reader r
+        cdef Py_ssize_t whole = 0, room = PY_SSIZE_T_MAX
+        cdef int64_t now_ns
+        cdef bint passes
+        if is_request:
+            # Nothing here makes it less clear but what is awaited.
+            room = self._max_in_flight - len(self._queue) if self.is_clear() else 0
+        elif self._held_responses or self._held_requests:
+            return 0
+        now_ns = clock_ns()
+        open_output(&out)
+        out.owner = out.segments = NULL
+        r.own, r.tail = True, -1
+        try:
+            while room > 0:
+                r.end = r.whole = framer.small(&r.data)
+                r.pos = 0
+                r.hot, r.steps = True, HOT_STEPS
+                if not r.end:
+                    break
+                passes = put_request(self, &r, &out, now_ns) if is_request else put_response(self, &r, &out, now_ns)
+                if not passes:
+                    break
+                room -= is_request
+                framer.skip(r.end)
+                whole = out.size
+        except Exception:
+            pass  # Nothing has come of the frame; it fails again where errors are explained.
+        try:
+            out.size = whole
+            if whole:
+                (self.to_broker if is_request else self.to_client).append(take(&out))
+        finally:
+            Py_XDECREF(out.heap)
+        return 0
+
+    @property
+    def awaits_broker(self):
+        """Whether an answer is awaited, and nothing of a request has still to come."""
+        return len(self._queue) > 0 and not self.is_passing
+
+    cdef bint begin_request(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1:
+        """Send a request on of which `frame` is the beginning; False: it has to be whole first."""
+        cdef Reader r
+        if not self.is_clear():
+            return False
+        open_hot_frame(frame, &r)
+        try:
+            r.whole = whole
+            self.is_passing = stream_request(self, frame, &r)
+            tail[0] = r.tail
+            return self.is_passing
+        finally:
+            close_frame(&r)
+
+    cdef int go_on(self, bint is_request, piece) except -1:
+        """Take note of what of it comes next."""
+        cdef Passing passing = self.passing_request if is_request else self.passing_response
+        if passing is not None:
+            passing.go_on(piece)
+        return 0
+
+    cdef int end_request(self) except -1:
+        """The frame is complete: its bytes count only now."""
+        cdef Lane lane = self.passing_lane
+        self.is_passing = False
+        lane.receive(self.request_bytes)
+        if self.passing_request is not None:
+            self.passing_request.end()
+        self.passing_lane = self.passing_request = None
+        return 0
+
+    cdef bint begin_response(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1:
+        """Likewise the response to what is first awaited."""
+        cdef Reader r
+        if self._held_responses or self._held_requests:
+            return False
+        open_hot_frame(frame, &r)
+        try:
+            r.whole = whole
+            self.answer_bytes = stream_response(self, frame, &r)
+            tail[0] = r.tail
+            return self.answer_bytes > 0
+        finally:
+            close_frame(&r)
+
+    cdef int end_response(self) except -1:
+        """The frame is complete: put the answers that waited for it into `to_client`."""
+        cdef object queue = self._queue
+        (<Awaited?>queue.popleft()).finish(self.answer_bytes)
+        while queue and PyBytes_CheckExact(queue[0]):
+            self.to_client.append(queue.popleft())
+        if self.passing_response is not None:
+            self.passing_response.end()
+            self.passing_response = None
+        return 0

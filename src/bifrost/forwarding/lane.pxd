@@ -1,0 +1,38 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Lanes as the hot path goes along them."""
+
+cimport cython
+from libc.stdint cimport int32_t, int64_t
+
+from bifrost.forwarding.load cimport Load
+from bifrost.forwarding.traffic cimport Traffic
+from bifrost.journal.usage cimport Passing, Usage
+from bifrost.wire.program cimport Passage
+from bifrost.wire.reader cimport Reader
+
+
+@cython.final
+cdef class Lane:
+    cdef readonly object plan
+    cdef readonly Traffic traffic
+    cdef readonly Load load
+    cdef readonly Usage usage
+    cdef Passage passage
+    cdef void receive(self, Py_ssize_t size) noexcept
+
+
+@cython.final
+cdef class Awaited:
+    cdef readonly int32_t correlation_id
+    cdef readonly Lane lane
+    cdef readonly object exchange
+    cdef int64_t began_ns, since_ns
+    cdef bint is_over
+    cpdef void finish(self, Py_ssize_t size, int64_t came_ns=*) noexcept
+    cdef void end(self, Py_ssize_t size, int64_t came_ns, int64_t now_ns) noexcept
+    cpdef void abandon(self) noexcept
+
+
+cdef Lane admitted_lane(dict lanes, object frame, Reader* r, bytes client_prefix, object admits)
+cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t began_ns, int64_t since_ns, object queue)
+cdef Awaited admitted_answer(object queue, object frame, Reader* r, object admits)

@@ -1,0 +1,28 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Counters of a tenant's messages as the hot path adds to them."""
+
+cimport cython
+from libc.stdint cimport int64_t
+
+from bifrost.forwarding.cells cimport Cells
+
+cdef enum:
+    BOUNDS = 14
+
+    # The numbers of a Traffic, in this order.
+    REQUESTS = 0
+    RECEIVED = 1
+    SENT = 2
+    DURATION = 3
+    BUCKETS = 4
+    TRAFFIC = BUCKETS + BOUNDS + 1
+
+
+@cython.final
+cdef class Traffic:
+    cdef int64_t own[TRAFFIC]
+    cdef int64_t* at
+    cdef Cells cells
+    cpdef void receive(self, Py_ssize_t size) noexcept
+    cpdef void send(self, Py_ssize_t size) noexcept
+    cdef void finish(self, int64_t ns) noexcept

@@ -1,0 +1,1 @@
+"""Record batches: what a broker stores and the gateway otherwise passes on unread."""

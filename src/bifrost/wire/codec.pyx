@@ -1,0 +1,426 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Layouts, and how messages are decoded and encoded by them.
+
+A `Layout` is a message class and its fields, those absent at this version too; `bifrost.wire.programs` compiles it from
+the schema. How deep structs nest is up to the schema, not to the frame, so these walks may recurse.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.list cimport PyList_GET_SIZE
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.object cimport PyObject, PyObject_GetAttr, PyObject_SetAttr
+from cpython.ref cimport Py_XDECREF
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy, memmove
+
+from bifrost.wire.errors import EncodeError
+
+from bifrost.wire.output cimport (
+    Output, extend, open_output, put, put_be, put_length, put_varint, take, varint_size, write_size, write_varint,
+)
+from bifrost.wire.reader cimport (
+    BOOL, BYTES, FLOAT64, IGNORABLE, LIST, MAX_STRING, NULLABLE, PRESENT, RECORDS, STRING, STRUCT, TAGGED, UINT16, UINT32,
+    UUID, Reader, close_frame, fail, need, number_size, open_frame, read_bytes_length, read_count, read_marker,
+    read_number, read_string_length, read_varint, step,
+)
+from bifrost.wire.steps cimport python_step
+from bifrost.wire.window cimport window
+
+cdef extern from "Python.h":
+    object PyType_GenericAlloc(type cls, Py_ssize_t items)
+    void PyObject_GC_UnTrack(void* object)
+    bint PyObject_IS_GC(object thing)
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+    long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
+
+cdef enum:
+    SLICE = 4096         # bytes: larger fields leave as slices of the frame
+    RELEASED = 16        # elements of a list that are freed at once
+
+
+cdef struct Field:
+    uint8_t kind, flags
+    bint fresh           # the default is a list or a struct, made anew each time
+    int32_t tag          # -1 if none
+    int32_t smallest     # bytes that one element takes at least
+    PyObject* name
+    PyObject* default    # None, a value, or () if fresh; the Layout owns all three
+    PyObject* layout     # Layout of the struct, or None
+
+
+cdef class Layout:
+    """A message class, or a struct's, and its fields as they are at one version."""
+    cdef type cls
+    cdef str name
+    cdef int count, tagged
+    cdef bint flexible
+    cdef Field* fields
+    cdef list owned
+
+    def __cinit__(self, type cls not None, str name not None, bint flexible, fields):
+        cdef Field* field
+        cdef int kind, flags, tag, smallest
+        self.cls = cls
+        self.name = name
+        self.flexible = flexible
+        # Tagged fields go last, by tag: in this order they are written.
+        self.owned = sorted(fields, key=lambda field: field[3] if field[2] & <int>TAGGED else -1)
+        self.fields = <Field*>PyMem_RawMalloc(len(self.owned) * sizeof(Field) + 1)
+        if self.fields == NULL:
+            raise MemoryError()
+        for attribute, kind, flags, tag, default, layout, smallest in self.owned:
+            if kind == STRUCT and not isinstance(layout, Layout) or not (0 < smallest < 65536):
+                raise ValueError(f"{name}.{attribute} is incomplete")
+            field = &self.fields[self.count]
+            field.kind, field.flags, field.tag, field.smallest = kind, flags, tag, smallest
+            field.name = <PyObject*>attribute
+            field.default = <PyObject*>default
+            field.layout = <PyObject*>layout
+            field.fresh = default == ()
+            self.count += 1
+            self.tagged += flags & TAGGED != 0
+        if self.tagged > 0x7F or self.tagged and not flexible:
+            raise ValueError(f"{name} cannot have {self.tagged} tagged fields")
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.fields)
+
+
+cdef object fresh_default(Field* field):
+    """The value of an absent field."""
+    if not field.fresh:
+        return <object>field.default
+    if not field.flags & LIST:
+        return fresh_struct(<Layout>field.layout)
+    cdef list empty = []
+    PyObject_GC_UnTrack(<void*>empty)
+    return empty
+
+cdef object fresh_struct(Layout layout):
+    cdef object struct = PyType_GenericAlloc(layout.cls, 0)
+    cdef int i
+    PyObject_GC_UnTrack(<void*>struct)
+    for i in range(layout.count):
+        PyObject_SetAttr(struct, <object>layout.fields[i].name, fresh_default(&layout.fields[i]))
+    return struct
+
+
+def untrack(thing not None):
+    """Hide an object that is in no cycle from the garbage collector."""
+    if PyObject_IS_GC(thing):
+        PyObject_GC_UnTrack(<void*>thing)
+
+
+def release(Layout layout not None, message not None, bint is_deep):
+    """Empty the lists of a message that is no longer needed, in steps: to free all of it at once takes as long."""
+    cdef Field* field
+    cdef int i
+    for i in range(layout.count):
+        field = &layout.fields[i]
+        if field.flags & LIST:
+            release_list(field, PyObject_GetAttr(message, <object>field.name), is_deep)
+
+cdef int release_list(Field* field, object items, bint is_deep) except -1:
+    cdef object element
+    if not isinstance(items, list):
+        return 0
+    if is_deep and field.kind == STRUCT:
+        for element in <list>items:
+            release(<Layout>field.layout, element, True)
+            python_step()
+    element = None
+    while items:
+        del (<list>items)[-RELEASED:]
+        python_step()
+    return 0
+
+
+# ---- decode ----
+
+def decode(Layout layout not None, frame, Py_ssize_t start, bint allow_trailing=False):
+    """Read a message."""
+    cdef Reader r
+    open_frame(frame, start, &r)
+    try:
+        message = decode_struct(layout, &r, frame if r.own else None)
+        if r.pos != r.end and not allow_trailing:
+            fail(&r, "frame goes on behind its body")
+        return message
+    finally:
+        close_frame(&r)
+
+cdef object decode_struct(Layout layout, Reader* r, object owner):
+    cdef object struct = PyType_GenericAlloc(layout.cls, 0)
+    cdef Field* field
+    cdef int i
+    PyObject_GC_UnTrack(<void*>struct)
+    step(r)
+    for i in range(layout.count):
+        field = &layout.fields[i]
+        value = decode_field(field, r, owner) if field.flags & PRESENT else fresh_default(field)
+        PyObject_SetAttr(struct, <object>field.name, value)
+    if layout.flexible:
+        decode_tags(layout, struct, r, owner)
+    return struct
+
+cdef int decode_tags(Layout layout, object struct, Reader* r, object owner) except -1:
+    cdef int64_t left = read_varint(r), tag, size
+    cdef Py_ssize_t end
+    cdef int i
+    while left:
+        left -= 1
+        step(r)
+        tag = read_varint(r)
+        size = read_varint(r)
+        need(r, size)
+        end = r.pos + size
+        for i in range(layout.count - layout.tagged, layout.count):
+            if layout.fields[i].tag == tag:
+                value = decode_field(&layout.fields[i], r, owner)
+                PyObject_SetAttr(struct, <object>layout.fields[i].name, value)
+                if r.pos != end:
+                    fail(r, "tagged field has another size than announced")
+                break
+        else:
+            r.pos = end
+    return 0
+
+cdef object decode_field(Field* field, Reader* r, object owner):
+    cdef int64_t count, i
+    cdef object element
+    if not field.flags & LIST:
+        return decode_value(field, field.flags, r, owner)
+    count = read_count(r, field.flags, field.smallest)
+    if count < 0:
+        return None
+    cdef list values = []
+    PyObject_GC_UnTrack(<void*>values)
+    for i in range(count):
+        step(r)
+        values.append(decode_value(field, field.flags & ~NULLABLE, r, owner))
+    return values
+
+cdef object decode_value(Field* field, int flags, Reader* r, object owner):
+    """A value that is not an array."""
+    cdef int kind = field.kind
+    if kind == STRING:
+        return decode_string(r, flags)
+    if kind == STRUCT:
+        if flags & NULLABLE and not read_marker(r, flags):
+            return None
+        return decode_struct(<Layout>field.layout, r, owner)
+    if kind == BYTES or kind == RECORDS:
+        return decode_bytes(r, flags, owner if kind == RECORDS else None)
+    if kind == UUID:
+        need(r, 16)
+        r.pos += 16
+        return PyBytes_FromStringAndSize(<const char*>r.data + r.pos - 16, 16)
+    return read_number(r, kind)
+
+cdef object decode_string(Reader* r, int flags):
+    cdef int64_t size = read_string_length(r, flags)
+    if size < 0:
+        return None
+    try:
+        text = PyUnicode_DecodeUTF8(<const char*>r.data + r.pos, size, NULL)
+    except UnicodeDecodeError:
+        fail(r, "string is not UTF-8")
+    r.pos += size
+    return text
+
+cdef object decode_bytes(Reader* r, int flags, object owner):
+    """Bytes; a large piece of `owner`, the frame, is not copied."""
+    cdef int64_t size = read_bytes_length(r, flags)
+    if size < 0:
+        return None
+    r.pos += size
+    if size >= SLICE and owner is not None:
+        return window(owner, r.data + r.pos - size, size, True)
+    return PyBytes_FromStringAndSize(<const char*>r.data + r.pos - size, size)
+
+
+# ---- encode ----
+
+def encode(Layout layout not None, message, bytes head not None):
+    """Write a frame: its length, the header `head`, the message."""
+    cdef Output out
+    open_output(&out)
+    try:
+        put_be(&out, 0, 4)
+        put(&out, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
+        encode_struct(layout, message, &out)
+        if out.size - 4 > 0x7FFFFFFF:
+            raise EncodeError(f"{layout.name} is longer than a frame can be")
+        write_size(out.data, out.size - 4)
+        return take(&out)
+    finally:
+        Py_XDECREF(out.heap)
+
+def encode_body(Layout layout not None, message):
+    """Write a message without length and header."""
+    cdef Output out
+    open_output(&out)
+    try:
+        encode_struct(layout, message, &out)
+        return take(&out)
+    finally:
+        Py_XDECREF(out.heap)
+
+cdef int refuse(Layout layout, Field* field, str problem) except -1:
+    raise EncodeError(f"{layout.name}.{<object>field.name} {problem}")
+
+cdef int encode_struct(Layout layout, object struct, Output* out) except -1:
+    cdef Field* field
+    cdef object value
+    cdef int i
+    python_step()
+    if not isinstance(struct, layout.cls):
+        raise EncodeError(f"{layout.name} cannot be written from {type(struct).__name__}")
+    for i in range(layout.count - layout.tagged):
+        field = &layout.fields[i]
+        if not field.flags & PRESENT and field.flags & IGNORABLE:
+            continue
+        value = PyObject_GetAttr(struct, <object>field.name)
+        if field.flags & PRESENT:
+            encode_field(layout, field, value, out)
+        elif not is_default(field, value):
+            refuse(layout, field, "has a value, but this version has no such field")
+    if layout.flexible:
+        encode_tags(layout, struct, out)
+    return 0
+
+cdef int encode_tags(Layout layout, object struct, Output* out) except -1:
+    cdef Py_ssize_t count_at = out.size, at, size
+    cdef Field* field
+    cdef int i, more
+    extend(out, 1)[0] = 0
+    for i in range(layout.count - layout.tagged, layout.count):
+        field = &layout.fields[i]
+        value = PyObject_GetAttr(struct, <object>field.name)
+        if is_default(field, value):
+            continue
+        out.data[count_at] += 1
+        put_varint(out, field.tag)
+        at = out.size
+        extend(out, 1)
+        encode_field(layout, field, value, out)
+        # One byte was left for the size; a longer content moves up.
+        size = out.size - at - 1
+        more = varint_size(size) - 1
+        if more:
+            extend(out, more)
+            memmove(out.data + at + 1 + more, out.data + at + 1, size)
+        write_varint(out.data + at, size)
+    return 0
+
+cdef bint is_default(Field* field, object value) except -1:
+    """Whether a value need not be written. Source: FieldSpec.generateNonDefaultValueCheck."""
+    cdef object default = <object>field.default
+    cdef Layout layout
+    cdef int i
+    if value is None or default is None:
+        return value is default
+    if field.flags & LIST:
+        return len(value) == 0
+    if field.kind != STRUCT:
+        return value == default
+    layout = <Layout>field.layout
+    for i in range(layout.count):
+        if not is_default(&layout.fields[i], PyObject_GetAttr(value, <object>layout.fields[i].name)):
+            return False
+    return True
+
+cdef int encode_field(Layout layout, Field* field, object value, Output* out) except -1:
+    if not field.flags & LIST:
+        return encode_value(layout, field, field.flags, value, out)
+    if value is None:
+        return put_null(layout, field, field.flags, out, 4)
+    if not isinstance(value, list):
+        refuse(layout, field, f"is a list, not {type(value).__name__}")
+    put_length(out, PyList_GET_SIZE(value), field.flags, 4)
+    for element in <list>value:
+        python_step()
+        encode_value(layout, field, field.flags & ~NULLABLE, element, out)
+    return 0
+
+cdef int put_null(Layout layout, Field* field, int flags, Output* out, int width) except -1:
+    if not flags & NULLABLE:
+        refuse(layout, field, "cannot be None")
+    return put_length(out, -1, flags, width)
+
+cdef int encode_value(Layout layout, Field* field, int flags, object value, Output* out) except -1:
+    """Write a value that is not an array."""
+    cdef int kind = field.kind
+    if kind == STRING:
+        return encode_string(layout, field, flags, value, out)
+    if kind == STRUCT:
+        if value is None and not flags & NULLABLE:
+            refuse(layout, field, "cannot be None")
+        if flags & NULLABLE:
+            put_be(out, 1 if value is not None else 0 if flags & TAGGED else 0xFF, 1)
+        return 0 if value is None else encode_struct(<Layout>field.layout, value, out)
+    if kind == BYTES or kind == RECORDS or kind == UUID:
+        return encode_bytes(layout, field, flags, value, out)
+    return encode_number(layout, field, value, out)
+
+cdef int encode_string(Layout layout, Field* field, int flags, object value, Output* out) except -1:
+    cdef Py_ssize_t size
+    cdef const char* text = NULL
+    if value is None:
+        return put_null(layout, field, flags, out, 2)
+    if not isinstance(value, str):
+        refuse(layout, field, f"is a string, not {type(value).__name__}")
+    try:
+        text = PyUnicode_AsUTF8AndSize(value, &size)
+    except UnicodeEncodeError:
+        refuse(layout, field, "is not a string that UTF-8 can carry")
+    if size > MAX_STRING:
+        refuse(layout, field, f"is longer than {MAX_STRING} bytes")
+    put_length(out, size, flags, 2)
+    return put(out, text, size)
+
+cdef int encode_bytes(Layout layout, Field* field, int flags, object value, Output* out) except -1:
+    cdef Py_buffer view
+    if value is None:
+        return put_null(layout, field, flags if field.kind != UUID else 0, out, 4)
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        refuse(layout, field, f"is bytes, not {type(value).__name__}")
+    try:
+        PyObject_GetBuffer(value, &view, PyBUF_SIMPLE)
+    except BufferError:
+        refuse(layout, field, "is not one piece of memory")
+    try:
+        if view.len > 0x7FFFFFFE or field.kind == UUID and view.len != 16:
+            refuse(layout, field, f"cannot be {view.len} bytes")
+        if field.kind != UUID:
+            put_length(out, view.len, flags, 4)
+        return put(out, view.buf, view.len)
+    finally:
+        PyBuffer_Release(&view)
+
+cdef int encode_number(Layout layout, Field* field, object value, Output* out) except -1:
+    cdef int kind = field.kind, bits = 8 * number_size(kind), overflow = 0
+    cdef long long number
+    cdef uint64_t raw
+    cdef double real = 0
+    if kind == FLOAT64:
+        if not isinstance(value, (float, int)):
+            refuse(layout, field, f"is a number, not {type(value).__name__}")
+        try:
+            real = value
+        except OverflowError:
+            refuse(layout, field, "is out of range")
+        memcpy(&raw, &real, 8)
+        return put_be(out, raw, 8)
+    if not isinstance(value, bool if kind == BOOL else int):
+        refuse(layout, field, f"is {'a bool' if kind == BOOL else 'an integer'}, not {type(value).__name__}")
+    number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if kind == UINT16 or kind == UINT32:
+        overflow |= number < 0 or number >> bits != 0
+    elif bits < 64:
+        overflow |= number >> (bits - 1) != number >> 63
+    if overflow:
+        refuse(layout, field, f"is out of range: {value}")
+    return put_be(out, <uint64_t>number, bits // 8)

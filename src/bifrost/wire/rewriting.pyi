@@ -1,0 +1,72 @@
+"""Rewriting of frames: see rewriting.pyx."""
+
+from collections.abc import Callable
+
+from bifrost.wire.program import Program
+
+class Names:
+    """One direction of one namespace: what each name is called on the other side.
+
+    Args:
+        missing: asked with (slot, name) when the slot's table is None or lacks the name. It may put what
+            it answers into the table; `rewrite` does not. None: the frame cannot be rewritten in place.
+            It may call these functions.
+    """
+
+    tables: list[dict[bytes, bytes] | None]
+    """By slot, 1 to 9 (0 is unused): name to replacement; strings as UTF-8, UUIDs as 16 bytes. Then SLOT_ADDRESS."""
+
+    def __init__(self, missing: Callable[[int, bytes], bytes | None]) -> None: ...
+    @property
+    def missing(self) -> Callable[[int, bytes], bytes | None]:
+        """The function given to the constructor."""
+
+def rewrite(
+    program: Program,
+    frame: bytes | memoryview,
+    start: int,
+    names: Names,
+    head: bytes | None = None,
+    allow_trailing: bool = False,
+) -> list[bytes | memoryview] | None:
+    """Copy a frame with its names replaced.
+
+    Null strings and the zero UUID are left alone; empty strings are looked up like any other.
+
+    Args:
+        frame: a frame without its length. Runs of 4096 bytes and more of a `bytes` are not copied but
+            leave as memoryviews that keep it alive; views of any other frame are not kept.
+        start: where the body begins, in bytes.
+        head: the header to send instead of frame[:start].
+        allow_trailing: whether bytes may be left over; they are not copied.
+    Returns:
+        The pieces of the new frame, its 4-byte length included; or None if it has to be decoded: it has an
+        unknown tagged field, one with a slot in it, something under SLOT_DECODE, something unusual under
+        SLOT_USUAL, or `names` knows no replacement.
+    Raises:
+        MalformedFrame: the body does not parse, goes on behind its end, or a replacement is too long for a
+            string.
+        TypeError, ValueError: `names` answered with something that is not bytes, or not 16 for a UUID.
+    """
+
+def open_stream(
+    program: Program,
+    frame: bytes | memoryview,
+    start: int,
+    whole: int,
+    names: Names,
+    out: list[bytes | memoryview],
+) -> int | None:
+    """Rewrite the beginning of a large frame, so that the rest can go on as it comes.
+
+    Args:
+        program: as for `rewrite`.
+        frame: the beginning, without its length.
+        start: offset of the body.
+        whole: how long the frame is in all.
+        names: as for `rewrite`.
+        out: gets the pieces of the new frame's beginning, its length first.
+    Returns:
+        How many zeros end the frame: everything before them is one field. None, and nothing was done: something else
+        may follow that has to be looked at, so the frame must be whole first.
+    """

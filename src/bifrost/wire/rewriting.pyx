@@ -1,0 +1,355 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Rewrites frames: copies them with their names replaced, as a program says (program.pyx).
+
+Runs of SLICE bytes and more leave as slices of the frame, so records are never copied.
+
+A large frame can go on before it is whole: its length stands before it, so that is possible once nothing that comes can
+change its size, when what is left is one long field, the records of its last partition, and empty tagged fields behind.
+That is what most large frames are: a Produce request or a Fetch response of one partition. All others are held until
+they are whole.
+
+    head: rewritten, with the new length ──▶ the field, piece by piece ──▶ tail: as many zeros as tagged fields
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_GetItemWithError
+from cpython.list cimport PyList_GET_SIZE
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+from libc.string cimport memcmp
+
+from bifrost.wire.errors import MalformedFrame
+
+from bifrost.wire.output cimport open_output, put, put_be, put_length, take, write_size
+from bifrost.wire.program cimport DECODE, MAX_DEPTH, SLOTS, Level, Op, enter_tag, push
+from bifrost.wire.reader cimport (
+    ADDRESS, ARRAY, BYTES, END, FIXED, INT16, INT32, MAX_STRING, SKIP, STRING, TAGS, UUID,
+    be16, be32, close_frame, fail, is_zero_uuid, need, need_whole, number_size, open_frame, read_count, read_length,
+    read_marker, read_string_length, read_varint, step,
+)
+from bifrost.wire.window cimport window
+
+cdef enum:
+    SLICE = 4096           # bytes: longer runs are cheaper to slice than to copy
+    MISS_STEPS = 64        # what a name costs that is in no table: Python code decides about it
+    OPEN = 2               # of `walk`: what is left of the frame needs no change
+
+
+@cython.final
+cdef class Names:
+    """One direction of one namespace: what each name is on the other side."""
+
+    def __init__(self, missing):
+        self.missing = missing
+        self.tables = [None] * SLOTS
+
+    cdef object replacement(self, int slot, bytes name, Reader* r):
+        cdef PyObject* known
+        cdef object table = None, value
+        if self.tables is not None and slot < PyList_GET_SIZE(self.tables):
+            table = self.tables[slot]
+        if table is not None:
+            known = PyDict_GetItemWithError(<dict?>table, name)
+            if known != NULL:
+                return <bytes?><object>known
+        r.steps -= MISS_STEPS
+        value = self.missing(slot, name)
+        return None if value is None else <bytes?>value
+
+
+cdef int cut(Output* out) except -1:
+    """Close what is in the output as a segment."""
+    if out.size:
+        out.sent += out.size
+        (<list>out.segments).append(take(out))
+    return 0
+
+cdef int copy_run(Reader* r, Output* out, Py_ssize_t to) except -1:
+    """Take the frame over unchanged as far as `to`."""
+    cdef Py_ssize_t size = to - out.copied
+    if size >= SLICE and out.owner != NULL:
+        cut(out)
+        (<list>out.segments).append(window(<object>out.owner, r.data + out.copied, size, True))
+        out.sent += size
+    else:
+        put(out, r.data + out.copied, size)
+    out.copied = to
+    return 0
+
+cdef int substitute(Op* op, Reader* r, Output* out, Names names, Py_ssize_t at, Py_ssize_t size) except -1:
+    """Replace the `size` bytes before r.pos, whose field began at `at`. 0: this frame has to be decoded."""
+    cdef const uint8_t* old = r.data + r.pos - size
+    cdef bytes name
+    cdef Py_ssize_t new_size
+    if op.slot == DECODE:
+        return 0
+    name = names.replacement(op.slot, PyBytes_FromStringAndSize(<const char*>old, size), r)
+    if name is None:
+        return 0
+    new_size = PyBytes_GET_SIZE(name)
+    if new_size == size and memcmp(PyBytes_AS_STRING(name), old, size) == 0:
+        return 1
+    copy_run(r, out, at)
+    if op.kind == STRING:
+        if new_size > MAX_STRING:
+            fail(r, "string is too long after its replacement")
+        put_length(out, new_size, op.flags, 2)
+    elif new_size != 16:
+        raise ValueError("a UUID is replaced by 16 bytes")
+    put(out, PyBytes_AS_STRING(name), new_size)
+    out.copied = r.pos
+    return 1
+
+cdef int readdress(Op* op, Reader* r, Output* out, Names names) except -1:
+    """Read host and port of the broker whose ID stands before r.pos, and replace them. 0: it has to be decoded."""
+    cdef Py_ssize_t at = r.pos, host_size
+    cdef int64_t n = read_string_length(r, op.flags)
+    cdef bytes address
+    r.pos += max(0, n)
+    need(r, 4)
+    r.pos += 4
+    address = names.replacement(op.slot, PyBytes_FromStringAndSize(<const char*>r.data + at - 4, 4), r)
+    if address is None:
+        return 0
+    host_size = PyBytes_GET_SIZE(address) - 4
+    if host_size < 0 or host_size > MAX_STRING:
+        raise ValueError("an address is a host and 4 bytes of its port")
+    copy_run(r, out, at)
+    put_length(out, host_size, op.flags, 2)
+    put(out, PyBytes_AS_STRING(address), host_size + 4)
+    out.copied = r.pos
+    return 1
+
+cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
+    """Rewrite the body. 1: done; 0: this frame has to be decoded; OPEN: see above."""
+    cdef Level stack[MAX_DEPTH]
+    cdef Level* level = stack    # the program itself; arrays and tagged fields lie above
+    cdef Op* op
+    cdef Py_ssize_t at
+    cdef int64_t n
+    cdef int i = 0, kind
+    while True:
+        op = &program.ops[i]
+        i += 1
+        kind = op.kind
+        if kind == SKIP:
+            need(r, op.a)
+            r.pos += op.a
+        elif kind == STRING:
+            at = r.pos
+            n = read_string_length(r, op.flags)
+            if n >= 0:
+                r.pos += n
+                if op.slot and (n or op.slot != DECODE) and not substitute(op, r, out, names, at, n):
+                    return 0
+            elif op.a:
+                return 0
+        elif kind == BYTES:
+            n = read_length(r, op.flags, 4)
+            if n > 0:
+                if op.slot:
+                    return 0
+                if n > r.end - r.pos:
+                    need_whole(r, n)
+                    r.tail = tail_behind(program, i, level, stack)
+                    return OPEN if r.tail == r.whole - r.pos - n else 0
+                r.pos += n
+        elif kind == TAGS:
+            n = read_varint(r)
+            if n:
+                level = push(level, stack, r, i, i - 1, n)
+                i = enter_tag(program, r, level)
+                if i < 0:
+                    return 0
+        elif kind == ARRAY:
+            n = read_count(r, op.flags, op.b)
+            if op.slot and n and (op.slot == DECODE) == (n > 0):
+                return 0
+            if n > 0:
+                if op.flags & FIXED:
+                    r.pos += n * op.b
+                else:
+                    level = push(level, stack, r, i, -1, n)
+                    continue
+            i = op.a
+        elif kind == END:
+            if level == stack:
+                return 1
+            level.left -= 1
+            if step(r):
+                return 0
+            if level.tags < 0:
+                if level.left:
+                    i = level.again
+                else:
+                    level -= 1
+                continue
+            if r.pos != level.end:
+                fail(r, "tagged field has another size than announced")
+            if level.left:
+                i = enter_tag(program, r, level)
+                if i < 0:
+                    return 0
+            else:
+                i = level.again
+                level -= 1
+        elif kind == UUID:
+            need(r, 16)
+            r.pos += 16
+            at = r.pos - 16
+            if op.slot and not is_zero_uuid(r.data + at) and not substitute(op, r, out, names, at, 16):
+                return 0
+        elif kind == INT16 or kind == INT32:
+            at = r.pos
+            need(r, number_size(kind))
+            r.pos += number_size(kind)
+            n = <int16_t>be16(r.data + at) if kind == INT16 else <int32_t>be32(r.data + at)
+            if op.slot and n != op.a:
+                return 0
+        elif kind == ADDRESS:
+            if not readdress(op, r, out, names):
+                return 0
+        else:
+            if not read_marker(r, op.flags):
+                i = op.a
+            elif op.slot:
+                return 0
+
+cdef Py_ssize_t tail_behind(Program program, int i, Level* level, Level* stack) noexcept:
+    """How many bytes follow if all that follows is empty tagged fields; -1: more does, or may."""
+    cdef Py_ssize_t tail = 0
+    cdef Op* op
+    while True:
+        op = &program.ops[i]
+        i += 1
+        if op.kind == TAGS:
+            tail += 1
+        elif op.kind != END:
+            return -1
+        elif level == stack:
+            return tail
+        elif level.tags >= 0 or level.left > 1:
+            return -1
+        else:
+            # The array's last element: its END is followed by what comes behind the array.
+            level -= 1
+
+
+def rewrite(Program program not None, frame, Py_ssize_t start, Names names not None, bytes head=None,
+            bint allow_trailing=False):
+    """Copy a frame, its names replaced; None if that cannot be done in place."""
+    cdef Reader r
+    open_frame(frame, start, &r)
+    try:
+        return rewrite_body(program, frame, &r, names, head, None, allow_trailing)
+    finally:
+        close_frame(&r)
+
+cdef int put_client_id(Reader* r, Output* out, bytes prefix) except -1:
+    """Begin a request with its header as far as its client ID, with `prefix` before that; a null one is empty.
+
+    There is room for it: see `admitted_lane`.
+    """
+    put(out, r.data, 8)
+    put_be(out, max(0, <int16_t>be16(r.data + 8)) + PyBytes_GET_SIZE(prefix), 2)
+    put(out, PyBytes_AS_STRING(prefix), PyBytes_GET_SIZE(prefix))
+    out.copied = 10
+    return 0
+
+cdef bint put_body(Program program, Reader* r, Output* out, Names names, bytes client_prefix,
+                   bint allow_trailing) except -1:
+    """Rewrite a frame behind what stands in `out`, and copy all of it; False: it has to be decoded."""
+    cdef Py_ssize_t begin = out.size
+    out.copied = 0
+    put_be(out, 0, 4)
+    if client_prefix is not None:
+        put_client_id(r, out, client_prefix)
+    if walk(program, r, out, names) != 1:
+        return False
+    if r.pos != r.end and not allow_trailing:
+        fail(r, "frame goes on behind its body")
+    copy_run(r, out, r.pos)
+    write_size(out.data + begin, out.size - begin - 4)
+    return True
+
+cdef list rewrite_body(Program program, object frame, Reader* r, Names names, bytes head, bytes client_prefix,
+                       bint allow_trailing):
+    cdef Output out
+    cdef list segments = []
+    cdef Py_ssize_t size, start = r.pos
+    open_output(&out)
+    out.segments = <PyObject*>segments
+    out.owner = <PyObject*>frame if r.own else NULL
+    out.copied = out.sent = 0
+    try:
+        put_be(&out, 0, 4)
+        if head is not None:
+            put(&out, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
+            out.copied = start
+        elif client_prefix is not None:
+            put_client_id(r, &out, client_prefix)
+        if walk(program, r, &out, names) != 1:
+            return None
+        if r.pos != r.end and not allow_trailing:
+            fail(r, "frame goes on behind its body")
+        copy_run(r, &out, r.pos)
+        cut(&out)
+        size = out.sent - 4
+        if size > 0x7FFFFFFF:
+            fail(r, "frame is too long after its replacements")
+        # No other code has seen the first segment yet.
+        write_size(<uint8_t*>PyBytes_AS_STRING(segments[0]), size)
+        return segments
+    finally:
+        Py_XDECREF(out.heap)
+
+
+def open_stream(Program program not None, frame, Py_ssize_t start, Py_ssize_t whole, Names names not None,
+                list out not None):
+    """Rewrite the head of a frame of `whole` bytes, of which `frame` is the beginning, into `out`.
+
+    Returns the length of the zeros at its end; None, and nothing was done: the frame has to be whole first.
+    """
+    cdef Reader r
+    cdef list segments
+    open_frame(frame, start, &r)
+    r.whole = whole
+    try:
+        segments = rewrite_head(program, frame, &r, names, None)
+        if segments is None:
+            return None
+        out += segments
+        return r.tail
+    finally:
+        close_frame(&r)
+
+
+cdef list rewrite_head(Program program, object frame, Reader* r, Names names, bytes client_prefix):
+    """As `rewrite_body`; r.tail says how many zeros end the frame."""
+    cdef Output out
+    cdef list segments = []
+    cdef Py_ssize_t size
+    open_output(&out)
+    out.segments = <PyObject*>segments
+    out.owner = <PyObject*>frame if r.own else NULL
+    out.copied = out.sent = 0
+    try:
+        put_be(&out, 0, 4)
+        try:
+            if client_prefix is not None:
+                put_client_id(r, &out, client_prefix)
+            if walk(program, r, &out, names) != OPEN:
+                return None
+        except MalformedFrame:
+            return None  # Perhaps only a part of it has arrived; else it fails again when it is complete.
+        copy_run(r, &out, r.end)
+        cut(&out)
+        size = out.sent - 4 + r.whole - r.end
+        if size > 0x7FFFFFFF:
+            return None
+        write_size(<uint8_t*>PyBytes_AS_STRING(segments[0]), size)
+        return segments
+    finally:
+        Py_XDECREF(out.heap)

@@ -1,0 +1,18 @@
+"""Long work in steps: see steps.pyx."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+def set_pause(pause: Callable[[], None] | None) -> None:
+    """Make the loops over frames and `in_steps` call `pause` regularly; None: they never pause.
+
+    It may switch to another greenlet and come back.
+    """
+
+def set_pause_steps(steps: int = 64) -> None:
+    """Call the function given to `set_pause` after so many rounds of a loop."""
+
+def in_steps(items: Iterable[_T]) -> Iterator[_T]:
+    """Yield items, with pauses between them: for loops in Python over the many items of a message."""

@@ -1,0 +1,53 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Long work in steps: every loop over a frame counts its rounds, and may be paused.
+
+One request may name a hundred thousand things, and no other client is served while code walks over them. So loops
+count their rounds, those over bytes in `Reader.steps`, and when a number of them is used up one of three things happens:
+
+    on the hot path (`hot`)       the walk ends, as for any unusual frame: the session looks at it
+    while `set_pause` is set      what was set is called; it may switch to other work and come back later
+    else                          nothing: the caller waits for the result
+
+A pause is only safe because the stack comes back unchanged (greenlet): nothing else keeps a pointer into it.
+"""
+
+from libc.stdint cimport int64_t
+
+cdef enum:
+    PAUSE_STEPS = 64     # between two looks at the clock: some 10 us, of Python code up to 100
+
+cdef object on_pause = None
+cdef int64_t pause_steps = PAUSE_STEPS
+cdef int64_t python_steps = PAUSE_STEPS
+
+def set_pause(pause):
+    global on_pause
+    on_pause = pause
+
+def set_pause_steps(int64_t steps=PAUSE_STEPS):
+    global pause_steps, python_steps
+    pause_steps = python_steps = steps
+
+cdef int64_t steps_to_pause() noexcept:
+    return pause_steps
+
+cdef int pause() except -1:
+    """Call what was set, if something was."""
+    if on_pause is not None:
+        on_pause()
+    return 0
+
+cdef int python_step() except -1:
+    """One round of a loop that has no reader."""
+    global python_steps
+    python_steps -= 1
+    if python_steps < 0:
+        python_steps = pause_steps
+        pause()
+    return 0
+
+def in_steps(items not None):
+    cdef object item
+    for item in items:
+        python_step()
+        yield item
