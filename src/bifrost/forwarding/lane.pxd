@@ -18,7 +18,12 @@ cdef class Lane:
     cdef readonly Load load
     cdef readonly Usage usage
     cdef Passage passage
-    cdef void receive(self, Py_ssize_t size) noexcept
+
+    cdef inline void receive(self, Py_ssize_t size) noexcept:
+        """Count the bytes of a request that has arrived."""
+        self.traffic.count_request(size)
+        if self.usage is not None:
+            self.usage.bytes_in += size
 
 
 @cython.final

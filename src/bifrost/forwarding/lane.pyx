@@ -27,12 +27,6 @@ cdef class Lane:
         self.usage = usage
         self.passage = <Passage?>plan.passage
 
-    cdef void receive(self, Py_ssize_t size) noexcept:
-        """Count the bytes of a request that has arrived."""
-        self.traffic.receive(size)
-        if self.usage is not None:
-            self.usage.bytes_in += size
-
 
 @cython.final
 @cython.freelist(256)
@@ -55,7 +49,7 @@ cdef class Awaited:
 
     cdef void end(self, Py_ssize_t size, int64_t came_ns, int64_t now_ns) noexcept:
         """Note its answer, which came at `came_ns` and is ready now."""
-        self.lane.traffic.send(size)
+        self.lane.traffic.count_answer(size)
         self.lane.traffic.finish(now_ns - self.since_ns)
         if self.lane.usage is not None:
             came_ns = came_ns or now_ns

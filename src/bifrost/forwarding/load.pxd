@@ -35,6 +35,14 @@ cdef class Load:
     cdef bint exhausted(self) noexcept
     cpdef int spend(self, int64_t ns, int64_t now_ns) except -1
     cdef bint full(self) noexcept
-    cdef void count(self, Py_ssize_t more) noexcept
-    cdef void begin(self) noexcept
     cdef void finish(self) noexcept
+
+    cdef inline void count(self, Py_ssize_t more) noexcept:
+        self.in_flight += more
+        if self.row != NULL:
+            self.row[0] = self.in_flight
+
+    cdef inline void begin(self) noexcept:
+        self.count(1)
+        if self.whole is not None:
+            self.whole.count(1)

@@ -113,16 +113,6 @@ cdef class Load:
             return True
         return self.whole is not None and (self.whole.waits > 0 or self.whole.exhausted())
 
-    cdef void count(self, Py_ssize_t more) noexcept:
-        self.in_flight += more
-        if self.row != NULL:
-            self.row[0] = self.in_flight
-
-    cdef void begin(self) noexcept:
-        self.count(1)
-        if self.whole is not None:
-            self.whole.count(1)
-
     cdef void finish(self) noexcept:
         cdef bint somebody_waits = self.waits > 0
         self.count(-1)

@@ -23,6 +23,11 @@ cdef class Traffic:
     cdef int64_t own[TRAFFIC]
     cdef int64_t* at
     cdef Cells cells
-    cpdef void receive(self, Py_ssize_t size) noexcept
-    cpdef void send(self, Py_ssize_t size) noexcept
     cdef void finish(self, int64_t ns) noexcept
+
+    cdef inline void count_request(self, Py_ssize_t size) noexcept:
+        self.at[REQUESTS] += 1
+        self.at[RECEIVED] += size
+
+    cdef inline void count_answer(self, Py_ssize_t size) noexcept:
+        self.at[SENT] += size

@@ -42,12 +42,11 @@ cdef class Traffic:
     def durations(self):
         return tuple([self.at[BUCKETS + i] for i in range(BOUNDS + 1)])
 
-    cpdef void receive(self, Py_ssize_t size) noexcept:
-        self.at[REQUESTS] += 1
-        self.at[RECEIVED] += size
+    def receive(self, Py_ssize_t size):
+        self.count_request(size)
 
-    cpdef void send(self, Py_ssize_t size) noexcept:
-        self.at[SENT] += size
+    def send(self, Py_ssize_t size):
+        self.count_answer(size)
 
     cdef void finish(self, int64_t ns) noexcept:
         cdef int i = 0

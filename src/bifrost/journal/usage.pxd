@@ -2,10 +2,12 @@
 """Counters of a client's messages as the hot path adds to them."""
 
 cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int16_t, int64_t, uint8_t
+from libc.string cimport memcmp
 
 from bifrost.wire.program cimport Program
-from bifrost.wire.reader cimport Reader
+from bifrost.wire.reader cimport Reader, be16
 
 cdef enum:
     BATCH_HEADER = 61        # the bytes of a record batch's header of which something is counted, in format v2
@@ -51,12 +53,21 @@ cdef class Usage:
     cdef TopicUsage last
     cdef int last_slot
     cdef int forget_topics(self) except -1
-    cdef bint is_of(self, const uint8_t* header, Py_ssize_t size) noexcept
     cdef TopicUsage topic(self, int slot, const uint8_t* name, Py_ssize_t size, bint is_physical)
     cdef Passing add_request(self, Reader* r)
     cdef Passing add_response(self, Reader* r, bint is_physical)
     cdef void finish(self, Py_ssize_t size, int64_t broker_ns, int64_t gateway_ns) noexcept
     cdef int fail(self, int code, TopicUsage topic) except -1
+
+    cdef inline bint is_of(self, const uint8_t* header, Py_ssize_t size) noexcept:
+        """Whether a request with this header is the client's; its fixed part is there."""
+        cdef int length = <int16_t>be16(header + 8)
+        if self.is_anybodys:
+            return True
+        if length < 0 or self.client_id is None:
+            return length < 0 and self.client_id is None
+        return (length == PyBytes_GET_SIZE(self.client_id) and 10 + length <= size
+                and memcmp(header + 10, PyBytes_AS_STRING(self.client_id), length) == 0)
 
 @cython.final
 cdef class Passing:

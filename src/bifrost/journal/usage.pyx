@@ -188,16 +188,6 @@ cdef class Usage:
         self.last = None
         return 0
 
-    cdef bint is_of(self, const uint8_t* header, Py_ssize_t size) noexcept:
-        """Whether a request with this header is the client's; its fixed part is there."""
-        cdef int length = <int16_t>be16(header + 8)
-        if self.is_anybodys:
-            return True
-        if length < 0 or self.client_id is None:
-            return length < 0 and self.client_id is None
-        return (length == PyBytes_GET_SIZE(self.client_id) and 10 + length <= size
-                and memcmp(header + 10, PyBytes_AS_STRING(self.client_id), length) == 0)
-
     cdef TopicUsage topic(self, int slot, const uint8_t* name, Py_ssize_t size, bint is_physical):
         """The topic that is called so."""
         cdef dict known = self.ids if slot == TALLY_TOPIC_ID else self.physical if is_physical else self.virtual
