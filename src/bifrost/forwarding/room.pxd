@@ -7,7 +7,6 @@ from bifrost.wire.framer cimport MemoryLimit
 
 
 @cython.final
-@cython.no_gc
 cdef class Room(MemoryLimit):
     cdef readonly Py_ssize_t used, blocks, answers
     cdef public Py_ssize_t most, for_small, waiting

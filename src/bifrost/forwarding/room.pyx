@@ -21,7 +21,6 @@ cdef enum:
 
 
 @cython.final
-@cython.no_gc
 cdef class Room(MemoryLimit):
     """Bytes held, and the most that may be; `whole` is that of the process."""
 

@@ -5,7 +5,6 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
 
-@cython.no_gc
 cdef class MemoryLimit:
     cdef bint full(self) noexcept
     cdef bint reserve(self, Py_ssize_t size, bint is_answer, bint has_turn) noexcept
