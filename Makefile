@@ -16,7 +16,7 @@ help:
 	@echo "make demo [FOR=15s]  two tenants on one real Kafka, live"
 	@echo "make test            lint, types, contracts, tests against real brokers"
 	@echo "make gssapi          what the tests of Kerberos need; without it they are skipped"
-	@echo "make three-brokers   forged payloads with three brokers"
+	@echo "make three-brokers   forged requests, taint and neighbours with three brokers"
 	@echo "make test-matrix     the tests with real clients against each version of Kafka from 2.8 on"
 	@echo "make proof           Kafka's tools, Streams and Connect as tenants; three brokers, one killed"
 	@echo "make soak            random client operations, compared with a direct connection (HOURS=)"
@@ -90,7 +90,8 @@ proof: $(VENV)/.dev
 
 # Isolation where leaders and coordinators are spread over three brokers: payloads that name what is foreign.
 three-brokers: $(VENV)/.dev
-	BIFROST_TEST_BROKERS=3 $(BIN)/python -m pytest tests/kafka/forgery/test_forged_payloads.py
+	BIFROST_TEST_BROKERS=3 $(BIN)/python -m pytest -n 0 tests/kafka/forgery/test_forged_payloads.py \
+		tests/kafka/forgery/test_unknown_ids.py tests/kafka/taint tests/kafka/equivalence/test_neighbours.py
 
 # Random client operations against a broker and through the gateway; HOURS= of them.
 soak: $(VENV)/.dev

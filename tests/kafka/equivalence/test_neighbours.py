@@ -26,7 +26,8 @@ import pytest
 from observer import Observed, Observer, Told
 
 from bifrost.embedded.kafka import DEFAULT_VERSION
-from bifrost.wire.messages import MetadataRequest
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import CreateTopicsRequest, MetadataRequest
 from support.clients import Endpoint
 from support.forged_requests import Loot
 from support.gateway_process import HOST, INITECH, GatewayProcess
@@ -40,8 +41,10 @@ from support.worlds import differences
 OBSERVER, NEIGHBOUR = "observer", "neighbour"
 TENANTS = [replace(INITECH, name=name) for name in (OBSERVER, NEIGHBOUR)]
 """Allowed what the scenarios do."""
+INTERNAL_PARTITIONS = 4
+"""As bifrost.embedded gives a cluster."""
 MAX_SHOWN = 20
-LEAST_ANSWERS = 500
+LEAST_ANSWERS = 480
 
 _log = logging.getLogger(__name__)
 
@@ -61,6 +64,25 @@ class Played:
     loot: Loot
 
 
+def place_internal_topics(client: RoutedClient, brokers: int) -> None:
+    """Create the topics of groups and transactions such that each key has the same coordinator in both clusters."""
+    for name in ("__consumer_offsets", "__transaction_state", "__share_group_state"):
+        topic = CreateTopicsRequest.CreatableTopic(
+            name=name,
+            num_partitions=-1,
+            replication_factor=-1,
+            assignments=[
+                CreateTopicsRequest.CreatableReplicaAssignment(
+                    partition_index=number, broker_ids=[1 + number % brokers]
+                )
+                for number in range(INTERNAL_PARTITIONS)
+            ],
+            configs=[CreateTopicsRequest.CreatableTopicConfig(name="cleanup.policy", value="compact")],
+        )
+        (created,) = client.request(CreateTopicsRequest(topics=[topic], timeout_ms=20_000), 5).topics
+        assert created.error_code == ErrorCode.NONE, created
+
+
 def play(directory: Path, loot: Loot | None) -> Played:
     """Play the script in a new cluster: beside the neighbour, or alone with the loot of then."""
     brokers = brokers_under_test()
@@ -70,6 +92,8 @@ def play(directory: Path, loot: Loot | None) -> Played:
         GatewayProcess(directory, kafka.bootstrap, tenants=TENANTS, brokers=brokers) as gateway,
     ):
         with RoutedClient(Endpoint(HOST, kafka.broker_port(1))) as client:
+            if brokers > 1:
+                place_internal_topics(client, brokers)
             warm_up(client)
             internal_topic_id = topic_id_of(client, "__consumer_offsets")
         neighbour = None

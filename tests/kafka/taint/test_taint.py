@@ -278,8 +278,10 @@ def test_search_finds_every_kind_of_secret_on_a_connection_to_the_broker(
     """The same tap and the same search, before the broker itself."""
     party, _ = recorded.parties
     topic = physical_name(party.side.name, party.side.own_topics[0])
+    with RoutedClient(broker) as client:
+        leader = client.at(client.leader_of(MetadataRequest.MetadataRequestTopic(name=topic))).endpoint
     port = free_ports(1)
-    with Tap([port], host=BEHIND, behind=HOST, to_port=broker.port) as tap:
+    with Tap([port], host=BEHIND, behind=HOST, to_port=leader.port) as tap:
         with RawClient(Endpoint(BEHIND, port)) as client:
             client.request(DescribeClusterRequest(), 0)
             metadata_of(client, topic)
