@@ -24,6 +24,7 @@ ATTACKER = "initech"
 IDS = 2_000
 """Unknown IDs in one request. A broker asked for so many at once takes 6 s."""
 SOON_S = 5.0
+MAX_TRIES = 12
 """For an answer that another tenant waits for meanwhile; the machine may be busy."""
 
 Asked = tuple[Message, int]
@@ -75,10 +76,12 @@ def test_masses_of_unknown_ids_keep_nobody_waiting_and_hide_no_foreign_one(
         waited_s = time.monotonic() - asked
         outcome = foreign.result()
         took_s = time.monotonic() - start
-    control = prober.ask(*ask([*unknown, pair.control]))
+    told = outcome.swapped(pair.swaps())
+    # Brokers name any of themselves as the controller (KRaft), another one each time.
+    is_alike = any(prober.ask(*ask([*unknown, pair.control])) == told for _ in range(MAX_TRIES))
 
     assert by_id.error_code == ErrorCode.NONE
-    assert outcome.swapped(pair.swaps()) == control
+    assert is_alike
     assert waited_s < SOON_S
     assert took_s < 2 * SOON_S
     victim.check()

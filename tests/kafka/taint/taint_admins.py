@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import KafkaError as ConfluentError
 from confluent_kafka.admin import (
     AclBindingFilter,
     AclOperation,
@@ -104,13 +106,26 @@ def _change_topic(admin: AdminClient, side: Side, name: str) -> None:
     _await_topics(admin, {name})
     # The brokers' metadata is a moment behind the controller's.
     try_to(lambda: done(admin.describe_topics(TopicCollection([name]))))
-    done(admin.create_partitions([NewPartitions(name, 2)]))
+    _soon(lambda: done(admin.create_partitions([NewPartitions(name, 2)])))
     change = ConfigEntry("retention.ms", side.config_value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource("topic", name, incremental_configs=[change])
-    done(admin.incremental_alter_configs([resource]))
-    (configs,) = done(admin.describe_configs([ConfigResource("topic", name)])).values()
+    _soon(lambda: done(admin.incremental_alter_configs([resource])))
+    (configs,) = _soon(lambda: done(admin.describe_configs([ConfigResource("topic", name)]))).values()
     assert configs["retention.ms"].value == side.config_value
-    done(admin.delete_topics([name]))
+    _soon(lambda: done(admin.delete_topics([name])))
+
+
+def _soon(call: Callable[[], Any]) -> Any:
+    """Return the result; ask again while one of several brokers does not know the new topic yet."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        try:
+            return call()
+        except KafkaException as error:
+            is_unknown = error.args[0].code() == ConfluentError.UNKNOWN_TOPIC_OR_PART
+            if not is_unknown or time.monotonic() > deadline:
+                raise
+        time.sleep(0.02)
 
 
 def try_to(call: Any) -> None:
