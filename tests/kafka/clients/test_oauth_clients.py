@@ -9,25 +9,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider as AiokafkaTokenProvider
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import KafkaError, Producer
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
 from bifrost.jars.locked_jars import broker_coordinates
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaProducer
 from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic, StartGateway
 from support.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.java_clients import JavaClients, JavaError
 from support.kafka_versions import version_under_test
 from support.oidc_server import OidcServer
+from support.round_trips import by_aiokafka, by_confluent, by_java, by_python, first_error
 
 pytestmark = pytest.mark.skipif(
     version_under_test() != DEFAULT_VERSION, reason="the broker has no part in it: one version is enough"
 )
-WAIT_MS = 20_000
 RUN_S = 21.0
 """More than two lives of a token of ten seconds."""
 TENANT = TenantSpec("globex", principals=("alice",))
@@ -112,18 +112,7 @@ def with_callback(bootstrap: str, oidc: OidcServer, lifetime_s: float = 120) -> 
 
 @pytest.mark.parametrize("settings", [with_oidc, with_callback])
 def test_librdkafka(bootstrap: str, oidc: OidcServer, settings: Any) -> None:
-    producer = Producer(settings(bootstrap, oidc))
-    producer.produce("orders", b"from librdkafka")
-    assert producer.flush(20) == 0
-    consumer = Consumer(
-        settings(bootstrap, oidc) | {"group.id": "oauth", "auto.offset.reset": "earliest"},
-    )
-    consumer.subscribe(["orders"])
-    message = consumer.poll(20)
-    consumer.close()
-
-    assert message is not None
-    assert message.value() == b"from librdkafka"
+    assert by_confluent(settings(bootstrap, oidc), b"from librdkafka") == [b"from librdkafka"]
 
 
 @pytest.mark.parametrize(
@@ -133,14 +122,10 @@ def test_librdkafka(bootstrap: str, oidc: OidcServer, settings: Any) -> None:
 def test_librdkafka_with_a_token_that_is_not_good(
     bootstrap: str, oidc: OidcServer, issuer: str, scope: str, told: str
 ) -> None:
-    errors: list[KafkaError] = []
-    producer = Producer(with_oidc(bootstrap, oidc, issuer, scope) | {"error_cb": errors.append})
-    deadline = time.monotonic() + 20
-    while not errors and time.monotonic() < deadline:
-        producer.poll(0.1)
+    error = first_error(with_oidc(bootstrap, oidc, issuer, scope))
 
-    assert errors[0].code() == KafkaError._AUTHENTICATION
-    assert told in errors[0].str()
+    assert error.code() == KafkaError._AUTHENTICATION
+    assert told in error.str()
 
 
 def test_librdkafka_that_refreshes_outlives_its_tokens(brief: GatewayProcess, oidc: OidcServer) -> None:
@@ -198,15 +183,8 @@ def test_java(
     java: JavaClients, oauth_gateway: GatewayProcess, oidc: OidcServer, fresh_topic: FreshTopic
 ) -> None:
     fresh_topic("globex", "orders")
-    producer = java.producer(endpoint(oauth_gateway), **java_options(oidc))
-    java("send", producer, "orders", ["from Java"])
-    java("close", producer)
-    consumer = java.consumer(endpoint(oauth_gateway), **java_options(oidc))
-    java("assign", consumer, "orders", 0)
-    records = java.poll_until(consumer, 1)
-    java("close", consumer)
 
-    assert [record[3] for record in records] == ["from Java"]
+    assert by_java(java, endpoint(oauth_gateway), "from Java", **java_options(oidc)) == ["from Java"]
 
 
 def test_java_with_a_token_of_another_issuer(
@@ -273,15 +251,7 @@ def for_python(bootstrap: str, provider: object) -> dict[str, Any]:
 
 
 def test_kafka_python(bootstrap: str, oidc: OidcServer) -> None:
-    settings = for_python(bootstrap, Provider(oidc))
-    producer = KafkaProducer(**settings)
-    producer.send("orders", b"from kafka-python").get(timeout=20)
-    producer.close()
-    consumer = KafkaConsumer("orders", **settings, auto_offset_reset="earliest", consumer_timeout_ms=WAIT_MS)
-    message = next(consumer)
-    consumer.close()
-
-    assert message.value == b"from kafka-python"
+    assert by_python(for_python(bootstrap, Provider(oidc)), b"from kafka-python") == b"from kafka-python"
 
 
 def test_kafka_python_that_refreshes_outlives_its_tokens(brief: GatewayProcess, oidc: OidcServer) -> None:
@@ -297,16 +267,7 @@ def test_kafka_python_that_refreshes_outlives_its_tokens(brief: GatewayProcess, 
 
 
 def test_aiokafka(bootstrap: str, oidc: OidcServer) -> None:
-    async def play() -> bytes:
-        settings = for_python(bootstrap, AsyncProvider(oidc))
-        async with AIOKafkaProducer(**settings) as producer:
-            await producer.send_and_wait("orders", b"from aiokafka")
-        async with AIOKafkaConsumer("orders", **settings, auto_offset_reset="earliest") as consumer:
-            message = await asyncio.wait_for(consumer.getone(), 20)
-            value: bytes = message.value
-            return value
-
-    assert asyncio.run(play()) == b"from aiokafka"
+    assert by_aiokafka(for_python(bootstrap, AsyncProvider(oidc)), b"from aiokafka") == b"from aiokafka"
 
 
 def test_aiokafka_does_not_renew_and_comes_back(brief: GatewayProcess, oidc: OidcServer) -> None:

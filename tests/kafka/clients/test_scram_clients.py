@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import KafkaError
 
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
-from kafka import KafkaConsumer, KafkaProducer
 from support import kafka_cluster as tools
 from support.clients import Endpoint
 from support.gateway_fixtures import FreshTopic
 from support.gateway_process import GatewayProcess, TenantSpec
 from support.java_clients import JavaClients, JavaError
 from support.kafka_cluster import KafkaTools, write_client_properties
+from support.round_trips import by_aiokafka, by_confluent, by_java, by_python, first_error
 
 TENANTS = (TenantSpec("known"), TenantSpec("salted", is_salted=True))
-WAIT_MS = 20_000
 
 
 @pytest.fixture(scope="module")
@@ -53,66 +49,27 @@ def wrong(user: Endpoint) -> Endpoint:
 
 
 def test_confluent_kafka(user: Endpoint) -> None:
-    producer = Producer(user.for_confluent)
-    producer.produce("orders", b"from librdkafka")
-    assert producer.flush(20) == 0
-    consumer = Consumer(user.for_confluent | {"group.id": "scram", "auto.offset.reset": "earliest"})
-    consumer.subscribe(["orders"])
-    message = consumer.poll(20)
-    consumer.close()
-
-    assert message is not None
-    assert message.value() == b"from librdkafka"
+    assert by_confluent(user.for_confluent, b"from librdkafka") == [b"from librdkafka"]
 
 
 def test_confluent_kafka_with_a_wrong_password(user: Endpoint) -> None:
-    errors: list[KafkaError] = []
-    producer = Producer(wrong(user).for_confluent | {"error_cb": errors.append, "log_level": 0})
-    deadline = time.monotonic() + 20
-    while not errors and time.monotonic() < deadline:
-        producer.poll(0.1)
+    error = first_error(wrong(user).for_confluent)
 
-    assert errors[0].code() == KafkaError._AUTHENTICATION
-    assert f"invalid credentials with SASL mechanism {user.mechanism}" in errors[0].str()
+    assert error.code() == KafkaError._AUTHENTICATION
+    assert f"invalid credentials with SASL mechanism {user.mechanism}" in error.str()
 
 
 def test_kafka_python(user: Endpoint) -> None:
-    producer = KafkaProducer(**user.for_python)
-    producer.send("orders", b"from kafka-python").get(timeout=20)
-    producer.close()
-    consumer = KafkaConsumer(
-        "orders", **user.for_python, auto_offset_reset="earliest", consumer_timeout_ms=WAIT_MS
-    )
-    message = next(consumer)
-    consumer.close()
-
-    assert message.value == b"from kafka-python"
+    assert by_python(user.for_python, b"from kafka-python") == b"from kafka-python"
 
 
 def test_aiokafka(user: Endpoint) -> None:
-    async def play() -> bytes:
-        async with AIOKafkaProducer(**user.for_aiokafka) as producer:
-            await producer.send_and_wait("orders", b"from aiokafka")
-        options = user.for_aiokafka | {"auto_offset_reset": "earliest"}
-        async with AIOKafkaConsumer("orders", **options) as consumer:
-            message = await asyncio.wait_for(consumer.getone(), 20)
-            value: bytes = message.value
-            return value
-
-    assert asyncio.run(play()) == b"from aiokafka"
+    assert by_aiokafka(user.for_aiokafka, b"from aiokafka") == b"from aiokafka"
 
 
 @pytest.mark.parametrize("java", ["2.8.2", DEFAULT_VERSION], indirect=True)
 def test_java(java: JavaClients, user: Endpoint) -> None:
-    producer = java.producer(user)
-    java("send", producer, "orders", ["from Java"])
-    java("close", producer)
-    consumer = java.consumer(user)
-    java("assign", consumer, "orders", 0)
-    records = java.poll_until(consumer, 1)
-    java("close", consumer)
-
-    assert [record[3] for record in records] == ["from Java"]
+    assert by_java(java, user, "from Java") == ["from Java"]
 
 
 @pytest.mark.parametrize("java", [DEFAULT_VERSION], indirect=True)

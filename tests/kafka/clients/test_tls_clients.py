@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import Producer
 
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
-from kafka import KafkaConsumer, KafkaProducer
 from support.certificates import DAY, Authority
 from support.gateway_fixtures import FreshTopic
 from support.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.java_clients import JavaClients, JavaError
+from support.round_trips import by_aiokafka, by_confluent, by_java, by_python, first_error
 from support.tls_endpoint import TlsEndpoint
 
 TENANTS = (TenantSpec("acme", principals=("shop",)), TenantSpec("globex"))
-WAIT_MS = 20_000
 RULES = "RULE:^CN=([^,]+)(,.*)?$/$1/L"
 
 
@@ -96,56 +92,22 @@ def endpoint(request: pytest.FixtureRequest, world: World, fresh_topic: FreshTop
 
 
 def test_confluent_kafka(endpoint: TlsEndpoint) -> None:
-    producer = Producer(endpoint.for_confluent)
-    large = bytes(900_000)
-    for value in (b"from librdkafka", large):
-        producer.produce("orders", value)
-    assert producer.flush(20) == 0
-    consumer = Consumer(endpoint.for_confluent | {"group.id": "tls", "auto.offset.reset": "earliest"})
-    consumer.subscribe(["orders"])
-    messages = [consumer.poll(20), consumer.poll(20)]
-    consumer.close()
+    values = [b"from librdkafka", bytes(900_000)]
 
-    assert [message and message.value() for message in messages] == [b"from librdkafka", large]
+    assert by_confluent(endpoint.for_confluent, *values) == values
 
 
 def test_kafka_python(endpoint: TlsEndpoint) -> None:
-    producer = KafkaProducer(**endpoint.for_python)
-    producer.send("orders", b"from kafka-python").get(timeout=20)
-    producer.close()
-    consumer = KafkaConsumer(
-        "orders", **endpoint.for_python, auto_offset_reset="earliest", consumer_timeout_ms=WAIT_MS
-    )
-    message = next(consumer)
-    consumer.close()
-
-    assert message.value == b"from kafka-python"
+    assert by_python(endpoint.for_python, b"from kafka-python") == b"from kafka-python"
 
 
 def test_aiokafka(endpoint: TlsEndpoint) -> None:
-    async def play() -> bytes:
-        async with AIOKafkaProducer(**endpoint.for_aiokafka) as producer:
-            await producer.send_and_wait("orders", b"from aiokafka")
-        options = endpoint.for_aiokafka | {"auto_offset_reset": "earliest"}
-        async with AIOKafkaConsumer("orders", **options) as consumer:
-            message = await asyncio.wait_for(consumer.getone(), 20)
-            value: bytes = message.value
-            return value
-
-    assert asyncio.run(play()) == b"from aiokafka"
+    assert by_aiokafka(endpoint.for_aiokafka, b"from aiokafka") == b"from aiokafka"
 
 
 @pytest.mark.parametrize("java", ["2.8.2", DEFAULT_VERSION], indirect=True)
 def test_java(java: JavaClients, endpoint: TlsEndpoint) -> None:
-    producer = java.producer(endpoint)
-    java("send", producer, "orders", ["from Java"])
-    java("close", producer)
-    consumer = java.consumer(endpoint)
-    java("assign", consumer, "orders", 0)
-    records = java.poll_until(consumer, 1)
-    java("close", consumer)
-
-    assert [record[3] for record in records] == ["from Java"]
+    assert by_java(java, endpoint, "from Java") == ["from Java"]
 
 
 # -- who is not let in
@@ -162,16 +124,12 @@ REFUSED = {
 def test_librdkafka_is_told_why_it_is_refused(world: World, who: str) -> None:
     detail, alert = REFUSED[who]
     since = world.gateway.mark()
-    errors: list[KafkaError] = []
     endpoint: TlsEndpoint = getattr(world, who)
-    producer = Producer(endpoint.for_confluent | {"error_cb": errors.append, "log_level": 0})
-    deadline = time.monotonic() + 20
-    while not errors and time.monotonic() < deadline:
-        producer.poll(0.1)
-    producer.purge()
+
+    error = first_error(endpoint.for_confluent)
 
     # Not a mere end of the connection, which it would take for a fault of the network.
-    assert alert in errors[0].str(), errors
+    assert alert in error.str(), error
     assert detail in world.gateway.await_event(since, reason="client_certificate_refused")["detail"]
 
 
