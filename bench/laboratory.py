@@ -151,10 +151,10 @@ class Laboratory:
 
 def visit_all(subject: Subject, spaces: list[Space]) -> None:
     """Let each tenant log in once and ask something, so that the gateway has met them all."""
-    everybody = replace(subject, spaces=spaces)
+    everywhere = replace(subject, spaces=spaces)
     for number in range(len(spaces)):
-        client = everybody.connect(number)
-        client.request(HeartbeatRequest(group_id="nobody", generation_id=1, member_id="nobody"), 4)
+        client = everywhere.connect(number)
+        client.request(HeartbeatRequest(group_id="unknown", generation_id=1, member_id="unknown"), 4)
         client.close()
 
 
@@ -250,10 +250,10 @@ def _await_listener(host: str, port: int, timeout_s: float, child: Child | None 
 
 
 def free_port(count: int = 1) -> int:
-    """Return the first of `count` neighbouring ports that nobody listens on.
+    """Return the first of `count` neighbouring ports that no program listens on.
 
     They are of those below the system's range for outgoing connections: one of that may be taken between now and
-    when somebody listens there, by one of the many connections of a run.
+    when a program listens there, by one of the many connections of a run.
     """
     for _ in range(100):
         port = random.randrange(FIRST_PORT, LAST_PORT - count)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 BUSY = 0.5
-"""From this load per core before the run on, somebody else was working."""
+"""From this load per core before the run on, another program was working."""
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ IDLE_CONNECTIONS = 1000
 BATCHES_EACH = 5
 DESCRIPTORS_TO_SPARE = 200
 SETTLED_S = 3.0
-"""After a load, before what stays is measured: the gateway gives back within two seconds what nobody needs."""
+"""After a load, before what stays is measured: the gateway gives back within two seconds what is not needed."""
 
 Start = Callable[[], AbstractContextManager[Subject]]
-"""Starts a subject that nobody has used yet."""
+"""Starts a subject that no client has used yet."""
 
 
 @dataclass

@@ -21,12 +21,12 @@ TAKEN_NAMES = ("direct", "relay", "haproxy", "gateway")
 
 
 class ProxiesError(Exception):
-    """The file says something that cannot be; the message is for whoever wrote it."""
+    """The file says something that cannot be; the message is for the operator who wrote it."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where somebody listens."""
+    """Where a program listens."""
 
     host: str
     port: int

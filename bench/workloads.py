@@ -80,7 +80,7 @@ def small_workloads(topics: Topics) -> list[Workload]:
     """Return what is measured by requests, tiny batches first."""
     return [
         tiny_produce(topics),
-        _same("Heartbeat", ApiKey.HEARTBEAT, 4, _heartbeat, _is_nobody),
+        _same("Heartbeat", ApiKey.HEARTBEAT, 4, _heartbeat, _is_unknown_member),
         _same("ListOffsets", ApiKey.LIST_OFFSETS, 7, _list_offsets, _is_listed),
         _same("OffsetCommit", ApiKey.OFFSET_COMMIT, 8, _offset_commit, _is_committed),
         _empty_fetch(topics, 12),
@@ -139,10 +139,10 @@ def _same(
 
 
 def _heartbeat(space: Space) -> Message:
-    return HeartbeatRequest(group_id=space.called(GROUP), generation_id=1, member_id="nobody")
+    return HeartbeatRequest(group_id=space.called(GROUP), generation_id=1, member_id="unknown")
 
 
-def _is_nobody(response: Any) -> bool:
+def _is_unknown_member(response: Any) -> bool:
     return bool(response.error_code == ErrorCode.UNKNOWN_MEMBER_ID)
 
 

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 def client_options(bootstrap: str, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the options of Spark's Kafka source and sink: where the cluster is, and who we are there.
 
-    Secrets come from the environment: a command line is seen by everybody on the machine.
+    Secrets come from the environment: a command line is seen by every user of the machine.
     """
     mechanism = environment.get("KAFKA_SASL_MECHANISM", "SCRAM-SHA-512")
     login = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"

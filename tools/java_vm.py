@@ -32,7 +32,7 @@ def start_java(jars: Sequence[Path]) -> None:
         )
     except OSError as error:
         raise JavaError(f"the Java VM {library} cannot be loaded: {error}") from error
-    # slf4j complains there that it has no logger; nobody here reads Kafka's log.
+    # slf4j complains there that it has no logger; Kafka's log is not read here.
     nowhere = java_class("java.io.OutputStream").nullOutputStream()
     java_class("java.lang.System").setErr(java_class("java.io.PrintStream")(nowhere))
 

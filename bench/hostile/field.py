@@ -31,7 +31,7 @@ class Target:
     """Bootstrap ports; those of the brokers follow."""
     tls_port: int
     open_port: int
-    """Without authentication: everybody is the attacker's tenant."""
+    """Without authentication: every client is the attacker's tenant."""
     ca_file: str
     user: str
     password: str

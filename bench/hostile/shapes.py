@@ -192,7 +192,7 @@ def _has_text(field: Field, version: int) -> bool:
 
 
 def tagged_fields(size: int) -> bytes:
-    """Return about `size` bytes of tagged fields that nobody knows, of a byte each."""
+    """Return about `size` bytes of unknown tagged fields, of a byte each."""
     count = max(size // (len(varint(FIRST_TAG)) + 2), 1)
     return varint(count) + b"".join(varint(FIRST_TAG + number) + b"\x01x" for number in range(count))
 

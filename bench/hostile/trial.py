@@ -21,7 +21,7 @@ from bench.hostile.stage import VICTIM, Metrics, Stage
 CATCH_UP_S = 90.0
 """How long the victim may take to have its records once an attack is over."""
 _VICTIMS = {("tenant", VICTIM), ("api", "SaslHandshake"), ("api", "SaslAuthenticate")}
-"""Labels of what the victim may have counted: before authentication nobody has a name."""
+"""Labels of what the victim may have counted: before authentication no client has a name."""
 
 OVERRUN_S = 90.0
 """How much longer than asked an attacker may take: it may wait for an answer."""

@@ -90,7 +90,7 @@ class Records:
         self._fetch()
 
     def _lose(self) -> None:
-        """Count records on their way as failed: nobody knows what became of them."""
+        """Count records on their way as failed: what became of them is unknown."""
         now = time.monotonic()
         while self._due:
             due = self._due.popleft()

@@ -1,4 +1,4 @@
-"""Unmodified applications as tenants: one broker, one gateway before it, two tenants and whoever has the broker itself.
+"""Unmodified applications as tenants: one broker, one gateway before it, two tenants, and the operator.
 
 Everything is played three times under the same names: directly, as `aurora`, and as `boreal`.
 """
@@ -82,7 +82,7 @@ def people(
     tools: ToolServer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> list[Console]:
-    """Somebody with the tools at each world."""
+    """A user of the tools at each world."""
     made = []
     for owner, endpoint in endpoints.items():
         port = kafka.broker_port(1) if owner == DIRECT else gateway.broker_port(1)

@@ -1,7 +1,7 @@
 """Kafka Connect: a distributed worker with a file source and sink, under the same names at three clusters at once.
 
 The source runs with Connect's exactly-once support: what the worker commits are transactions, and the worker itself
-fences whoever had its place before.
+fences the producer that had its place before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every config and every internal topic that Kafka's own classes know is one that somebody has thought about."""
+"""Every config and every internal topic that Kafka's own classes know is classified."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def test_every_group_config_is_decided(java: JavaConfigs) -> None:
     assert java.names(GROUPS) - set(GROUP_CONFIGS) == set(), "decide in config_table.py"
 
 
-def test_every_internal_topic_is_nobodys(java: JavaConfigs) -> None:
+def test_every_internal_topic_is_of_no_tenant(java: JavaConfigs) -> None:
     names = java.names(JAVA_INTERNAL_TOPICS)
 
     assert {"__consumer_offsets", "__transaction_state", "__remote_log_metadata"} <= names

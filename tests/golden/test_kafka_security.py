@@ -126,9 +126,9 @@ def test_a_rule_that_is_taken_means_what_it_means_at_a_broker(kafka_security: Ka
                 assert name is None
                 continue
             assert name == kafka_name, (rules, principal)
-            seen["named" if name is not None else "nobody"] += 1
+            seen["named" if name is not None else "unknown"] += 1
 
-    assert min(seen[one] for one in ("refused", "named", "nobody")) >= FEWEST
+    assert min(seen[one] for one in ("refused", "named", "unknown")) >= FEWEST
 
 
 def test_what_people_write_is_taken(kafka_security: KafkaSecurity) -> None:
@@ -142,7 +142,7 @@ def test_what_people_write_is_taken(kafka_security: KafkaSecurity) -> None:
 
 
 class AnyToken:
-    """Takes every token as somebody's."""
+    """Takes every token as a principal's."""
 
     max_bytes = 1000
     has_principals = True

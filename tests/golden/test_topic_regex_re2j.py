@@ -49,7 +49,7 @@ FOREIGN = [
     "t.1.",
     "t-1-a",
 ]
-"""Names that are no tenant's of this test; a bare prefix is nobody's."""
+"""Names that are no tenant's of this test; a bare prefix is no tenant's."""
 
 OURS_ALONE = ("too large", "longer than", "more than 50 groups", "not ASCII under (?i)", "not a Unicode")
 """Why we refuse what RE2/J takes."""

@@ -122,7 +122,7 @@ def test_killed_parent_takes_kafka_with_it() -> None:
     parent.communicate()
 
     assert psutil.wait_procs([jvm], timeout=20)[1] == []
-    # Nobody was left to remove it.
+    # No process was left to remove it.
     directory = Path(log_file).parent.parent
     assert directory.name.startswith("bifrost-kafka-")
     subprocess.run(["rm", "-r", directory], check=True)

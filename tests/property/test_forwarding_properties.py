@@ -1,4 +1,4 @@
-"""The short ways of a frame and the long one: whether the engine forwards it or not, everybody gets the same bytes."""
+"""The short ways of a frame and the long one: with or without the engine, both sides get the same bytes."""
 
 import random
 from collections.abc import Callable
@@ -30,14 +30,14 @@ MUTATIONS_PER_FRAME = 12
 CLIENT_IDS = [None, b"", b"a-client", b"a-client", b"\xff" * 100, b"x" * 32_757, b"x" * 32_758, b"x" * 32_767]
 """With the prefix of ten characters the last two but one are as long as may be and too long."""
 OWN, FOREIGN = "orders", "users"
-OWN_ID, FOREIGN_ID, UNKNOWN_ID = b"an own topic ID.", b"a foreign one's.", b"an ID of nobody."
+OWN_ID, FOREIGN_ID, UNKNOWN_ID = b"an own topic ID.", b"a foreign one's.", b"an unknown ID..."
 
 
 def frames_of(api_key: int, rng: random.Random) -> list[tuple[bytes, bytes]]:
     """Requests with answers to them, sound and spoilt, at every version."""
     frames = []
     for version in served_versions(api_key) or ():
-        for topic, topic_id in ((OWN, OWN_ID), (FOREIGN, FOREIGN_ID), ("nobody's", UNKNOWN_ID)):
+        for topic, topic_id in ((OWN, OWN_ID), (FOREIGN, FOREIGN_ID), ("unknown", UNKNOWN_ID)):
             values: dict[FieldType, Any] = {FieldType.STRING: topic, FieldType.UUID: topic_id}
             request = sample(request_schema(api_key).name, version, _giver(values))
             values = {FieldType.STRING: physical_name("acme", topic), FieldType.UUID: topic_id}

@@ -1,4 +1,4 @@
-"""Whatever a socket takes at once and whatever waits: every byte arrives, in order, whoever wrote it."""
+"""Whatever a socket takes at once and whatever waits: every byte arrives, in order, whichever side wrote it."""
 
 import asyncio
 import random

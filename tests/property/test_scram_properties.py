@@ -1,4 +1,4 @@
-"""Whatever a client says instead of SCRAM, it is refused in order, and nobody is let in."""
+"""Whatever a client says instead of SCRAM, it is refused in order, and no client is let in."""
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ def server(mechanism: Mechanism = Mechanism.SCRAM_SHA_256) -> ScramServer:
 
 
 @given(st.lists(st.binary(max_size=200) | st.text(max_size=100).map(str.encode), max_size=3))
-def test_no_bytes_let_anybody_in(tokens: list[bytes]) -> None:
+def test_no_bytes_let_a_client_in(tokens: list[bytes]) -> None:
     one = server()
     for token in tokens:
         with pytest.raises(AuthenticationFailed):
@@ -45,7 +45,7 @@ def test_every_name_is_answered_alike(name: str, mechanism: Mechanism) -> None:
 
 
 @given(st.data())
-def test_no_changed_byte_of_a_proof_lets_anybody_in(data: st.DataObject) -> None:
+def test_no_changed_byte_of_a_proof_lets_a_client_in(data: st.DataObject) -> None:
     client, one = ScramClient("SCRAM-SHA-256", "acme", "acme-password"), server()
     final = bytearray(client.final(one.respond(client.first())))
     # The last character but the padding holds bits that base64 passes over.

@@ -37,7 +37,7 @@ MANDATORY = {
 RECOMMENDED = {
     "ChargeFrequency": (STRING, False), "InvoiceId": (STRING, True), "ServiceSubcategory": (STRING, False),
 }  # fmt: skip
-"""But AvailabilityZone: nobody tells the gateway one."""
+"""But AvailabilityZone: the gateway is told none."""
 CONDITIONAL = {
     "BillingAccountType": (STRING, False), "SubAccountId": (STRING, True), "SubAccountName": (STRING, True),
     "SubAccountType": (STRING, True), "ConsumedQuantity": (DECIMAL, True), "ConsumedUnit": (STRING, True),

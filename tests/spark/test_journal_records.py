@@ -94,7 +94,7 @@ def test_a_large_rejected_value_is_cut(topic: Topic) -> None:
     assert row.value == "x" * MAX_REJECTED_CHARACTERS
 
 
-def test_a_version_of_the_future_is_found_even_in_a_form_that_nobody_knows(topic: Topic) -> None:
+def test_a_version_of_the_future_is_found_even_in_an_unknown_form(topic: Topic) -> None:
     records = [
         Journal().event(None),
         Journal().event(None) | {"schema_version": 2},

@@ -88,7 +88,7 @@ def test_two_gateways_that_look_count_once(topic: Topic) -> None:
         one.snapshot("acme", "orders", NOON_MS, replica_bytes=1000),
         other.snapshot("acme", "orders", NOON_MS + 20_000, replica_bytes=1000),
         one.snapshot("acme", "orders", NOON_MS + 60_000, replica_bytes=1000),
-        # Nobody looked for an hour: only what the look says it covers is known.
+        # No snapshot was taken for an hour: only what the look says it covers is known.
         other.snapshot("acme", "orders", NOON_MS + HOUR_MS, replica_bytes=1000),
     ]
 

@@ -68,7 +68,9 @@ def test_a_change_sees_itself(tables: Tables, rows: Rows) -> None:
     assert content(change.read("t", ["2026-01-01"])) == [("2026-01-01", 1)]
 
 
-def test_nobody_sees_a_change_that_was_not_committed(spark: SparkSession, tmp_path: Path, rows: Rows) -> None:
+def test_no_reader_sees_a_change_that_was_not_committed(
+    spark: SparkSession, tmp_path: Path, rows: Rows
+) -> None:
     tables = Tables(spark, str(tmp_path), SCHEMAS, "parquet")
     change = tables.begin()
     change.append("t", rows(("2026-01-01", 1)))

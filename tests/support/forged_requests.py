@@ -1,4 +1,4 @@
-"""Requests that name what is another's, each beside its control: the same request with a thing nobody has.
+"""Requests that name what is another's, each beside its control: the same request with a thing that no tenant has.
 
 By the schema: for every field of every served request that can name something (a topic, a group, a member, a fetch
 session, a producer ID, ...) one request with that field forged and all others the sender's own, and requests with
@@ -38,7 +38,7 @@ _TEXT = random.Random(20)
 
 @dataclass(frozen=True)
 class Pair:
-    """A value that is another's, and one of the same length that nobody has."""
+    """A value that is another's, and one of the same length that no tenant has."""
 
     foreign: Any
     control: Any
@@ -112,7 +112,7 @@ class Loot:
         ]
 
     def ids(self) -> list[Pair]:
-        """Topic IDs, each time beside others that nobody ever had."""
+        """Topic IDs, each time beside others that no topic ever had."""
         return [Pair(one, os.urandom(16)) for one in self.topic_ids]
 
 

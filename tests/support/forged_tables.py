@@ -63,22 +63,22 @@ TEXTS: Mapping[str, Any] = {
 }
 BOOLS: Mapping[str, bool] = {"IncludeSynonyms": True, "Committed": True}
 
-NOBODY = "bm9ib2R5LW5vYm9keS1ubw"
+UNKNOWN_MEMBER = "bm9ib2R5LW5vYm9keS1ubw"
 """A UUID in Kafka's writing, where a member ID must be one."""
 
 PATHS: Mapping[str, Mapping[str, Any]] = {
     # What otherwise contradicts itself, or would wait.
     "CreateTopicsRequest": {"Topics.Assignments": [], "Topics.Configs": []},
     "CreatePartitionsRequest": {"Topics.Assignments": None},
-    "JoinGroupRequest": {"MemberId": "nobody", "Protocols.Name": "range"},
-    "SyncGroupRequest": {"MemberId": "nobody"},
+    "JoinGroupRequest": {"MemberId": "unknown", "Protocols.Name": "range"},
+    "SyncGroupRequest": {"MemberId": "unknown"},
     "FetchRequest": {"ForgottenTopicsData": [], "ClusterId": None},
     "ShareFetchRequest": {
         "ForgottenTopicsData": [],
-        "MemberId": NOBODY,
+        "MemberId": UNKNOWN_MEMBER,
         "Topics.Partitions.AcknowledgementBatches": [],
     },
-    "ShareAcknowledgeRequest": {"MemberId": NOBODY},
+    "ShareAcknowledgeRequest": {"MemberId": UNKNOWN_MEMBER},
     "ListGroupsRequest": {"StatesFilter": [], "TypesFilter": []},
     "ListTransactionsRequest": {"StateFilters": [], "ProducerIdFilters": []},
     "IncrementalAlterConfigsRequest": {
@@ -90,10 +90,10 @@ PATHS: Mapping[str, Mapping[str, Any]] = {
         "Resources.Configs.Value": "77777777",
     },
     "DescribeConfigsRequest": {"Resources.ConfigurationKeys": ["retention.ms", "share.session.timeout.ms"]},
-    "ConsumerGroupHeartbeatRequest": {"MemberId": NOBODY},
-    "ShareGroupHeartbeatRequest": {"MemberId": NOBODY},
+    "ConsumerGroupHeartbeatRequest": {"MemberId": UNKNOWN_MEMBER},
+    "ShareGroupHeartbeatRequest": {"MemberId": UNKNOWN_MEMBER},
     "StreamsGroupHeartbeatRequest": {
-        "MemberId": NOBODY,
+        "MemberId": UNKNOWN_MEMBER,
         "ProcessId": "a-process",
         "UserEndpoint": None,
         "TaskOffsets": [],

@@ -111,7 +111,7 @@ class GatewayProcess:
             directory: an empty one, for the configuration, the password files and the log.
             upstream: the broker's bootstrap address, several separated by commas.
             tenants: as above.
-            limits: the section `proxy.limits`; all tests have one address, so failures slow nobody by default.
+            limits: the section `proxy.limits`; all tests have one address, so failures slow no client by default.
             brokers: how many the cluster has, with node IDs from 1.
             has_admin: whether it has the operator's HTTP port.
             bind_host: where it listens, if that is not the address at which it says that it is (a tap is there).
@@ -318,7 +318,7 @@ def _verifiers(tenant: TenantSpec) -> str:
 
 
 def free_ports(count: int) -> int:
-    """Return the first of `count` ports in a row that nobody has.
+    """Return the first of `count` ports in a row that no program has.
 
     They are below those that the system gives to outgoing connections, of which ten thousand may be open at a time.
     """

@@ -69,7 +69,7 @@ class KeyServer:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
     def close(self) -> None:
-        """Answer nobody any more."""
+        """Answer no client any more."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()

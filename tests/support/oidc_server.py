@@ -1,6 +1,6 @@
 """A real OpenID provider for the tests: mock-oauth2-server, by Maven coordinates, in a process of its own.
 
-Every path is an issuer with a key of its own: `/kafka` is the one that gateways trust, `/other` is somebody else. Any
+Every path is an issuer with a key of its own: `/kafka` is the one that gateways trust, `/other` is another. Any
 client ID and secret are taken; the ID becomes the claim `sub`, the requested scope the claim `scope`.
 """
 

@@ -47,7 +47,7 @@ PHYSICAL_CLIENT_ID = physical_name("acme", "a-client").encode()
 
 @dataclass
 class Asked:
-    """A request that someone sent and that is not answered yet."""
+    """A request that was sent and that is not answered yet."""
 
     api_key: int
     api_version: int
@@ -106,7 +106,7 @@ class Playbook:
         return self
 
     def __bool__(self) -> bool:
-        """Whether all was as it should be; what was not has failed already, but for what nobody expected."""
+        """Whether all was as it should be; what was not has failed already, but for what was not expected."""
         self._check_nothing_is_left()
         return True
 
@@ -223,7 +223,7 @@ def broker_sends_frame(frame: bytes) -> Step:
 
 
 def learns(topics: Mapping[bytes, str | None]) -> Step:
-    """Let the cluster say whose each topic ID is (None: nobody's), and the session go on."""
+    """Let the cluster say whose each topic ID is (None: no topic's), and the session go on."""
 
     def step(book: Playbook) -> str:
         assert book.topic_ids is not None, "this Playbook has no index of topic IDs"

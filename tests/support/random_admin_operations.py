@@ -116,7 +116,7 @@ def metadata(machine: Machine) -> Play:
         request.include_topic_authorized_operations = operations and version >= 8
         response = player.ask(request, version)
         for topic in response.topics:
-            # What the tenant may do is not all that anybody may (authorized_operations.py).
+            # What the tenant may do is not all that any client may (authorized_operations.py).
             topic.topic_authorized_operations &= 0b100111111111
         response.cluster_authorized_operations = 0
 

@@ -56,7 +56,7 @@ def produce(machine: Machine) -> Play:
             player.tell(request, version)
         else:
             player.ask(request, version)
-        # Behind an unanswered one another shows that it was stored, before anybody reads.
+        # Behind an unanswered one another shows that it was stored, before a consumer reads.
         newest = player.admin.at_most(ApiKey.LIST_OFFSETS, 7)
         player.ask(_list_offsets_request(topic.name, partition, -1, 0), newest)
 

@@ -19,7 +19,7 @@ def write_values(endpoint: Endpoint, topic: str, values: Sequence[bytes]) -> Non
 def write_records(endpoint: Endpoint, topic: str, records: Iterable[tuple[bytes, bytes]]) -> None:
     """Write records, given as keys and values, and wait until all are acknowledged.
 
-    Each goes to the partition that a Java client would choose: whoever joins topics relies on that.
+    Each goes to the partition that a Java client would choose: consumers that join topics rely on that.
     """
     producer = confluent_kafka.Producer(endpoint.for_confluent | {"partitioner": "murmur2_random"})
     failed: list[object] = []

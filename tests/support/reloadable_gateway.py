@@ -24,7 +24,7 @@ class Reloadable(GatewayProcess):
         """Change the file."""
         configuration = yaml.safe_load(self.path.read_text())
         change(configuration)
-        # As editors and Kubernetes do it: nobody ever sees half a file.
+        # As editors and Kubernetes do it: no reader ever sees half a file.
         new = self.directory / "new.yaml"
         new.write_text(yaml.safe_dump(configuration))
         new.replace(self.path)

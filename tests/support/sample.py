@@ -18,7 +18,7 @@ Give = Callable[[Entity, Field], Any]
 _NUMBERS: dict[str, Any] = {
     "Acks": -1,  # otherwise there is no response
     "ReplicaId": -1,  # a consumer
-    "SessionId": 0,  # none, which is nobody's
+    "SessionId": 0,  # none, which is of no tenant
     "ResourceType": 2,  # a topic
 }
 _TEXTS = {"ProtocolType": "consumer"}

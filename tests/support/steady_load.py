@@ -282,7 +282,7 @@ def await_growth(loads: list[SteadyLoad], by: int, timeout_s: float = WAIT_S) ->
 def await_all(
     is_true: Callable[[], bool], what: Callable[[], object], loads: list[SteadyLoad], timeout_s: float
 ) -> None:
-    """Wait for a condition while nobody gives up."""
+    """Wait for a condition while no client gives up."""
     deadline = time.monotonic() + timeout_s
     while not is_true():
         for load in loads:

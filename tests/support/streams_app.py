@@ -1,4 +1,4 @@
-"""Kafka Streams' own example, WordCountDemo, in a JVM of its own, as anybody would run it: with a properties file."""
+"""Kafka Streams' own example, WordCountDemo, in a JVM of its own, as any user would run it: with a properties file."""
 
 from __future__ import annotations
 

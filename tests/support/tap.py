@@ -129,7 +129,7 @@ class Tap:
         assert not self._thread.is_alive()
 
     def of(self, user: str | None) -> list[Connection]:
-        """Return the connections of a user; of None: those on which nobody authenticated."""
+        """Return the connections of a user; of None: those on which no client authenticated."""
         return [one for one in self.connections if one.user == user]
 
     async def _serve(self) -> None:

@@ -321,7 +321,7 @@ class BusyVictim:
     """A victim that beats in a thread, as long as the context lasts; then it must be as if it had been alone."""
 
     def __init__(self, victim: Victim) -> None:
-        """Take over a victim: nobody else may use its connection now."""
+        """Take over a victim: no other may use its connection now."""
         self.victim = victim
         self._stop = threading.Event()
         self._failure: BaseException | None = None

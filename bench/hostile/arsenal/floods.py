@@ -87,7 +87,7 @@ def long_polls(field: Field) -> Iterator[None]:
     field.flood([frame], connections=300)
 
 
-@attack("requests of API keys and versions that nobody has, and random bytes in good frames")
+@attack("requests of unknown API keys and versions, and random bytes in good frames")
 def garbage(field: Field) -> Iterator[None]:
     frames = []
     for number in range(300):

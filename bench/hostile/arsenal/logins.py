@@ -106,7 +106,7 @@ def sasl_flood_scram_proofs(field: Field) -> Iterator[None]:
     )
 
 
-@attack("mechanisms that nobody has, 500 on a connection", evidence=Evidence.ANSWERS)
+@attack("unknown mechanisms, 500 on a connection", evidence=Evidence.ANSWERS)
 def sasl_handshakes(field: Field) -> Iterator[None]:
     frames = [_handshake("x" * 30_000)] * 500
     yield

@@ -41,14 +41,14 @@ def _with_client_ids(
         yield len(frame).to_bytes(4, "big") + frame
 
 
-@attack("Metadata of topics that nobody has, another name each time")
+@attack("Metadata of topics that do not exist, another name each time")
 def many_topic_names(field: Field) -> Iterator[None]:
     topic = MetadataRequest.MetadataRequestTopic(name=MARK)
     yield
     _numbered(field, MetadataRequest(topics=[topic], allow_auto_topic_creation=False), 12)
 
 
-@attack("fetches of topics that nobody has, another name each time")
+@attack("fetches of topics that do not exist, another name each time")
 def many_fetched_names(field: Field) -> Iterator[None]:
     partition = FetchRequest.FetchPartition(partition=0, partition_max_bytes=1024)
     topic = FetchRequest.FetchTopic(topic=MARK, partitions=[partition])
@@ -56,7 +56,7 @@ def many_fetched_names(field: Field) -> Iterator[None]:
     _numbered(field, FetchRequest(max_wait_ms=0, session_epoch=-1, topics=[topic]), 12)
 
 
-@attack("heartbeats of groups that nobody has, another name each time")
+@attack("heartbeats of groups that do not exist, another name each time")
 def many_group_names(field: Field) -> Iterator[None]:
     yield
     _numbered(field, HeartbeatRequest(group_id=MARK, generation_id=1, member_id="m"), 4)

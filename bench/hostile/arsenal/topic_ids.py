@@ -1,4 +1,4 @@
-"""Topic IDs that nobody has: whoever looks them up pays."""
+"""Unknown topic IDs, which cost work to look up."""
 
 import os
 from collections.abc import Iterator

@@ -67,7 +67,7 @@ class AuthenticationFailed(Exception):
         self.is_told = is_told
 
 
-_NOBODYS = Secret(b"nobody has this password, since no account refers to it")
+_NO_PASSWORD = Secret(b"no account has this password: it is compared for unknown users")
 
 
 class Accounts:
@@ -82,9 +82,9 @@ class Accounts:
         """
         self._key = key
         self._tenant: str | None = None
-        everybody = tuple(accounts)
-        self._by_principal = {one.username: one for one in everybody if not one.has_password}
-        self._by_name = {one.username: one for one in everybody if one.has_password}
+        all_accounts = tuple(accounts)
+        self._by_principal = {one.username: one for one in all_accounts if not one.has_password}
+        self._by_name = {one.username: one for one in all_accounts if one.has_password}
         self._by_prepared_name: dict[str, Account | None] = {}
         for account in self._by_name.values():
             prepared = saslprep(account.username)
@@ -139,7 +139,7 @@ class Accounts:
         model = self._model_of(username, self._all)
         like = account or model
         if like.password is not None:
-            matches = (like.password if account else _NOBODYS).matches(password)
+            matches = (like.password if account else _NO_PASSWORD).matches(password)
         else:
             verifier = next(iter(like.verifiers.values()))
             imitated = verifier.imitated(self._key, username)

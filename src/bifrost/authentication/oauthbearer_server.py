@@ -121,7 +121,7 @@ class OAuthBearerServer:
             raise AuthenticationFailed(
                 f"Authentication failed: Client requested an authorization id ({authorization_id}) that is different "
                 f"from the token's principal name ({principal})",
-                "the client wants to act for somebody else than its token's principal",
+                "the client wants to act for another principal than its token's",
             )
         self.account, self.lifetime_ms = checked.account, checked.lifetime_ms
         return b""

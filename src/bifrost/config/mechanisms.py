@@ -33,14 +33,14 @@ def _reason(config: "Config", mechanism: Mechanism) -> str | None:
                 return "OAUTHBEARER needs the section proxy.oauth: add it, or remove the mechanism here"
             if oauth.namespace_claim is None and not has_principals:
                 return (
-                    "nobody can use OAUTHBEARER: add principals to a tenant, or proxy.oauth.namespace_claim, "
+                    "no client can use OAUTHBEARER: add principals to a tenant, or proxy.oauth.namespace_claim, "
                     "or remove it here"
                 )
         case Mechanism.GSSAPI:
             if config.proxy.kerberos is None:
                 return "GSSAPI needs the section proxy.kerberos: add it, or remove the mechanism here"
             if not has_principals:
-                return "nobody can use GSSAPI: add principals to a tenant, or remove it here"
+                return "no client can use GSSAPI: add principals to a tenant, or remove it here"
         case _:
             if not any(verifier.mechanism is mechanism for user in users for verifier in user.verifiers):
                 return f"no credential can use {mechanism}: add its line to a scram_file, or remove it here"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-ANYBODY = "*"
+ANY_PRINCIPAL = "*"
 """Stands for the principal in rows of a tenant that had no room even for each principal. A user has this name only if
 the operator chose it."""
 
@@ -43,4 +43,4 @@ class Identity:
     @property
     def folded_whole(self) -> "Identity":
         """Return the identity under which this client is counted when there is no room even for its principal."""
-        return replace(self.folded, namespace=self.tenant, principal=ANYBODY)
+        return replace(self.folded, namespace=self.tenant, principal=ANY_PRINCIPAL)

@@ -36,7 +36,7 @@ class ProducerId:
     producer_epoch: int = -1
 
 
-NOBODY = ProducerId()
+NO_PRODUCER = ProducerId()
 """A producer without idempotence."""
 
 
@@ -47,7 +47,7 @@ def compress(records: Sequence[Record]) -> bytes:
 
 
 def build_batch(
-    records: Sequence[Record], compressed: bytes, producer: ProducerId = NOBODY, base_sequence: int = -1
+    records: Sequence[Record], compressed: bytes, producer: ProducerId = NO_PRODUCER, base_sequence: int = -1
 ) -> bytes:
     """Return a whole batch.
 

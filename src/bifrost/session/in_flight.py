@@ -49,7 +49,7 @@ class InFlight:
             SessionEnded: the frame is not the answer to the oldest request.
         """
         if not self.queue or len(frame) < 4:
-            raise SessionEnded(CloseReason.BROKER_MISBEHAVED, "the broker sent what nobody asked for")
+            raise SessionEnded(CloseReason.BROKER_MISBEHAVED, "the broker sent what no request asked for")
         head = self.queue[0]
         assert not isinstance(head, bytes), "an answer never waits at the head"
         if int.from_bytes(frame[:4], "big", signed=True) != head.correlation_id:

@@ -59,7 +59,7 @@ _NOT_ALLOWED = {b"": b"the empty string", b".": b"'.'", b"..": b"'..'"}
 _ILLEGAL_CHARACTERS = b"'%b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
 """Topic.validate's text about a denied form; its text about the names in `_NOT_ALLOWED` is that they are not
 allowed."""
-_NOBODYS = frozenset(PhysicalTopic(topic.encode()) for topic in (JOURNAL_TOPIC, *INTERNAL_TOPICS))
+_OF_NO_TENANT = frozenset(PhysicalTopic(topic.encode()) for topic in (JOURNAL_TOPIC, *INTERNAL_TOPICS))
 """Topics of the gateway and of Kafka itself, which no tenant ever sees."""
 
 
@@ -130,7 +130,7 @@ class TenantNames:
             for name, shown in _NOT_ALLOWED.items()
         ]
         # A literal prefix may be the start of these.
-        self._reserved = frozenset(self.topics.virtual(topic) for topic in _NOBODYS)
+        self._reserved = frozenset(self.topics.virtual(topic) for topic in _OF_NO_TENANT)
         # A tenant owns the names with its prefix only if the prefix is longer than the mark of internal topics.
         self._internal = self.topics.virtual(PhysicalTopic(INTERNAL_MARK.encode()))
         # Longest first: a prefix that is the start of another must not be removed from it.

@@ -399,7 +399,7 @@ def static_member(acme: Endpoint, unique: UniqueName) -> Iterator[Callable[[str]
 def test_static_member_comes_back_to_its_partitions(
     static_member: Callable[[str], Consumer], admin: AdminClient, fresh_topic: FreshTopic
 ) -> None:
-    """KIP-345: a member that restarts within its session's time keeps what it had, and nobody rebalances."""
+    """KIP-345: a member that restarts within its session's time keeps what it had, and the group does not rebalance."""
     fresh_topic("acme", "orders", partitions=2)
     first, second = static_member("one"), static_member("two")
     _poll_until(lambda: [len(one.assignment()) for one in (first, second)] == [1, 1], first, second)

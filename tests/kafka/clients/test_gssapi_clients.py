@@ -85,7 +85,7 @@ def test_kafka_python(kdc: Kdc, gssapi_gateway: GatewayProcess, bootstrap: str, 
     assert gssapi_gateway.await_event(since, event="authenticated")["principal"] == f"User:{name}"
 
 
-def test_kafka_python_as_somebody_who_belongs_to_nobody(
+def test_kafka_python_as_a_principal_of_no_tenant(
     kdc: Kdc, gssapi_gateway: GatewayProcess, bootstrap: str
 ) -> None:
     kdc.log_in("mallory")
@@ -133,7 +133,7 @@ def test_java(java: JavaClients, kdc: Kdc, gssapi_gateway: GatewayProcess) -> No
     assert records == ["from Java"]
 
 
-def test_java_as_somebody_who_belongs_to_nobody(
+def test_java_as_a_principal_of_no_tenant(
     java: JavaClients, kdc: Kdc, gssapi_gateway: GatewayProcess
 ) -> None:
     producer = java.producer(endpoint(gssapi_gateway), **java_options(kdc, "mallory"))

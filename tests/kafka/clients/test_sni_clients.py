@@ -33,7 +33,7 @@ CLIENT_TIMEOUT_S = 90
 
 @dataclass(frozen=True)
 class World:
-    """A gateway with one port, and the files of whoever connects."""
+    """A gateway with one port, and the files of the clients."""
 
     gateway: GatewayProcess
     folder: Path
@@ -79,7 +79,7 @@ def world(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield World(gateway, folder, authority, ca_file)
 
 
-@pytest.mark.skipif(not may_have_hosts(), reason="this system lets nobody have a mount namespace of his own")
+@pytest.mark.skipif(not may_have_hosts(), reason="this system lets no user have a mount namespace")
 @pytest.mark.parametrize("library", sorted(sni_clients.LIBRARIES))
 def test_a_library_finds_its_way_by_names_alone(library: str, world: World, fresh_topic: FreshTopic) -> None:
     fresh_topic("acme", sni_clients.TOPIC)
@@ -113,8 +113,8 @@ def test_brokers_are_told_of_by_the_tenants_own_names(world: World, host: str) -
     assert [(broker.host, broker.port) for broker in brokers] == [(f"b1-acme.{DOMAIN}", world.port)]
 
 
-@pytest.mark.parametrize("host", ["globex", "b1-globex", "nobody"])
-def test_nobody_comes_in_by_another_tenants_name(world: World, host: str) -> None:
+@pytest.mark.parametrize("host", ["globex", "b1-globex", "unknown"])
+def test_no_client_comes_in_by_another_tenants_name(world: World, host: str) -> None:
     with world.client(f"{host}.{DOMAIN}") as client:
         answer = client.try_to_authenticate("acme", TENANTS[0].password)
 

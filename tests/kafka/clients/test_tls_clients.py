@@ -23,11 +23,11 @@ RULES = "RULE:^CN=([^,]+)(,.*)?$/$1/L"
 
 @dataclass(frozen=True)
 class World:
-    """Two gateways, and the files of whoever connects."""
+    """Two gateways, and the files of the clients."""
 
     passwords: TlsEndpoint
     certificates: TlsEndpoint
-    nobody: TlsEndpoint
+    of_no_tenant: TlsEndpoint
     """A trusted certificate of whom no tenant has."""
     stranger: TlsEndpoint
     """A certificate of another CA."""
@@ -75,7 +75,7 @@ def world(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Ite
                 HOST, user.port, user.username, user.password, user.mechanism, ca_file=ca_file
             ),
             certificates=certificates,
-            nobody=replace(certificates, client=clients.client("nobody").write(folder, "nobody")),
+            of_no_tenant=replace(certificates, client=clients.client("unknown").write(folder, "unknown")),
             stranger=replace(certificates, client=other.client("shop").write(folder, "stranger")),
             expired=replace(certificates, client=clients.client("shop", lasts=-DAY).write(folder, "expired")),
             naked=replace(certificates, client=None),
@@ -148,18 +148,20 @@ def test_java_is_told_why_it_is_refused(java: JavaClients, world: World, who: st
     java("close", admin)
 
 
-def test_a_trusted_certificate_of_nobody_is_closed(world: World) -> None:
+def test_a_trusted_certificate_of_no_tenant_is_closed(world: World) -> None:
     since = world.gateway.mark()
-    producer = Producer(world.nobody.for_confluent | {"log_level": 0})
+    producer = Producer(world.of_no_tenant.for_confluent | {"log_level": 0})
     producer.poll(1)
     ended = world.gateway.await_event(since, reason="authentication_failed")
 
-    assert "User:nobody" in ended["detail"]
+    assert "User:unknown" in ended["detail"]
 
 
 def test_a_client_that_does_not_know_the_ca_is_told_of_by_the_log(world: World, tmp_path: Path) -> None:
     since = world.gateway.mark()
-    distrustful = replace(world.certificates, ca_file=Authority("CA of nobody").write(tmp_path / "ca.pem"))
+    distrustful = replace(
+        world.certificates, ca_file=Authority("CA of no gateway").write(tmp_path / "ca.pem")
+    )
     producer = Producer(distrustful.for_confluent | {"log_level": 0})
     producer.poll(1)
 

@@ -190,7 +190,7 @@ def incremental_alter_configs(world: World, version: int) -> None:
 
 
 def list_config_resources(world: World, version: int) -> None:
-    """All that is the tenant's; without types only what has subscriptions of client metrics, which is nobody's."""
+    """All that is the tenant's; without types only what has subscriptions of client metrics, which is of no tenant."""
     name = f"eq-listed-{version}"
     world.topic(name)
     world.prefix = name

@@ -90,7 +90,7 @@ def join_group(world: World, version: int) -> None:
     data(world)
     joined = _join(world, f"eq-join-{version}", version)
     assert joined.error_code == ErrorCode.NONE
-    world.ask(join_request(f"eq-join-{version}", "eq-nobody"), version)
+    world.ask(join_request(f"eq-join-{version}", "eq-unknown"), version)
     world.ask(join_request("", ""), version)
     _join(world, f"eq-join-connect-{version}", version, protocol_type="connect")
 
@@ -100,7 +100,7 @@ def sync_group(world: World, version: int) -> None:
     joined = _join(world, f"eq-sync-{version}")
     synced = _sync(world, f"eq-sync-{version}", joined, version)
     assert synced.error_code == ErrorCode.NONE
-    joined.member_id = "eq-nobody"
+    joined.member_id = "eq-unknown"
     _sync(world, f"eq-sync-{version}", joined, version)
     _sync(world, "", joined, version)
 
@@ -109,7 +109,7 @@ def heartbeat(world: World, version: int) -> None:
     group_id = f"eq-heartbeat-{version}"
     joined = _join(world, group_id)
     _sync(world, group_id, joined)
-    for member_id in (joined.member_id, "eq-nobody"):
+    for member_id in (joined.member_id, "eq-unknown"):
         request = HeartbeatRequest(group_id=group_id, generation_id=joined.generation_id, member_id=member_id)
         world.ask(request, version)
 
@@ -117,7 +117,7 @@ def heartbeat(world: World, version: int) -> None:
 def leave_group(world: World, version: int) -> None:
     group_id = f"eq-leave-{version}"
     joined = _join(world, group_id)
-    for one, member_id in ((group_id, "eq-nobody"), (group_id, joined.member_id), ("", "eq-nobody")):
+    for one, member_id in ((group_id, "eq-unknown"), (group_id, joined.member_id), ("", "eq-unknown")):
         if version < 3:
             request = LeaveGroupRequest(group_id=one, member_id=member_id)
         else:

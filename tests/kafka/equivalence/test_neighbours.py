@@ -11,9 +11,9 @@ What is made comparable, and why it tells nothing of others:
 * ports: free ones; with several brokers also which of them has what, for Kafka draws it (observer.PLACED)
 * the throttle time: of the tenant's own budget, which depends on the time (observer.OWN_BUDGET)
 * what ends when its time is up (observer.ENDS): the script takes longer beside a neighbour
-* producer IDs: Kafka gives them out one after the other over the whole cluster (KIP-730). Whoever takes two can count
-  those that others took between them. This is known, and docs/isolation.md says it; that nothing else hangs on them is
-  seen here
+* producer IDs: Kafka gives them out one after the other over the whole cluster (KIP-730). A client that takes two can
+  count those that others took between them. This is known, and docs/isolation.md says it; that nothing else hangs on
+  them is seen here
 """
 
 from __future__ import annotations

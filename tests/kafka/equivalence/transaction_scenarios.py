@@ -81,7 +81,7 @@ def add_partitions_to_txn(world: World, version: int) -> None:
     added = _add_partitions(world, transactional_id, producer, [DATA], version)
     partition = added.results_by_topic_v3_and_below[0].results_by_partition[0]
     assert partition.partition_error_code == ErrorCode.NONE
-    _add_partitions(world, "eq-nobody", producer, [DATA], version)
+    _add_partitions(world, "eq-unknown", producer, [DATA], version)
     _end(world, transactional_id, producer)
 
 
@@ -116,7 +116,7 @@ def _produce_in_transaction(world: World, transactional_id: str, topic: str) -> 
 def add_offsets_to_txn(world: World, version: int) -> None:
     transactional_id = f"eq-add-offsets-{version}"
     producer = _init(world, transactional_id)
-    for name in (transactional_id, "eq-nobody", ""):
+    for name in (transactional_id, "eq-unknown", ""):
         request = AddOffsetsToTxnRequest(
             transactional_id=name,
             producer_id=producer.producer_id,
@@ -174,7 +174,7 @@ def fetch_of_transactions(world: World, version: int) -> None:
 def describe_transactions(world: World, version: int) -> None:
     world.topic("eq-described-transaction")
     producer = _produce_in_transaction(world, "eq-described", "eq-described-transaction")
-    ids = ["eq-described", "eq-nobody"]
+    ids = ["eq-described", "eq-unknown"]
     answer = world.ask(DescribeTransactionsRequest(transactional_ids=ids), version)
     assert {state.transaction_state for state in answer.transaction_states} >= {"Ongoing"}
     for state in answer.transaction_states:

@@ -40,7 +40,7 @@ def _fullest(api_key: ApiKey, version: int, own: Own, loot: Loot) -> Iterator[Fo
 
 
 @pytest.mark.parametrize("api_key", [key for key in FORGED if key not in REFUSED], ids=lambda key: key.name)
-def test_frames_cut_off_are_treated_alike_whoever_they_name(
+def test_frames_cut_off_are_treated_alike_whichever_tenant_they_name(
     api_key: ApiKey, attack: Attack, loot: Loot, own: dict[str, Own], victim: BusyVictim
 ) -> None:
     prober = attack("initech")
@@ -84,7 +84,7 @@ def test_impossible_length_ends_the_connection(
     victim.check()
 
 
-def test_frame_that_never_comes_whole_keeps_nobody_waiting(
+def test_frame_that_never_comes_whole_keeps_no_other_client_waiting(
     gateway: GatewayProcess, attack: Attack, victim: BusyVictim
 ) -> None:
     slow = attack("initech").client()

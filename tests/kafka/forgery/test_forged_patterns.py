@@ -1,4 +1,4 @@
-"""Patterns that the broker matches with everybody's names find the sender's own things, however they are written.
+"""Patterns that the broker matches with all tenants' names find the sender's own things, however they are written.
 
 What each finds is what it finds on a cluster of one's own: the sender's topics that Python's `re` finds by it.
 """

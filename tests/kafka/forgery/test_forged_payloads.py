@@ -190,7 +190,7 @@ def test_payloads_that_name_foreign_topics_name_nothing(
 
 @pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1)
 @pytest.mark.parametrize(("label", "payload"), NOTHING, ids=[label for label, _ in NOTHING])
-def test_payloads_without_content_harm_nobody(
+def test_payloads_without_content_do_no_harm(
     label: str, payload: bytes, attack: Attack, own: dict[str, Own], victim: BusyVictim
 ) -> None:
     side = Side(attack(ATTACKER))

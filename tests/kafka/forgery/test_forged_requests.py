@@ -26,7 +26,7 @@ NAMES_NOTHING = {
     ApiKey.RENEW_DELEGATION_TOKEN,
     ApiKey.EXPIRE_DELEGATION_TOKEN,
 }
-"""Requests in which nothing of anybody's can be named."""
+"""Requests in which nothing of a tenant's can be named."""
 SETTLING = {ApiKey.SHARE_FETCH: 5, ApiKey.SHARE_ACKNOWLEDGE: 5}
 """Times to ask: a broker prepares a share partition in the background, and says so in one of three ways until then."""
 MAX_SHOWN = 5

@@ -1,5 +1,5 @@
 """That nothing is found must mean something: at the broker itself, without a gateway, the same requests tell apart
-what another has from what nobody has, in almost every API.
+what another has from what no tenant has, in almost every API.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ORDER = [*FIRST, *(key for key in FORGED if key not in {*FIRST, *LAST, *REFUSED}
 def make_loot(
     gateway: GatewayProcess, broker: Endpoint, kafka: EmbeddedKafka
 ) -> Iterator[Callable[[], Loot]]:
-    """A victim that nobody keeps going: these requests do reach it."""
+    """A victim that is not kept going: these requests do reach it."""
     victim = Victim(gateway.broker_endpoint("globex"), prefix_of("globex"))
     with RawClient(broker) as client:
         internal = topic_id_of(client, "__consumer_offsets")

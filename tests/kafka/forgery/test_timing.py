@@ -73,7 +73,7 @@ def describe_group(group_id: object) -> tuple[Message, int]:
 
 
 def heartbeat(group_id: object) -> tuple[Message, int]:
-    return HeartbeatRequest(group_id=group_id, generation_id=1, member_id="nobody"), 4
+    return HeartbeatRequest(group_id=group_id, generation_id=1, member_id="unknown"), 4
 
 
 def describe_transaction(transactional_id: object) -> tuple[Message, int]:
@@ -247,7 +247,7 @@ def test_stopwatch_shows_a_look_up(ask: Ask, attack: Attack, own: dict[str, Own]
     victim.check()
 
 
-def test_one_of_many_unknown_ids_is_unknown_whoever_has_it(
+def test_one_of_many_unknown_ids_is_unknown_whichever_tenant_has_it(
     attack: Attack, loot: Loot, victim: BusyVictim
 ) -> None:
     """A foreign ID that the gateway knows is one of the many as much as one that it must look up."""

@@ -1,4 +1,4 @@
-"""Requests with thousands of topic IDs that nobody has: answered soon, and a foreign one among them is one of them."""
+"""Requests with thousands of unknown topic IDs: answered soon, and a foreign one among them is one of them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def committed(ids: list[bytes]) -> Asked:
 
 
 @pytest.mark.parametrize("ask", [metadata, fetch, delete, committed])
-def test_masses_of_unknown_ids_keep_nobody_waiting_and_hide_no_foreign_one(
+def test_masses_of_unknown_ids_keep_no_client_waiting_and_hide_no_foreign_one(
     ask: Callable[[list[bytes]], Asked],
     attack: Attack,
     loot: Loot,

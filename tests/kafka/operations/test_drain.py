@@ -125,7 +125,7 @@ def test_what_is_in_flight_is_answered_and_no_unread_byte_destroys_it(
 def test_pipelined_requests_are_answered_as_far_as_they_were_sent_on(
     start: StartGateway, fresh_topic: FreshTopic, direct: RawClient
 ) -> None:
-    """Whoever sends without waiting has more under way than was begun: the answers are a prefix of the requests."""
+    """A client that does not wait has more under way than was begun: the answers are a prefix of the requests."""
     fresh_topic("acme", "orders")
     gateway = start(limits={"max_in_flight_requests": 3})
     with RawClient.authenticated(gateway.broker_endpoint("acme")) as client:
@@ -262,4 +262,6 @@ def test_the_port_of_another_program_is_not_shared(start: StartGateway) -> None:
     ):
         start(first)
 
-    assert f"port {first.bootstrap_port} on {HOST} is in use: end whoever listens there" in str(caught.value)
+    assert f"port {first.bootstrap_port} on {HOST} is in use: end the program that listens there" in str(
+        caught.value
+    )

@@ -154,7 +154,7 @@ def test_large_requests_go_one_after_the_other(start_gateway: StartGateway, fres
         client.close()
 
 
-def test_answers_that_nobody_reads_do_not_fill_the_memory(
+def test_answers_that_the_client_does_not_read_do_not_fill_the_memory(
     start_gateway: StartGateway, fresh_topic: FreshTopic
 ) -> None:
     fresh_topic("acme", "orders")

@@ -56,7 +56,7 @@ def test_an_attack_that_does_not_work_is_an_error(stage: Stage, monkeypatch: pyt
     with pytest.raises(TrialError, match="cannot prepare itself"):
         Trial(stage, PACE, COST).run(broken)
 
-    silent = Attack("connection-storm", "nobody answers it", broken.run, Evidence.ANSWERS)
+    silent = Attack("connection-storm", "its requests are not answered", broken.run, Evidence.ANSWERS)
     monkeypatch.setenv("HOSTILE_NICE", "0")
     with pytest.raises(TrialError, match="has not reached the gateway"):
         Trial(stage, PACE, COST).run(silent)

@@ -235,7 +235,7 @@ def test_a_listener_that_the_loop_polls_no_more_is_noticed_and_opened_again(
     [port] = [one for one in running.gateway.peers.ports.served() if one.where[1] == running.port]
     running.loop.call_soon_threadsafe(running.loop.remove_reader, port.bound.fileno())
 
-    await_true(lambda: bool(seen), "nobody noticed")
+    await_true(lambda: bool(seen), "the gateway did not notice")
     await_true(lambda: not watch.not_accepting(), "it was not opened again")
     assert seen[0] == [f"plaintext at {HOST}:{running.port} (bootstrap)"]
     assert running.is_served()

@@ -279,7 +279,7 @@ def test_made_up_client_ids_take_a_bounded_number_of_rows(
     assert total(usage(records, "connection"), "connections_opened") == 1
 
 
-def test_a_broker_that_is_down_drops_events_and_hurts_nobody(
+def test_a_broker_that_is_down_drops_events_and_delays_no_client(
     start_journalling: StartJournalling, tmp_path: Path
 ) -> None:
     with EmbeddedKafka() as kafka:

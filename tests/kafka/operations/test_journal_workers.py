@@ -250,7 +250,7 @@ def check_numbers(records: list[Record]) -> None:
 
 
 def check_that_looks_follow_each_other(records: list[Record], physical: str) -> None:
-    """All time since the first look is covered, whoever looked."""
+    """All time since the first look is covered, whichever worker looked."""
     looks = sorted(
         (one["interval_end_ms"], one["interval_start_ms"])
         for one in records

@@ -1,4 +1,4 @@
-"""Large requests of one tenant through a real broker: no turn of the event loop is long, and nobody else waits."""
+"""Large requests of one tenant through a real broker: no turn of the event loop is long, and no other client waits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_STALL_S = 0.03
 
 
 def keys(count: int) -> list[str]:
-    """Names that nobody has used, short ones."""
+    """Names that no client has used, short ones."""
     return [f"{number:x}" for number in range(count)]
 
 
@@ -103,7 +103,7 @@ def pinging(gateway: GatewayProcess, tenant: str) -> Iterator[list[float]]:
         pytest.param(offset_fetch, 8, 30_000, id="OffsetFetch"),
     ],
 )
-def test_a_large_request_keeps_nobody_waiting(
+def test_a_large_request_keeps_no_other_client_waiting(
     start_gateway: StartGateway, build: Callable[[int], Message], version: int, items: int
 ) -> None:
     gateway = start_gateway(has_admin=True, proxy={"journal": {"gateway_id": "crowd", "interval_ms": 300}})

@@ -1,4 +1,4 @@
-"""A listener set that asks nobody who he is: all its clients are one tenant's."""
+"""A listener set that does not ask clients who they are: all its clients are one tenant's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def anonymous(start_gateway: StartGateway) -> tuple[GatewayProcess, Endpoint]:
     return gateway, Endpoint(HOST, gateway.bootstrap_port)
 
 
-def test_everybody_is_the_tenant_at_once(
+def test_every_client_is_the_tenants_at_once(
     anonymous: tuple[GatewayProcess, Endpoint], fresh_topic: FreshTopic
 ) -> None:
     gateway, endpoint = anonymous
@@ -38,7 +38,7 @@ def test_everybody_is_the_tenant_at_once(
     fresh_topic("globex", "secrets")
     since = gateway.mark()
     producer = Producer(endpoint.for_confluent)
-    producer.produce("orders", b"anybody's")
+    producer.produce("orders", b"a client's")
     assert producer.flush(20) == 0
     consumer = Consumer(endpoint.for_confluent | {"group.id": "open", "auto.offset.reset": "earliest"})
     consumer.subscribe(["orders"])
@@ -47,7 +47,7 @@ def test_everybody_is_the_tenant_at_once(
     consumer.close()
 
     assert message is not None
-    assert message.value() == b"anybody's"
+    assert message.value() == b"a client's"
     assert "orders" in topics
     assert "secrets" not in topics
     known = gateway.await_event(since, event="authenticated")

@@ -62,7 +62,7 @@ def is_served(client: RawClient) -> bool:
         return False
 
 
-def test_a_new_tenant_is_served_and_nobody_else_notices(reloadable: Reloadable) -> None:
+def test_a_new_tenant_is_served_and_no_other_client_notices(reloadable: Reloadable) -> None:
     with RawClient.authenticated(reloadable.broker_endpoint("acme")) as before:
         reloadable.apply(with_one_more)
 

@@ -67,7 +67,7 @@ def test_each_tenant_is_on_its_own_cluster(kafka: EmbeddedKafka, tmp_path: Path)
         }
 
 
-def test_one_that_is_down_keeps_nobody_else_waiting(kafka: EmbeddedKafka, tmp_path: Path) -> None:
+def test_one_that_is_down_keeps_no_other_waiting(kafka: EmbeddedKafka, tmp_path: Path) -> None:
     nowhere = f"{HOST}:{free_ports(1)}"
     tenants = (TenantSpec("near"), TenantSpec("far"))
     with GatewayProcess(tmp_path, "", tenants=tenants, adjust=two(kafka.bootstrap, nowhere)) as gateway:

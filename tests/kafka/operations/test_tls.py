@@ -142,20 +142,20 @@ def test_a_certificate_decides_the_tenant(
 @pytest.mark.parametrize(
     ("tls", "principal"),
     [
-        ({"client_auth": "required"}, "User:CN=anybody"),
+        ({"client_auth": "required"}, "User:CN=any-user"),
         ({"client_auth": "requested"}, "User:ANONYMOUS"),
         ({}, "User:ANONYMOUS"),
     ],
     ids=["required", "requested", "none"],
 )
-def test_a_listener_set_of_one_tenant_takes_everybody_it_trusts(
+def test_a_listener_set_of_one_tenant_takes_every_client_it_trusts(
     start_gateway: StartGateway, pki: Pki, tls: dict[str, str], principal: str
 ) -> None:
     section = pki.section | tls | ({"client_ca_file": str(pki.ca_file)} if tls else {})
     listener = {"security_protocol": "SSL", "tls": section, "tenant": "globex"}
     gateway = start_gateway(listener=listener, log_level="debug")
     since = gateway.mark()
-    client = pki.authority.client("anybody") if "anybody" in principal else None
+    client = pki.authority.client("any-user") if "any-user" in principal else None
     with RawClient(at(gateway), context=pki.context(client)) as raw:
         assert works(raw)
         known = gateway.await_event(since, event="authenticated", peer=raw.address)
@@ -272,7 +272,7 @@ def test_failed_handshakes_are_counted(start_gateway: StartGateway, pki: Pki) ->
     gateway = start_gateway(
         tenants=TENANTS, listener={"security_protocol": "SSL", "tls": pki.mutual}, has_admin=True
     )
-    for context in (pki.context(), pki.context(pki.authority.client("nobody"))):
+    for context in (pki.context(), pki.context(pki.authority.client("unknown"))):
         with pytest.raises((EOFError, ssl.SSLError)), RawClient(at(gateway), context=context) as client:
             works(client)
     with pytest.raises(ssl.SSLError):
@@ -318,7 +318,7 @@ def test_a_client_that_vanishes_in_the_handshake_is_quiet(start_gateway: StartGa
 def test_large_answers_and_slow_readers(
     start_gateway: StartGateway, pki: Pki, fresh_topic: FreshTopic
 ) -> None:
-    """Backpressure is that of TLS's own buffers here: nothing is lost, and nobody else waits."""
+    """Backpressure is that of TLS's own buffers here: nothing is lost, and no other client waits."""
     fresh_topic("globex", "big")
     listener: dict[str, Any] = {"security_protocol": "SASL_SSL", "tls": pki.section}
     gateway = start_gateway(listener=listener)

@@ -56,7 +56,7 @@ def test_thousands_of_requests_in_one_write_end_the_connection(start_gateway: St
     assert ended["detail"] == "more than 30 requests before authentication"
 
 
-def test_whoever_ends_so_waits_the_next_time(start_gateway: StartGateway) -> None:
+def test_an_address_whose_connection_ends_so_waits_the_next_time(start_gateway: StartGateway) -> None:
     gateway = start_gateway(limits={"max_authentication_delay_ms": 800})
     ask = request_frame(ApiVersionsRequest(), 0, 1)
     for _ in range(4):

@@ -102,7 +102,7 @@ def test_a_killed_worker_takes_its_own_connections_with_it_and_no_record(
     gateway.stop()
 
 
-def test_all_killed_at_once_are_replaced_and_nobody_is_refused_meanwhile(start: StartWorkers) -> None:
+def test_all_killed_at_once_are_replaced_and_no_client_is_refused_meanwhile(start: StartWorkers) -> None:
     gateway = start()
     for worker, pid in gateway.pids().items():
         os.kill(pid, signal.SIGKILL)
@@ -158,7 +158,7 @@ def test_what_is_in_flight_in_any_worker_is_answered_before_it_stops(
     assert [one["cut"] for one in gateway.events() if one["event"] == "drained"] == [0, 0]
 
 
-def test_a_second_signal_waits_for_nobody(start: StartWorkers, fresh_topic: FreshTopic) -> None:
+def test_a_second_signal_waits_for_no_client(start: StartWorkers, fresh_topic: FreshTopic) -> None:
     fresh_topic("acme", "orders")
     gateway = start()
     clients = [gateway.client_at(number, gateway.broker_endpoint("acme")) for number in WORKERS]

@@ -234,7 +234,7 @@ def salt_of(endpoint: Endpoint, username: str) -> tuple[str, str]:
         return client.address, attributes["s"]
 
 
-@pytest.mark.parametrize("username", ["acme", "nobody", "limited"])
+@pytest.mark.parametrize("username", ["acme", "unknown", "limited"])
 def test_a_user_has_one_salt_whether_it_exists_or_not(workers: WorkerGateway, username: str) -> None:
     salts = {salt_of(workers.broker_endpoint("acme"), username)[1] for _ in range(10)}
 
@@ -320,7 +320,7 @@ def test_a_bad_configuration_is_refused_in_all(
 
 
 def test_a_configuration_that_one_worker_cannot_take_is_taken_by_none(workers: WorkerGateway) -> None:
-    """A new physical cluster that nobody answers at is found out by the workers."""
+    """A new physical cluster where no broker answers is found out by the workers."""
     before = workers.path.read_text()
 
     def elsewhere(configuration: dict[str, Any]) -> None:

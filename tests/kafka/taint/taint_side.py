@@ -24,7 +24,7 @@ class Side:
     name: str = field(default_factory=lambda: "t" + _hex())
     marker: str = field(default_factory=_hex)
     config_value: str = field(default_factory=lambda: str(10**15 + secrets.randbelow(10**17)))
-    """A retention in ms that nobody guesses."""
+    """A retention in ms that cannot be guessed."""
     topic_ids: dict[str, bytes] = field(default_factory=dict)
     endpoint: Endpoint = field(init=False)
     _padding: str = field(default_factory=lambda: _hex(RECORD_BYTES // 2))

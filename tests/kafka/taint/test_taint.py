@@ -95,7 +95,7 @@ class Recorded:
     """What came of the work."""
 
     parties: tuple[Party, Party]
-    nobody: list[Connection]
+    unauthenticated: list[Connection]
     upstream: list[Secret]
 
     def found(self, party: Party, other: Party) -> list[Exposure]:
@@ -109,7 +109,7 @@ class Recorded:
 
 
 def upstream_secrets(kafka: EmbeddedKafka) -> list[Secret]:
-    """What nobody may be told of the upstream."""
+    """What no client may be told of the upstream."""
     fixed = [Secret("a physical prefix", MARK.encode()), Secret("the cluster ID", kafka.cluster_id.encode())]
     fixed += [Secret("where the gateway listens", BEHIND.encode())]
     addresses = [address_secrets(HOST, kafka.broker_port(node_id)) for node_id in kafka.node_ids]
@@ -157,14 +157,14 @@ def work(gateway: GatewayProcess, parties: tuple[Party, Party]) -> None:
         victim.check()
 
 
-def ask_as_nobody(endpoint: Endpoint) -> None:
+def ask_unauthenticated(endpoint: Endpoint) -> None:
     """Ask without a credential, and with one that no tenant has."""
-    with RawClient(endpoint, client_id="nobody") as client:
+    with RawClient(endpoint, client_id="unknown") as client:
         client.versions()
-        refused = client.try_to_authenticate("nobody", "no password")
+        refused = client.try_to_authenticate("unknown", "no password")
         assert refused.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     for message, version in ((MetadataRequest(topics=None), 12), (DescribeClusterRequest(), 0)):
-        with RawClient(endpoint, client_id="nobody") as client:
+        with RawClient(endpoint, client_id="unknown") as client:
             client.send(message, version)
             assert client.receives_end()
 
@@ -194,7 +194,7 @@ def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.Te
             try:
                 work(gateway, parties)
                 for port in ports:
-                    ask_as_nobody(Endpoint(HOST, port))
+                    ask_unauthenticated(Endpoint(HOST, port))
             finally:
                 for party in parties:
                     party.victim.close()
@@ -263,12 +263,16 @@ def test_search_finds_the_numbers_that_a_tenant_is_told_of_its_own(place: int, r
         assert any(next(numbers_told(one, frozenset({number})), None) for one in party.connections), number
 
 
-def test_nobody_was_told_anything_before_authenticating(recorded: Recorded) -> None:
+def test_no_client_was_told_anything_before_authenticating(recorded: Recorded) -> None:
     secrets = [*recorded.upstream, *(secret for party in recorded.parties for secret in party.secrets())]
 
-    found = [one for connection in recorded.nobody for one in exposures(connection.received, secrets)]
+    found = [
+        one for connection in recorded.unauthenticated for one in exposures(connection.received, secrets)
+    ]
 
-    assert sum(bool(connection.received) for connection in recorded.nobody) == 1 + brokers_under_test()
+    assert (
+        sum(bool(connection.received) for connection in recorded.unauthenticated) == 1 + brokers_under_test()
+    )
     assert found == []
 
 

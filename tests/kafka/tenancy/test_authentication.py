@@ -70,7 +70,7 @@ def test_everything_may_come_in_one_packet(acme: Endpoint) -> None:
     [
         (_token("acme", "not-the-password"), "Authentication failed: Invalid username or password"),
         (_token("acme", "globex-pw"), "Authentication failed: Invalid username or password"),
-        (_token("nobody-knows", "acme-pw"), "Authentication failed: Invalid username or password"),
+        (_token("unknown-user", "acme-pw"), "Authentication failed: Invalid username or password"),
         (_token("acme", ""), None),
         (_token("", "acme-pw"), None),
         (
@@ -102,7 +102,7 @@ def test_failure_is_the_protocols_error_and_one_log_line(
     assert [(event["event"], event["reason"], event["level"]) for event in about_it] == [
         ("connection_ended", "authentication_failed", "warning")
     ]
-    for secret in (b"not-the-password", b"globex-pw", b"acme-pw", b"nobody-knows"):
+    for secret in (b"not-the-password", b"globex-pw", b"acme-pw", b"unknown-user"):
         assert secret.decode() not in gateway.log()
 
 

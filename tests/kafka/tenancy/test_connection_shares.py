@@ -1,4 +1,4 @@
-"""Nobody keeps others out: not a tenant that takes all connections it can have, nor clients that never authenticate."""
+"""No client keeps others out, neither a tenant that takes all it can have nor clients that never authenticate."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def is_open(connection: socket.socket) -> bool:
         return False
 
 
-def test_clients_that_never_authenticate_keep_nobody_out(shared: GatewayProcess) -> None:
+def test_clients_that_never_authenticate_keep_no_tenant_out(shared: GatewayProcess) -> None:
     with ExitStack() as stack:
         flood = [
             stack.enter_context(socket.create_connection((HOST, shared.broker_port(1)), 5, (ELSEWHERE, 0)))

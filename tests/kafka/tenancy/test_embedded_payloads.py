@@ -2,7 +2,7 @@
 
 Kafka accepts bytes behind a subscription, and bad UTF-8 in it. A gateway that passes on what it cannot read would let a
 classic member of a KIP-848 group name physical topics: by how its own partitions are shared out it would learn how many
-partitions a topic of somebody else has.
+partitions a topic of another tenant has.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class WorkerPeers:
         self._epoch, self._owned = 0, []
         self._heartbeat(subscribed_topic_names=[topic])
         self.settled = self.settle()
-        """Its epoch and how many partitions it has, before anybody else comes."""
+        """Its epoch and how many partitions it has, before another member comes."""
 
     def settle(self) -> tuple[int, int]:
         """Heartbeat until nothing changes for a while; return the epoch and how many partitions it has."""

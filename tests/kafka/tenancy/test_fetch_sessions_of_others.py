@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227): a broker serves whoever names one; the gateway serves its owner."""
+"""Fetch sessions (KIP-227): a broker serves any client that names one; the gateway serves its owner."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_topic_cannot_be_smuggled_into_anothers_session(connect: Connect) -> Non
 
 
 @pytest.mark.parametrize("version", range(4, 19))
-def test_nobody_replicates_through_the_gateway(version: int, connect: Connect) -> None:
+def test_no_broker_replicates_through_the_gateway(version: int, connect: Connect) -> None:
     acme = connect("acme")
     produce(acme, "events", [b"for consumers only"])
     request = fetch_request("events", topic_id=topic_id_of(acme, "events"))

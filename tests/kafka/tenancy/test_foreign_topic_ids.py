@@ -1,4 +1,4 @@
-"""A topic ID that belongs to another tenant gets, byte for byte, the answer that an ID gets which nobody has."""
+"""A topic ID that belongs to another tenant gets, byte for byte, the answer that an ID gets which no topic has."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A name outside a tenant's list gets, byte for byte, the answer that an allowed name gets which has no topic.
 
-Whoever has the name outside: another tenant, or a topic of the operator's that lies under the tenant's own prefix.
+The name is another's outside: another tenant, or a topic of the operator's that lies under the tenant's own prefix.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ CASES = [(build, version) for build, versions in VERSIONS_BY_NAME.items() for ve
 
 @pytest.fixture(scope="module", autouse=True)
 def _topics(broker: Endpoint, globex: Endpoint, fresh_topic: FreshTopic) -> Iterator[None]:
-    """`audit.dog` exists for globex, and under acme's prefix; `audit.log` exists for nobody."""
+    """`audit.dog` exists for globex, and under acme's prefix; `audit.log` exists for no tenant."""
     fresh_topic("globex", HIDDEN)
     fresh_topic("acme", HIDDEN)
     fresh_topic("acme", "orders")

@@ -84,7 +84,7 @@ def test_a_verifier_is_enough_for_plain(scram_gateway: GatewayProcess) -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize(("username", "password"), [("salted", "guess"), ("nobody", "salted-pw")])
+@pytest.mark.parametrize(("username", "password"), [("salted", "guess"), ("unknown", "salted-pw")])
 def test_failure_is_told_alike_and_logged_without_secrets(
     scram_gateway: GatewayProcess, mechanism: str, username: str, password: str
 ) -> None:
@@ -102,11 +102,11 @@ def test_failure_is_told_alike_and_logged_without_secrets(
         assert client.receives_end()
         ended = scram_gateway.await_event(since, event="connection_ended", peer=client.address)
     assert ended["reason"] == "authentication_failed"
-    for secret in (password, "salted-pw", "a-nonce-to-be-found", "stored_key", "nobody"):
+    for secret in (password, "salted-pw", "a-nonce-to-be-found", "stored_key", "unknown"):
         assert secret not in scram_gateway.log()
 
 
-def test_nobody_can_ask_which_users_there_are(scram_gateway: GatewayProcess) -> None:
+def test_no_client_can_ask_which_users_there_are(scram_gateway: GatewayProcess) -> None:
     """Known and unknown names get messages of the same shape, an unknown one's salt stays, and the end is the same."""
 
     def seen(username: str) -> tuple[list[tuple[str, int]], bytes, object]:

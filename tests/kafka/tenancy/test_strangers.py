@@ -1,4 +1,4 @@
-"""Whatever comes instead of Kafka's protocol: one clear log line, a closed connection, and nobody else disturbed."""
+"""Whatever comes instead of Kafka's protocol: one clear log line, a closed connection, no other client disturbed."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ STRANGERS = {
     "HTTP": (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "http"),
     "HTTP post": (b"POST /topics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "http"),
     "HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "http"),
-    "text": (b"hello, is there anybody?\n", "frame_too_large"),
+    "text": (b"hello, is this a broker?\n", "frame_too_large"),
     "terminal's escape codes": (b"\x1b[2J\x1b[31mred\n" * 4, "frame_too_large"),
 }
 
 
 @pytest.fixture
 def neighbour(acme: Endpoint, fresh_topic: FreshTopic) -> Iterator[RawClient]:
-    """Somebody else, in the middle of their work before and after."""
+    """Another client, in the middle of its work before and after."""
     fresh_topic("acme", "orders")
     with RawClient.authenticated(acme) as client:
         assert produce(client, "orders", [b"before"]) == 0

@@ -1,4 +1,4 @@
-"""What one tenant may have open and under way, and that its limits are nobody else's."""
+"""What one tenant may have open and under way, and that its limits do not concern other tenants."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_all_that_pipeline_finish_within_the_limit_and_another_tenant_does_not_n
     await_value(lambda: value(gateway, "kafka_proxy_in_flight_requests", tenant="initech"), 0)
 
 
-def test_a_tenant_whose_requests_all_wait_slows_nobody_else(
+def test_a_tenant_whose_requests_all_wait_slows_no_other(
     start_gateway: StartGateway, fresh_topic: FreshTopic
 ) -> None:
     fresh_topic("initech", "waiting")

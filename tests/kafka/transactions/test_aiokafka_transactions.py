@@ -134,7 +134,7 @@ def test_zombie_of_the_same_tenant_is_fenced(
     asyncio.run(test())
 
 
-def test_same_transactional_id_of_two_tenants_fences_nobody(
+def test_same_transactional_id_of_two_tenants_fences_no_producer(
     acme: Endpoint, globex: Endpoint, fresh_topic: FreshTopic, unique: UniqueName
 ) -> None:
     for tenant in ("acme", "globex"):

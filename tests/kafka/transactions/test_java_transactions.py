@@ -116,7 +116,7 @@ def test_zombie_of_the_same_tenant_is_fenced(
     assert _read(java, acme, 1, **COMMITTED) == ["of the successor"]
 
 
-def test_same_transactional_id_of_two_tenants_fences_nobody(
+def test_same_transactional_id_of_two_tenants_fences_no_producer(
     java: JavaClients, acme: Endpoint, globex: Endpoint, fresh_topic: FreshTopic, unique: UniqueName
 ) -> None:
     transactional_id = unique("transaction")

@@ -165,7 +165,7 @@ def test_the_rights_of_the_documentation_are_enough(
     assert message.value() == b"in a transaction"
 
 
-def test_a_tenant_whose_account_is_refused_is_closed_without_a_word_and_harms_nobody(
+def test_a_tenant_whose_account_is_refused_is_closed_without_an_answer_and_harms_no_other(
     start_secured: StartSecured, secure_kafka: SecureKafka
 ) -> None:
     wrong = secure_kafka.directory / "wrong.password"

@@ -1,4 +1,4 @@
-"""A broker that wants everybody to authenticate again every three seconds (KIP-368), and clients who do not notice."""
+"""A broker whose clients authenticate again every three seconds (KIP-368), and clients who do not notice."""
 
 from __future__ import annotations
 

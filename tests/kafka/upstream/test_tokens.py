@@ -86,7 +86,7 @@ def test_a_token_is_asked_for_and_names_the_account(
     of_gateway = security(account(provider, client_secret, "gateway"))
     of_tenants = {
         "acme": account(provider, client_secret, "alice"),
-        "globex": account(provider, client_secret, "nobody"),
+        "globex": account(provider, client_secret, "unknown"),
     }
     gateway = start_secured("OAUTH", of_gateway, accounts=of_tenants)
 
@@ -159,7 +159,7 @@ def test_a_token_from_a_file_is_read_anew_for_each_login(
         ),
     ],
 )
-def test_without_a_token_of_the_brokers_issuer_nobody_is_let_in(
+def test_without_a_token_of_the_brokers_issuer_the_gateway_is_not_let_in(
     start_secured: StartSecured,
     provider: OidcServer,
     client_secret: Path,

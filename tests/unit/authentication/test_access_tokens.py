@@ -165,8 +165,8 @@ def test_an_extension_that_is_not_known_is_refused(world: World, headers: dict[s
         ({"iss": "https://login.example.com/other"}, "of another issuer"),
         ({"iss": f"{ISSUER}/"}, "of another issuer"),
         ({"iss": None}, "no claim iss"),
-        ({"aud": "somebody"}, "for another audience"),
-        ({"aud": ["somebody", "else"]}, "for another audience"),
+        ({"aud": "another"}, "for another audience"),
+        ({"aud": ["another", "else"]}, "for another audience"),
         ({"aud": []}, "no claim aud"),
         ({"aud": 5}, "for another audience"),
         ({"aud": None}, "no claim aud"),
@@ -211,7 +211,7 @@ def test_a_claim_that_is_wrong_is_named(world: World, claims: dict[str, Any], ex
         ({"iat": NOW_S + 29}, 300_000),
         ({"nbf": NOW_S + 29}, 300_000),
         ({"nbf": NOW_S - 10_000}, 300_000),
-        ({"aud": ["nobody", "other"]}, 300_000),
+        ({"aud": ["unknown", "other"]}, 300_000),
     ],
 )
 def test_clocks_may_differ_by_half_a_minute(world: World, claims: dict[str, Any], lifetime_ms: int) -> None:
@@ -228,10 +228,10 @@ def test_with_clocks_that_do_not_differ_a_token_ends_to_the_second() -> None:
     assert str(world.refusal(token)) == "the token has expired"
 
 
-def test_a_token_for_anybody_is_taken_only_where_that_is_configured() -> None:
+def test_a_token_for_any_audience_is_taken_only_where_that_is_configured() -> None:
     world = World(RSA, any_audience=True)
 
-    for audience in (None, "somebody", ["x"]):
+    for audience in (None, "another", ["x"]):
         assert world.tokens.check(RSA.token(NOW_S, aud=audience)).account is ALICE
 
 
@@ -332,10 +332,10 @@ def test_a_claim_can_name_the_namespace(claim: str, tenant: str, below: tuple[st
     world = World(RSA, namespace_claim="https://example.com/tenant")
 
     account = world.tokens.check(
-        RSA.token(NOW_S, sub="anybody", **{"https://example.com/tenant": claim})
+        RSA.token(NOW_S, sub="any-user", **{"https://example.com/tenant": claim})
     ).account
 
-    assert (account.username, account.tenant, account.namespace) == ("anybody", tenant, below)
+    assert (account.username, account.tenant, account.namespace) == ("any-user", tenant, below)
     assert not account.has_password
     assert not account.is_listed
 
@@ -343,7 +343,7 @@ def test_a_claim_can_name_the_namespace(claim: str, tenant: str, below: tuple[st
 @pytest.mark.parametrize(
     "claim", [None, "", ":", ":eu", "initech", "initech:eu", "ACME", "acme/eu", 5, ["acme"], "acme\n"]
 )
-def test_a_claim_that_names_no_tenant_is_refused_whoever_it_is(claim: object) -> None:
+def test_a_claim_that_names_no_tenant_is_refused_for_any_principal(claim: object) -> None:
     world = World(RSA, namespace_claim="tenant")
 
     assert "names no tenant that may come in here" in str(world.refusal(RSA.token(NOW_S, tenant=claim)))
@@ -376,12 +376,12 @@ def test_where_one_tenant_comes_in_the_others_do_not() -> None:
     assert by_claim.check(RSA.token(NOW_S, tenant="globex")).account.tenant == "globex"
 
 
-def test_somebody_can_have_a_token_if_there_are_principals_or_a_claim() -> None:
+def test_a_client_can_have_a_token_if_there_are_principals_or_a_claim() -> None:
     assert World(RSA).tokens.has_principals
-    nobody = Accounts([], key=b"")
+    no_accounts = Accounts([], key=b"")
     for claim in (None, "tenant"):
         settings = OAuth(issuer=ISSUER, any_audience=True, namespace_claim=claim)
-        tokens = AccessTokens(settings, KeySet(1), nobody, (), now_s=lambda: 0.0)
+        tokens = AccessTokens(settings, KeySet(1), no_accounts, (), now_s=lambda: 0.0)
         assert tokens.has_principals == (claim is not None)
 
 

@@ -31,9 +31,15 @@ def test_a_password_matches_its_account_alone(one: Account, password: bytes) -> 
     assert ACCOUNTS.matching(one.username.upper(), password) is None
 
 
-@pytest.mark.parametrize("name", ["", "nobody", "\ud800", *STRANGERS[:8]])
-def test_nobody_matches_nothing(name: str) -> None:
-    for password in (b"", b"p", b"b", b"s", b"nobody has this password, since no account refers to it"):
+@pytest.mark.parametrize("name", ["", "unknown", "\ud800", *STRANGERS[:8]])
+def test_an_unknown_user_matches_no_password(name: str) -> None:
+    for password in (
+        b"",
+        b"p",
+        b"b",
+        b"s",
+        b"no account has this password: it is compared for unknown users",
+    ):
         assert ACCOUNTS.matching(name, password) is None
 
 
@@ -81,10 +87,10 @@ def test_who_has_no_verifier_for_a_mechanism_is_as_unknown() -> None:
 def test_another_process_makes_other_salts() -> None:
     other = Accounts([BOTH], key=b"other")
 
-    assert other.verifier("nobody", SHA_256)[1].salt != ACCOUNTS.verifier("nobody", SHA_256)[1].salt
+    assert other.verifier("unknown", SHA_256)[1].salt != ACCOUNTS.verifier("unknown", SHA_256)[1].salt
 
 
-def test_mechanisms_are_those_that_somebody_can_use() -> None:
+def test_mechanisms_are_those_that_some_user_can_use() -> None:
     assert ACCOUNTS.mechanisms == (Mechanism.PLAIN, SHA_256, SHA_512)
     assert Accounts([PLAIN], key=b"").mechanisms == (Mechanism.PLAIN,)
     assert Accounts([SALTED], key=b"").mechanisms == (Mechanism.PLAIN, SHA_512)
@@ -107,20 +113,20 @@ def test_a_name_as_it_stands_goes_before_one_that_is_only_prepared_alike() -> No
     assert accounts.verifier("\u00aa", SHA_256)[0] is feminine
 
 
-def test_a_name_that_could_be_two_is_nobodys() -> None:
+def test_a_name_that_could_be_two_is_of_no_account() -> None:
     accounts = Accounts([account("\u2168", verifier("x")), account("\uff29\uff38", verifier("y"))], key=b"")
 
     assert accounts.verifier("IX", SHA_256)[0] is None
     assert accounts.verifier("\u2168", SHA_256)[0] is not None
 
 
-def test_a_principal_has_no_password_that_anybody_could_guess() -> None:
+def test_a_principal_has_no_password_that_a_client_could_guess() -> None:
     vouched = Account("CN=app", "acme")
     accounts = Accounts([PLAIN, vouched], key=b"key")
 
     assert accounts.of_principal("CN=app") is vouched
     assert accounts.of_principal("plain") is None
-    assert accounts.of_principal("nobody") is None
+    assert accounts.of_principal("unknown") is None
     assert accounts.matching("CN=app", b"") is None
     assert accounts.matching("plain", b"p") is PLAIN
 
@@ -139,22 +145,22 @@ def test_no_account_shows_its_password() -> None:
 
 def test_where_only_one_tenants_users_authenticate_others_have_wrong_passwords() -> None:
     principal = Account("CN=billing", "tenant of both")
-    everybody = Accounts([PLAIN, BOTH, SALTED, principal], key=b"key")
-    own = everybody.only_of("tenant of both")
+    all_accounts = Accounts([PLAIN, BOTH, SALTED, principal], key=b"key")
+    own = all_accounts.only_of("tenant of both")
 
     assert own.matching("both", b"b") is BOTH
     assert own.matching("plain", b"p") is None
     assert own.of_principal("CN=billing") is principal
-    assert everybody.only_of("tenant of plain").of_principal("CN=billing") is None
+    assert all_accounts.only_of("tenant of plain").of_principal("CN=billing") is None
     # The salt is the same everywhere: another one would tell that the user is known elsewhere.
     assert own.verifier("salted", SHA_512) == (None, SALTED.verifiers[SHA_512])
-    assert everybody.verifier("salted", SHA_512) == (SALTED, SALTED.verifiers[SHA_512])
-    assert own.verifier("stranger", SHA_512) == everybody.verifier("stranger", SHA_512)
-    assert own.mechanisms == everybody.mechanisms
+    assert all_accounts.verifier("salted", SHA_512) == (SALTED, SALTED.verifiers[SHA_512])
+    assert own.verifier("stranger", SHA_512) == all_accounts.verifier("stranger", SHA_512)
+    assert own.mechanisms == all_accounts.mechanisms
 
 
 def test_who_is_not_in_the_configuration_has_not_left_it() -> None:
     accounts = Accounts([PLAIN], key=b"key")
 
-    assert accounts.still_has(Account("anybody", "acme", is_listed=False))
-    assert not accounts.still_has(Account("anybody", "acme"))
+    assert accounts.still_has(Account("any-user", "acme", is_listed=False))
+    assert not accounts.still_has(Account("any-user", "acme"))

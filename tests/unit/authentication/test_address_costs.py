@@ -7,7 +7,7 @@ KINDS = ("requests", "nbytes", "cpu_ns")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_full_bucket_delays_nobody_and_one_more_does(kind: str) -> None:
+def test_a_full_bucket_delays_no_connection_and_one_more_does(kind: str) -> None:
     costs = AddressCosts()
     costs.charge(HERE, BURST, 0)
     assert costs.delay_ms(HERE, 0) == 0

@@ -38,7 +38,7 @@ def test_others_do_not_wait() -> None:
     assert failed(9).delay_ms("192.0.2.2", 1) == 0
 
 
-def test_without_a_bound_nobody_waits_and_nothing_is_kept() -> None:
+def test_without_a_bound_no_address_waits_and_nothing_is_kept() -> None:
     failures = failed(9, max_delay_ms=0)
 
     assert failures.delay_ms(HERE, 1) == 0
@@ -171,7 +171,7 @@ def test_the_costs_of_one_ipv6_network_are_added() -> None:
     assert failures.delay_ms("2001:db8:0:1::1", 0) == 0
 
 
-def test_without_a_bound_costs_delay_nobody() -> None:
+def test_without_a_bound_costs_delay_no_address() -> None:
     failures = FailedAuthentications(0)
 
     failures.charge(HERE, EMPTY_S, 0)

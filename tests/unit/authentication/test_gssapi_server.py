@@ -94,7 +94,7 @@ def test_a_context_may_take_a_few_tokens_but_not_many() -> None:
     assert failure(one, b"ticket").detail == f"no GSSAPI context after {MAX_STEPS} tokens"
 
 
-def test_whoever_the_client_says_it_acts_for_the_ticket_counts() -> None:
+def test_the_ticket_counts_for_whatever_user_the_client_says_it_acts() -> None:
     one = server()
     one.respond(b"ticket")
     one.respond(b"")
@@ -117,7 +117,7 @@ def test_another_layer_than_none_is_refused(choice: bytes) -> None:
     )
 
 
-def test_a_choice_that_nobody_protected_is_refused() -> None:
+def test_a_choice_without_protection_is_refused() -> None:
     one = server()
     one.respond(b"ticket")
     one.respond(b"")
@@ -140,7 +140,7 @@ def test_a_ticket_that_is_not_good_is_told_unless_another_try_mends_it(token: by
         ("alice", "'alice': the principal is malformed"),
     ],
 )
-def test_a_principal_that_is_nobody_here_is_refused(principal: str, expected: str) -> None:
+def test_a_principal_of_no_tenant_is_refused(principal: str, expected: str) -> None:
     one = server(principal)
     one.respond(b"ticket")
     one.respond(b"")

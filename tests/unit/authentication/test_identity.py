@@ -32,13 +32,13 @@ def test_the_mapped_name_is_looked_up_among_the_principals() -> None:
 @pytest.mark.parametrize(
     ("name", "detail"),
     [
-        ("nobody", "no tenant has the principal User:nobody: add it to auth.principals of one"),
+        ("unknown", "no tenant has the principal User:unknown: add it to auth.principals of one"),
         ("writer", "no tenant has the principal User:writer"),  # A user name is for its password alone.
         ("a,b", r"none of principal_mapping_rules matches CN=a\\,b"),
         ("\x1b[31mred", r"User:\x1b[31mred"),
     ],
 )
-def test_a_principal_of_nobody_is_refused_with_a_line_for_the_log(name: str, detail: str) -> None:
+def test_a_principal_of_no_tenant_is_refused_with_a_line_for_the_log(name: str, detail: str) -> None:
     with pytest.raises(AuthenticationFailed) as caught:
         identification().account_of(certificate(name))
 
@@ -46,16 +46,16 @@ def test_a_principal_of_nobody_is_refused_with_a_line_for_the_log(name: str, det
     assert caught.value.detail.isprintable()
 
 
-def test_without_a_certificate_nobody_is_known() -> None:
+def test_without_a_certificate_no_client_is_known() -> None:
     with pytest.raises(AuthenticationFailed, match="Authentication failed"):
         identification().account_of(None)
 
 
-def test_a_listener_set_of_one_tenant_makes_everybody_that_tenants() -> None:
-    everybody = identification(tenant="globex")
+def test_a_listener_set_of_one_tenant_makes_every_client_that_tenants() -> None:
+    of_every_client = identification(tenant="globex")
 
-    assert everybody.account_of(None) == Account(ANONYMOUS, "globex", is_listed=False)
-    assert everybody.account_of(certificate("billing")) == Account("billing", "globex", is_listed=False)
+    assert of_every_client.account_of(None) == Account(ANONYMOUS, "globex", is_listed=False)
+    assert of_every_client.account_of(certificate("billing")) == Account("billing", "globex", is_listed=False)
     with pytest.raises(AuthenticationFailed):
         identification(PrincipalMapping("RULE:x/y/"), "globex").account_of(certificate("billing"))
 

@@ -75,7 +75,7 @@ def test_a_good_token_lets_in(server: OAuthBearerServer, tokens: FakeTokens, mes
     assert tokens.checked == ["good"]
 
 
-def test_nobody_is_let_in_before(server: OAuthBearerServer) -> None:
+def test_no_client_is_let_in_before(server: OAuthBearerServer) -> None:
     assert (server.account, server.lifetime_ms) == (None, None)
 
 
@@ -121,7 +121,7 @@ def test_the_same_message_may_come_again_when_keys_were_fetched(
     assert server.account is ALICE
 
 
-def test_who_acts_for_somebody_else_is_refused_in_kafkas_words(server: OAuthBearerServer) -> None:
+def test_a_client_that_acts_for_another_user_is_refused_in_kafkas_words(server: OAuthBearerServer) -> None:
     told, _ = failure(server, client_first("good", authorization_id="bob"))
 
     assert told == (

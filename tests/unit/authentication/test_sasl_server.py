@@ -36,7 +36,7 @@ def test_a_token_proves_its_account(token: bytes, account: Account) -> None:
         b"\0acme\0",
         b"\0\0",
         b"\0ACME\0wile-e",
-        b"\0nobody\0wile-e",
+        b"\0unknown\0wile-e",
         "\0jörg\0paßwort".encode("latin-1"),
         b"\0" + b"x" * 100_000 + b"\0wile-e",
         b"globex\0acme\0wrong",
@@ -58,7 +58,7 @@ def test_a_token_has_three_parts(token: bytes) -> None:
         PlainServer(ACCOUNTS).respond(token)
 
 
-def test_nobody_is_somebody_else() -> None:
+def test_no_user_acts_for_another() -> None:
     server = PlainServer(ACCOUNTS)
 
     with pytest.raises(AuthenticationFailed, match="authorization id that is different from username"):

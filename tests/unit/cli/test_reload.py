@@ -76,7 +76,7 @@ def test_a_configuration_that_does_not_load_is_refused_here_already(config_file:
     )
 
 
-def test_without_an_admin_port_nobody_can_be_asked(config_file: Path) -> None:
+def test_without_an_admin_port_no_gateway_can_be_asked(config_file: Path) -> None:
     status, _, errors = run(config_file)
 
     assert status == 2

@@ -8,7 +8,7 @@ from bifrost.config.kept_secret import KeptSecret
 from bifrost.config.secrets import Secret
 
 
-def test_it_gives_its_value_to_who_asks_and_shows_it_to_nobody() -> None:
+def test_it_gives_its_value_when_asked_and_never_shows_it() -> None:
     secret = KeptSecret(b"wile-e")
 
     assert secret.reveal() == b"wile-e"

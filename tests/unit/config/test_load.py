@@ -264,11 +264,11 @@ def test_tenant_names_that_only_look_alike_are_taken(folder: Path, first: str, s
     assert [tenant.name for tenant in load("proxy.yaml").tenants] == [first, second]
 
 
-def test_a_tenant_that_nobody_can_be_is_refused(problems: Problems) -> None:
+def test_a_tenant_without_any_user_is_refused(problems: Problems) -> None:
     auth = '    auth:\n      credentials:\n        - { username: globex, password_file: "secrets/globex.password" }\n'
 
     assert problems((auth, "")) == [
-        "proxy.yaml:18: tenants[1].auth is missing, and nobody belongs to globex: add it, or a listener set of the "
+        "proxy.yaml:18: tenants[1].auth is missing, and no user belongs to globex: add it, or a listener set of the "
         "tenant's own"
     ]
 

@@ -28,7 +28,7 @@ def reasons(mechanisms: list[str], auth: dict[str, Any], **proxy: Any) -> list[s
     return [reason for _, reason in found]
 
 
-def test_what_somebody_can_use_is_not_complained_of() -> None:
+def test_what_some_client_can_use_is_not_complained_of() -> None:
     assert reasons(["PLAIN"], PASSWORD) == []
     assert reasons(["OAUTHBEARER"], {"principals": ["alice"]}, oauth=OAUTH) == []
     assert reasons(["OAUTHBEARER"], {}, oauth={**OAUTH, "namespace_claim": "tenant"}) == []
@@ -40,11 +40,11 @@ def test_what_somebody_can_use_is_not_complained_of() -> None:
         ("PLAIN", {"principals": ["alice"]}, {}, "no tenant has credentials"),
         ("SCRAM-SHA-256", PASSWORD, {}, "no credential can use SCRAM-SHA-256"),
         ("OAUTHBEARER", {"principals": ["alice"]}, {}, "needs the section proxy.oauth"),
-        ("OAUTHBEARER", PASSWORD, {"oauth": OAUTH}, "nobody can use OAUTHBEARER: add principals"),
+        ("OAUTHBEARER", PASSWORD, {"oauth": OAUTH}, "no client can use OAUTHBEARER: add principals"),
         ("GSSAPI", {"principals": ["alice"]}, {}, "needs the section proxy.kerberos"),
     ],
 )
-def test_what_nobody_can_use_is_told_with_the_remedy(
+def test_what_no_client_can_use_is_told_with_the_remedy(
     mechanism: str, auth: dict[str, Any], proxy: dict[str, Any], expected: str
 ) -> None:
     [reason] = reasons([mechanism], auth, **proxy)

@@ -113,7 +113,9 @@ def test_metadata_request_is_version_2_for_no_topics(monkeypatch: pytest.MonkeyP
     ],
     ids=["other cluster", "closed", "cut", "HTTP", "length too small"],
 )
-def test_whoever_is_not_our_broker_counts_as_none(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+def test_a_process_that_is_not_our_broker_counts_as_none(
+    monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
     answer(monkeypatch, data)
 
     assert count_brokers(9092, "our-cluster") == 0

@@ -39,7 +39,7 @@ def test_replication_follows_the_number_of_brokers(brokers: int, replicas: str, 
 
 
 def test_single_broker_keeps_kafkas_patience() -> None:
-    # Nobody else could notice that it is gone; a slow machine must not fence it.
+    # No other broker could notice that it is gone; a slow machine must not fence it.
     assert "broker.session.timeout.ms" not in cluster_properties(1)
     assert "broker.session.timeout.ms" in cluster_properties(3)
 

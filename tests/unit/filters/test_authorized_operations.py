@@ -35,7 +35,7 @@ def test_what_the_gateway_itself_may_not_do_the_tenant_may_not_either(stage: Sta
     assert of_topic(stage, 0) == 0
 
 
-def test_what_nobody_asked_for_is_not_told(stage: Stage) -> None:
+def test_what_no_client_asked_for_is_not_told(stage: Stage) -> None:
     assert of_topic(stage, NOT_REQUESTED) == NOT_REQUESTED
 
 

@@ -168,7 +168,7 @@ def test_a_request_that_was_not_read_is_answered_at_the_top_or_not_at_all(api: A
         assert encode_body(compile_layout(answer.SCHEMA.name, version), answer)
 
 
-def test_there_is_no_answer_at_a_version_that_nobody_knows() -> None:
+def test_there_is_no_answer_at_an_unknown_version() -> None:
     assert top_level_error(ApiKey.HEARTBEAT, 99, DENIED) is None
 
 

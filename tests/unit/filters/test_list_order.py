@@ -45,7 +45,7 @@ def test_own_groups_are_sorted_whether_or_not_the_broker_has_others(stage: Stage
         )
 
 
-def test_order_of_every_list_of_everybodys_things_is_the_names(stage: Stage) -> None:
+def test_order_of_every_list_of_all_tenants_things_is_the_names(stage: Stage) -> None:
     for api_key, version in (
         (ApiKey.LIST_GROUPS, 5),
         (ApiKey.LIST_TRANSACTIONS, 1),

@@ -134,14 +134,14 @@ def test_an_answer_that_carries_name_and_id_teaches_whose_it_is(stage: Stage, ac
     response = messages.MetadataResponse(
         topics=[
             {"name": physical_name("acme", "billing"), "topic_id": UNKNOWN},
-            {"name": physical_name("initech", "x"), "topic_id": b"somebody else's."},
+            {"name": physical_name("initech", "x"), "topic_id": b"another tenant's"},
         ]
     )
 
     assert translation.to_virtual(acme, response, 12) is FORWARD
     assert [(topic.name, topic.topic_id) for topic in response.topics] == [("billing", UNKNOWN)]
     assert stage.topic_ids.name_of(UNKNOWN) == physical_name("acme", "billing").encode()
-    assert stage.topic_ids.name_of(b"somebody else's.") is None
+    assert stage.topic_ids.name_of(b"another tenant's") is None
 
 
 def test_a_response_with_an_unknown_id_is_not_complete(acme) -> None:

@@ -32,7 +32,7 @@ def test_a_plan_is_made_once() -> None:
 
 
 def test_refusals_are_not_remembered() -> None:
-    # Whoever sends the pairs chooses how many there are.
+    # The client that sends the pairs chooses how many there are.
     plans = build_plans()
     for version in range(100, 200):
         assert plans.plan_for(ApiKey.METADATA, version) is None
@@ -112,7 +112,7 @@ class Asked:
 
 
 @pytest.mark.parametrize("version", range(3, 14))
-def test_nobody_is_asked_about_a_produce_that_is_answered(version: int) -> None:
+def test_no_filter_is_asked_about_a_produce_that_is_answered(version: int) -> None:
     for acks, times in ((-1, 0), (1, 0), (0, 1)):
         asked = Asked(PLANS.plan_for(ApiKey.PRODUCE, version))
         assert asked.forwards(request_frame(produce(acks=acks), version, 1))
@@ -120,7 +120,7 @@ def test_nobody_is_asked_about_a_produce_that_is_answered(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(7, 19))
-def test_nobody_is_asked_about_a_fetch_without_a_session(version: int) -> None:
+def test_no_filter_is_asked_about_a_fetch_without_a_session(version: int) -> None:
     replica = {"replica_id": 7} if version <= 14 else {"session_id": 1}
     for fields, times in (({}, 0), ({"session_epoch": 0}, 0), ({"session_id": 5}, 1), (replica, 1)):
         asked = Asked(PLANS.plan_for(ApiKey.FETCH, version))

@@ -14,7 +14,7 @@ NO_TOKENS = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
 DENIED_FIELDS = {"error_code": DENIED, "error_message": DENIED.message}
 
 
-def test_what_is_refused_is_offered_so_and_served_by_nobody_else() -> None:
+def test_what_is_refused_is_offered_so_and_served_nowhere_else() -> None:
     assert set(refused.REFUSED) == entities.REFUSED
     assert not entities.REFUSED & set(entities.SERVED)
 

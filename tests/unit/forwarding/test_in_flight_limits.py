@@ -139,7 +139,7 @@ def test_tenants_have_turns_whatever_the_number_of_their_connections() -> None:
     assert room.sent == ["acme-0", "globex", "acme-1", "acme-2"]
 
 
-def test_a_tenant_at_its_own_limit_waits_in_nobodys_way() -> None:
+def test_a_tenant_at_its_own_limit_delays_no_other() -> None:
     room = Room(of_all=3, acme=1)
     room.send("acme")
     Client(room, "acme", "acme")

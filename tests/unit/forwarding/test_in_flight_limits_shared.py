@@ -97,7 +97,7 @@ def test_the_limit_of_all_tenants_is_of_all() -> None:
     ]
 
 
-def test_without_a_limit_nobody_looks_at_the_others() -> None:
+def test_without_a_limit_no_process_looks_at_the_others() -> None:
     one, other = processes()
 
     assert all(one.send() and other.send() for _ in range(1000))
@@ -116,7 +116,7 @@ def test_who_waits_finds_the_room_that_another_makes() -> None:
 
     assert other.has_turns == 1
     other.turn()
-    assert other.later == [], "nobody waits any more"
+    assert other.later == [], "no connection waits any more"
 
 
 def test_who_has_more_than_its_part_leaves_room_to_whom_waits() -> None:
@@ -131,10 +131,10 @@ def test_who_has_more_than_its_part_leaves_room_to_whom_waits() -> None:
     assert other.has_turns == 1
     assert not one.send()
     one.answer()
-    assert one.send(), "nobody else waits any more"
+    assert one.send(), "no other connection waits any more"
 
 
-def test_a_limit_below_the_number_of_processes_is_nobodys_for_long() -> None:
+def test_a_limit_below_the_number_of_processes_goes_round() -> None:
     one, other = processes(most=1)
     for process in (one, other):
         process.limits.load("acme").waiting = 1

@@ -73,7 +73,7 @@ def test_answers_of_the_gateway_s_own_are_counted(stage: Stage) -> None:
     assert counted(stage, "acme", ApiKey.API_VERSIONS) == (1, 4 + len(request), len(session.to_client[0]))
 
 
-def test_what_comes_before_authentication_is_nobody_s(stage: Stage) -> None:
+def test_what_comes_before_authentication_is_of_no_tenant(stage: Stage) -> None:
     stage.play("acme")
 
     for api_key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):

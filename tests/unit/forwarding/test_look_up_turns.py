@@ -107,7 +107,7 @@ def test_workers_share_the_budget() -> None:
     assert not turns.enter("acme", 0)
 
 
-def test_nobody_waits_after_all_were_told_of_a_failure() -> None:
+def test_no_client_waits_after_all_were_told_of_a_failure() -> None:
     turns = LookUpTurns()
     turns.enter("acme", 0)
 

@@ -68,7 +68,7 @@ class World:
             call()
 
 
-def test_a_large_frame_is_counted_from_its_beginning_until_nobody_holds_it() -> None:
+def test_a_large_frame_is_counted_from_its_beginning_until_it_is_let_go() -> None:
     world = World()
     one = world.stream()
 
@@ -150,7 +150,7 @@ def receive(framer: Framer, data: bytes) -> None:
     framer.buffer_updated(len(data))
 
 
-def test_a_tenant_at_its_own_bound_waits_in_nobodys_way() -> None:
+def test_a_tenant_at_its_own_bound_delays_no_other() -> None:
     world = World()
     first, second, other = world.stream("small"), world.stream("small"), world.stream("acme")
     assert first.begin(3 * MIB)

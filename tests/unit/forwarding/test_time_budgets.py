@@ -1,4 +1,4 @@
-"""A tenant that uses more than its share while others want theirs waits; nobody else does."""
+"""A tenant that uses more than its share while others want theirs waits; no other tenant does."""
 
 from collections.abc import Callable
 
@@ -89,7 +89,7 @@ def test_who_waits_has_a_turn_when_its_time_is_back() -> None:
     assert waiter.turns == 1
 
 
-def test_nobody_waits_longer_than_a_burst_takes() -> None:
+def test_no_client_waits_longer_than_a_burst_takes() -> None:
     clock = Clock()
     clock.spend(0.1, acme=0.5, globex=0.5)
 

@@ -28,7 +28,7 @@ class Job:
         return self.left > 0
 
 
-def test_work_begins_at_once_when_nobody_waits() -> None:
+def test_work_begins_at_once_when_no_other_waits() -> None:
     watch = Stopwatch()
 
     assert watch.turns.until_ns() == watch.now_ns + SLICE_NS

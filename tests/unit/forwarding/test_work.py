@@ -44,7 +44,7 @@ def test_work_pauses_when_its_time_is_up_and_goes_on_from_there(stage: Stage) ->
     assert seen == list(range(1000))
 
 
-def test_what_work_raises_reaches_whoever_goes_on_with_it(stage: Stage) -> None:
+def test_what_work_raises_reaches_the_caller_that_goes_on_with_it(stage: Stage) -> None:
     def run() -> bool:
         for _ in in_steps(range(1000)):
             pass

@@ -93,7 +93,7 @@ def test_two_gateways_make_other_salts_for_who_does_not_exist() -> None:
     config = Config.model_validate({**CONFIG, "tenants": [tenant]})
 
     salts = {
-        Gateway(config).shared.sasl.accounts.verifier("nobody", Mechanism.SCRAM_SHA_256)[1].salt
+        Gateway(config).shared.sasl.accounts.verifier("unknown", Mechanism.SCRAM_SHA_256)[1].salt
         for _ in range(2)
     }
 

@@ -25,7 +25,7 @@ def fake_jdk(home: Path, version: str) -> Path:
     command = home / "bin" / "java"
     command.parent.mkdir(parents=True)
     command.touch(0o755)
-    home.joinpath("release").write_text(f'IMPLEMENTOR="Nobody"\nJAVA_VERSION="{version}"\n')
+    home.joinpath("release").write_text(f'IMPLEMENTOR="Vendor"\nJAVA_VERSION="{version}"\n')
     return command
 
 

@@ -138,7 +138,7 @@ def test_it_counts_where_it_is_told_to_and_knows_what_it_is_given() -> None:
 
 
 def test_a_denial_of_a_topic_is_written_when_its_interval_ends() -> None:
-    # To write it takes 0.2 ms: a client would see by the time that somebody else has the topic ID that it named.
+    # To write it takes 0.2 ms: a client would see by the time that another tenant has the topic ID that it named.
     clock, stage = StillClock(5000), Stage()
     one = journal(clock, events=2)
     foreign = stage.topic(physical_name("globex", "orders"))

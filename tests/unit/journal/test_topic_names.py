@@ -39,7 +39,7 @@ def test_what_a_tenant_may_not_name_breaks_a_rule(stage: Stage) -> None:
     )
 
 
-def test_a_reserved_topic_is_nobody_s_whatever_it_is_called() -> None:
+def test_a_reserved_topic_is_of_no_tenant_whatever_it_is_called() -> None:
     literal = TenantNames("sly", prefixes=NamePrefixes("__bifrost_", "g-", "t-"))
     namespace = Namespace(
         literal,
@@ -66,7 +66,7 @@ def test_an_answer_about_it_breaks_none(stage: Stage) -> None:
     assert of(Entity.TOPIC_ID, mask, is_physical=True)[0].physical == physical_name("globex", "orders")
 
 
-def test_an_id_that_nobody_has_is_known_as_itself(stage: Stage) -> None:
+def test_an_id_that_no_topic_has_is_known_as_itself(stage: Stage) -> None:
     assert names(stage).resolve(Entity.TOPIC_ID, UNKNOWN, is_physical=False) == (
         TopicKey(topic_id=topic_id_text(UNKNOWN)),
         None,

@@ -5,7 +5,7 @@ from bifrost.tenancy.names import TenantNames
 from support.physical_names import physical_name
 
 
-def test_a_topic_is_its_tenant_s_or_nobody_s() -> None:
+def test_a_topic_is_of_its_tenant_or_of_none() -> None:
     literal = TenantNames("initech", prefixes=NamePrefixes("__bifrost_", "g-", "t-"))
     owners = TopicOwners([TenantNames("acme", ["orders"]), TenantNames("globex"), literal])
 

@@ -14,7 +14,7 @@ def test_sizes_are_of_leaders_and_of_all_replicas() -> None:
     orders = topic()
     for partition, node_id, size in ((0, 1, 100), (0, 2, 90), (1, 1, 0), (1, 2, 7)):
         orders.weigh(partition, node_id, size)
-    orders.weigh(0, 3, 5)  # Nobody's replica.
+    orders.weigh(0, 3, 5)  # No broker's replica.
     orders.weigh(9, 1, 5)
 
     snapshot = orders.snapshot("main", "orders")

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from bifrost.journal.identity import ANYBODY, Identity
+from bifrost.journal.identity import ANY_PRINCIPAL, Identity
 from bifrost.journal.topic_names import TopicKey, TopicNames
 from bifrost.journal.usage_table import MAX_FOLDED, MAX_NAME_BYTES, UsageTable
 from bifrost.wire.api_keys import ApiKey
@@ -71,7 +71,7 @@ def test_even_principals_are_bounded(topics: TopicNames) -> None:
 
     assert len(set(found)) == MAX_FOLDED + 2
     assert found[-1] == replace(ALICE.folded_whole)
-    assert found[-1].principal == ANYBODY
+    assert found[-1].principal == ANY_PRINCIPAL
 
 
 def test_a_client_id_that_is_too_long_has_no_row(topics: TopicNames) -> None:
@@ -104,7 +104,7 @@ def test_beyond_the_rows_topics_are_folded_in_their_client(topics: TopicNames) -
     assert len(usage.topics) == 3
 
 
-def test_whoever_names_what_he_may_not_is_told_of(stage: Stage) -> None:
+def test_a_client_that_names_what_it_may_not_is_told_of(stage: Stage) -> None:
     denials: list[Denial] = []
     table = table_of(denials=denials)
     acme = replace(ALICE, tenant="acme")

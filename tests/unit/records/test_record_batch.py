@@ -1,6 +1,6 @@
 import gzip
 
-from bifrost.records.record_batch import NOBODY, ProducerId, build_batch, compress
+from bifrost.records.record_batch import NO_PRODUCER, ProducerId, build_batch, compress
 from bifrost.records.record_writer import crc32c, encode_records
 from support.record_batches import read_batches
 
@@ -42,6 +42,6 @@ def test_a_null_key_is_minus_one() -> None:
 def test_without_a_producer_nothing_is_idempotent() -> None:
     batch = build_batch(RECORDS, compress(RECORDS))
 
-    assert ProducerId(-1, -1) == NOBODY
+    assert ProducerId(-1, -1) == NO_PRODUCER
     assert batch[43:57] == b"\xff" * 14
     assert len(list(read_batches(batch))) == 1

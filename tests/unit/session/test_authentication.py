@@ -72,7 +72,7 @@ def test_a_wrong_bare_token_gets_no_answer(stage: Stage) -> None:
     "token",
     [
         plain_token("acme", "guess"),
-        plain_token("nobody", "acme-password"),
+        plain_token("unknown", "acme-password"),
         plain_token("acme", "globex-password"),
         plain_token("", "acme-password"),
         b"\0\xff\xfe\0acme-password",
@@ -116,7 +116,7 @@ def test_by_what_a_client_tries_is_known_from_its_handshake_until_it_is_let_in(s
     assert passed.session.tried_mechanism is None
 
 
-def test_who_acts_for_somebody_else_is_refused(stage: Stage) -> None:
+def test_a_client_that_acts_for_another_user_is_refused(stage: Stage) -> None:
     text = "Authentication failed: Client requested an authorization id that is different from username"
     error = ErrorCode.SASL_AUTHENTICATION_FAILED
     assert (
@@ -201,7 +201,9 @@ def test_a_second_handshake_ends_the_connection(stage: Stage) -> None:
 
 @pytest.mark.parametrize("version", list(served_versions(ApiKey.API_VERSIONS) or ()))
 @pytest.mark.parametrize("tenant", [None, "acme"])
-def test_api_versions_are_told_to_anybody_at_any_time(stage: Stage, version: int, tenant: str | None) -> None:
+def test_api_versions_are_told_to_any_client_at_any_time(
+    stage: Stage, version: int, tenant: str | None
+) -> None:
     assert (
         stage.play(tenant)
         >> client_sends(API_VERSIONS, version)

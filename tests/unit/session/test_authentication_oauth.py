@@ -190,7 +190,7 @@ def test_a_refused_client_can_ask_for_nothing(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("token", ["bob", "alice-of-globex", "alice-below"])
-def test_a_token_of_somebody_or_somewhere_else_does_not_renew(stage: Stage, token: str) -> None:
+def test_a_token_of_another_principal_or_tenant_does_not_renew(stage: Stage, token: str) -> None:
     book = after_handshake(let_in(stage.play(None)))
     name = "bob" if token == "bob" else "alice"
     text = f"Cannot change principals during re-authentication from User.alice: User.{name}"

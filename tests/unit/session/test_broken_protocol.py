@@ -95,7 +95,9 @@ def test_a_broker_that_answers_out_of_order_ends_the_connection(stage: Stage) ->
 def test_a_broker_that_answers_unasked_ends_the_connection(stage: Stage) -> None:
     frame = response_frame(messages.HeartbeatResponse(), 4, 1)
     assert (
-        stage.play() >> broker_sends_frame(frame) << ends(CloseReason.BROKER_MISBEHAVED, "nobody asked for")
+        stage.play()
+        >> broker_sends_frame(frame)
+        << ends(CloseReason.BROKER_MISBEHAVED, "no request asked for")
     )
 
 
@@ -105,7 +107,7 @@ def test_a_broker_that_answers_a_produce_without_acks_ends_the_connection(stage:
 
     book >> broker_sends_frame(response_frame(produced(physical_name("acme", "orders")), 9, 3))
 
-    assert book << ends(CloseReason.BROKER_MISBEHAVED, "nobody asked for")
+    assert book << ends(CloseReason.BROKER_MISBEHAVED, "no request asked for")
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 4, 8])

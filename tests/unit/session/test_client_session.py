@@ -376,6 +376,6 @@ def test_a_version_that_the_broker_lacks_is_not_sent_to_it() -> None:
 
 
 @pytest.mark.parametrize("version", [-1, 99, 32767])
-def test_a_version_that_nobody_knows_ends_the_connection(stage: Stage, version: int) -> None:
+def test_an_unknown_version_ends_the_connection(stage: Stage, version: int) -> None:
     frame = b"\0\x0c" + version.to_bytes(2, "big", signed=True) + bytes(4) + b"\xff\xff"
     assert stage.play() >> client_sends_frame(frame) << ends(CloseReason.UNSUPPORTED, f"HEARTBEAT v{version}")

@@ -33,7 +33,7 @@ def test_names_are_the_tenants(stage: Stage) -> None:
     assert MARK.encode() not in frame
 
 
-def test_a_topic_id_that_nobody_knows_has_to_be_looked_up(stage: Stage) -> None:
+def test_an_unknown_topic_id_has_to_be_looked_up(stage: Stage) -> None:
     unknown = topic_id(physical_name("acme", "orders"))
     assert decoded(stage, fetched(unknown), ApiKey.FETCH, 13) == TopicIds(frozenset({unknown}))
 

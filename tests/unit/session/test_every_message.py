@@ -77,8 +77,8 @@ _OF_MEMBERS: dict[Entity, tuple[str, str]] = {
     Entity.MEMBER_ID: (MEMBER.format(8), prefix_of("acme") + MEMBER.format(4)),
     Entity.CLIENT_ID: ("app", physical_name("acme", "app")),
 }
-"""What the client has and what the broker has; whoever's the names are, for a broker tells of the group that was asked
-for, and no other's is."""
+"""What the client has and what the broker has; whichever tenant's the names are, for a broker tells of the group
+that was asked for, and no other's is."""
 _PHYSICAL = {
     Entity.BROKER_HOST: HOST,
     Entity.CLIENT_HOST: CLIENT_HOST,
@@ -264,7 +264,7 @@ def test_no_request_whatever_its_strings_is_an_error_of_ours(stage: Stage, text:
 
 
 def assert_confined(frame: bytes) -> None:
-    """Every name that reached the broker is under acme's prefix; the empty transactional ID is nobody's."""
+    """Every name that reached the broker is under acme's prefix; the empty transactional ID is of no tenant."""
     asked, request, _client_id = read_request(frame)
     entities = entities_of(request.SCHEMA.name, asked.api_version)
     for path, name in names_in(request, request.SCHEMA.name, asked.api_version):

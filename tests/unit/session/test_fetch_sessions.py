@@ -67,7 +67,7 @@ def test_processes_know_each_others_sessions_at_once() -> None:
     assert not other.is_owned(1, 7, "globex")
     assert not other.is_owned(2, 7, "acme")
     other.claim(1, 7, "globex")
-    assert not one.is_owned(1, 7, "acme"), "the broker has given the number to somebody else"
+    assert not one.is_owned(1, 7, "acme"), "the broker has given the number to another client"
     assert one.is_owned(1, 7, "globex")
 
 

@@ -1,4 +1,4 @@
-"""Fetch: whose session it is (KIP-227), and that nobody replicates through the gateway."""
+"""Fetch: whose session it is (KIP-227), and that no broker replicates through the gateway."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_a_foreign_session_is_not_continued(stage: Stage, version: int, epoch: i
 
 
 @pytest.mark.parametrize("version", WITH_SESSIONS)
-def test_a_session_nobody_opened_is_answered_the_same(stage: Stage, version: int) -> None:
+def test_a_session_that_no_client_opened_is_answered_the_same(stage: Stage, version: int) -> None:
     book = stage.play("acme") >> client_sends(fetch(session_id=SESSION, session_epoch=1), version)
 
     assert book << to_client(NOT_FOUND)
@@ -132,7 +132,7 @@ def refusal(*topics: str | bytes):
 
 @pytest.mark.parametrize("version", range(15))
 @pytest.mark.parametrize("replica_id", [0, 1, 2**31 - 1])
-def test_nobody_fetches_as_a_replica(stage: Stage, version: int, replica_id: int) -> None:
+def test_no_client_fetches_as_a_replica(stage: Stage, version: int, replica_id: int) -> None:
     topic = stage.topic(physical_name("acme", "orders")) if version in BY_ID else "orders"
 
     book = stage.play() >> client_sends(fetch(topic, replica_id=replica_id), version)
@@ -142,7 +142,9 @@ def test_nobody_fetches_as_a_replica(stage: Stage, version: int, replica_id: int
 
 @pytest.mark.parametrize("version", range(15, 19))
 @pytest.mark.parametrize("replica_id", [0, 1, 2**31 - 1])
-def test_nobody_fetches_as_a_replica_by_the_tagged_field(stage: Stage, version: int, replica_id: int) -> None:
+def test_no_client_fetches_as_a_replica_by_the_tagged_field(
+    stage: Stage, version: int, replica_id: int
+) -> None:
     topic = stage.topic(physical_name("acme", "orders"))
     replica = {"replica_id": replica_id, "replica_epoch": 5}
 

@@ -22,7 +22,7 @@ def test_an_answer_with_nothing_before_it_leaves_at_once() -> None:
 
     assert in_flight.answer(b"a") == [b"a"]
     assert len(in_flight) == 0
-    with pytest.raises(SessionEnded, match="nobody asked for"):
+    with pytest.raises(SessionEnded, match="no request asked for"):
         in_flight.answered_by(frame(1))
 
 

@@ -49,5 +49,5 @@ def test_it_takes_an_error_code_at_the_top(api_key: ApiKey, version: int, has_pl
         (ApiKey.ENVELOPE, 0),
     ],
 )
-def test_what_nobody_knows_has_no_answer(api_key: int, version: int) -> None:
+def test_what_is_unknown_has_no_answer(api_key: int, version: int) -> None:
     assert build_refusal(api_key, version, 1) is None

@@ -89,7 +89,7 @@ def test_the_zero_id_is_left_to_the_broker(stage: Stage) -> None:
     )
 
 
-def test_an_id_nobody_has_seen_is_looked_up_and_found_to_be_own(stage: Stage) -> None:
+def test_an_id_that_is_new_is_looked_up_and_found_to_be_own(stage: Stage) -> None:
     assert (
         stage.play()
         >> client_sends(fetch(OWN))
@@ -120,7 +120,7 @@ def test_foreign_and_absent_are_answered_the_same_in_every_byte(stage: Stage) ->
     assert answers[0].replace(FOREIGN, ABSENT) == answers[1]
 
 
-def test_a_foreign_id_that_the_gateway_knows_waits_as_long_as_one_that_nobody_has(stage: Stage) -> None:
+def test_a_foreign_id_that_the_gateway_knows_waits_as_long_as_one_that_no_topic_has(stage: Stage) -> None:
     # Or the time of the answer would tell that it exists.
     stage.topic_ids.learn(FOREIGN, THEIRS.encode())
     book = stage.play("acme") >> client_sends(fetch(FOREIGN)) << looks_up({FOREIGN})
@@ -230,7 +230,7 @@ def test_an_answer_that_outlives_the_memory_of_absence_is_understood(stage: Stag
     assert book << to_client(fetched(ABSENT, error_code=UNKNOWN_ID, records=b""))
 
 
-def test_an_id_in_an_answer_that_nobody_sent_and_the_cluster_does_not_know_is_left_out(stage: Stage) -> None:
+def test_an_id_in_an_answer_that_the_cluster_does_not_know_is_left_out(stage: Stage) -> None:
     own = stage.topic(ORDERS)
     assert (
         stage.play()

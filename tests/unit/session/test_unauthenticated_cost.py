@@ -1,4 +1,4 @@
-"""No message that anybody may send before authentication takes more than a millisecond of CPU, at its worst."""
+"""No message that a client may send before authentication takes more than a millisecond of CPU, at its worst."""
 
 import time
 from contextlib import suppress

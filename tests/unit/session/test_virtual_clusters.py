@@ -17,7 +17,7 @@ def test_accounts_without_tiers_share_their_tenant_s() -> None:
     assert clusters.of(account()) is clusters.of(account(name="other")) is clusters.of_tenant("acme")
 
 
-def test_one_below_is_shared_while_somebody_uses_it_and_then_forgotten() -> None:
+def test_one_below_is_shared_while_a_client_uses_it_and_then_forgotten() -> None:
     made = []
 
     def new(account: Account) -> VirtualCluster:

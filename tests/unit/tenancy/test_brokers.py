@@ -19,7 +19,7 @@ def test_a_port_stands_for_the_broker_that_has_it() -> None:
 
 
 @pytest.mark.parametrize("port", [9092, 9096])
-def test_a_port_outside_the_range_stands_for_nobody(port: int) -> None:
+def test_a_port_outside_the_range_stands_for_no_broker(port: int) -> None:
     with pytest.raises(AssertionError):
         PORTS.node_of(port)
 

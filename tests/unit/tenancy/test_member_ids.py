@@ -71,5 +71,5 @@ def test_any_other_is_the_same_on_both_sides(member_id: bytes) -> None:
 @example(prefix_of("acme").encode() + OF_TENANT)
 @example(prefix_of("acme").encode() + AT_BROKER)
 def test_the_way_back_is_the_same_way(member_id: bytes) -> None:
-    """So no two IDs of one side become one on the other, whoever made them."""
+    """So no two IDs of one side become one on the other, whichever client or broker made them."""
     assert other_side(other_side(member_id, PREFIX), PREFIX) == member_id

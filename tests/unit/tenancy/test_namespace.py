@@ -189,7 +189,7 @@ def test_any_other_known_id_goes_out_masked_and_never_comes_back(acme: Namespace
 
 
 @pytest.mark.parametrize("topic_id", [FOREIGN, HIDDEN, UNKNOWN])
-def test_a_foreign_id_is_looked_up_as_often_as_one_that_nobody_has(
+def test_a_foreign_id_is_looked_up_as_often_as_one_that_no_topic_has(
     acme: Namespace, clock: Clock, topic_id: bytes
 ) -> None:
     for _ in range(2):
@@ -218,7 +218,7 @@ def test_the_masks_of_tenants_are_their_own(ids: TopicIds, clock: Clock, acme: N
     assert initech.virtual(Entity.TOPIC_ID, mask) != FOREIGN
 
 
-def test_an_unknown_id_must_be_looked_up_whoever_names_it(acme: Namespace) -> None:
+def test_an_unknown_id_must_be_looked_up_for_any_tenant(acme: Namespace) -> None:
     assert acme.physical(Entity.TOPIC_ID, UNKNOWN) is None
     assert acme.take_unresolved() == {UNKNOWN}
     assert acme.virtual(Entity.TOPIC_ID, UNKNOWN) is None
@@ -249,7 +249,7 @@ def test_an_id_that_was_masked_is_used_as_soon_as_it_is_known_to_be_own(
     assert acme.physical(Entity.TOPIC_ID, UNKNOWN) == UNKNOWN
 
 
-def test_an_absent_id_in_an_answer_that_nobody_sent_is_dropped(acme: Namespace) -> None:
+def test_an_absent_id_in_an_answer_that_no_request_named_is_dropped(acme: Namespace) -> None:
     acme.looked_up([UNKNOWN])
 
     assert acme.virtual(Entity.TOPIC_ID, UNKNOWN) is None

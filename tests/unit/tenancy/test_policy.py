@@ -92,7 +92,7 @@ def test_what_harms_the_brokers_is_refused(name: str, value: str) -> None:
         ("segment.ms", "14400000"),
     ],
 )
-def test_what_harms_nobody_is_allowed(name: str, value: str) -> None:
+def test_what_harms_no_other_tenant_is_allowed(name: str, value: str) -> None:
     assert not refused(name, value)
 
 

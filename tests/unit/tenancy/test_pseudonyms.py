@@ -20,7 +20,7 @@ def test_without_a_key_the_cluster_id_is_what_it_always_was() -> None:
     assert of().cluster_id(PHYSICAL) == urlsafe_b64encode(digest.digest()).decode().rstrip("=")
 
 
-def test_with_a_key_nobody_without_it_makes_the_cluster_id() -> None:
+def test_without_the_key_the_cluster_id_cannot_be_made() -> None:
     ids = {
         of().cluster_id(PHYSICAL),
         of(key=KEY).cluster_id(PHYSICAL),

@@ -30,7 +30,7 @@ def test_what_was_learnt_is_known() -> None:
     assert (ids.name_of(numbered(1)), ids.name_of(numbered(2))) == (b"orders", None)
 
 
-def test_the_zero_id_is_nobodys() -> None:
+def test_the_zero_id_is_of_no_topic() -> None:
     ids = TopicIds()
 
     ids.learn(ZERO_TOPIC_ID, b"orders")

@@ -76,7 +76,7 @@ def test_what_has_nothing_to_do_with_the_start_means_the_same(regex: str, physic
         ("a{0}", NEVER),
     ],
 )
-def test_the_bare_prefix_is_nobodys_name(regex: str, physical: str) -> None:
+def test_the_bare_prefix_is_no_topics_name(regex: str, physical: str) -> None:
     assert translated(regex) == physical
 
 

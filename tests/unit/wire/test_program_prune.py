@@ -75,7 +75,7 @@ def test_a_thousand_elements_shorten_the_count():
     assert pruned("MetadataResponse", 12, [*many, *OWN]) == pruned("MetadataResponse", 12, OWN)
 
 
-def test_what_has_no_name_is_nobody_s_and_stays():
+def test_what_has_no_name_is_of_no_tenant_and_stays():
     left = decode(compile_layout("MetadataResponse", 12), pruned("MetadataResponse", 12, ["", None, "x"]), 0)
 
     assert [topic.name for topic in left.topics] == ["", None]

@@ -9,7 +9,7 @@ from bifrost.wire.rewriting import Names, open_stream, rewrite
 from support.messages import build, fetched, produce, produce_by_id
 
 RECORDS = bytes(range(1, 256)) * 400
-HERE = Names(lambda _slot, name: b"somebody's-" + name if len(name) < 16 else name)
+HERE = Names(lambda _slot, name: b"a-tenant's-" + name if len(name) < 16 else name)
 TOPIC_ID = b"an ID of a topic"
 SLOTS = {
     "ProduceRequest": {"TopicData.Name": 1, "TopicData.TopicId": 2, "TransactionalId": 3},

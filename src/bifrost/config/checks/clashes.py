@@ -338,10 +338,10 @@ def _unreachable_tenants(tree: _Tree) -> Iterator[Clash]:
         has_users = any(tree.get(*at, key) for key in ("credentials", "principals"))
         name = tree.text("tenants", index, "name")
         if not has_users and not tree.is_bad(*at) and name is not None and name not in owners:
-            text = f"and nobody belongs to {name}: add it, or a listener set of the tenant's own"
+            text = f"and no user belongs to {name}: add it, or a listener set of the tenant's own"
             text = f"tenants[{index}].auth is missing, {text}"
             if tree.get(*at) is not None:
-                text = "nobody belongs to the tenant: add credentials, or principals"
+                text = "no user belongs to the tenant: add credentials, or principals"
             yield Clash(at, text)
 
 

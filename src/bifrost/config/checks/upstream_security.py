@@ -151,7 +151,7 @@ def _protocol(tree: Tree, at: Loc) -> SecurityProtocol | None:
 def _no_sasl(protocol: SecurityProtocol) -> str:
     with_sasl = "SASL_SSL" if protocol.has_tls else "SASL_PLAINTEXT or SASL_SSL"
     return (
-        f"nobody authenticates at the brokers with security_protocol {protocol}: "
+        f"the gateway does not authenticate at the brokers with security_protocol {protocol}: "
         f"write {with_sasl} there, or remove it"
     )
 

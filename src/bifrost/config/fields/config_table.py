@@ -134,7 +134,7 @@ TOPIC_CONFIGS: Mapping[str, Decision] = _table(
         "file.delete.delay.ms",
         _K.DURATION,
         "60000",
-        "what was deleted keeps its disk that long, counted for nobody",
+        "what was deleted keeps its disk that long, counted for no tenant",
         low=0,
         high=60_000,
     ),

@@ -142,7 +142,9 @@ class ListenerSet(Section):
         if self.sasl_mechanisms is not None and not protocol.has_sasl:
             raise ValueError(f"{protocol} has no SASL: remove sasl_mechanisms, or set security_protocol")
         if protocol is SecurityProtocol.PLAINTEXT and self.tenant is None:
-            raise ValueError("PLAINTEXT asks nobody who he is: name the tenant that all clients are (tenant)")
+            raise ValueError(
+                "PLAINTEXT does not ask who a client is: name the tenant that all clients are (tenant)"
+            )
         return self
 
     @model_validator(mode="after")

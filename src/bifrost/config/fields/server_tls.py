@@ -72,7 +72,9 @@ class ServerTls(Section):
                 "client_ca_file does nothing with client_auth none: write client_auth: required, or remove it"
             )
         if self.client_auth is not ClientAuth.NONE and self.client_ca_file is None:
-            raise ValueError(f"client_auth {self.client_auth} believes nobody without client_ca_file: add it")
+            raise ValueError(
+                f"client_auth {self.client_auth} trusts no certificate without client_ca_file: add it"
+            )
         if self.client_auth is ClientAuth.NONE and self.has_mapping:
             raise ValueError(
                 "principal_mapping_rules map client certificates, and client_auth none asks for none: remove one"

@@ -72,7 +72,7 @@ class Auth(Section):
     the file are the same, because the name decides the tenant."""
 
 
-NOBODY = Auth.model_construct()
+NO_USERS = Auth.model_construct()
 """The default of a tenant without users: its clients are known by their listener set."""
 
 
@@ -135,7 +135,7 @@ class Tenant(Section):
     policy: Policy = Policy()
     """What the tenant may set for its topics and groups. Default: as `proxy.policy` says."""
 
-    auth: Auth = Field(default=NOBODY, examples=["{ credentials: [...] }"])
+    auth: Auth = Field(default=NO_USERS, examples=["{ credentials: [...] }"])
     """The users that belong to the tenant. Default: none; then a listener set has to be the tenant's own (its key
     `tenant`, with `security_protocol` `PLAINTEXT` or `SSL`), or tokens have to name their tenant
     (`proxy.oauth.namespace_claim`)."""

@@ -32,8 +32,8 @@ _OWN: Mapping[str, str] = {
     "brokerPorts": "TCP ports that stand for the brokers of the physical cluster, both ends included. Default: the "
     f"{DEFAULT_BROKER_PORTS} ports after `port`.",
     "securityProtocol": "How clients connect, in the words of their own `security.protocol`. Default: what the other "
-    "sections ask for, SASL with `spec.auth`, TLS with `tls`, and without both `PLAINTEXT`: nobody is asked who he is, "
-    "and all who reach the port are this tenant's.",
+    "sections ask for, SASL with `spec.auth`, TLS with `tls`, and without both `PLAINTEXT`: clients are not asked who "
+    "they are, and all who reach the port are this tenant's.",
     "listener": "The port of this tenant, and how clients connect to it. Required.",
     "targetCluster": "The physical cluster behind the virtual one. Documents that say the same share it; where one "
     "gives it a `name`, the others need no more than that. Required.",

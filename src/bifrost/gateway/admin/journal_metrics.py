@@ -11,7 +11,7 @@ def journal_metrics(journal: JournalCounts) -> Iterator[Metric]:
     """Yield the metrics of what was written, dropped and folded, and of what waits."""
     dropped = CounterMetricFamily(
         "kafka_proxy_journal_dropped",
-        "Records of the journal that were not written, by tenant (empty: nobody's), kind and reason.",
+        "Records of the journal that were not written, by tenant (empty: of no tenant), kind and reason.",
         labels=["tenant", "kind", "reason"],
     )
     for labels, count in journal.dropped.items():

@@ -204,7 +204,7 @@ def _worker_metrics(workers: tuple[WorkerCounts, ...]) -> Iterator[Metric]:
 def _stall_metrics(stalls: Iterable[StallCounts]) -> Iterator[Metric]:
     lengths = HistogramMetricFamily(
         "bifrost_event_loop_stall_seconds",
-        "Turns of the event loop that took 2 ms or more: everybody else waited meanwhile.",
+        "Turns of the event loop that took 2 ms or more: all other connections waited meanwhile.",
         labels=["worker"],
     )
     largest = GaugeMetricFamily(

@@ -127,9 +127,9 @@ def foreign_marks(config: Config) -> dict[str, frozenset[str]]:
         if tenant.prefixes is not None
     }
     users: Counter[str] = Counter(prefix for prefixes in literal.values() for prefix in prefixes)
-    everybody = frozenset(users)
+    all_users = frozenset(users)
     return {
-        tenant.name: (everybody - {one for one in literal.get(tenant.name, ()) if users[one] == 1})
+        tenant.name: (all_users - {one for one in literal.get(tenant.name, ()) if users[one] == 1})
         | {DEFAULT_MARK}
         for tenant in config.tenants
     }

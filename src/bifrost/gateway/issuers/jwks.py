@@ -75,7 +75,9 @@ class Jwks:
             ) from None
         source = settings.jwks_url or settings.issuer
         if settings.jwks_file is None and source.startswith("http://"):
-            log.warning("issuer_without_tls", detail=f"{source}: who stands between can let in anybody")
+            log.warning(
+                "issuer_without_tls", detail=f"{source}: an attacker on the network can let in any client"
+            )
 
     def _read_certificates(self) -> None:
         self._context = ssl.create_default_context(cafile=self._settings.ca_file)

@@ -18,7 +18,7 @@ from bifrost.gateway.brokers.cluster import Broker
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.producing.upstream_topic import ProducerIdDenied, TopicMissing, UpstreamTopic
 from bifrost.journal.partitioner import partition_of
-from bifrost.records.record_batch import NOBODY, Record, build_batch, compress
+from bifrost.records.record_batch import NO_PRODUCER, Record, build_batch, compress
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import ProduceRequest
@@ -107,7 +107,7 @@ class RecordProducer(Generic[R]):
             timeout_ms: time limit for a broker to write a batch.
         """
         self._topic, self._owner, self._timeout_ms = topic, owner, timeout_ms
-        self._producer = NOBODY
+        self._producer = NO_PRODUCER
         self._has_producer = False
         self._sequences: dict[int, int] = defaultdict(int)
 
@@ -147,7 +147,7 @@ class RecordProducer(Generic[R]):
             try:
                 self._producer = await self._topic.new_producer()
             except ProducerIdDenied as denied:
-                self._producer = NOBODY
+                self._producer = NO_PRODUCER
                 self._owner.idempotence_denied(denied.error)
             self._has_producer = True
             self._sequences.clear()
@@ -222,7 +222,7 @@ class RecordProducer(Generic[R]):
         entries = batch.entries
         if not batch.compressed:
             batch.compressed = await asyncio.to_thread(compress, entries)
-        if self._producer == NOBODY:
+        if self._producer == NO_PRODUCER:
             return build_batch(entries, batch.compressed)
         if batch.base_sequence < 0:
             batch.base_sequence = self._sequences[partition]

@@ -8,7 +8,7 @@ from bifrost.gateway.brokers.broker_client import BrokerClient
 from bifrost.gateway.brokers.broker_security import BrokerSecurity
 from bifrost.gateway.brokers.cluster import Broker, Cluster
 from bifrost.gateway.errors import BrokerError
-from bifrost.records.record_batch import NOBODY, ProducerId
+from bifrost.records.record_batch import NO_PRODUCER, ProducerId
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import CreateTopicsRequest, InitProducerIdRequest, MetadataRequest
@@ -127,7 +127,7 @@ class UpstreamTopic:
         return True
 
     async def new_producer(self) -> ProducerId:
-        """Return a new producer ID, or NOBODY if the brokers know none.
+        """Return a new producer ID, or NO_PRODUCER if the brokers know none.
 
         Raises:
             ProducerIdDenied: the gateway is not allowed to have one.
@@ -136,7 +136,7 @@ class UpstreamTopic:
         broker = self._any_broker()
         version = broker.newest(ApiKey.INIT_PRODUCER_ID, _INIT_PRODUCER_ID)
         if version < 0:
-            return NOBODY
+            return NO_PRODUCER
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
         answer = await self.client_of(broker).request(request, version)
         if answer.error_code in _NO_PRODUCER_ID:

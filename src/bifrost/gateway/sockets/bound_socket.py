@@ -97,7 +97,9 @@ def _is_ours_twice(bound: socket.socket) -> bool:
 
 def _bind_failure(host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} on {host} is in use: end whoever listens there, or configure another port"
+        return (
+            f"port {port} on {host} is in use: end the program that listens there, or configure another port"
+        )
     if error.errno == errno.EACCES:
         return f"port {port} on {host} may not be bound by this user: choose one from 1024 on"
     if error.errno == errno.EADDRNOTAVAIL:

@@ -59,12 +59,12 @@ class HalfClose(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the former owner of the connection."""
         self._left_s = 0.0
-        lost, self._lost = self._lost, _nobody
+        lost, self._lost = self._lost, _ignore_loss
         lost(exc)
 
     def _look(self) -> None:
         """Close the connection if the client has received everything and does not close; cut it if it does not read."""
-        if self._lost is _nobody:
+        if self._lost is _ignore_loss:
             return
         self._left_s -= LINGER_S
         if self._left_s <= 0:
@@ -75,5 +75,5 @@ class HalfClose(asyncio.BufferedProtocol):
         asyncio.get_running_loop().call_later(LINGER_S, self._look)
 
 
-def _nobody(exc: Exception | None) -> None:
+def _ignore_loss(exc: Exception | None) -> None:
     """Ignore the end of the connection."""

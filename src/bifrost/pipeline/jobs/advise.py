@@ -140,7 +140,7 @@ def _page(found: DataFrame, broken: DataFrame, book: PriceBook | None, days: int
             Table(
                 ("namespace", "client", "API", "version", "requests"),
                 [(row.namespace, _client(row), row.api, row.api_version, row.requests) for row in gone],
-                "Nobody.",
+                "No client.",
             ),
         ),
     ]

@@ -169,7 +169,7 @@ def test_upstreams_of_other_brokers_keep_tenants_apart() -> None:
         ({}, {"credentials": (), "principals": ()}, [0, 1]),
     ],
 )
-def test_a_tenant_that_nobody_can_be_is_reported(
+def test_a_tenant_without_any_user_is_reported(
     listener_set: dict[str, Any], auth: object, reported: list[int]
 ) -> None:
     data = tenants("a", "b") | {"proxy": {"listener_sets": [listener_set]}}

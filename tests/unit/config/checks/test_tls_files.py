@@ -60,15 +60,17 @@ def test_paths_are_absolute_so_that_they_can_be_read_again(folder: Path, certifi
         ),
         (
             ["security_protocol: PLAINTEXT"],
-            [f"3: {AT}: PLAINTEXT asks nobody who he is: name the tenant that all clients are (tenant)"],
+            [
+                f"3: {AT}: PLAINTEXT does not ask who a client is: name the tenant that all clients are (tenant)"
+            ],
         ),
         (
             ["security_protocol: PLAINTEXT", "tenant: acme", "sasl_mechanisms: [PLAIN]"],
             [f"3: {AT}: PLAINTEXT has no SASL: remove sasl_mechanisms, or set security_protocol"],
         ),
         (
-            ["security_protocol: PLAINTEXT", "tenant: nobody"],
-            ["11: there is no tenant nobody: write one of acme, globex, or add it to tenants"],
+            ["security_protocol: PLAINTEXT", "tenant: unknown"],
+            ["11: there is no tenant unknown: write one of acme, globex, or add it to tenants"],
         ),
         (
             ["security_protocol: SSL", *TLS],
@@ -91,7 +93,7 @@ def test_paths_are_absolute_so_that_they_can_be_read_again(folder: Path, certifi
         ),
         (
             ["security_protocol: SASL_SSL", *TLS, "  client_auth: required"],
-            [f"11: {AT}.tls: client_auth required believes nobody without client_ca_file: add it"],
+            [f"11: {AT}.tls: client_auth required trusts no certificate without client_ca_file: add it"],
         ),
         (
             ["security_protocol: SASL_SSL", *TLS[:2], "  key_file: tls/absent.key"],

@@ -79,7 +79,8 @@ def test_every_mechanism_has_its_keys(folder: Path, mechanism: str, keys: str) -
         ),
         (
             f"  security_protocol: SSL\n  sasl: {{ {SCRAM} }}\n",
-            "13: nobody authenticates at the brokers with security_protocol SSL: write SASL_SSL there, or remove it",
+            "13: the gateway does not authenticate at the brokers with security_protocol SSL: write SASL_SSL there, "
+            "or remove it",
         ),
         (
             "  security_protocol: SASL_SSL\n",
@@ -155,8 +156,8 @@ def test_tenants_and_users_have_accounts_only_where_brokers_ask(problems: Proble
     of_tenant = f"  - name: acme\n    upstream_sasl: {{ {SCRAM} }}\n"
     of_user = f'username: globex, upstream_sasl: {{ {SCRAM} }}, password_file: "secrets/globex.password"'
     hint = (
-        "nobody authenticates at the brokers with security_protocol PLAINTEXT: write SASL_PLAINTEXT or SASL_SSL "
-        "there, or remove it"
+        "the gateway does not authenticate at the brokers with security_protocol PLAINTEXT: write SASL_PLAINTEXT "
+        "or SASL_SSL there, or remove it"
     )
 
     found = problems(
@@ -181,7 +182,7 @@ def test_a_config_made_in_python_is_held_to_them_too(folder: Path) -> None:
         bootstrap=[Address("kafka-1", 9092)], sasl=UpstreamSasl(mechanism=UpstreamMechanism.PLAIN)
     )
 
-    with pytest.raises(ValueError, match="nobody authenticates at the brokers"):
+    with pytest.raises(ValueError, match="the gateway does not authenticate at the brokers"):
         Config(proxy=config.proxy, upstream=upstream, tenants=config.tenants)
 
 

@@ -61,7 +61,7 @@ def test_an_account_that_others_may_have_too_is_shared(one: dict[str, Any], othe
     assert config.namespaced_client_ids() == {"a", "b"}
 
 
-def test_the_gateway_s_account_is_shared_whoever_else_has_it() -> None:
+def test_the_gateway_s_account_is_shared_with_any_tenant_that_has_it() -> None:
     assert configured(GATEWAY, {"upstream_sasl": GATEWAY}).namespaced_client_ids() == {"a"}
 
 
@@ -74,7 +74,7 @@ def test_users_accounts_count_as_their_tenant_s() -> None:
 
 
 def test_users_accounts_alone_are_not_the_tenant_s_own() -> None:
-    """Whoever belongs to the tenant by a token or a certificate has the gateway's account."""
+    """A client that belongs to the tenant by a token or a certificate has the gateway's account."""
     user = {"username": "u", "password_file": "x", "upstream_sasl": plain("u")}
 
     assert configured(GATEWAY, {"auth": {"credentials": [user]}}).namespaced_client_ids() == {"a"}

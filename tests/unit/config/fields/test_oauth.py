@@ -43,7 +43,9 @@ def test_who_says_who_and_for_whom_gets_kafkas_defaults() -> None:
         ({"max_token_bytes": "1MiB"}, "less than or equal to 262144"),
     ],
 )
-def test_what_would_let_in_too_many_or_nobody_is_refused(changed: dict[str, Any], expected: str) -> None:
+def test_what_would_let_in_too_many_clients_or_none_is_refused(
+    changed: dict[str, Any], expected: str
+) -> None:
     with pytest.raises(ValidationError, match=expected):
         OAuth.model_validate({**GOOD, **changed})
 

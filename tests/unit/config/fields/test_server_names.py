@@ -29,7 +29,7 @@ def test_a_host_name_stands_for_a_broker_of_a_tenant(name: str, expected: Wanted
     assert NAMES.wanted(name) == expected
 
 
-def test_without_a_tenant_in_the_patterns_it_is_for_anybody() -> None:
+def test_without_a_tenant_in_the_patterns_it_is_for_any_tenant() -> None:
     assert not PLAIN.names_tenants
     assert PLAIN.wanted("kafka.example.com") == Wanted(None, None)
     assert PLAIN.wanted("broker-3.kafka.example.com") == Wanted(3, None)

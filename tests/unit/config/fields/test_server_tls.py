@@ -22,7 +22,7 @@ def test_certificates_of_clients_need_a_ca_and_may_be_mapped(client_auth: str) -
     assert section(
         client_auth=client_auth, client_ca_file="ca", principal_mapping_rules="DEFAULT"
     ).has_mapping
-    with pytest.raises(ValidationError, match=f"{client_auth} believes nobody without client_ca_file"):
+    with pytest.raises(ValidationError, match=f"{client_auth} trusts no certificate without client_ca_file"):
         section(client_auth=client_auth)
 
 

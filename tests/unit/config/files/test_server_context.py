@@ -192,5 +192,5 @@ def test_files_that_do_not_serve_are_named_with_their_key(
 
     assert caught.value.key == key
     assert caught.value.__cause__ is None
-    # OpenSSL asks nobody at the terminal.
+    # OpenSSL asks for nothing at the terminal.
     assert capfd.readouterr() == ("", "")

@@ -57,7 +57,7 @@ def test_paths_start_at_the_folder_and_secrets_are_kept(files: Path) -> None:
 
 
 def test_paths_that_are_kept_are_absolute(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever watches files completes relative paths to the folder of the configuration, and would do so twice."""
+    """The watch of files completes relative paths to the folder of the configuration, and would do so twice."""
     (files / "proxy.yaml").write_text(with_tls("ca_file: ca.pem"))
     monkeypatch.chdir(files.parent)
 

@@ -146,7 +146,7 @@ def test_mistakes_in_that_have_their_lines_and_repeat_no_password(folder: Path) 
         assert "hunter2" not in "".join(told)
 
 
-def test_the_same_brokers_as_somebody_else_are_not_another_upstream(folder: Path) -> None:
+def test_the_same_brokers_as_anothers_are_not_another_upstream(folder: Path) -> None:
     other = second(PROD.replace(SERVERS, SERVERS + SASL))
 
     assert mistakes(folder, text=f"{PROD}---\n{other}") == [

@@ -121,7 +121,7 @@ def test_what_is_said_of_security_decides_the_protocol(
     assert loaded(folder, text).proxy.listener_sets[0].security_protocol == protocol
 
 
-def test_users_whom_nobody_would_ask_are_not_ignored(problems: Problems) -> None:
+def test_users_of_a_protocol_without_sasl_are_not_ignored(problems: Problems) -> None:
     change = ("  listener:\n", "  listener:\n    securityProtocol: PLAINTEXT\n")
 
     assert problems(change, text=PROD + AUTH) == [
@@ -129,7 +129,7 @@ def test_users_whom_nobody_would_ask_are_not_ignored(problems: Problems) -> None
     ]
 
 
-def test_a_protocol_that_asks_needs_somebody_who_may_answer(problems: Problems) -> None:
+def test_a_protocol_with_sasl_needs_a_user(problems: Problems) -> None:
     assert problems(("  listener:\n", "  listener:\n    securityProtocol: SASL_PLAINTEXT\n")) == [
         "a.yaml:5: spec.auth is missing: with SASL_PLAINTEXT it says who belongs to the tenant"
     ]

@@ -59,10 +59,10 @@ def test_a_rule_is_for_some_principals_and_rewrites_them(rule: str, principal: s
 
 
 def test_the_first_rule_that_applies_counts() -> None:
-    rules = ("RULE:[2:$1](root)s/root/nobody/", "RULE:[1:$1](a.*)s/$/-a/", "DEFAULT")
+    rules = ("RULE:[2:$1](root)s/root/unknown/", "RULE:[1:$1](a.*)s/$/-a/", "DEFAULT")
 
     assert [name_of(f"{one}@{REALM}", *rules) for one in ("root/host", "alice", "bob")] == [
-        "nobody",
+        "unknown",
         "alice-a",
         "bob",
     ]

@@ -38,7 +38,7 @@ def test_an_empty_match_goes_on_one_character_later() -> None:
 
 
 @pytest.mark.parametrize("line_break", "\n\r\u0085\u2028\u2029")
-def test_a_name_with_a_line_break_is_nobodys(line_break: str) -> None:
+def test_a_name_with_a_line_break_gives_no_principal(line_break: str) -> None:
     assert PrincipalMapping("RULE:.*/x/,DEFAULT").principal_of(f"CN=a{line_break}") is None
 
 

@@ -177,7 +177,7 @@ def test_other_protocols_than_consumer_are_their_members_own(
 
 
 @pytest.mark.parametrize("version", range(10))
-def test_nobody_joins_a_group_without_a_name(stage: Stage, version: int) -> None:
+def test_no_member_joins_a_group_without_a_name(stage: Stage, version: int) -> None:
     request = join(subscription(1, ""), group_id="")
     refusal = messages.JoinGroupResponse(
         error_code=ErrorCode.INVALID_GROUP_ID, protocol_name=None if version >= 7 else ""

@@ -1,4 +1,4 @@
-"""The metrics of a gateway that has served nobody yet, and of one that has; tests/kafka scrapes a running one."""
+"""The metrics of a gateway that has served no client yet, and of one that has; tests/kafka scrapes a running one."""
 
 import re
 

@@ -40,7 +40,7 @@ def security(protocol: SecurityProtocol, **fields: Any) -> BrokerSecurity:
 
 
 @pytest.mark.parametrize("protocol", [SecurityProtocol.PLAINTEXT, SecurityProtocol.SSL])
-def test_without_sasl_nobody_logs_in(protocol: SecurityProtocol) -> None:
+def test_without_sasl_the_gateway_does_not_log_in(protocol: SecurityProtocol) -> None:
     one = security(protocol)
 
     assert one.own is None

@@ -311,7 +311,7 @@ def test_if_the_bootstrap_brokers_are_gone_those_known_are_asked(brokers: Broker
     played(scenario, ("kafka-1", 9092))
 
 
-def test_if_nobody_answers_every_address_is_named(brokers: Brokers) -> None:
+def test_if_no_broker_answers_every_address_is_named(brokers: Brokers) -> None:
     brokers.up.clear()
 
     async def scenario(cluster: Cluster, _ids: TopicIds) -> None:

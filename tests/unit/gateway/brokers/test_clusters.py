@@ -47,7 +47,7 @@ def test_one_that_is_down_holds_up_no_other(brokers: Brokers, logged: list[dict[
     assert [one["upstream"] for one in logged if one["event"] == "refresh_failed"] == ["down"]
 
 
-def test_where_no_broker_is_known_nobody_can_enter() -> None:
+def test_where_no_broker_is_known_no_client_can_enter() -> None:
     with pytest.raises(SessionEnded) as caught:
         entry_to({}, PORTS, ())
 

@@ -35,7 +35,7 @@ def played(monkeypatch: pytest.MonkeyPatch, scenario: Callable[[LoginPace, Clock
     asyncio.run(scenario(LoginPace(lambda: clock.now_ms), clock))  # type: ignore[arg-type]
 
 
-def test_while_all_is_well_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_logins_succeed_no_attempt_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(pace: LoginPace, clock: Clock) -> None:
         tried: list[int] = []
         await asyncio.gather(*(attempt(pace, clock, tried) for _ in range(5)))

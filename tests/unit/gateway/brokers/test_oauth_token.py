@@ -168,7 +168,7 @@ def test_the_shorter_of_what_endpoint_and_token_say_holds(monkeypatch: pytest.Mo
 
     assert token_of(one) == tokens[0]
     clock.now_ms += 41_000
-    # Of these nobody knows how long they hold: each is used for one login.
+    # It is unknown how long these hold: each is used for one login.
     assert [token_of(one) for _ in range(3)] == tokens[1:]
 
 

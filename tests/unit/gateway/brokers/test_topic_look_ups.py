@@ -134,19 +134,19 @@ def played(scenario: Callable[[Scene], Awaitable[None]], *names: str) -> Scene:
 
 def test_a_few_ids_are_asked_for_by_id() -> None:
     async def scenario(scene: Scene) -> None:
-        await scene.look_up("initech", topic_id(physical_name("initech", "a")), b"nobody's topic..")
+        await scene.look_up("initech", topic_id(physical_name("initech", "a")), b"an unknown topic")
 
         assert scene.known(physical_name("initech", "a"), physical_name("initech", "b")) == [True, False]
 
     (asked,) = played(scenario).broker.asked
     assert {one.topic_id for one in asked.topics} == {
         topic_id(physical_name("initech", "a")),
-        b"nobody's topic..",
+        b"an unknown topic",
     }
     assert not asked.allow_auto_topic_creation
 
 
-def test_an_id_that_is_known_is_asked_for_as_one_that_nobody_has() -> None:
+def test_an_id_that_is_known_is_asked_for_as_one_that_no_topic_has() -> None:
     foreign = topic_id(physical_name("globex", "users"))
 
     async def scenario(scene: Scene) -> None:
@@ -164,7 +164,7 @@ def test_a_look_up_by_id_takes_as_long_for_a_topic_as_for_none(monkeypatch: pyte
 
     async def scenario(scene: Scene) -> None:
         loop = asyncio.get_running_loop()
-        for one in (topic_id(physical_name("globex", "users")), b"nobody's topic.."):
+        for one in (topic_id(physical_name("globex", "users")), b"an unknown topic"):
             began = loop.time()
             await scene.look_up("initech", one)
             assert loop.time() - began > 0.045
@@ -206,11 +206,11 @@ def test_an_old_broker_is_asked_for_all_topics_once_for_all_tenants(ids: frozens
     async def scenario(scene: Scene) -> None:
         scene.broker.offered, scene.broker.metadata_version = WITHOUT_TOPIC_PAGES, 11
         await scene.look_up("initech", *ids)
-        await scene.look_up("initech", b"nobody's topic..")
+        await scene.look_up("initech", b"an unknown topic")
 
         assert scene.known(*OURS) == [True] * 5
         scene.stage.now_ms += module.ALL_TOPICS_FOR_MS
-        await scene.look_up("initech", b"nobody's topic..")
+        await scene.look_up("initech", b"an unknown topic")
 
     assert [one.topics for one in played(scenario).broker.asked] == [None, None]
 
@@ -226,7 +226,7 @@ def test_many_ids_cost_nothing_while_the_list_is_new() -> None:
 def test_connections_of_a_tenant_that_wait_share_a_look_up() -> None:
     async def scenario(scene: Scene) -> None:
         scene.broker.may_answer.clear()
-        first = asyncio.create_task(scene.look_up("initech", b"nobody's topic.."))
+        first = asyncio.create_task(scene.look_up("initech", b"an unknown topic"))
         await asyncio.sleep(0.01)
         others = [
             asyncio.create_task(scene.look_up("initech", bytes([number]) * 16)) for number in range(1, 200)
@@ -247,7 +247,7 @@ def test_tenants_take_turns_page_by_page() -> None:
         attack = asyncio.create_task(scene.look_up("initech", *MANY))
         await asyncio.wait_for(scene.broker.third.wait(), 5)
 
-        await scene.look_up("acme", b"nobody's topic..")
+        await scene.look_up("acme", b"an unknown topic")
 
         assert not attack.done()
         assert scene.broker.names.index("MetadataRequest") < 8  # of 50 pages
@@ -261,10 +261,10 @@ def test_a_tenant_that_has_spent_its_budget_waits_while_others_do_not() -> None:
         for number in range(int(TENANT_BURST)):
             await scene.look_up("initech", number.to_bytes(16, "little"))
         assert scene.hits == {}
-        attack = asyncio.create_task(scene.look_up("initech", b"nobody's topic.."))
+        attack = asyncio.create_task(scene.look_up("initech", b"an unknown topic"))
         await asyncio.sleep(0.03)
 
-        await scene.look_up("acme", b"nobody's topic..")
+        await scene.look_up("acme", b"an unknown topic")
 
         assert not attack.done()
         assert scene.hits == {(LOOK_UPS_LIMIT, "initech"): 1}
@@ -288,12 +288,12 @@ def test_a_connection_that_broke_is_made_anew_once() -> None:
     assert played(scenario).broker.connections == 2
 
 
-def test_everybody_who_waits_is_told_when_no_broker_answers() -> None:
+def test_every_waiting_client_is_told_when_no_broker_answers() -> None:
     async def scenario(scene: Scene) -> None:
         scene.broker.failures = 2
         waiting = [
             asyncio.create_task(scene.look_up(tenant, *ids))
-            for tenant, ids in (("globex", {b"nobody's topic.."}), ("initech", MANY), ("acme", MANY))
+            for tenant, ids in (("globex", {b"an unknown topic"}), ("initech", MANY), ("acme", MANY))
         ]
 
         for one in waiting:
@@ -313,7 +313,7 @@ def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
         scene.broker.may_answer.clear()
 
         with pytest.raises(BrokerError, match="initech were not looked up"):
-            await scene.look_up("initech", b"nobody's topic..")
+            await scene.look_up("initech", b"an unknown topic")
 
         scene.broker.may_answer.set()
         await asyncio.sleep(0.01)
@@ -326,7 +326,7 @@ def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_who_has_gone_is_not_looked_up_for() -> None:
     async def scenario(scene: Scene) -> None:
         scene.broker.may_answer.clear()
-        first = asyncio.create_task(scene.look_up("acme", b"nobody's topic.."))
+        first = asyncio.create_task(scene.look_up("acme", b"an unknown topic"))
         gone = asyncio.create_task(scene.look_up("initech", b"another's topic."))
         await asyncio.sleep(0.01)
         gone.cancel()
@@ -338,12 +338,12 @@ def test_who_has_gone_is_not_looked_up_for() -> None:
     assert len(played(scenario).broker.asked) == 1
 
 
-def test_a_defect_is_logged_and_nobody_waits_for_ever(logged: list[dict[str, Any]]) -> None:
+def test_a_defect_is_logged_and_no_client_waits_for_ever(logged: list[dict[str, Any]]) -> None:
     async def scenario(scene: Scene) -> None:
         scene.broker.topics = None  # type: ignore[assignment]
 
         with pytest.raises(BrokerError, match="have stopped"):
-            await scene.look_up("initech", b"nobody's topic..")
+            await scene.look_up("initech", b"an unknown topic")
 
     played(scenario)
     assert logged[-1]["event"] == "internal_error"
@@ -351,7 +351,7 @@ def test_a_defect_is_logged_and_nobody_waits_for_ever(logged: list[dict[str, Any
 
 def test_closing_closes_the_connection() -> None:
     async def scenario(scene: Scene) -> None:
-        await scene.look_up("initech", b"nobody's topic..")
+        await scene.look_up("initech", b"an unknown topic")
 
     assert played(scenario).broker.is_closed
 

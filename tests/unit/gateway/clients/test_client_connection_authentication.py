@@ -118,7 +118,7 @@ def test_a_delay_is_no_longer_than_its_limit() -> None:
     played(scenario, max_authentication_delay_ms=50)
 
 
-def test_without_a_limit_nobody_waits() -> None:
+def test_without_a_limit_no_client_waits() -> None:
     async def scenario(gateway: FakeGateway) -> None:
         fail(gateway, times=12)
 
@@ -141,7 +141,7 @@ def test_a_client_that_goes_while_it_waits_leaves_nothing() -> None:
     assert played(scenario).ends == {CloseReason.CLIENT_CLOSED: 1}
 
 
-def test_a_right_password_makes_nobody_wait() -> None:
+def test_a_right_password_makes_no_client_wait() -> None:
     async def scenario(gateway: FakeGateway) -> None:
         authenticated(gateway)
 

@@ -179,7 +179,7 @@ def test_an_address_where_authentication_failed_waits_in_front() -> None:
     played(scenario)
 
 
-def test_whoever_is_on_the_way_in_counts_and_gives_its_place_to_the_connection() -> None:
+def test_a_handshake_counts_and_gives_its_place_to_the_connection() -> None:
     async def scenario(gateway: FakeGateway) -> None:
         one = NewClient(gateway, proxy_protocol="required")
         two = NewClient(gateway, proxy_protocol="required")
@@ -277,7 +277,7 @@ def test_a_bug_on_the_way_in_ends_one_connection_and_frees_its_place(
     assert [one["place"] for one in logged if one["event"] == "internal_error"] == ["doorway"]
 
 
-def test_nobody_is_let_in_while_no_broker_is_known() -> None:
+def test_no_client_is_let_in_while_no_broker_is_known() -> None:
     async def scenario(gateway: FakeGateway) -> None:
         client = NewClient(gateway, proxy_protocol="required")
         client.handshake._enter = lambda origin: entry_to({}, PORTS, (), origin)  # type: ignore[assignment, return-value]

@@ -6,7 +6,7 @@ from bifrost.config.fields.limits import Limits
 from bifrost.gateway.clients.connection_shares import ConnectionShares, shares_of
 
 
-def test_by_default_nobody_takes_all() -> None:
+def test_by_default_no_tenant_takes_all() -> None:
     assert shares_of(Limits(), 20) == ConnectionShares(
         of_tenant=5_000,
         of_all_tenants=9_000,
@@ -22,7 +22,7 @@ def test_the_reserve_is_a_quarter_at_most(tenants: int) -> None:
     assert shares_of(Limits(), tenants).common == 6_500
 
 
-def test_one_tenant_alone_shares_with_nobody() -> None:
+def test_one_tenant_alone_shares_with_no_other() -> None:
     shares = shares_of(Limits(), 1)
 
     assert (shares.of_tenant, shares.common) == (10_000, 9_000)

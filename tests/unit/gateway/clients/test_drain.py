@@ -105,5 +105,5 @@ def test_who_is_still_authenticating_is_told_last() -> None:
     assert max(one.told_at for one in known) < min(one.told_at for one in new)
 
 
-def test_with_nobody_there_nothing_is_waited_for() -> None:
+def test_without_clients_nothing_is_waited_for() -> None:
     assert drained(set())[1] < 0.1

@@ -42,7 +42,7 @@ def opened(one: Ingress) -> Any:
 
 
 def settings_of(origin: ClientOrigin) -> SaslSettings:
-    """How whoever came in so authenticates."""
+    """How a client that came in so authenticates."""
     stage = Stage(max_reauth_ms=1000)
     entry = Entry({}, stage.versions, stages.PORTS, (), origin.account, origin.tenant)
     return entry.settings(stage.shared.sasl)
@@ -52,7 +52,7 @@ def test_sasl_without_anything_before_it_comes_in_at_once() -> None:
     assert opened(ingress()) == ClientOrigin(SecurityProtocol.SASL_PLAINTEXT)
 
 
-def test_without_sasl_everybody_is_the_tenant_and_nothing_expires() -> None:
+def test_without_sasl_every_client_is_the_tenants_and_nothing_expires() -> None:
     origin = opened(ingress(security_protocol="PLAINTEXT", tenant="acme"))
 
     assert (origin.account.username, origin.account.tenant) == ("ANONYMOUS", "acme")

@@ -54,7 +54,7 @@ def test_mechanisms_are_those_of_the_configuration_or_all_that_the_credentials_a
     assert listener(listener_set=some).mechanisms == (Mechanism.SCRAM_SHA_512, Mechanism.PLAIN)
 
 
-def test_a_mechanism_that_nobody_can_use_is_not_offered() -> None:
+def test_a_mechanism_that_no_user_can_use_is_not_offered() -> None:
     verifier = ScramVerifier.derive(Mechanism.SCRAM_SHA_256, b"pw", b"salt of sixteen.", 4096)
     only = Account("acme", "acme", None, {verifier.mechanism: verifier})
     sasl = SaslSettings(Accounts([only], key=b""), new_nonce=str, now_ms=lambda: 0)
@@ -66,7 +66,7 @@ def test_a_mechanism_that_nobody_can_use_is_not_offered() -> None:
 
 
 class Taken:
-    """Ports that somebody else has."""
+    """Ports that another program has."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[object, ...]] = []
@@ -98,7 +98,7 @@ def test_a_broker_without_a_port_is_warned_of_once(logged: list[dict[str, Any]])
     assert "widen broker_port_range" in logged[0]["detail"]
 
 
-def test_nobody_is_let_in_while_no_broker_is_known() -> None:
+def test_no_client_is_let_in_while_no_broker_is_known() -> None:
     one = listener()
     ends: list[tuple[object, ...]] = []
     one._gateway.clusters = SimpleNamespace(brokers_at=lambda _node_id: {})  # type: ignore[assignment]

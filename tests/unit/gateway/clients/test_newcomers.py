@@ -29,7 +29,7 @@ def came(newcomers: Newcomers, *addresses: str) -> list[Connection]:
     return [one for one in made if newcomers.admit(one, one.address) is None]
 
 
-def test_whoever_finds_no_place_is_told_why() -> None:
+def test_a_client_that_finds_no_place_is_told_why() -> None:
     newcomers = some(2)
     came(newcomers, "a", "b")
 
@@ -107,7 +107,7 @@ def test_behind_a_balancer_the_clients_own_address_counts_once_it_is_known() -> 
     assert len(newcomers) == 4
 
 
-def test_whoever_goes_is_forgotten_once() -> None:
+def test_a_connection_that_ends_is_forgotten_once() -> None:
     newcomers = some(3)
     [one, *_] = came(newcomers, "a", "a", "b")
 

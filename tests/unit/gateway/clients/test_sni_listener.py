@@ -82,7 +82,7 @@ def test_a_name_leads_to_a_broker_and_binds_to_a_tenant(
 
 
 def test_a_tenant_that_there_is_not_is_not_told_from_one_without_users(gateway: Any) -> None:
-    assert entered(gateway, "nobody.kafka.example.com").tenant == "nobody"
+    assert entered(gateway, "unknown.kafka.example.com").tenant == "unknown"
 
 
 @pytest.mark.parametrize("server_name", [None, "kafka.example.com", "b9-acme.kafka.example.com", "localhost"])

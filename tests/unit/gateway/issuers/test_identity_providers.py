@@ -13,7 +13,7 @@ from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.identity_providers import IdentityProviders
 from unit.gateway.test_gateway import CONFIG
 
-NOBODY = Accounts([], key=b"key")
+NO_ACCOUNTS = Accounts([], key=b"key")
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def now_ms() -> int:
     return 0
 
 
-def test_without_vouchers_nobody_is_vouched_for() -> None:
+def test_without_identity_providers_no_token_is_accepted() -> None:
     async def play() -> list[str]:
         called: list[str] = []
         none = IdentityProviders(Config.model_validate(CONFIG), now_ms)
@@ -48,7 +48,7 @@ def test_without_vouchers_nobody_is_vouched_for() -> None:
         none.call_when_keys_are_fetched(lambda: called.append("soon"))
         await asyncio.sleep(0)
         none.stop()
-        assert none.tokens(NOBODY, ["acme"]) is None
+        assert none.tokens(NO_ACCOUNTS, ["acme"]) is None
         assert none.kerberos is None
         return called
 
@@ -85,15 +85,15 @@ def test_what_a_reload_changes_is_made_anew(keys: Path) -> None:
         assert first._task is not None
         assert other._task is not None
         assert (first._task.cancelled(), other._task.cancelled()) == (True, False)
-        assert other.tokens(NOBODY, ["acme"]) is not None
+        assert other.tokens(NO_ACCOUNTS, ["acme"]) is not None
         other.stop()
         none = IdentityProviders(Config.model_validate(CONFIG), now_ms, other)
-        assert none.tokens(NOBODY, ["acme"]) is None
+        assert none.tokens(NO_ACCOUNTS, ["acme"]) is None
 
     asyncio.run(play())
 
 
-def test_who_waits_for_keys_is_called_when_nobody_fetches_them_any_more(keys: Path) -> None:
+def test_clients_that_wait_for_keys_are_called_when_no_fetch_is_left(keys: Path) -> None:
     async def play() -> list[str]:
         called: list[str] = []
         first = IdentityProviders(config(keys), now_ms)

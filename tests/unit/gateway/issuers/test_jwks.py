@@ -82,7 +82,7 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-def test_keys_are_fetched_at_the_start_and_whoever_comes_first_waits(play: Make) -> None:
+def test_keys_are_fetched_at_the_start_and_the_first_clients_wait(play: Make) -> None:
     async def scenario(world: World) -> None:
         called: list[str] = []
         world.may_answer.clear()
@@ -127,7 +127,7 @@ def test_without_keys_tokens_are_refused_and_it_is_tried_again(
     assert len(world.asked) == len(failures) + 1
 
 
-def test_an_unknown_key_is_fetched_but_not_by_everybody(play: Make) -> None:
+def test_an_unknown_key_is_fetched_but_not_for_every_client(play: Make) -> None:
     async def scenario(world: World) -> None:
         await settled()
         world.pages[URL] = jwk_set(SECOND.public_jwk())
@@ -145,7 +145,7 @@ def test_an_unknown_key_is_fetched_but_not_by_everybody(play: Make) -> None:
     assert play(scenario).asked == [URL, URL]
 
 
-def test_a_key_that_nobody_has_is_asked_for_once_in_a_while(play: Make) -> None:
+def test_a_key_that_the_issuer_lacks_is_asked_for_once_in_a_while(play: Make) -> None:
     async def scenario(world: World) -> None:
         for _ in range(30):
             world.outcome(SECOND)

@@ -1,4 +1,4 @@
-"""What happens to exceptions that nobody should see: in uvloop's own words, over sockets that are no TCP ports."""
+"""Exceptions that must not reach the event loop: in uvloop's own words, over sockets that are no TCP ports."""
 
 import asyncio
 import socket

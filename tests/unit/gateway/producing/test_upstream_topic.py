@@ -19,7 +19,7 @@ from bifrost.gateway.producing.upstream_topic import (
     TopicSettings,
     UpstreamTopic,
 )
-from bifrost.records.record_batch import NOBODY, ProducerId
+from bifrost.records.record_batch import NO_PRODUCER, ProducerId
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import CreateTopicsResponse, InitProducerIdResponse, MetadataResponse
 from support.stage import broker_versions
@@ -135,4 +135,4 @@ def test_a_producer_id_is_given_or_denied() -> None:
 
 
 def test_a_broker_without_producer_ids_gives_none() -> None:
-    assert ask(Topic(broker=older(InitProducerId=(0, -1))).new_producer()) == NOBODY
+    assert ask(Topic(broker=older(InitProducerId=(0, -1))).new_producer()) == NO_PRODUCER

@@ -115,7 +115,7 @@ def test_where_ports_cannot_be_shared_one_is_bound_as_ever(
     [
         (
             errno.EADDRINUSE,
-            "port 9092 on 192.0.2.9 is in use: end whoever listens there, or configure another port",
+            "port 9092 on 192.0.2.9 is in use: end the program that listens there, or configure another port",
         ),
         (errno.EACCES, "port 9092 on 192.0.2.9 may not be bound by this user: choose one from 1024 on"),
         (errno.EADDRNOTAVAIL, "192.0.2.9 is not an address of this machine: mend bind_host"),

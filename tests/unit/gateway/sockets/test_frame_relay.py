@@ -120,7 +120,9 @@ def test_no_more_go_on_than_may_await_an_answer() -> None:
     receive(pair.there, framed(*frames))
 
     assert pair.session.in_flight == 2
-    assert len(pair.session.to_broker) == 1, "both as one piece, written by whoever decides about the third"
+    assert len(pair.session.to_broker) == 1, (
+        "both as one piece, written by the code that decides about the third"
+    )
     assert pair.owner.requests == frames[2:]
 
 
@@ -145,10 +147,10 @@ def test_the_first_unusual_frame_and_all_behind_it_are_the_connections() -> None
     receive(pair.there, framed(*frames))
 
     assert pair.owner.requests == frames[1:]
-    assert pair.session.to_broker, "written by whoever decides about the next one"
+    assert pair.session.to_broker, "written by the code that decides about the next one"
 
 
-def test_an_answer_that_nobody_awaits_is_the_connections() -> None:
+def test_an_answer_that_no_request_awaits_is_the_connections() -> None:
     pair = Pair()
 
     receive(pair.back, framed(response_frame(ANSWER, 4, 77)))

@@ -127,7 +127,7 @@ def test_what_is_no_page_says_why(answers: Answers, answer: bytes | Exception, e
     assert made["writer"].is_closed or isinstance(answer, Exception)
 
 
-def test_a_certificate_that_nobody_vouches_for_says_so(answers: Answers) -> None:
+def test_a_certificate_of_an_unknown_ca_is_refused_with_the_reason(answers: Answers) -> None:
     error = ssl.SSLCertVerificationError()
     error.verify_message = "self-signed certificate"
     answers(error)

@@ -17,7 +17,7 @@ from bifrost.gateway.workers.kept_ports import KeptPort, KeptPorts
 
 
 class Hands:
-    """Who gives connections away: to nobody, but they are counted."""
+    """Gives connections to no worker, but counts them."""
 
     def __init__(self) -> None:
         self.given: list[tuple[int, set[str]]] = []
@@ -37,7 +37,7 @@ class Scene:
         self.ports: KeptPorts[str] = KeptPorts(self.hands)
 
     async def connect(self, port: int) -> None:
-        """Come to a port; whoever is let in is sent away at once."""
+        """Come to a port; a client that is let in is sent away at once."""
         reader, writer = await asyncio.open_unix_connection(str(self.folder / str(port)))
         assert await reader.read() == b""
         writer.close()
@@ -97,7 +97,7 @@ def test_one_worker_cannot_have_a_port_twice_nor_one_that_is_taken(play: Play) -
     assert play(scenario).hands.given == []
 
 
-def test_a_port_that_nobody_wants_any_more_is_closed(play: Play) -> None:
+def test_a_port_that_no_worker_wants_any_more_is_closed(play: Play) -> None:
     async def scenario(scene: Scene) -> None:
         scene.ports.open()
         for worker in ("a", "b"):
@@ -111,7 +111,7 @@ def test_a_port_that_nobody_wants_any_more_is_closed(play: Play) -> None:
     assert play(scenario).hands.given == [(1, {"b"})]
 
 
-def test_whoever_comes_while_the_last_worker_is_replaced_waits(play: Play) -> None:
+def test_a_client_that_comes_while_the_last_worker_is_replaced_waits(play: Play) -> None:
     async def scenario(scene: Scene) -> None:
         scene.ports.open()
         scene.ports.serve("a", scene.ports.bind("a", "plaintext", "h", 1), "bootstrap")
@@ -138,7 +138,7 @@ def test_a_port_that_the_next_worker_does_not_want_is_closed(play: Play) -> None
     assert play(scenario).hands.given == []
 
 
-def test_when_nobody_can_take_a_connection_it_waits(play: Play) -> None:
+def test_when_no_worker_can_take_a_connection_it_waits(play: Play) -> None:
     async def scenario(scene: Scene) -> None:
         scene.ports.open()
         scene.ports.serve("a", scene.ports.bind("a", "plaintext", "h", 1), "bootstrap")
@@ -218,7 +218,7 @@ def test_a_port_that_should_accept_can_be_opened_again(play: Play, tmp_path: Pat
     assert len(play(scenario).hands.given) == 1
 
 
-def test_the_gateways_own_probe_is_given_to_nobody(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gateways_own_probe_is_given_to_no_worker(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(scene: Scene) -> None:
         scene.ports.open()
         scene.ports.serve("a", scene.ports.bind("a", "plaintext", "h", 1), "bootstrap")

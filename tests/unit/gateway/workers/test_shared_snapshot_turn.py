@@ -67,7 +67,7 @@ def test_one_that_is_killed_has_it_no_more(shared_limits: SharedLimits) -> None:
         assert turn.is_mine()
 
 
-def test_nobody_takes_it_from_who_has_it(shared_limits: SharedLimits) -> None:
+def test_no_process_takes_it_from_the_one_that_has_it(shared_limits: SharedLimits) -> None:
     turn = SharedSnapshotTurn(shared_limits)
     assert turn.is_mine()
     turn.note("main", 50)

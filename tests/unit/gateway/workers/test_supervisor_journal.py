@@ -79,7 +79,7 @@ def test_when_one_does_not_take_it_the_next_does(scene: Scene, failure: type[Exc
     assert scene.run() == [[], ["reload"]]
 
 
-def test_while_nobody_serves_events_wait_up_to_a_bound(scene: Scene, logged: list[dict[str, Any]]) -> None:
+def test_while_no_worker_serves_events_wait_up_to_a_bound(scene: Scene, logged: list[dict[str, Any]]) -> None:
     for worker in scene.workers.values():
         worker.is_ready = False
     for _ in range(MAX_WAITING + 1):

@@ -50,7 +50,7 @@ def test_the_largest_tenant_is_first() -> None:
     assert tenants_of(FIGURES) == ["globex", "acme"]
 
 
-def test_the_platform_s_page_has_everybody() -> None:
+def test_the_platform_s_page_has_every_tenant() -> None:
     page = platform_page(FIGURES, [("acme", "tenants/acme.html")])
 
     assert (page.total, page.list_total, page.revision) == (38, 40, 2)
