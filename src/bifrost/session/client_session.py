@@ -87,6 +87,8 @@ class ClientSession(IdentifiedSession):
         self._requests.meet(need)
         self._release_responses()
         self._release_requests()
+        if isinstance(need, Room):
+            self._requests.use(Room)  # The turn is over: what did not use the room waits for the next turn.
 
     @property
     def in_flight(self) -> int:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from bifrost.forwarding.turns import Turns
 from bifrost.session.client_session import ClientSession
-from bifrost.session.needs import ROOM
+from bifrost.session.needs import ROOM, TURN
 from support import messages
 from support.messages import produce
 from support.playbook import request_frame, response_frame
@@ -129,6 +130,23 @@ def test_a_stopped_session_waits_no_more(limited: Stage) -> None:
     second.meet(ROOM)
 
     assert (waits_for_room(second), second.has_finished, second.to_broker) == (False, True, [])
+
+
+def test_room_that_was_not_used_in_a_turn_is_asked_for_again(limited: Stage) -> None:
+    """The slice may end before the request is sent on, and others have the room by then."""
+    first, second = sessions(limited, "acme", "acme")
+    send(first, 1)
+    send(first, 2)
+    send(second, 1)
+    turns = limited.shared.turns = Turns(lambda _call: None, lambda: 0)
+    turns._is_scheduled = True  # The slice is over.
+
+    second.meet(ROOM)
+    assert second.needs == (TURN,)
+    limited.shared.turns = None
+    second.meet(TURN)
+
+    assert (waits_for_room(second), second.in_flight) == (True, 0)
 
 
 def test_a_stopped_session_is_not_let_go_any_more(limited: Stage) -> None:
