@@ -61,6 +61,8 @@ cdef enum:
     SPARE_BLOCKS = 16      # pieces of memory kept for the next large frames
     SPARE_BLOCK_BYTES = 9437184    # all of them: eight fetches of 1 MiB, or one of eight partitions
     FIRST_BYTES = 16
+    PART = 4194304         # bytes given back to the system at once: 0.6 ms
+    LEAVING = 64           # blocks that are given back in parts
 
 
 cdef class MemoryLimit:
@@ -151,7 +153,7 @@ def release_spares():
     cdef Py_ssize_t released = 0, unused = unused_block_bytes, capacity
     while spare_block_count and released + spare_blocks[0].capacity <= unused:
         capacity = spare_blocks[0].capacity
-        munmap(drop_spare(0), capacity)
+        unmap(drop_spare(0), capacity)
         released += capacity
     while unused_chunks:
         unused_chunks -= 1
@@ -162,6 +164,44 @@ def release_spares():
     if released:
         trim_heap()
     return released
+
+cdef Spare leaving[LEAVING]
+cdef int leaving_count = 0
+cdef object on_leaving = None
+
+def call_when_leaving(callback):
+    """From now on give large blocks back in parts; `callback` is called when there are parts for `unmap_part`.
+
+    To unmap 64 MiB takes 10 ms, in which no other connection is served. None: each block is given back at once.
+    """
+    global on_leaving
+    on_leaving = callback
+    while callback is None and unmap_part():
+        pass
+
+def unmap_part():
+    """Give back a part of the blocks that leave; return whether there are more."""
+    global leaving_count
+    cdef Spare* last
+    cdef Py_ssize_t size
+    if leaving_count:
+        last = &leaving[leaving_count - 1]
+        size = min(<Py_ssize_t>PART, last.capacity)
+        last.capacity -= size
+        munmap(last.data + last.capacity, size)
+        leaving_count -= last.capacity == 0
+    return leaving_count > 0
+
+cdef int unmap(uint8_t* data, Py_ssize_t capacity) except -1:
+    global leaving_count
+    if capacity <= PART or on_leaving is None or leaving_count == LEAVING:
+        munmap(data, capacity)
+        return 0
+    leaving[leaving_count] = Spare(data, capacity)
+    leaving_count += 1
+    if leaving_count == 1:
+        on_leaving()
+    return 0
 
 @cython.freelist(16)
 cdef class Block:
@@ -203,11 +243,11 @@ cdef class Block:
             PyMem_RawFree(self.data)
             return
         if self.capacity > SPARE_BLOCK_BYTES:
-            munmap(self.data, self.capacity)
+            unmap(self.data, self.capacity)
             return
         while spare_block_count == SPARE_BLOCKS or spare_block_bytes + self.capacity > SPARE_BLOCK_BYTES:
             oldest = spare_blocks[0].capacity
-            munmap(drop_spare(0), oldest)
+            unmap(drop_spare(0), oldest)
         spare_blocks[spare_block_count] = Spare(self.data, self.capacity)
         spare_block_count += 1
         spare_block_bytes += self.capacity

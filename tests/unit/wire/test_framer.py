@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from bifrost.wire.errors import FrameTooLarge
-from bifrost.wire.framer import Framer, release_spares, spare_bytes
+from bifrost.wire.framer import Framer, call_when_leaving, release_spares, spare_bytes, unmap_part
 
 MIB = 1 << 20
 CHUNK, DIRECT, OWN, SPARE_BLOCK_BYTES = 65536, 32768, 8192, 9 * MIB
@@ -390,6 +390,22 @@ class TestSpares:
         release_spares()
 
         assert before - process.memory_info().rss > 6 * MIB
+
+    def test_a_large_block_goes_in_parts(self) -> None:
+        process, called = psutil.Process(), list[bool]()
+        call_when_leaving(lambda: called.append(True))
+        try:
+            frames = receive(Framer(40 * MIB), framed(body(30 * MIB)))
+            gc.collect()
+            before = process.memory_info().rss
+            del frames
+            assert before - process.memory_info().rss < MIB
+            parts = [unmap_part() for _ in range(8)]
+        finally:
+            call_when_leaving(None)
+
+        assert (called, parts) == ([True], [True] * 7 + [False])
+        assert before - process.memory_info().rss > 29 * MIB
 
 
 class TestFirstBytes:
