@@ -13,7 +13,7 @@ from bifrost.wire.rewriting cimport Names
 cdef class Forwarding(FrameConsumer):
     cdef public dict _lanes
     cdef public object _queue, _authentication, _admits_request, _admits_response
-    cdef public object lookup, _held_requests, _held_responses
+    cdef public object _held_requests, _held_responses
     cdef public Names _to_physical, _to_virtual
     cdef public bytes _client_id_prefix
     cdef public list to_client, to_broker

@@ -23,7 +23,6 @@ class Forwarding(FrameConsumer):
     """The object that gets frames first; None: the client need not authenticate now."""
     _admits_request: Callable[[Any, tuple[int, ...]], bool]
     _admits_response: Callable[[tuple[int, ...]], bool]
-    lookup: frozenset[bytes]
     _held_requests: deque[bytes | memoryview]
     _held_responses: deque[bytes | memoryview]
     _to_physical: Names

@@ -138,8 +138,8 @@ cdef class Forwarding(FrameConsumer):
     """
 
     cdef bint is_clear(self) except -1:
-        """Whether nothing comes first: no authentication, nothing held or looked up, not too much awaited."""
-        return (self._authentication is None and not self._held_requests and not self.lookup
+        """Whether nothing comes first: no authentication, nothing held, not too much awaited."""
+        return (self._authentication is None and not self._held_requests
                 and len(self._queue) < self._max_in_flight)
 
     cdef int64_t now_ns(self) noexcept:

@@ -48,7 +48,6 @@ class IdentifiedSession(Forwarding):
         self._absent: AbsentTopics | None = None
         self.to_client: list[Buffer] = []
         self.to_broker: list[Buffer] = []
-        self.lookup: frozenset[bytes] = frozenset()
 
     def begin(self, address: str | None = None) -> None:
         """Let the client in at once if its listener set does not use SASL; it comes from `address`.
