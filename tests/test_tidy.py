@@ -11,7 +11,7 @@ import pytest
 
 from bifrost.wire.entities import SERVED, unclassified_fields
 from bifrost.wire.schema import message_schema, request_schema, response_schema
-from support.cython_functions import cython_functions
+from support.pages.cython_functions import cython_functions
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE, UNIT = ROOT / "src/bifrost", ROOT / "tests/unit"

@@ -12,12 +12,12 @@ import pytest
 
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
 from bifrost.wire.messages import MetadataRequest
-from support.clients import Endpoint
-from support.console import Console
-from support.emptied_cluster import empty_cluster
-from support.gateway_process import HOST, GatewayProcess, TenantSpec
-from support.raw_client import RawClient
-from support.tool_server import ToolServer
+from support.brokers.emptied_cluster import empty_cluster
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
+from support.java.tool_server import ToolServer
+from support.pages.console import Console
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -16,9 +16,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.messages import FindCoordinatorRequest, MetadataRequest
-from support.clients import Endpoint
-from support.gateway_process import GatewayProcess, TenantSpec
-from support.raw_client import RawClient
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.gateways.gateway_process import GatewayProcess, TenantSpec
 
 QUIET = {"log_level": 0}
 """librdkafka reports the connections that are lost, which they are to be."""

@@ -8,8 +8,9 @@ import re
 import pytest
 
 from bifrost.wire.api_keys import ApiKey
-from support.clients import Endpoint
-from support.console import (
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.pages.console import (
     ACLS,
     BROKER_API_VERSIONS,
     CLIENT_METRICS,
@@ -24,7 +25,6 @@ from support.console import (
     Console,
     play_everywhere,
 )
-from support.raw_client import RawClient
 
 DENIED = "ClusterAuthorizationException"
 NOT_SUPPORTED = "The node does not support"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from support.clients import Endpoint
-from support.connect_worker import CONFIGS, GROUP, OFFSETS, STATUS, ConnectWorker
-from support.console import CONSUMER_GROUPS, GROUPS, TOPICS, TRANSACTIONS, Console, play_everywhere
-from support.records import read_committed
+from support.clients.endpoint import Endpoint
+from support.java.connect_worker import CONFIGS, GROUP, OFFSETS, STATUS, ConnectWorker
+from support.journal.records import read_committed
+from support.pages.console import CONSUMER_GROUPS, GROUPS, TOPICS, TRANSACTIONS, Console, play_everywhere
 
 TOPIC = "connect-lines"
 COPIED_S = 60.0

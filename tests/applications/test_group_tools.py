@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.console import CONSUMER, CONSUMER_GROUPS, GROUPS, TOPICS, Console, play_everywhere
-from support.group_member import member_of
+from support.clients.group_member import member_of
+from support.pages.console import CONSUMER, CONSUMER_GROUPS, GROUPS, TOPICS, Console, play_everywhere
 
 EPOCHS = ("CURRENT-EPOCH", "TARGET-EPOCH", "GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH")
 

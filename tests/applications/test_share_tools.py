@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support.console import (
+from support.pages.console import (
     CONFIGS,
     GROUPS,
     SHARE_CONSUMER,

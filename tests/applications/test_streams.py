@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from support.clients import Endpoint
-from support.console import CONSUMER_GROUPS, GROUPS, STREAMS_GROUPS, TOPICS, Console, play_everywhere
-from support.records import read_committed, write_values
-from support.streams_app import INPUT, OUTPUT, WordCount
+from support.clients.endpoint import Endpoint
+from support.java.streams_app import INPUT, OUTPUT, WordCount
+from support.journal.records import read_committed, write_values
+from support.pages.console import CONSUMER_GROUPS, GROUPS, STREAMS_GROUPS, TOPICS, Console, play_everywhere
 
 PARTITIONS = 2
 COUNTED_S = 60.0

@@ -16,13 +16,21 @@ import pytest
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.messages import MetadataRequest, StreamsGroupHeartbeatRequest
-from support.clients import Endpoint
-from support.console import CONFIGS, CONSUMER_GROUPS, GROUPS, STREAMS_GROUPS, TOPICS, Console, play_everywhere
-from support.java_clients import JavaClients, JavaError
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.java.java_clients import JavaClients, JavaError
+from support.java.streams_shop import CUSTOMERS, PARTITIONS, TOTALS, Shop, shop_jvm
+from support.journal.records import write_records
+from support.pages.console import (
+    CONFIGS,
+    CONSUMER_GROUPS,
+    GROUPS,
+    STREAMS_GROUPS,
+    TOPICS,
+    Console,
+    play_everywhere,
+)
 from support.physical_names import prefix_of
-from support.raw_client import RawClient
-from support.records import write_records
-from support.streams_shop import CUSTOMERS, PARTITIONS, TOTALS, Shop, shop_jvm
 
 ORDERS, LATER_ORDERS = "shop-orders-1", "shop-orders-2"
 PATTERN = r"shop-orders-[0-9]+"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from support.console import (
+from support.pages.console import (
     CONFIGS,
     CONSUMER,
     DELETE_RECORDS,

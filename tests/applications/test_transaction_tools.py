@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import confluent_kafka
 
-from support.clients import Endpoint
-from support.console import TOPICS, TRANSACTIONS, Console, play_everywhere
+from support.clients.endpoint import Endpoint
+from support.pages.console import TOPICS, TRANSACTIONS, Console, play_everywhere
 
 MADE_UP = ("ProducerId", "CurrentTransactionStartTimeMs", "TransactionDurationMs", "LastTimestamp")
 

@@ -17,7 +17,7 @@ from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.tenancy.regex_parts import MAX_PROGRAM
 from bifrost.tenancy.topic_regex import confine, original
 from golden.re2j import Re2j
-from support import regexes
+from support.forgery import regexes
 
 EXAMPLES = os.environ.get("BIFROST_REGEX_EXAMPLES", "")
 FEWEST_CHECKS = 20_000

@@ -9,11 +9,16 @@ import pytest
 
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
 from bifrost.wire.message import Message
-from support import gateway_fixtures
-from support.clients import Endpoint
-from support.kafka_cluster import KafkaTools
-from support.kafka_versions import brokers_under_test, cluster_of, skip_unless_offered, version_under_test
-from support.raw_client import RawClient
+from support.brokers.kafka_cluster import KafkaTools
+from support.brokers.kafka_versions import (
+    brokers_under_test,
+    cluster_of,
+    skip_unless_offered,
+    version_under_test,
+)
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.gateways import gateway_fixtures
 
 
 def pytest_configure(config: pytest.Config) -> None:

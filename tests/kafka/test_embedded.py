@@ -13,8 +13,8 @@ import pytest
 
 from bifrost.embedded.errors import KafkaError
 from bifrost.embedded.kafka import EmbeddedKafka, count_brokers
-from support import kafka_cluster as tools
-from support.kafka_cluster import KafkaTools
+from support.brokers import kafka_cluster as tools
+from support.brokers.kafka_cluster import KafkaTools
 
 
 def test_tools_produce_and_consume(kafka: EmbeddedKafka, kafka_tool: KafkaTools) -> None:

@@ -2,8 +2,8 @@
 
     make test-matrix [VERSIONS="2.8.2 3.9.1"] [ONLY=tests/kafka/clients]
 
-What a version does not have is skipped by name (`support/kafka_versions.py`); every skip's reason is listed, so that
-nothing is skipped in silence. The exit status is 1 when a test failed.
+What a version does not have is skipped by name (`support/brokers/kafka_versions.py`). Every skip's reason is listed, so
+that nothing is skipped in silence. The exit status is 1 when a test failed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from support.kafka_versions import VERSION_VARIABLE, VERSIONS
+from support.brokers.kafka_versions import VERSION_VARIABLE, VERSIONS
 
 ROOT = Path(__file__).parents[2]
 NOT_ABOUT_VERSIONS = ("tests/kafka/test_embedded.py", "tests/kafka/test_demo.py")

@@ -16,7 +16,7 @@ from bifrost.session.first_bytes.proxy_header import (
     read_head,
     read_source,
 )
-from support.certificates import Authority
+from support.identity.certificates import Authority
 
 CERTIFICATE = Authority("CA").client("billing").der
 RULES = st.text(st.sampled_from("RULE:DEFAULT/^$.*+?()[]{}\\,|LU12abC=N -"), max_size=40)

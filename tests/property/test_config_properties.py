@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bifrost.config.errors import ConfigError
 from bifrost.config.model import Config
-from support.loading import load
+from support.journal.loading import load
 
 EXAMPLE = (Path(__file__).resolve().parents[2] / "examples" / "proxy.yaml").read_text(encoding="utf-8")
 PASSWORD = "correct-horse-battery"

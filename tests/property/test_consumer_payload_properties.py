@@ -13,7 +13,7 @@ from bifrost.filters import namespace as translation
 from bifrost.filters.groups.consumer_payload import ASSIGNMENT, SUBSCRIPTION, MalformedPayload, translate
 from bifrost.tenancy.namespace import Namespace
 from support.physical_names import physical_name, prefix_of
-from support.stage import Stage
+from support.stage.stage import Stage
 
 PREFIX = prefix_of("initech")
 INITECH: Namespace = Stage().namespaces["initech"]

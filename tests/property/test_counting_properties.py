@@ -14,8 +14,8 @@ from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.programs import compile_layout, compile_program
 from bifrost.wire.rewriting import Names, open_stream, rewrite
 from bifrost.wire.schema import Field, FieldType, request_schema, response_schema
-from support.record_batches import build_batch
-from support.sample import sample
+from support.clients.record_batches import build_batch
+from support.gateways.sample import sample
 
 MUTATIONS = 30
 RECORDS = build_batch([b"a", b"b"]) * 2

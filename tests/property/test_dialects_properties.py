@@ -14,7 +14,7 @@ from bifrost.config.errors import ConfigError, Problem
 from bifrost.config.json_schema import configuration_schema
 from bifrost.config.kubernetes.virtual_clusters import API_VERSION
 from bifrost.config.model import Config
-from support.loading import load
+from support.journal.loading import load
 
 SCHEMA = jsonschema.Draft202012Validator(configuration_schema())
 NAMES = st.lists(st.from_regex(r"[a-zA-Z0-9-]{1,20}", fullmatch=True), min_size=1, max_size=4, unique=True)

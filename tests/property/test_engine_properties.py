@@ -11,7 +11,7 @@ from bifrost.wire.message import Message
 from bifrost.wire.programs import compile_layout, compile_program
 from bifrost.wire.rewriting import Names, rewrite
 from bifrost.wire.schema import Field, FieldType, message_schema
-from support.strategies import all_versions, messages
+from support.random.strategies import all_versions, messages
 
 HEAD = b"head"
 VERSIONS = all_versions()

@@ -18,13 +18,13 @@ from bifrost.wire.framer import Framer
 from bifrost.wire.headers import read_request_header
 from bifrost.wire.schema import FieldType, request_schema, response_schema
 from frame_mutations import MUTATIONS
-from support import messages
-from support.fake_transport import FakeTransport, framed, receive
-from support.look_ups import looked_up_by
+from support.gateways.sample import sample
 from support.physical_names import physical_name
-from support.playbook import request_frame, response_frame
-from support.sample import sample
-from support.stage import Stage
+from support.stage import messages
+from support.stage.fake_transport import FakeTransport, framed, receive
+from support.stage.look_ups import looked_up_by
+from support.stage.playbook import request_frame, response_frame
+from support.stage.stage import Stage
 
 MUTATIONS_PER_FRAME = 12
 CLIENT_IDS = [None, b"", b"a-client", b"a-client", b"\xff" * 100, b"x" * 32_757, b"x" * 32_758, b"x" * 32_767]

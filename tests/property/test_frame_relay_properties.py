@@ -12,10 +12,10 @@ import uvloop
 
 from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.wire.framer import Framer
-from support import messages
-from support.fake_transport import framed
-from support.playbook import request_frame
-from support.stage import Stage
+from support.stage import messages
+from support.stage.fake_transport import framed
+from support.stage.playbook import request_frame
+from support.stage.stage import Stage
 
 LOOPS = [asyncio.new_event_loop, uvloop.new_event_loop]
 BATCHES = 60

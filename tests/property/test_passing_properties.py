@@ -11,8 +11,8 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import encode_body
 from bifrost.wire.message import Message
 from bifrost.wire.programs import compile_layout
-from support.messages import fetched, produce
-from support.record_batches import build_batch
+from support.clients.record_batches import build_batch
+from support.stage.messages import fetched, produce
 
 BATCH = build_batch([b"a", b"b" * 40])
 

@@ -11,10 +11,10 @@ from bifrost.wire.entities import served_versions
 from bifrost.wire.message import Message
 from bifrost.wire.messages import ListGroupsResponse, ListTransactionsResponse, MetadataResponse
 from bifrost.wire.schema import request_schema
+from support.gateways.sample import sample
 from support.physical_names import prefix_of
-from support.playbook import request_frame, response_frame
-from support.sample import sample
-from support.stage import WITHOUT_TOPIC_PAGES, Stage
+from support.stage.playbook import request_frame, response_frame
+from support.stage.stage import WITHOUT_TOPIC_PAGES, Stage
 
 PREFIXES = (prefix_of("acme"), prefix_of("globex"), prefix_of("initech"), "__", "")
 NO_ID = bytes(16)

@@ -8,8 +8,8 @@ from bifrost.authentication.accounts import Accounts, AuthenticationFailed
 from bifrost.authentication.saslprep import saslprep
 from bifrost.authentication.scram_server import ScramServer
 from bifrost.config.fields.verifiers import SCRAM_HASHES, Mechanism
-from support.scram_client import ScramClient
-from support.stage import account
+from support.clients.scram_client import ScramClient
+from support.stage.stage import account
 
 ACCOUNTS = Accounts([account("acme")], key=b"key")
 NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=40)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.tenancy.topic_regex import confine, original
-from support import regexes
+from support.forgery import regexes
 
 prefixes = st.text("ab._-1", min_size=1, max_size=6).map("__vt_{}_".format) | st.sampled_from(
     ["t1-", "t.", "_"]

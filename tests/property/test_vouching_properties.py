@@ -13,7 +13,7 @@ from bifrost.authentication.json_web_keys import KeySet, read_keys
 from bifrost.authentication.oauthbearer_server import InvalidToken, OAuthBearerServer
 from bifrost.config.fields.oauth import OAuth
 from bifrost.config.principals.kerberos_rules import LocalNames, NoLocalName, read_rule
-from support.issuer import ISSUER, Issuer, client_first, encoded, jwk_set
+from support.identity.issuer import ISSUER, Issuer, client_first, encoded, jwk_set
 
 NOW_S = 1_800_000_000.0
 ISSUERS = (Issuer(), Issuer("ES256", number=2))

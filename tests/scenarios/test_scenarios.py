@@ -15,11 +15,11 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import SERVED, served_versions
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.schema import read_version_range, request_schema, response_schema
-from support.hasty_turns import HastyTurns, pausing_everywhere
-from support.messages import build, consumer_payload, topic_id
 from support.physical_names import prefix_of
-from support.playbook import broker_answers, client_sends, ends, to_broker, to_client
-from support.stage import PHYSICAL_CLUSTER_ID, TENANTS, Stage
+from support.stage.hasty_turns import HastyTurns, pausing_everywhere
+from support.stage.messages import build, consumer_payload, topic_id
+from support.stage.playbook import broker_answers, client_sends, ends, to_broker, to_client
+from support.stage.stage import PHYSICAL_CLUSTER_ID, TENANTS, Stage
 
 KEYS = {
     "name", "versions", "tenant", "settings", "topics", "client_sends", "to_broker", "broker_answers", "to_client",

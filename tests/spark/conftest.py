@@ -20,9 +20,9 @@ from bifrost.pipeline.jobs.meter import Meter
 from bifrost.pipeline.metering.metered_tables import open_tables
 from bifrost.pipeline.spark.runtime import find_java_home
 from bifrost.pipeline.spark.spark_session import SparkOptions, build_session
-from support.billing import book
-from support.journal_records import COLUMNS, rows_of
-from support.quick_spark import SETTINGS
+from support.journal.billing import book
+from support.journal.journal_records import COLUMNS, rows_of
+from support.journal.quick_spark import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -23,7 +23,7 @@ from bifrost.pipeline.advice import (
     version_users,
 )
 from bifrost.pipeline.metering.journal_records import read_records, rows_of
-from support.journal_records import Journal
+from support.journal.journal_records import Journal
 
 Topic = Callable[..., DataFrame]
 GOOD = {

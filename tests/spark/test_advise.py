@@ -8,8 +8,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from bifrost.pipeline.jobs.advise import AdviseOptions, run_advise
-from support.billing import GIB, book
-from support.journal_records import Journal
+from support.journal.billing import GIB, book
+from support.journal.journal_records import Journal
 
 
 def test_advice_is_written_for_tools_and_for_people(

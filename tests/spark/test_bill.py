@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.jobs.bill import Bill
-from support.billing import BOOK, GIB, book
-from support.journal_records import NOON_MS, Journal
+from support.journal.billing import BOOK, GIB, book
+from support.journal.journal_records import NOON_MS, Journal
 
 
 def test_a_bill_is_restated_when_late_usage_or_a_price_changes_it(

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bifrost.pipeline.billing.bill_pages import MAX_RANKED, BillFigures, DayCost, NamespaceCost, Restated
 from bifrost.pipeline.jobs.bill_figures import by_tenant, collect_figures
-from support.billing import book
+from support.journal.billing import book
 
 COST = "decimal(28,10)"
 CHARGES = (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bifrost.pipeline.errors import PipelineError
-from support.journal_records import NOON_MS, Journal
+from support.journal.journal_records import NOON_MS, Journal
 
 
 def test_without_any_access_there_is_no_certificate(certify: Callable[..., Any]) -> None:

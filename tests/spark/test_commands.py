@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from bifrost.embedded.kafka import EmbeddedKafka
-from support import quick_spark
+from support.journal import quick_spark
 
 CHATTER = ("WARNING: Using incubator modules", "Setting default log level", "To adjust logging level")
 """What the JVM and Spark print while they start, before anything of ours could stop them."""

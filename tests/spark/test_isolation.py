@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.journal_records import DAY_MS, HOUR_MS, NOON_MS, Journal
+from support.journal.journal_records import DAY_MS, HOUR_MS, NOON_MS, Journal
 from support.physical_names import physical_name
 
 

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.jobs.bill import Bill
-from support.billing import BOOK, GIB, book
-from support.journal_records import NOON_MS, Journal
+from support.journal.billing import BOOK, GIB, book
+from support.journal.journal_records import NOON_MS, Journal
 
 pytestmark = pytest.mark.timeout(300)  # each bills a month several times
 NOVEMBER_MS = NOON_MS + 31 * 86_400_000

@@ -18,7 +18,7 @@ from bifrost.pipeline.metering.journal_records import (
     unseen,
 )
 from bifrost.pipeline.metering.metered_tables import TABLES, table_schemas
-from support.journal_records import NOON_MS, Journal
+from support.journal.journal_records import NOON_MS, Journal
 
 Topic = Callable[..., DataFrame]
 

@@ -31,12 +31,12 @@ from bifrost.pipeline.metering.metered_tables import open_tables
 from bifrost.pipeline.metering.sums import SCOPES
 from bifrost.wire.messages import MetadataRequest
 from kafka import KafkaConsumer, KafkaProducer
-from support.clients import Endpoint
-from support.gateway_process import HOST, GatewayProcess, TenantSpec
-from support.journal_reader import Record, await_journal, read_journal, total, usage
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import log_bytes
+from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
+from support.journal.journal_reader import Record, await_journal, read_journal, total, usage
 from support.physical_names import physical_name
-from support.raw_client import RawClient
-from support.raw_operations import log_bytes
 
 GATEWAY = "to-bill"
 GIB = 1 << 30

@@ -15,7 +15,7 @@ from bifrost.pipeline.jobs.meter import Meter
 from bifrost.pipeline.metering.metered_tables import open_tables
 from bifrost.pipeline.spark.spark_session import TableFormat
 from bifrost.pipeline.spark.tables import Tables
-from support.journal_records import DAY_MS, HOUR_MS, NOON_MS, Journal
+from support.journal.journal_records import DAY_MS, HOUR_MS, NOON_MS, Journal
 
 Topic = Callable[..., DataFrame]
 

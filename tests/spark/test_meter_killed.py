@@ -24,8 +24,8 @@ from pyspark.sql import SparkSession
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.pipeline.metering.metered_tables import open_tables
-from support import quick_spark
-from support.journal_records import HOUR_MS, NOON_MS, Journal
+from support.journal import quick_spark
+from support.journal.journal_records import HOUR_MS, NOON_MS, Journal
 
 KILLS = int(os.environ.get("BIFROST_METER_KILLS", "1"))
 SEED = int(os.environ.get("BIFROST_METER_SEED", "0")) or random.randrange(1, 1 << 32)

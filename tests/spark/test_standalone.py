@@ -19,7 +19,7 @@ from bifrost.cli import pipeline
 from bifrost.embedded.child import Child
 from bifrost.pipeline.metering.metered_tables import open_tables
 from bifrost.pipeline.spark.runtime import connector_jars, find_java_home
-from support.journal_records import Journal
+from support.journal.journal_records import Journal
 
 HOME = Path(pyspark.__file__).parent
 WORKER_MEMORY = "512m"

@@ -17,7 +17,7 @@ from bifrost.pipeline.metering.sums import (
     topic_namespaces,
     usage_schema,
 )
-from support.journal_records import DAY_MS, HOUR_MS, NOON_MS, Journal
+from support.journal.journal_records import DAY_MS, HOUR_MS, NOON_MS, Journal
 from support.physical_names import physical_name
 
 Topic = Callable[..., DataFrame]

@@ -22,12 +22,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.pipeline.spark.runtime import connector_jars, find_java_home
-from support.certificates import Authority
-from support.clients import Endpoint
-from support.gateway_process import HOST, GatewayProcess, TenantSpec
-from support.journal_reader import await_journal, usage
+from support.clients.endpoint import Endpoint
+from support.clients.tls_endpoint import TlsEndpoint
+from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
+from support.identity.certificates import Authority
+from support.journal.journal_reader import await_journal, usage
 from support.physical_names import physical_name
-from support.tls_endpoint import TlsEndpoint
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.stage import Stage
+from support.stage.stage import Stage
 
 _BLOCKED = ("connect", "connect_ex", "bind", "sendto")
 

@@ -19,9 +19,9 @@ from aiokafka.errors import (
     for_code,
 )
 
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, UniqueName
-from support.gateway_process import GatewayProcess
+from support.clients.endpoint import Endpoint
+from support.gateways.gateway_fixtures import FreshTopic, UniqueName
+from support.gateways.gateway_process import GatewayProcess
 from support.physical_names import MARK
 
 CODECS = [None, "gzip", "snappy", "lz4", "zstd"]

@@ -29,9 +29,9 @@ from confluent_kafka.admin import (
 )
 
 from bifrost.wire.api_keys import ApiKey
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, UniqueName
-from support.gateway_process import GatewayProcess
+from support.clients.endpoint import Endpoint
+from support.gateways.gateway_fixtures import FreshTopic, UniqueName
+from support.gateways.gateway_process import GatewayProcess
 from support.physical_names import MARK
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]

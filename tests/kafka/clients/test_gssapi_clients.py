@@ -14,14 +14,14 @@ from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import MetadataRequest, SaslAuthenticateRequest, SaslHandshakeRequest
 from kafka import KafkaConsumer
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.gateway_process import HOST, GatewayProcess, TenantSpec
-from support.java_clients import JavaClients, JavaError
-from support.kafka_versions import version_under_test
-from support.kdc import REALM, Kdc, what_is_missing
-from support.raw_client import RawClient
-from support.round_trips import by_java, by_python
+from support.brokers.kafka_versions import version_under_test
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.round_trips import by_java, by_python
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
+from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
+from support.java.java_clients import JavaClients, JavaError
+from support.kerberos.kdc import REALM, Kdc, what_is_missing
 
 MISSING = what_is_missing()
 pytestmark = [

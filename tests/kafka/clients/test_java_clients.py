@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, UniqueName
-from support.gateway_process import GatewayProcess
-from support.java_clients import JavaClients, JavaError
+from support.clients.endpoint import Endpoint
+from support.gateways.gateway_fixtures import FreshTopic, UniqueName
+from support.gateways.gateway_process import GatewayProcess
+from support.java.java_clients import JavaClients, JavaError
 from support.physical_names import MARK
 
 VERSIONS = ["2.8.2", "3.3.2", "3.9.1", "4.3.1"]

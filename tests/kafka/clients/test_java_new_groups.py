@@ -7,9 +7,9 @@ import time
 import pytest
 
 from bifrost.wire.api_keys import ApiKey
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, UniqueName
-from support.java_clients import JavaClients, JavaError
+from support.clients.endpoint import Endpoint
+from support.gateways.gateway_fixtures import FreshTopic, UniqueName
+from support.java.java_clients import JavaClients, JavaError
 
 WAIT_S = 30.0
 

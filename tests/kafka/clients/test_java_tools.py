@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from support import kafka_cluster as tools
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, UniqueName
-from support.kafka_cluster import KafkaTools, write_client_properties
+from support.brokers import kafka_cluster as tools
+from support.brokers.kafka_cluster import KafkaTools, write_client_properties
+from support.clients.endpoint import Endpoint
+from support.gateways.gateway_fixtures import FreshTopic, UniqueName
 from support.physical_names import MARK
 
 

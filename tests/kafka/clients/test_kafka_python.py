@@ -18,11 +18,11 @@ from kafka.errors import (
 )
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, UniqueName
-from support.gateway_process import GatewayProcess
+from support.clients.endpoint import Endpoint
+from support.clients.python_consumer import poll
+from support.gateways.gateway_fixtures import FreshTopic, UniqueName
+from support.gateways.gateway_process import GatewayProcess
 from support.physical_names import MARK
-from support.python_consumer import poll
 
 CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
 WAIT_S = 30.0

@@ -17,13 +17,13 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
 from bifrost.jars.locked_jars import broker_coordinates
 from kafka import KafkaProducer
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.gateway_process import HOST, GatewayProcess, TenantSpec
-from support.java_clients import JavaClients, JavaError
-from support.kafka_versions import version_under_test
-from support.oidc_server import OidcServer
-from support.round_trips import by_aiokafka, by_confluent, by_java, by_python, first_error
+from support.brokers.kafka_versions import version_under_test
+from support.clients.endpoint import Endpoint
+from support.clients.round_trips import by_aiokafka, by_confluent, by_java, by_python, first_error
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
+from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
+from support.identity.oidc_server import OidcServer
+from support.java.java_clients import JavaClients, JavaError
 
 pytestmark = pytest.mark.skipif(
     version_under_test() != DEFAULT_VERSION, reason="the broker has no part in it: one version is enough"

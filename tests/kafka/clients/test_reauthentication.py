@@ -13,10 +13,10 @@ from bifrost.embedded.kafka import DEFAULT_VERSION
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import MetadataRequest, SaslAuthenticateRequest, SaslHandshakeRequest
 from kafka import KafkaProducer
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.gateway_process import GatewayProcess, TenantSpec
-from support.java_clients import JavaClients
-from support.raw_client import RawClient
+from support.clients.raw_client import RawClient
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
+from support.gateways.gateway_process import GatewayProcess, TenantSpec
+from support.java.java_clients import JavaClients
 
 LIFETIME_MS = 2_000
 RUN_S = 6.0

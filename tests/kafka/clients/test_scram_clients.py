@@ -9,13 +9,13 @@ import pytest
 from confluent_kafka import KafkaError
 
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
-from support import kafka_cluster as tools
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic
-from support.gateway_process import GatewayProcess, TenantSpec
-from support.java_clients import JavaClients, JavaError
-from support.kafka_cluster import KafkaTools, write_client_properties
-from support.round_trips import by_aiokafka, by_confluent, by_java, by_python, first_error
+from support.brokers import kafka_cluster as tools
+from support.brokers.kafka_cluster import KafkaTools, write_client_properties
+from support.clients.endpoint import Endpoint
+from support.clients.round_trips import by_aiokafka, by_confluent, by_java, by_python, first_error
+from support.gateways.gateway_fixtures import FreshTopic
+from support.gateways.gateway_process import GatewayProcess, TenantSpec
+from support.java.java_clients import JavaClients, JavaError
 
 TENANTS = (TenantSpec("known"), TenantSpec("salted", is_salted=True))
 

@@ -17,13 +17,13 @@ import pytest
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import MetadataRequest
-from support import sni_clients
-from support.certificates import Authority
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic
-from support.gateway_process import HOST, GatewayProcess, TenantSpec
-from support.hosts_file import may_have_hosts, with_hosts
-from support.raw_client import RawClient
+from support.clients import sni_clients
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.gateways.gateway_fixtures import FreshTopic
+from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
+from support.gateways.hosts_file import may_have_hosts, with_hosts
+from support.identity.certificates import Authority
 
 DOMAIN = "kafka.example.com"
 TENANTS = (TenantSpec("acme", principals=("CN=shop",)), TenantSpec("globex"))
@@ -86,7 +86,7 @@ def test_a_library_finds_its_way_by_names_alone(library: str, world: World, fres
     hosts = world.folder / "hosts"
     hosts.write_text(f"{HOST} localhost acme.{DOMAIN} b1-acme.{DOMAIN}\n", encoding="utf-8")
     where = (f"acme.{DOMAIN}", str(world.port), "acme", TENANTS[0].password, str(world.ca_file))
-    command = [sys.executable, "-W", "ignore", "-m", "support.sni_clients", library, *where]
+    command = [sys.executable, "-W", "ignore", "-m", "support.clients.sni_clients", library, *where]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(TESTS), *sys.path))}
 
     done = subprocess.run(

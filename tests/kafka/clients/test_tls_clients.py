@@ -10,12 +10,12 @@ import pytest
 from confluent_kafka import Producer
 
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
-from support.certificates import DAY, Authority
-from support.gateway_fixtures import FreshTopic
-from support.gateway_process import HOST, GatewayProcess, TenantSpec
-from support.java_clients import JavaClients, JavaError
-from support.round_trips import by_aiokafka, by_confluent, by_java, by_python, first_error
-from support.tls_endpoint import TlsEndpoint
+from support.clients.round_trips import by_aiokafka, by_confluent, by_java, by_python, first_error
+from support.clients.tls_endpoint import TlsEndpoint
+from support.gateways.gateway_fixtures import FreshTopic
+from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
+from support.identity.certificates import DAY, Authority
+from support.java.java_clients import JavaClients, JavaError
 
 TENANTS = (TenantSpec("acme", principals=("shop",)), TenantSpec("globex"))
 RULES = "RULE:^CN=([^,]+)(,.*)?$/$1/L"

@@ -22,12 +22,12 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
 from bifrost.wire.messages import MetadataRequest
-from support.clients import Endpoint
-from support.gateway_process import GatewayProcess
-from support.kafka_versions import version_under_test
-from support.random_client import OPERATIONS
-from support.raw_client import RawClient
-from support.state_machine import Machine, Operation, Player
+from support.brokers.kafka_versions import version_under_test
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.gateways.gateway_process import GatewayProcess
+from support.random.random_client import OPERATIONS
+from support.random.state_machine import Machine, Operation, Player
 
 log = logging.getLogger(__name__)
 

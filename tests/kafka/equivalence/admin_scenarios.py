@@ -21,9 +21,9 @@ from bifrost.wire.messages import (
     IncrementalAlterConfigsRequest,
     ListConfigResourcesRequest,
 )
-from support.kafka_versions import version_under_test
-from support.raw_operations import await_config, await_no_topic, await_topic, fetch_request
-from support.worlds import World
+from support.brokers.kafka_versions import version_under_test
+from support.clients.raw_operations import await_config, await_no_topic, await_topic, fetch_request
+from support.forgery.worlds import World
 
 COMPARED_APIS = frozenset(SERVED) - {
     ApiKey.SASL_HANDSHAKE,

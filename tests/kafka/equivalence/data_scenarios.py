@@ -11,9 +11,9 @@ from bifrost.wire.messages import (
     OffsetForLeaderEpochRequest,
     ProduceRequest,
 )
-from support.raw_operations import fetch_request, produce_request
-from support.record_batches import TIMESTAMP_MS, build_batch
-from support.worlds import World
+from support.clients.raw_operations import fetch_request, produce_request
+from support.clients.record_batches import TIMESTAMP_MS, build_batch
+from support.forgery.worlds import World
 
 DATA = "eq-data"
 ABSENT = "eq-absent"

@@ -24,7 +24,7 @@ from bifrost.wire.messages import (
     SyncGroupRequest,
 )
 from bifrost.wire.programs import compile_layout
-from support.worlds import World
+from support.forgery.worlds import World
 
 PAYLOAD_VERSION = 1
 _JOIN, _SYNC, _COMMIT = 9, 5, 8

@@ -16,8 +16,8 @@ from bifrost.wire.messages import (
     StreamsGroupDescribeRequest,
     StreamsGroupHeartbeatRequest,
 )
-from support.raw_operations import await_config
-from support.worlds import World
+from support.clients.raw_operations import await_config
+from support.forgery.worlds import World
 
 MEMBER_ID = "aGVhcnRiZWF0LW1lbWJlcg"
 """Chosen by the member itself, a UUID in Kafka's writing (v1+)."""

@@ -32,14 +32,14 @@ from bifrost.wire.messages import (
     MetadataRequest,
 )
 from bifrost.wire.schema import FieldType
-from support import forged_requests
-from support.forged_requests import Loot, Own, forgeries
+from support.clients.raw_client import decode_response
+from support.clients.raw_operations import metadata_of, produce
+from support.forgery import forged_requests
+from support.forgery.forged_requests import Loot, Own, forgeries
+from support.forgery.probe import Prober
+from support.forgery.victim import join_classic, subscription
+from support.forgery.worlds import ConnectionClosedError, World
 from support.physical_names import MARK, physical_name
-from support.probe import Prober
-from support.raw_client import decode_response
-from support.raw_operations import metadata_of, produce
-from support.victim import join_classic, subscription
-from support.worlds import ConnectionClosedError, World
 
 Told = list[tuple[str, Any]]
 """What was asked, and what was answered."""

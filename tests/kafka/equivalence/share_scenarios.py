@@ -20,8 +20,8 @@ from bifrost.wire.messages import (
     ShareGroupHeartbeatRequest,
     StreamsGroupDescribeRequest,
 )
-from support.raw_operations import await_config
-from support.worlds import World
+from support.clients.raw_operations import await_config
+from support.forgery.worlds import World
 
 SHARED = "eq-shared"
 MEMBER_ID = "c2hhcmUtbWVtYmVyLTAwMQ"

@@ -25,11 +25,11 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import message_class
 from bifrost.wire.messages import MetadataRequest
 from bifrost.wire.schema import request_schema
-from support.clients import Endpoint
-from support.gateway_process import GatewayProcess
-from support.kafka_versions import version_under_test
-from support.raw_client import RawClient
-from support.worlds import CLOSED, ConnectionClosedError, World, differences
+from support.brokers.kafka_versions import version_under_test
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.forgery.worlds import CLOSED, ConnectionClosedError, World, differences
+from support.gateways.gateway_process import GatewayProcess
 
 Scenario = Callable[[World, int], None]
 

@@ -28,15 +28,15 @@ from observer import Observed, Observer, Told
 from bifrost.embedded.kafka import DEFAULT_VERSION
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import CreateTopicsRequest, MetadataRequest
-from support.clients import Endpoint
-from support.forged_requests import Loot
-from support.gateway_process import HOST, INITECH, GatewayProcess
-from support.kafka_versions import brokers_under_test, cluster_of, version_under_test
-from support.neighbour import Neighbour
+from support.brokers.kafka_versions import brokers_under_test, cluster_of, version_under_test
+from support.clients.endpoint import Endpoint
+from support.clients.raw_operations import topic_id_of, warm_up
+from support.clients.routed_client import RoutedClient
+from support.forgery.forged_requests import Loot
+from support.forgery.neighbour import Neighbour
+from support.forgery.worlds import differences
+from support.gateways.gateway_process import HOST, INITECH, GatewayProcess
 from support.physical_names import prefix_of
-from support.raw_operations import topic_id_of, warm_up
-from support.routed_client import RoutedClient
-from support.worlds import differences
 
 OBSERVER, NEIGHBOUR = "observer", "neighbour"
 TENANTS = [replace(INITECH, name=name) for name in (OBSERVER, NEIGHBOUR)]

@@ -18,9 +18,9 @@ from bifrost.wire.messages import (
     ListTransactionsRequest,
     TxnOffsetCommitRequest,
 )
-from support.raw_operations import await_offset, fetch_request, produce_request
-from support.record_batches import build_batch
-from support.worlds import World
+from support.clients.raw_operations import await_offset, fetch_request, produce_request
+from support.clients.record_batches import build_batch
+from support.forgery.worlds import World
 
 _INIT, _ADD_PARTITIONS, _ADD_OFFSETS, _COMMIT_OFFSETS, _END = 4, 3, 3, 3, 3
 """Versions in which scenarios about something else do these; Produce below v12 as well: transactions V1."""

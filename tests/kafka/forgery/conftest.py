@@ -9,16 +9,16 @@ import pytest
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import InitProducerIdRequest
-from support.clients import Endpoint
-from support.forged_requests import Loot, Own
-from support.gateway_fixtures import FreshTopic, address_of
-from support.gateway_process import GatewayProcess
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import create_topic, metadata_of, produce, topic_id_of
+from support.clients.routed_client import RoutedClient
+from support.forgery.forged_requests import Loot, Own
+from support.forgery.probe import Prober
+from support.forgery.victim import BusyVictim, Victim, join_classic
+from support.gateways.gateway_fixtures import FreshTopic, address_of
+from support.gateways.gateway_process import GatewayProcess
 from support.physical_names import prefix_of
-from support.probe import Prober
-from support.raw_client import RawClient
-from support.raw_operations import create_topic, metadata_of, produce, topic_id_of
-from support.routed_client import RoutedClient
-from support.victim import BusyVictim, Victim, join_classic
 
 Attack = Callable[[str], Prober]
 ATTACKERS = ("initech", "acme")

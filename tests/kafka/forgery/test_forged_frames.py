@@ -15,11 +15,11 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED
 from bifrost.wire.messages import MetadataRequest
 from bifrost.wire.schema import request_schema
-from support.forged_requests import Forgery, Loot, Own, forgeries
-from support.gateway_process import GatewayProcess
-from support.probe import Outcome
-from support.raw_client import RawClient, request_frame
-from support.victim import BusyVictim
+from support.clients.raw_client import RawClient, request_frame
+from support.forgery.forged_requests import Forgery, Loot, Own, forgeries
+from support.forgery.probe import Outcome
+from support.forgery.victim import BusyVictim
+from support.gateways.gateway_process import GatewayProcess
 
 CUTS = 6
 HEADER = 2 + 2 + 4 + 2 + 3

@@ -14,10 +14,10 @@ from conftest import ATTACKERS, Attack
 
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import ConsumerGroupHeartbeatRequest, ListTransactionsRequest, MetadataRequest
-from support.forged_requests import Loot, Own, fresh_group
+from support.forgery.forged_requests import Loot, Own, fresh_group
+from support.forgery.probe import Prober
+from support.forgery.victim import BusyVictim, uuid_text
 from support.physical_names import MARK, physical_name, prefix_of
-from support.probe import Prober
-from support.victim import BusyVictim, uuid_text
 
 ESCAPES = [
     ".*",

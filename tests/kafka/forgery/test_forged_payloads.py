@@ -26,12 +26,12 @@ from bifrost.wire.messages import (
     StreamsGroupHeartbeatRequest,
     SyncGroupRequest,
 )
-from support.forged_payloads import NOTHING, assignments, subscriptions
-from support.forged_requests import Loot, Own, Pair, fresh_group
-from support.probe import Prober
-from support.raw_client import decode_response
-from support.raw_operations import await_topic
-from support.victim import SESSION_TIMEOUT_MS, BusyVictim, subscription
+from support.clients.raw_client import decode_response
+from support.clients.raw_operations import await_topic
+from support.forgery.forged_payloads import NOTHING, assignments, subscriptions
+from support.forgery.forged_requests import Loot, Own, Pair, fresh_group
+from support.forgery.probe import Prober
+from support.forgery.victim import SESSION_TIMEOUT_MS, BusyVictim, subscription
 
 ATTACKER = "initech"
 SAMPLE = 40

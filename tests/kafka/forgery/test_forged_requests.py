@@ -13,9 +13,9 @@ from conftest import ATTACKERS, Attack
 
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED, SERVED, served_versions
-from support.forged_requests import Loot, Own, forgeries
-from support.probe import without_made_up
-from support.victim import BusyVictim
+from support.forgery.forged_requests import Loot, Own, forgeries
+from support.forgery.probe import without_made_up
+from support.forgery.victim import BusyVictim
 
 NAMES_NOTHING = {
     ApiKey.SASL_HANDSHAKE,

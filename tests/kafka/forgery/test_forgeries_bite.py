@@ -13,15 +13,15 @@ from test_forged_requests import FORGED
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED, served_versions
-from support.clients import Endpoint
-from support.forged_requests import Loot, Own, forgeries
-from support.gateway_process import GatewayProcess
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import topic_id_of, warm_up
+from support.clients.routed_client import RoutedClient
+from support.forgery.forged_requests import Loot, Own, forgeries
+from support.forgery.probe import Prober, without_made_up
+from support.forgery.victim import Victim
+from support.gateways.gateway_process import GatewayProcess
 from support.physical_names import prefix_of
-from support.probe import Prober, without_made_up
-from support.raw_client import RawClient
-from support.raw_operations import topic_id_of, warm_up
-from support.routed_client import RoutedClient
-from support.victim import Victim
 
 TELLS_NOTHING = {
     ApiKey.FIND_COORDINATOR,  # There is one broker.

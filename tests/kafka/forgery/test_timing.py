@@ -29,13 +29,13 @@ from bifrost.wire.messages import (
     HeartbeatRequest,
     MetadataRequest,
 )
-from support.clients import Endpoint
-from support.forged_requests import Loot, Own
-from support.gateway_process import HOST, GatewayProcess
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import await_topic, fetch_request
+from support.forgery.forged_requests import Loot, Own
+from support.forgery.victim import BusyVictim
+from support.gateways.gateway_process import HOST, GatewayProcess
 from support.physical_names import physical_name, prefix_of
-from support.raw_client import RawClient
-from support.raw_operations import await_topic, fetch_request
-from support.victim import BusyVictim
 
 PAIRS, ROUNDS = 200, 4
 """Another round of so many is played when the ones before do not suffice."""

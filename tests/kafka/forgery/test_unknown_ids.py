@@ -13,12 +13,12 @@ from conftest import Attack
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import DeleteTopicsRequest, FetchRequest, MetadataRequest, OffsetFetchRequest
-from support.forged_requests import Loot
-from support.gateway_fixtures import FreshTopic
-from support.gateway_process import GatewayProcess
-from support.raw_client import RawClient
-from support.raw_operations import metadata_of
-from support.victim import BusyVictim
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import metadata_of
+from support.forgery.forged_requests import Loot
+from support.forgery.victim import BusyVictim
+from support.gateways.gateway_fixtures import FreshTopic
+from support.gateways.gateway_process import GatewayProcess
 
 ATTACKER = "initech"
 IDS = 2_000

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from bifrost.wire.messages import HeartbeatRequest
-from support.admin_port import ask, await_value, value
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.gateway_process import HOST, GatewayProcess, free_ports
-from support.raw_client import RawClient, request_frame
-from support.raw_operations import produce, records_of
+from support.clients.raw_client import RawClient, request_frame
+from support.clients.raw_operations import produce, records_of
+from support.gateways.admin_port import ask, await_value, value
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
+from support.gateways.gateway_process import HOST, GatewayProcess, free_ports
 
 
 @pytest.fixture

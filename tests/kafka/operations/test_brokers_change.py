@@ -13,8 +13,8 @@ import pytest
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.messages import MetadataRequest
-from support.gateway_process import HOST, GatewayProcess, TenantSpec
-from support.raw_client import RawClient
+from support.clients.raw_client import RawClient
+from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
 
 BROKERS = 3
 TENANT = TenantSpec("acme")

@@ -15,15 +15,15 @@ import pytest
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.messages import MetadataRequest
-from support.admin_port import ask
-from support.certificates import Authority
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.gateway_process import HOST, GatewayProcess
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient, decode_response, request_frame
+from support.clients.raw_operations import fetch_request, produce, produce_request, records_of
+from support.clients.record_batches import build_batch
+from support.gateways.admin_port import ask
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
+from support.gateways.gateway_process import HOST, GatewayProcess
+from support.identity.certificates import Authority
 from support.physical_names import physical_name
-from support.raw_client import RawClient, decode_response, request_frame
-from support.raw_operations import fetch_request, produce, produce_request, records_of
-from support.record_batches import build_batch
 
 LONG_POLL_MS = 4000
 

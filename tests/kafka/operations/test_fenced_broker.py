@@ -18,10 +18,10 @@ import pytest
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.messages import MetadataRequest
-from support.admin_port import ask
-from support.clients import Endpoint
-from support.gateway_process import ACME, HOST, GatewayProcess
-from support.raw_client import RawClient
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.gateways.admin_port import ask
+from support.gateways.gateway_process import ACME, HOST, GatewayProcess
 
 SESSION_MS, HEARTBEAT_MS = 3_000, 9_000
 CYCLE_S = HEARTBEAT_MS / 1000

@@ -12,12 +12,12 @@ from contextlib import contextmanager, suppress
 import psutil
 import pytest
 
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.gateway_process import HOST, GatewayProcess
-from support.raw_client import RawClient, request_frame
-from support.raw_operations import fetch_request, produce, produce_request
-from support.record_batches import build_batch
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient, request_frame
+from support.clients.raw_operations import fetch_request, produce, produce_request
+from support.clients.record_batches import build_batch
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
+from support.gateways.gateway_process import HOST, GatewayProcess
 
 pytestmark = pytest.mark.skipif("BIFROST_WORKERS" in os.environ, reason="the one process is measured")
 

@@ -31,11 +31,11 @@ from bifrost.gateway.sockets import listener_watch
 from bifrost.gateway.sockets.ports import OwnPort
 from bifrost.session.client_session import ClientSession
 from bifrost.wire.messages import MetadataRequest
-from support.clients import Endpoint
-from support.gateway_process import ACME, HOST, GatewayProcess, free_ports
-from support.loading import load
-from support.raw_client import RawClient
-from support.worker_gateway import await_true
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.gateways.gateway_process import ACME, HOST, GatewayProcess, free_ports
+from support.gateways.worker_gateway import await_true
+from support.journal.loading import load
 
 pytestmark = pytest.mark.timeout(120)
 

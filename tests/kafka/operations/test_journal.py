@@ -26,13 +26,13 @@ from bifrost.wire.messages import (
     MetadataRequest,
 )
 from kafka import KafkaConsumer, KafkaProducer
-from support.admin_port import await_value, value
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, UniqueName
-from support.gateway_process import HOST, GatewayProcess, TenantSpec
-from support.journal_reader import Record, await_journal, events, read_journal, total, usage
-from support.raw_client import RawClient
-from support.raw_operations import delete_topic, log_bytes, produce, topic_id_of
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import delete_topic, log_bytes, produce, topic_id_of
+from support.gateways.admin_port import await_value, value
+from support.gateways.gateway_fixtures import FreshTopic, UniqueName
+from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
+from support.journal.journal_reader import Record, await_journal, events, read_journal, total, usage
 
 FAST = {"interval_ms": 300, "snapshot_interval_ms": 500, "partitions": 3}
 

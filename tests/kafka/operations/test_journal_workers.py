@@ -18,14 +18,14 @@ from confluent_kafka import Consumer, Producer
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.messages import CreatePartitionsRequest, CreateTopicsRequest
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, UniqueName
-from support.gateway_process import ACME, GLOBEX, INITECH
-from support.journal_reader import Record, await_journal, events, read_journal, total, usage
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import delete_topic, log_bytes, produce
+from support.gateways.gateway_fixtures import FreshTopic, UniqueName
+from support.gateways.gateway_process import ACME, GLOBEX, INITECH
+from support.gateways.worker_gateway import WORKERS, WorkerGateway, await_true
+from support.journal.journal_reader import Record, await_journal, events, read_journal, total, usage
 from support.physical_names import physical_name
-from support.raw_client import RawClient
-from support.raw_operations import delete_topic, log_bytes, produce
-from support.worker_gateway import WORKERS, WorkerGateway, await_true
 
 FAST = {"interval_ms": 300, "snapshot_interval_ms": 500, "partitions": 3}
 StartWorkers = Callable[..., WorkerGateway]

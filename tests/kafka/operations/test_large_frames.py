@@ -12,15 +12,15 @@ import pytest
 
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
-from support.certificates import Authority
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.gateway_process import HOST
-from support.journal_reader import Record, await_journal, total, usage
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient, request_frame
+from support.clients.raw_operations import log_bytes, produce, produce_request, records_of
+from support.clients.record_batches import build_batch
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
+from support.gateways.gateway_process import HOST
+from support.identity.certificates import Authority
+from support.journal.journal_reader import Record, await_journal, total, usage
 from support.physical_names import physical_name
-from support.raw_client import RawClient, request_frame
-from support.raw_operations import log_bytes, produce, produce_request, records_of
-from support.record_batches import build_batch
 
 SIZE = 900_000
 """Below what a broker takes by default (message.max.bytes), and three times of what makes a frame a large one."""

@@ -19,10 +19,10 @@ from bifrost.wire.messages import (
     OffsetFetchRequest,
     ProduceRequest,
 )
-from support.admin_port import value
-from support.gateway_fixtures import StartGateway
-from support.gateway_process import GatewayProcess
-from support.raw_client import RawClient, request_frame
+from support.clients.raw_client import RawClient, request_frame
+from support.gateways.admin_port import value
+from support.gateways.gateway_fixtures import StartGateway
+from support.gateways.gateway_process import GatewayProcess
 
 MAX_STALL_S = 0.03
 """CPU time of the longest turn. The goal is 10 ms; this leaves room for a machine that runs other tests as well."""

@@ -17,8 +17,8 @@ import pytest
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.messages import MetadataRequest
-from support.gateway_process import HOST, INITECH, GatewayProcess
-from support.raw_client import RawClient
+from support.clients.raw_client import RawClient
+from support.gateways.gateway_process import HOST, INITECH, GatewayProcess
 
 log = logging.getLogger(__name__)
 

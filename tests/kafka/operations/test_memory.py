@@ -10,11 +10,11 @@ from collections.abc import Callable
 import psutil
 import pytest
 
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.gateway_process import GatewayProcess
-from support.raw_client import RawClient
-from support.raw_operations import fetch_request, produce_request
-from support.record_batches import build_batch
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import fetch_request, produce_request
+from support.clients.record_batches import build_batch
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
+from support.gateways.gateway_process import GatewayProcess
 
 pytestmark = pytest.mark.skipif("BIFROST_WORKERS" in os.environ, reason="the one process is measured")
 

@@ -15,11 +15,11 @@ from bifrost.wire.messages import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.gateway_process import HOST, GatewayProcess
-from support.raw_client import RawClient, request_frame
-from support.raw_operations import produce, records_of
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient, request_frame
+from support.clients.raw_operations import produce, records_of
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
+from support.gateways.gateway_process import HOST, GatewayProcess
 
 OPEN = {"security_protocol": "PLAINTEXT", "tenant": "acme"}
 

@@ -14,13 +14,13 @@ from confluent_kafka import Consumer, Producer
 
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
 from bifrost.wire.messages import MetadataRequest
-from support.certificates import Authority
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.gateway_process import HOST, GatewayProcess
-from support.java_clients import JavaClients
-from support.proxy_relay import BEHIND, LOCAL, ProxyRelay, proxy_header
-from support.raw_client import RawClient
-from support.tls_endpoint import TlsEndpoint
+from support.clients.raw_client import RawClient
+from support.clients.tls_endpoint import TlsEndpoint
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
+from support.gateways.gateway_process import HOST, GatewayProcess
+from support.gateways.proxy_relay import BEHIND, LOCAL, ProxyRelay, proxy_header
+from support.identity.certificates import Authority
+from support.java.java_clients import JavaClients
 
 CLIENT = "203.0.113.9"
 HEADER = proxy_header(CLIENT, 5555)

@@ -16,12 +16,12 @@ from confluent_kafka import Consumer, KafkaError, Producer
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import MetadataRequest
-from support.clients import Endpoint
-from support.gateway_process import ACME, GLOBEX, HOST, free_ports
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import metadata_of, recreate_topic
+from support.gateways.gateway_process import ACME, GLOBEX, HOST, free_ports
+from support.gateways.reloadable_gateway import Reloadable
 from support.physical_names import physical_name
-from support.raw_client import RawClient
-from support.raw_operations import metadata_of, recreate_topic
-from support.reloadable_gateway import Reloadable
 
 RELOADS = 100
 

@@ -14,13 +14,8 @@ from pathlib import Path
 import pytest
 
 from bifrost.embedded.kafka import EmbeddedKafka
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic
-from support.gateway_process import INITECH, GatewayProcess
-from support.java_clients import lacks_sasl
-from support.physical_names import physical_name
-from support.records import read_committed
-from support.steady_load import (
+from support.clients.endpoint import Endpoint
+from support.clients.steady_load import (
     AioLoad,
     ConfluentLoad,
     JavaLoad,
@@ -30,6 +25,11 @@ from support.steady_load import (
     TransactionLoad,
     await_growth,
 )
+from support.gateways.gateway_fixtures import FreshTopic
+from support.gateways.gateway_process import INITECH, GatewayProcess
+from support.java.java_clients import lacks_sasl
+from support.journal.records import read_committed
+from support.physical_names import physical_name
 
 RESTARTS = int(os.environ.get("BIFROST_RESTARTS", "4"))
 OLD_JAVA, NEW_JAVA = "2.8.2", "4.3.1"

@@ -10,8 +10,8 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bifrost.embedded.kafka import EmbeddedKafka
-from support.clients import Endpoint
-from support.gateway_process import HOST, GatewayProcess, TenantSpec, free_ports
+from support.clients.endpoint import Endpoint
+from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec, free_ports
 from support.physical_names import MARK, physical_name
 
 TENANTS = (TenantSpec("near"), TenantSpec("far"))

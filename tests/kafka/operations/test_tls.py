@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from bifrost.wire.messages import MetadataRequest
-from support.certificates import Authority, Files, Identity
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.gateway_process import HOST, GatewayProcess, TenantSpec
-from support.raw_client import RawClient
-from support.raw_operations import produce, records_of
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import produce, records_of
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
+from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
+from support.identity.certificates import Authority, Files, Identity
 
 LOOK_EVERY_S = 3.2
 """A little more than a gateway believes that its files are what they were."""

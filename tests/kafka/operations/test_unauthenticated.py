@@ -13,11 +13,11 @@ import psutil
 import pytest
 
 from bifrost.wire.messages import ApiVersionsRequest, SaslAuthenticateRequest, SaslHandshakeRequest
-from support.certificates import Authority
-from support.clients import Endpoint
-from support.gateway_fixtures import StartGateway
-from support.gateway_process import HOST, GatewayProcess
-from support.raw_client import RawClient, request_frame
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient, request_frame
+from support.gateways.gateway_fixtures import StartGateway
+from support.gateways.gateway_process import HOST, GatewayProcess
+from support.identity.certificates import Authority
 
 WORST_NAME = "\ufdfa" * 1300
 """Each of its characters is 18 once it is prepared."""

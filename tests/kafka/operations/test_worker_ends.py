@@ -18,16 +18,16 @@ import pytest
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.messages import HeartbeatRequest, MetadataRequest
-from support.admin_port import ask
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic
-from support.gateway_process import ACME, INITECH
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient, decode_response
+from support.clients.raw_operations import fetch_request
+from support.clients.steady_load import ConfluentLoad, PythonLoad, await_growth
+from support.gateways.admin_port import ask
+from support.gateways.gateway_fixtures import FreshTopic
+from support.gateways.gateway_process import ACME, INITECH
+from support.gateways.worker_gateway import WORKERS, WorkerGateway, await_true
+from support.journal.records import read_committed
 from support.physical_names import physical_name
-from support.raw_client import RawClient, decode_response
-from support.raw_operations import fetch_request
-from support.records import read_committed
-from support.steady_load import ConfluentLoad, PythonLoad, await_growth
-from support.worker_gateway import WORKERS, WorkerGateway, await_true
 
 LONG_POLL_MS = 1500
 StartWorkers = Callable[..., WorkerGateway]

@@ -22,14 +22,14 @@ from bifrost.wire.messages import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
-from support.admin_port import ask
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic
-from support.gateway_process import ACME, GLOBEX, HOST, INITECH
-from support.raw_client import RawClient, request_frame
-from support.raw_operations import fetch_request, produce, topic_id_of
-from support.scram_client import ScramClient
-from support.worker_gateway import WORKERS, WorkerGateway, await_true
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient, request_frame
+from support.clients.raw_operations import fetch_request, produce, topic_id_of
+from support.clients.scram_client import ScramClient
+from support.gateways.admin_port import ask
+from support.gateways.gateway_fixtures import FreshTopic
+from support.gateways.gateway_process import ACME, GLOBEX, HOST, INITECH
+from support.gateways.worker_gateway import WORKERS, WorkerGateway, await_true
 
 TENANT_CONNECTIONS, ALL_CONNECTIONS, IN_FLIGHT = 3, 12, 3
 LIMITED = replace(

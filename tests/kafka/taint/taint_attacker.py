@@ -16,13 +16,13 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import InitProducerIdRequest
 from bifrost.wire.schema import Field, FieldType, request_schema
-from support.clients import Endpoint
-from support.forged_requests import Loot, Own, forgeries
-from support.probe import Prober
-from support.raw_operations import create_topic, produce
-from support.routed_client import RoutedClient
-from support.sample import sample
-from support.victim import Victim, join_classic
+from support.clients.endpoint import Endpoint
+from support.clients.raw_operations import create_topic, produce
+from support.clients.routed_client import RoutedClient
+from support.forgery.forged_requests import Loot, Own, forgeries
+from support.forgery.probe import Prober
+from support.forgery.victim import Victim, join_classic
+from support.gateways.sample import sample
 
 ATTACKER = "raw"
 """The client ID of a prober's connections."""

@@ -19,7 +19,7 @@ from kafka.structs import OffsetAndMetadata
 from taint_side import SHARED, Side, check_records
 
 from kafka import KafkaConsumer, KafkaProducer
-from support.python_consumer import poll
+from support.clients.python_consumer import poll
 
 Work = Callable[[Side, threading.Event], int]
 WAIT_S = 40.0

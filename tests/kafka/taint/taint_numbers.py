@@ -21,11 +21,11 @@ from bifrost.wire.messages import (
     CreatePartitionsRequest,
 )
 from bifrost.wire.programs import compile_layout
-from support.clients import Endpoint
-from support.raw_client import decode_response
-from support.routed_client import RoutedClient
-from support.tap import Connection
-from support.victim import Victim
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import decode_response
+from support.clients.routed_client import RoutedClient
+from support.clients.tap import Connection
+from support.forgery.victim import Victim
 
 COUNTS = ((37, 41, 43), (53, 59, 61))
 """Partitions of each tenant's topic, one after the other."""

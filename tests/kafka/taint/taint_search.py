@@ -11,7 +11,7 @@ import base64
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from support.tap import Connection
+from support.clients.tap import Connection
 
 CONTEXT_BYTES = 80
 

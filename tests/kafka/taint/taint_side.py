@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
-from support.clients import Endpoint
+from support.clients.endpoint import Endpoint
 
 SHARED = ("shared", "aio-shared", "copied")
 """Topics that both tenants have; `copied` is written in transactions."""

@@ -31,16 +31,16 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import SERVED
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import DescribeClusterRequest, MetadataRequest
-from support.clients import Endpoint
-from support.forged_requests import Loot
-from support.gateway_process import HOST, GatewayProcess, TenantSpec, free_ports
-from support.kafka_versions import brokers_under_test
+from support.brokers.kafka_versions import brokers_under_test
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import metadata_of, produce, records_of, topic_id_of, warm_up
+from support.clients.routed_client import RoutedClient
+from support.clients.tap import HEADER, Connection, Tap, api_keys_of
+from support.forgery.forged_requests import Loot
+from support.forgery.victim import BusyVictim, Victim
+from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec, free_ports
 from support.physical_names import MARK, physical_name, prefix_of
-from support.raw_client import RawClient
-from support.raw_operations import metadata_of, produce, records_of, topic_id_of, warm_up
-from support.routed_client import RoutedClient
-from support.tap import HEADER, Connection, Tap, api_keys_of
-from support.victim import BusyVictim, Victim
 
 BEHIND = "127.0.0.2"
 """Where the gateway listens; it says that it is where the tap is."""

@@ -11,10 +11,10 @@ import pytest
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import CreateTopicsRequest, DeleteTopicsRequest, MetadataRequest
-from support.clients import Endpoint
-from support.gateway_fixtures import Connect
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.gateways.gateway_fixtures import Connect
 from support.physical_names import physical_name, prefix_of
-from support.raw_client import RawClient
 
 TOPICS = 330
 """Of globex, some of several partitions: its list takes three pages of 100, 200 and 400 partitions."""

@@ -13,11 +13,11 @@ from bifrost.wire.messages import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.gateway_process import GatewayProcess
-from support.raw_client import RawClient
-from support.raw_operations import metadata_of, produce
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import metadata_of, produce
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
+from support.gateways.gateway_process import GatewayProcess
 
 ALL = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 

@@ -36,11 +36,11 @@ from bifrost.wire.messages import (
     OffsetCommitRequest,
     OffsetFetchRequest,
 )
-from support.gateway_fixtures import Connect, FreshTopic, UniqueName
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import fetch_request, metadata_of, produce_request
+from support.clients.record_batches import build_batch
+from support.gateways.gateway_fixtures import Connect, FreshTopic, UniqueName
 from support.physical_names import physical_name
-from support.raw_client import RawClient
-from support.raw_operations import fetch_request, metadata_of, produce_request
-from support.record_batches import build_batch
 
 READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, CLUSTER_ACTION = range(3, 10)
 DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = range(10, 13)

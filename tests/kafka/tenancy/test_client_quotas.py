@@ -17,13 +17,13 @@ from bifrost.wire.messages import (
     DescribeGroupsRequest,
     LeaveGroupRequest,
 )
-from support.gateway_fixtures import FreshTopic, StartGateway, UniqueName
-from support.gateway_process import GLOBEX, INITECH, GatewayProcess
-from support.group_member import member_of
+from support.clients.group_member import member_of
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import PRODUCE_BY_NAME, produce, produce_request
+from support.clients.record_batches import build_batch
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway, UniqueName
+from support.gateways.gateway_process import GLOBEX, INITECH, GatewayProcess
 from support.physical_names import MARK, physical_name, prefix_of
-from support.raw_client import RawClient
-from support.raw_operations import PRODUCE_BY_NAME, produce, produce_request
-from support.record_batches import build_batch
 
 ALLOWANCE = 10_000
 """Bytes a second."""

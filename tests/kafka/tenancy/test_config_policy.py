@@ -17,12 +17,12 @@ from bifrost.wire.messages import (
     DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
 )
-from support.clients import Endpoint
-from support.gateway_fixtures import Connect, FreshTopic, StartGateway, UniqueName
-from support.gateway_process import TenantSpec
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import await_config, create_topic
+from support.gateways.gateway_fixtures import Connect, FreshTopic, StartGateway, UniqueName
+from support.gateways.gateway_process import TenantSpec
 from support.physical_names import physical_name
-from support.raw_client import RawClient
-from support.raw_operations import await_config, create_topic
 
 TOPIC, GROUP = 2, 32
 SET, DELETE, APPEND = 0, 1, 2

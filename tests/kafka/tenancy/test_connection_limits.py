@@ -10,11 +10,11 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import ApiVersionsRequest, MetadataRequest
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.raw_client import RawClient, decode_response, request_frame
-from support.raw_operations import fetch_request, metadata_of, produce, produce_request
-from support.record_batches import build_batch
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient, decode_response, request_frame
+from support.clients.raw_operations import fetch_request, metadata_of, produce, produce_request
+from support.clients.record_batches import build_batch
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
 
 MIB = 1024 * 1024
 

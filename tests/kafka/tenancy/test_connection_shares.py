@@ -9,10 +9,10 @@ from contextlib import ExitStack
 import pytest
 
 from bifrost.wire.messages import MetadataRequest
-from support.admin_port import value
-from support.gateway_fixtures import StartGateway
-from support.gateway_process import HOST, GatewayProcess
-from support.raw_client import RawClient
+from support.clients.raw_client import RawClient
+from support.gateways.admin_port import value
+from support.gateways.gateway_fixtures import StartGateway
+from support.gateways.gateway_process import HOST, GatewayProcess
 
 MOST = 100
 ELSEWHERE = "127.0.0.2"

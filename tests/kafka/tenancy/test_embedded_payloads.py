@@ -22,12 +22,12 @@ from bifrost.wire.messages import (
     JoinGroupRequest,
     SyncGroupRequest,
 )
-from support.clients import Endpoint
-from support.gateway_fixtures import Connect, FreshTopic, UniqueName
-from support.messages import consumer_payload
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import delete_topic
+from support.gateways.gateway_fixtures import Connect, FreshTopic, UniqueName
 from support.physical_names import physical_name
-from support.raw_client import RawClient
-from support.raw_operations import delete_topic
+from support.stage.messages import consumer_payload
 
 OWN, OWN_PARTITIONS = "embedded-own", 4
 FOREIGN = "embedded-foreign"

@@ -8,10 +8,10 @@ import pytest
 
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import FetchRequest
-from support.clients import Endpoint
-from support.gateway_fixtures import Connect, FreshTopic
-from support.raw_client import RawClient
-from support.raw_operations import fetch_request, produce, topic_id_of
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import fetch_request, produce, topic_id_of
+from support.gateways.gateway_fixtures import Connect, FreshTopic
 
 SESSION_VERSIONS = range(7, 19)
 NOT_FOUND = ErrorCode.FETCH_SESSION_ID_NOT_FOUND

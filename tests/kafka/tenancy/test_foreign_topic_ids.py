@@ -21,11 +21,9 @@ from bifrost.wire.messages import (
     ShareAcknowledgeRequest,
     ShareFetchRequest,
 )
-from support.clients import Endpoint
-from support.gateway_fixtures import Connect, FreshTopic
-from support.physical_names import physical_name
-from support.raw_client import RawClient
-from support.raw_operations import (
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import (
     create_topic,
     fetch_request,
     produce,
@@ -33,7 +31,9 @@ from support.raw_operations import (
     records_of,
     topic_id_of,
 )
-from support.record_batches import build_batch
+from support.clients.record_batches import build_batch
+from support.gateways.gateway_fixtures import Connect, FreshTopic
+from support.physical_names import physical_name
 
 Build = Callable[[list[bytes]], Message]
 GROUP = "by-id"

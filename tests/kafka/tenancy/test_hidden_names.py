@@ -37,10 +37,9 @@ from bifrost.wire.messages import (
     TxnOffsetCommitRequest,
 )
 from bifrost.wire.schema import request_schema
-from support.clients import Endpoint
-from support.gateway_fixtures import Connect, FreshTopic, UniqueName
-from support.raw_client import RawClient
-from support.raw_operations import (
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import (
     create_topic,
     delete_topic,
     fetch_request,
@@ -48,8 +47,9 @@ from support.raw_operations import (
     produce,
     produce_request,
 )
-from support.record_batches import build_batch
-from support.requests_by_name import (
+from support.clients.record_batches import build_batch
+from support.gateways.gateway_fixtures import Connect, FreshTopic, UniqueName
+from support.stage.requests_by_name import (
     alter_configs,
     describe_configs,
     describe_producers,

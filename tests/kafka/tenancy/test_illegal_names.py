@@ -22,13 +22,13 @@ from bifrost.wire.messages import (
     OffsetForLeaderEpochRequest,
 )
 from bifrost.wire.schema import request_schema
-from support.clients import Endpoint
-from support.gateway_fixtures import Connect
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import fetch_request, produce_request
+from support.clients.record_batches import build_batch
+from support.gateways.gateway_fixtures import Connect
 from support.physical_names import physical_name
-from support.raw_client import RawClient
-from support.raw_operations import fetch_request, produce_request
-from support.record_batches import build_batch
-from support.requests_by_name import (
+from support.stage.requests_by_name import (
     alter_configs,
     describe_configs,
     describe_producers,

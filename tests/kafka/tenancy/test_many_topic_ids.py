@@ -17,11 +17,11 @@ from bifrost.tenancy.topic_ids import FEW_IDS
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import DeleteTopicsRequest, FetchRequest, MetadataRequest, OffsetFetchRequest
-from support.clients import Endpoint
-from support.gateway_fixtures import Connect, StartGateway
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient, request_frame
+from support.clients.raw_operations import create_topic, delete_topic, fetch_request
+from support.gateways.gateway_fixtures import Connect, StartGateway
 from support.physical_names import physical_name
-from support.raw_client import RawClient, request_frame
-from support.raw_operations import create_topic, delete_topic, fetch_request
 
 MANY = 15_000
 CPU_S = 1.0

@@ -14,12 +14,12 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import MetadataRequest
-from support.clients import Endpoint
-from support.gateway_process import GatewayProcess, TenantSpec
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import fetch_request, metadata_of, recreate_topic
+from support.clients.raw_operations import produce as send
+from support.gateways.gateway_process import GatewayProcess, TenantSpec
 from support.physical_names import physical_name
-from support.raw_client import RawClient
-from support.raw_operations import fetch_request, metadata_of, recreate_topic
-from support.raw_operations import produce as send
 
 LITERAL = {"topic": "n1-", "group": "n1g-", "transactional_id": "n1x-"}
 TENANTS = (

@@ -20,14 +20,14 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import MetadataRequest, SaslAuthenticateRequest, SaslHandshakeRequest
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.gateway_process import HOST, GatewayProcess, TenantSpec
-from support.issuer import ISSUER, Issuer, client_first, encoded
-from support.kafka_versions import version_under_test
-from support.key_server import KeyServer, write_certificate
-from support.oidc_server import OidcServer
-from support.raw_client import RawClient
+from support.brokers.kafka_versions import version_under_test
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
+from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
+from support.identity.issuer import ISSUER, Issuer, client_first, encoded
+from support.identity.key_server import KeyServer, write_certificate
+from support.identity.oidc_server import OidcServer
 
 pytestmark = pytest.mark.skipif(
     version_under_test() != DEFAULT_VERSION, reason="the broker has no part in it: one version is enough"

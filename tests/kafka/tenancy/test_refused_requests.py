@@ -22,10 +22,10 @@ from bifrost.wire.messages import (
     WriteTxnMarkersRequest,
 )
 from bifrost.wire.schema import request_schema
-from support.clients import Endpoint
-from support.gateway_fixtures import Connect
-from support.gateway_process import GatewayProcess
-from support.raw_client import RawClient, decode_response, request_frame
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient, decode_response, request_frame
+from support.gateways.gateway_fixtures import Connect
+from support.gateways.gateway_process import GatewayProcess
 
 
 def _known_keys() -> list[ApiKey]:

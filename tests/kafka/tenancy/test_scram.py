@@ -10,12 +10,12 @@ import pytest
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import MetadataRequest, SaslAuthenticateRequest, SaslHandshakeRequest
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.gateway_process import GatewayProcess, TenantSpec
-from support.raw_client import RawClient
-from support.raw_operations import produce
-from support.scram_client import ScramClient
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import produce
+from support.clients.scram_client import ScramClient
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
+from support.gateways.gateway_process import GatewayProcess, TenantSpec
 
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 SALTED = TenantSpec("salted", is_salted=True)

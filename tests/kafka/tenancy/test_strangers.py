@@ -17,12 +17,12 @@ from bifrost.wire.messages import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.gateway_process import GatewayProcess
-from support.raw_client import RawClient, request_frame
-from support.raw_operations import produce, produce_request, records_of
-from support.record_batches import build_batch
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient, request_frame
+from support.clients.raw_operations import produce, produce_request, records_of
+from support.clients.record_batches import build_batch
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
+from support.gateways.gateway_process import GatewayProcess
 
 BEFORE_AUTHENTICATION_BYTES = (16 + 8) * 1024
 """What a frame may have, and what a PLAIN token may have besides."""

@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 
 from bifrost.wire.messages import HeartbeatRequest, MetadataRequest
-from support.admin_port import await_value, value
-from support.gateway_fixtures import FreshTopic, StartGateway
-from support.gateway_process import GLOBEX, INITECH, GatewayProcess
-from support.raw_client import RawClient, request_frame
-from support.raw_operations import fetch_request, produce_request
-from support.record_batches import build_batch
+from support.clients.raw_client import RawClient, request_frame
+from support.clients.raw_operations import fetch_request, produce_request
+from support.clients.record_batches import build_batch
+from support.gateways.admin_port import await_value, value
+from support.gateways.gateway_fixtures import FreshTopic, StartGateway
+from support.gateways.gateway_process import GLOBEX, INITECH, GatewayProcess
 
 MIB = 1024 * 1024
 PIPELINING, REQUESTS = 20, 200

@@ -17,10 +17,8 @@ from bifrost.wire.messages import (
     IncrementalAlterConfigsRequest,
     MetadataRequest,
 )
-from support.gateway_fixtures import Connect, FreshTopic, UniqueName
-from support.physical_names import physical_name, prefix_of
-from support.raw_client import RawClient
-from support.raw_operations import (
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import (
     await_no_topic,
     await_topic,
     create_topic,
@@ -28,6 +26,8 @@ from support.raw_operations import (
     metadata_of,
     topic_id_of,
 )
+from support.gateways.gateway_fixtures import Connect, FreshTopic, UniqueName
+from support.physical_names import physical_name, prefix_of
 
 CREATE_VERSIONS = range(2, 8)
 BROKER = 4

@@ -12,12 +12,12 @@ from confluent_kafka import KafkaError, Producer
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import CreatePartitionsRequest, CreateTopicsRequest, MetadataRequest
-from support.admin_port import value
-from support.gateway_fixtures import StartGateway, UniqueName
-from support.gateway_process import GatewayProcess, TenantSpec
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import delete_topic, metadata_of
+from support.gateways.admin_port import value
+from support.gateways.gateway_fixtures import StartGateway, UniqueName
+from support.gateways.gateway_process import GatewayProcess, TenantSpec
 from support.physical_names import prefix_of
-from support.raw_client import RawClient
-from support.raw_operations import delete_topic, metadata_of
 
 MAX_TOPICS, MAX_PARTITIONS = 4, 9
 NONE, VIOLATION = ErrorCode.NONE, ErrorCode.POLICY_VIOLATION

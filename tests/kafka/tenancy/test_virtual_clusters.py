@@ -16,11 +16,11 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import ListTransactionsRequest, MetadataRequest
 from kafka import KafkaConsumer, KafkaProducer
-from support.clients import Endpoint
-from support.gateway_process import HOST, GatewayProcess, free_ports
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.gateways.gateway_process import HOST, GatewayProcess, free_ports
+from support.gateways.virtual_cluster_texts import PROD
 from support.physical_names import MARK
-from support.raw_client import RawClient
-from support.virtual_cluster_texts import PROD
 
 PORTS = 2
 """Of each virtual cluster: one to bootstrap from, and that of the only broker."""

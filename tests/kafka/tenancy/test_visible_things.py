@@ -22,12 +22,12 @@ from bifrost.wire.messages import (
     OffsetCommitRequest,
     OffsetFetchRequest,
 )
-from support.clients import Endpoint
-from support.gateway_fixtures import Connect, FreshTopic, StartGateway, UniqueName
-from support.gateway_process import GatewayProcess, TenantSpec
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import produce, records_of
+from support.gateways.gateway_fixtures import Connect, FreshTopic, StartGateway, UniqueName
+from support.gateways.gateway_process import GatewayProcess, TenantSpec
 from support.physical_names import MARK
-from support.raw_client import RawClient
-from support.raw_operations import produce, records_of
 
 ACMES = {"orders", "billing", "events", "audit.log"}
 

@@ -11,8 +11,8 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import ProducerFenced
 
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, UniqueName
+from support.clients.endpoint import Endpoint
+from support.gateways.gateway_fixtures import FreshTopic, UniqueName
 
 WAIT_S = 30.0
 ORDERS, BILLING = TopicPartition("orders", 0), TopicPartition("billing", 0)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, UniqueName
+from support.clients.endpoint import Endpoint
+from support.gateways.gateway_fixtures import FreshTopic, UniqueName
 
 WAIT_S = 30.0
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from support.clients import Endpoint
-from support.gateway_fixtures import FreshTopic, UniqueName
-from support.java_clients import JavaClients, JavaError
+from support.clients.endpoint import Endpoint
+from support.gateways.gateway_fixtures import FreshTopic, UniqueName
+from support.java.java_clients import JavaClients, JavaError
 
 pytestmark = pytest.mark.parametrize("java", ["2.8.2", "3.9.1", "4.3.1"], indirect=True, scope="module")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from support.brokers.secure_kafka import SecureKafka
+from support.gateways.secured_gateway import SecuredGateway, StartSecured
 from support.physical_names import prefix_of
-from support.secure_kafka import SecureKafka
-from support.secured_gateway import SecuredGateway, StartSecured
 
 
 @pytest.fixture(scope="module")

@@ -26,10 +26,10 @@ from bifrost.wire.messages import (
     MetadataRequest,
     OffsetFetchRequest,
 )
-from support.clients import Endpoint
-from support.physical_names import MARK, physical_name
-from support.raw_client import RawClient
-from support.raw_operations import (
+from support.brokers.secure_kafka import DESCRIBE, SecureKafka
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import (
     PRODUCE_BY_NAME,
     fetch_request,
     produce,
@@ -38,9 +38,9 @@ from support.raw_operations import (
     topic_id_of,
     warm_up,
 )
-from support.record_batches import build_batch
-from support.secure_kafka import DESCRIBE, SecureKafka
-from support.secured_gateway import SecuredGateway, StartSecured, account
+from support.clients.record_batches import build_batch
+from support.gateways.secured_gateway import SecuredGateway, StartSecured, account
+from support.physical_names import MARK, physical_name
 
 DENIED = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 OF_GATEWAY = {"security_protocol": "SASL_PLAINTEXT", "sasl": account("gateway")}

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 
-from support.clients import Endpoint
-from support.gateway_process import GatewayProcess
+from support.brokers.secure_kafka import REAUTH_MS, SecureKafka
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import FETCH_BY_NAME, fetch_request, produce, recreate_topic
+from support.gateways.gateway_process import GatewayProcess
+from support.gateways.secured_gateway import StartSecured, account
 from support.physical_names import physical_name
-from support.raw_client import RawClient
-from support.raw_operations import FETCH_BY_NAME, fetch_request, produce, recreate_topic
-from support.secure_kafka import REAUTH_MS, SecureKafka
-from support.secured_gateway import StartSecured, account
 
 STEADY_S = 24.0
 LONG_POLL_MS = 1_500

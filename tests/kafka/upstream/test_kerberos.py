@@ -10,13 +10,19 @@ from typing import Any
 import pytest
 
 from bifrost.wire.error_codes import ErrorCode
-from support.kdc import REALM, Kdc, what_is_missing
+from support.brokers.secure_kafka import REAUTH_MS, SecureKafka
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import (
+    PRODUCE_BY_NAME,
+    produce,
+    produce_request,
+    records_of,
+    recreate_topic,
+)
+from support.clients.record_batches import build_batch
+from support.gateways.secured_gateway import StartSecured
+from support.kerberos.kdc import REALM, Kdc, what_is_missing
 from support.physical_names import physical_name, prefix_of
-from support.raw_client import RawClient
-from support.raw_operations import PRODUCE_BY_NAME, produce, produce_request, records_of, recreate_topic
-from support.record_batches import build_batch
-from support.secure_kafka import REAUTH_MS, SecureKafka
-from support.secured_gateway import StartSecured
 
 MISSING = what_is_missing()
 pytestmark = pytest.mark.skipif(MISSING is not None, reason=f"no Kerberos here: {MISSING}")

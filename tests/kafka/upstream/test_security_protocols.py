@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from support.gateway_process import GatewayProcess
+from support.brokers.secure_kafka import KEY_PASSWORD, USERS, SecureKafka
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import produce, records_of, recreate_topic
+from support.gateways.gateway_process import GatewayProcess
+from support.gateways.secured_gateway import StartSecured, account
 from support.physical_names import physical_name
-from support.raw_client import RawClient
-from support.raw_operations import produce, records_of, recreate_topic
-from support.secure_kafka import KEY_PASSWORD, USERS, SecureKafka
-from support.secured_gateway import StartSecured, account
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 SECRETS = (*USERS.values(), KEY_PASSWORD, "wrong-pw")

@@ -10,13 +10,19 @@ from typing import Any
 import pytest
 
 from bifrost.wire.error_codes import ErrorCode
-from support.oidc_server import EXPIRY_S, OidcServer
+from support.brokers.secure_kafka import SecureKafka
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import (
+    PRODUCE_BY_NAME,
+    produce,
+    produce_request,
+    records_of,
+    recreate_topic,
+)
+from support.clients.record_batches import build_batch
+from support.gateways.secured_gateway import SecuredGateway, StartSecured
+from support.identity.oidc_server import EXPIRY_S, OidcServer
 from support.physical_names import physical_name, prefix_of
-from support.raw_client import RawClient
-from support.raw_operations import PRODUCE_BY_NAME, produce, produce_request, records_of, recreate_topic
-from support.record_batches import build_batch
-from support.secure_kafka import SecureKafka
-from support.secured_gateway import SecuredGateway, StartSecured
 
 ISSUER = "brief"
 CLIENT_SECRET = "a+client/secret="

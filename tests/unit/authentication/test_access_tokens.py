@@ -14,7 +14,7 @@ from bifrost.authentication.accounts import Account, Accounts
 from bifrost.authentication.json_web_keys import KeySet
 from bifrost.authentication.oauthbearer_server import InvalidToken, KeysAreFetched
 from bifrost.config.fields.oauth import OAuth
-from support.issuer import ISSUER, Issuer, encoded, jwk_set
+from support.identity.issuer import ISSUER, Issuer, encoded, jwk_set
 
 NOW_S = 1_800_000_000.0
 ALICE, OTHER = Account("alice", "acme"), Account("bob", "globex")

@@ -5,7 +5,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from bifrost.authentication.distinguished_name import BadCertificate, read_subject
-from support.certificates import Authority
+from support.identity.certificates import Authority
 
 AUTHORITY = Authority("CA")
 CN, OU, C = NameOID.COMMON_NAME, NameOID.ORGANIZATIONAL_UNIT_NAME, NameOID.COUNTRY_NAME

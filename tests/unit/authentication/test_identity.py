@@ -6,7 +6,7 @@ from bifrost.authentication.accounts import Account, Accounts, AuthenticationFai
 from bifrost.authentication.identity import ANONYMOUS, Identification, show
 from bifrost.config.principals.principal_mapping import PrincipalMapping
 from bifrost.config.secrets import Secret
-from support.certificates import Authority
+from support.identity.certificates import Authority
 
 AUTHORITY = Authority("CA")
 ACCOUNTS = Accounts(

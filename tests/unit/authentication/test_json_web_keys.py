@@ -6,7 +6,7 @@ import pytest
 
 from bifrost.authentication.json_web_keys import KeySet, NoKey, UnknownKey, read_keys
 from bifrost.config.fields.oauth import Algorithm
-from support.issuer import CURVES, Issuer, jwk_set, private_key
+from support.identity.issuer import CURVES, Issuer, jwk_set, private_key
 
 RSA_ALGORITHMS = {one for one in Algorithm if one[0] in "RP"}
 

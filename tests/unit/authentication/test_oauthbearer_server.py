@@ -10,7 +10,7 @@ from bifrost.authentication.oauthbearer_server import (
     KeysAreFetched,
     OAuthBearerServer,
 )
-from support.issuer import client_first
+from support.identity.issuer import client_first
 
 ALICE = Account("alice", "acme")
 TEXT = (

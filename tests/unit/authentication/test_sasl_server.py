@@ -5,7 +5,7 @@ from bifrost.authentication.sasl_server import MAX_PLAIN_BYTES, PlainServer, Sas
 from bifrost.authentication.scram_server import ScramServer
 from bifrost.config.fields.verifiers import Mechanism
 from bifrost.config.secrets import Secret
-from support.stage import account as account_of
+from support.stage.stage import account as account_of
 
 ACME = Account("acme", "acme", Secret(b"wile-e"))
 UMLAUT = Account("jörg", "globex", Secret("paßwort".encode()))

@@ -5,8 +5,8 @@ import pytest
 from bifrost.authentication.accounts import Account, Accounts, AuthenticationFailed
 from bifrost.authentication.scram_server import MAX_TOKEN_BYTES, ScramServer
 from bifrost.config.fields.verifiers import Mechanism, ScramVerifier
-from support.scram_client import ScramClient
-from support.stage import account as account_of
+from support.clients.scram_client import ScramClient
+from support.stage.stage import account as account_of
 
 MECHANISMS = (Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512)
 ODD = "a=b,c=2C"

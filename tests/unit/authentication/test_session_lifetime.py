@@ -1,7 +1,7 @@
 from bifrost.authentication.accounts import Accounts
 from bifrost.authentication.sasl_server import SaslSettings
 from bifrost.authentication.session_lifetime import MIN_REAUTH_INTERVAL_MS, SessionLifetime
-from support.stage import account
+from support.stage.stage import account
 
 
 class Clock:

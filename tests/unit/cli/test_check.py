@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bifrost.cli.commands import app
-from support.virtual_cluster_texts import FILTERS, PROD
+from support.gateways.virtual_cluster_texts import FILTERS, PROD
 
 from .conftest import FakeGateway
 

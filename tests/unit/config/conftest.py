@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bifrost.config.errors import ConfigError
-from support.loading import load
+from support.journal.loading import load
 
 # The line numbers that the tests expect count from the line after the quotes.
 PROXY_YAML = """\

@@ -4,7 +4,7 @@ import pytest
 
 from bifrost.config.config_source import ConfigFiles, ConfigSource
 from bifrost.config.errors import ConfigError
-from support.loading import SALT_KEY, load
+from support.journal.loading import SALT_KEY, load
 from unit.cli.conftest import PROXY_YAML
 
 

@@ -8,7 +8,7 @@ import pytest
 from bifrost.config.errors import ConfigError
 from bifrost.config.source_files import MAX_FILE_BYTES
 from bifrost.config.values import Address
-from support.loading import load
+from support.journal.loading import load
 
 from .conftest import PROXY_YAML, problems_of
 

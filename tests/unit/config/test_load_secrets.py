@@ -7,7 +7,7 @@ import pytest
 
 from bifrost.config.fields.tenants import Credential
 from bifrost.config.fields.verifiers import MIN_ITERATIONS, Mechanism, ScramVerifier
-from support.loading import load
+from support.journal.loading import load
 
 from .conftest import PROXY_YAML
 

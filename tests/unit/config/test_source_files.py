@@ -4,7 +4,7 @@ import pytest
 
 from bifrost.config.errors import ConfigError
 from bifrost.config.source_files import MAX_FILE_BYTES, MAX_FILES, MAX_FOLDER_BYTES, read_source
-from support.loading import load
+from support.journal.loading import load
 from unit.config.conftest import PROXY_YAML, problems_of
 from unit.config.virtual_cluster_files import AUTH, GATEWAY, PROD, second
 

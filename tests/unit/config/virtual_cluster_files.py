@@ -6,8 +6,8 @@ import pytest
 
 from bifrost.config.errors import ConfigError
 from bifrost.config.model import Config
-from support.loading import load
-from support.virtual_cluster_texts import FILTERS, PROD
+from support.gateways.virtual_cluster_texts import FILTERS, PROD
+from support.journal.loading import load
 
 __all__ = ["FILTERS", "PROD"]
 

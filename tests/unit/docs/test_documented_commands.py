@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from bifrost.cli.commands import LAZY_COMMANDS, app
-from support.doc_pages import ROOT, commands, pages, spans
+from support.pages.doc_pages import ROOT, commands, pages, spans
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 OURS = re.compile(r"(?:^|[\s\"(])bifrost((?: [a-z]+)*)(?=[\s)]|$)([^)|#]*)")

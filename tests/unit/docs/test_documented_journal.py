@@ -10,8 +10,8 @@ from bifrost.journal.record import RecordKind, schema
 from bifrost.journal.record_buffer import DropReason
 from bifrost.journal.topic_names import FOREIGN_ID, NOT_ALLOWED, RESERVED
 from bifrost.session.metering import FOREIGN_FETCH_SESSION
-from support.doc_pages import page, table, tables
-from support.source_facts import journal_events, trees
+from support.pages.doc_pages import page, table, tables
+from support.pages.source_facts import journal_events, trees
 
 PAGE = page("journal.md")
 

@@ -3,8 +3,8 @@
 import ast
 
 from bifrost.session.close_reason import CloseReason
-from support.doc_pages import page, spans, table
-from support.source_facts import log_keys, log_lines, trees
+from support.pages.doc_pages import page, spans, table
+from support.pages.source_facts import log_keys, log_lines, trees
 
 
 def test_every_event_is_explained_and_no_other() -> None:

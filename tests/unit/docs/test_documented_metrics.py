@@ -14,8 +14,8 @@ from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.reload_outcome import Outcome
 from bifrost.wire.api_keys import ApiKey
-from support.doc_pages import page, pages, table
-from support.source_facts import texts
+from support.pages.doc_pages import page, pages, table
+from support.pages.source_facts import texts
 from unit.gateway.test_gateway import CONFIG
 
 NAME = re.compile(r"\b(?:kafka_proxy|bifrost)_[a-z_]*[a-z]\b")

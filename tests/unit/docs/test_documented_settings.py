@@ -13,8 +13,8 @@ import yaml
 
 from bifrost.config.json_schema import schema_text
 from bifrost.config.secrets import READ_FROM_FILES
-from support.doc_pages import ROOT, fenced, page, pages, spans
-from support.source_facts import texts
+from support.pages.doc_pages import ROOT, fenced, page, pages, spans
+from support.pages.source_facts import texts
 from unit.tools.test_configuration_page import sections
 
 SCHEMA = json.loads(schema_text())

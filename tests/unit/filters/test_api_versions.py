@@ -5,9 +5,9 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.schema import VersionRange, all_schemas
-from support import messages
-from support.playbook import client_sends, to_client
-from support.stage import Stage, broker_versions
+from support.stage import messages
+from support.stage.playbook import client_sends, to_client
+from support.stage.stage import Stage, broker_versions
 
 
 def ranges(answer) -> dict[int, tuple[int, int]]:

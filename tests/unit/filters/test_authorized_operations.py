@@ -1,8 +1,8 @@
 import pytest
 
 from bifrost.filters.authorized_operations import NOT_REQUESTED, AuthorizedOperationsFilter
-from support import messages
-from support.stage import Stage, Tenant
+from support.stage import messages
+from support.stage.stage import Stage, Tenant
 
 ALL = 0b1_1111_1111_1000
 """Every operation of Kafka's AclOperation, READ (3) to IDEMPOTENT_WRITE (12)."""

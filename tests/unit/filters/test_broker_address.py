@@ -2,8 +2,8 @@ import pytest
 
 from bifrost.filters.broker_address import BrokerAddressFilter
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.stage import Stage
+from support.stage import messages
+from support.stage.stage import Stage
 
 NO_COORDINATOR = ErrorCode.COORDINATOR_NOT_AVAILABLE
 

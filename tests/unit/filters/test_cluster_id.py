@@ -1,9 +1,9 @@
 import pytest
 
-from support import messages
-from support.messages import metadata
-from support.playbook import broker_answers, client_sends, to_broker, to_client
-from support.stage import PHYSICAL_CLUSTER_ID, Stage
+from support.stage import messages
+from support.stage.messages import metadata
+from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import PHYSICAL_CLUSTER_ID, Stage
 
 ASK = messages.DescribeClusterRequest()
 

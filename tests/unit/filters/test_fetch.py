@@ -3,8 +3,8 @@
 from bifrost.filters.fetch import FOREIGN_SESSION, FetchFilter, session_not_found
 from bifrost.filters.steps import FORWARD, Answer
 from bifrost.wire.error_codes import ErrorCode
-from support.messages import fetch
-from support.stage import Stage
+from support.stage.messages import fetch
+from support.stage.stage import Stage
 
 
 def test_a_consumers_fetch_goes_on(stage: Stage) -> None:

@@ -2,10 +2,10 @@ import pytest
 
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
 from support.physical_names import physical_name, prefix_of
-from support.playbook import broker_answers, client_sends, ends, to_broker, to_client
-from support.stage import Stage
+from support.stage import messages
+from support.stage.playbook import broker_answers, client_sends, ends, to_broker, to_client
+from support.stage.stage import Stage
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 ONE_KEY, MANY_KEYS = range(4), range(4, 7)

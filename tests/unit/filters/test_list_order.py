@@ -2,10 +2,10 @@ from bifrost.filters.list_order import ListOrderFilter
 from bifrost.wire import messages
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.messages import DescribeLogDirsResponse, ListGroupsResponse
-from support.messages import build
 from support.physical_names import physical_name
-from support.playbook import broker_answers, client_sends, to_broker, to_client
-from support.stage import Stage
+from support.stage.messages import build
+from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import Stage
 
 GROUP = ListGroupsResponse.ListedGroup
 

@@ -2,10 +2,10 @@ import pytest
 
 from bifrost.tenancy.topic_regex import confine
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
 from support.physical_names import physical_name, prefix_of
-from support.playbook import broker_answers, client_sends, to_broker, to_client
-from support.stage import Stage
+from support.stage import messages
+from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import Stage
 
 
 def ask(pattern: str | None = None):

@@ -1,10 +1,10 @@
 import pytest
 
 from bifrost.filters.log_dirs import LogDirsFilter
-from support import messages
 from support.physical_names import physical_name
-from support.playbook import broker_answers, client_sends, to_broker
-from support.stage import Stage
+from support.stage import messages
+from support.stage.playbook import broker_answers, client_sends, to_broker
+from support.stage.stage import Stage
 
 PATH = "/var/lib/kafka/data-0"
 

@@ -7,9 +7,9 @@ from bifrost.filters.steps import FORWARD, Close, TopicIds
 from bifrost.tenancy.topic_ids import ABSENT_FOR_MS
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.schema import message_schema
-from support import messages
 from support.physical_names import physical_name
-from support.stage import Stage
+from support.stage import messages
+from support.stage.stage import Stage
 
 OWN, FOREIGN, UNKNOWN = b"own topic ID....", b"foreign topic ID", b"unknown topic ID"
 

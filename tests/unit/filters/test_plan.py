@@ -14,9 +14,9 @@ from bifrost.wire.entity import Entity
 from bifrost.wire.program import Usually
 from bifrost.wire.rewriting import Names
 from bifrost.wire.schema import message_schema
-from support.messages import fetch, fetched, produce
-from support.playbook import request_frame, response_frame
-from support.stage import PLANS
+from support.stage.messages import fetch, fetched, produce
+from support.stage.playbook import request_frame, response_frame
+from support.stage.stage import PLANS
 
 
 class Hosts(ResponseFilter):

@@ -4,9 +4,9 @@ from bifrost.filters import refused
 from bifrost.wire import entities
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.schema import request_schema
-from support import messages
-from support.playbook import client_sends, to_client
-from support.stage import Stage
+from support.stage import messages
+from support.stage.playbook import client_sends, to_client
+from support.stage.stage import Stage
 
 DENIED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 NO_AUTHORIZER = ErrorCode.SECURITY_DISABLED

@@ -6,7 +6,7 @@ from bifrost.forwarding.in_flight_limits import TENANT_LIMIT, TOTAL_LIMIT, UNLIM
 from bifrost.forwarding.lane import Awaited, Lane
 from bifrost.forwarding.traffic import Traffic
 from bifrost.wire.api_keys import ApiKey
-from support.stage import PLANS
+from support.stage.stage import PLANS
 
 
 class Room:

@@ -11,7 +11,7 @@ from bifrost.forwarding.lane import Awaited, Lane
 from bifrost.forwarding.load import Load
 from bifrost.forwarding.traffic import Traffic
 from bifrost.wire.api_keys import ApiKey
-from support.stage import PLANS
+from support.stage.stage import PLANS
 
 TENANTS = ("acme", "globex")
 STRIDE = 2 * (len(TENANTS) + 1)

@@ -8,11 +8,11 @@ from bifrost.forwarding.lanes import NO_TENANT, Lanes
 from bifrost.forwarding.load import Load
 from bifrost.forwarding.traffic import DURATION_BOUNDS_S, Traffic
 from bifrost.wire.api_keys import ApiKey
-from support import messages
-from support.look_ups import meet_look_ups
 from support.physical_names import physical_name
-from support.playbook import request_frame, response_frame
-from support.stage import PLANS, Stage
+from support.stage import messages
+from support.stage.look_ups import meet_look_ups
+from support.stage.playbook import request_frame, response_frame
+from support.stage.stage import PLANS, Stage
 
 HEARTBEAT = messages.build("HeartbeatRequest", {"group_id": "g", "generation_id": 1, "member_id": "m"})
 HEARTBEAT_ANSWER = messages.build("HeartbeatResponse", {})

@@ -6,10 +6,17 @@ from bifrost.forwarding.work import Work
 from bifrost.session.needs import TURN
 from bifrost.wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from bifrost.wire.steps import in_steps
-from support.hasty_turns import HastyTurns, pausing_everywhere
 from support.physical_names import physical_name
-from support.playbook import broker_answers, client_sends, request_frame, split_frames, to_broker, to_client
-from support.stage import Stage
+from support.stage.hasty_turns import HastyTurns, pausing_everywhere
+from support.stage.playbook import (
+    broker_answers,
+    client_sends,
+    request_frame,
+    split_frames,
+    to_broker,
+    to_client,
+)
+from support.stage.stage import Stage
 
 LATER_NS = 2**62
 

@@ -8,7 +8,7 @@ import pytest
 import structlog
 from structlog.testing import LogCapture
 
-from support.fake_transport import FakeTransport
+from support.stage.fake_transport import FakeTransport
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from bifrost.journal.record import Source
 from bifrost.journal.topic_names import TopicNames
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
-from support.journalling import StillClock, journal, rows, written
+from support.gateways.journalling import StillClock, journal, rows, written
 from support.physical_names import physical_name
-from support.stage import Stage
+from support.stage.stage import Stage
 
 ALICE = Identity("initech", "main", "initech", "User:alice", b"shop")
 

@@ -3,9 +3,9 @@ from bifrost.journal.journal import Journal
 from bifrost.journal.meter import MAX_SOFTWARE_LENGTH, Meter, bounded_software
 from bifrost.journal.topic_names import TopicNames
 from bifrost.wire.api_keys import ApiKey
-from support.journalling import StillClock, journal, rows, written
+from support.gateways.journalling import StillClock, journal, rows, written
 from support.physical_names import physical_name
-from support.stage import Stage
+from support.stage.stage import Stage
 
 ALICE = Identity("initech", "main", "initech", "User:alice")
 

@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 from bifrost.journal.record import RecordKind, Source, encode_record, said, schema
-from support.journal_schema import misfits
+from support.journal.journal_schema import misfits
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "journal.md"
 

@@ -2,7 +2,7 @@ import json
 
 from bifrost.journal.record import RecordKind, Source
 from bifrost.journal.record_buffer import OVERHEAD_BYTES, DropReason, RecordBuffer
-from support.journalling import StillClock
+from support.gateways.journalling import StillClock
 
 EVENT = {"type": "start", "outcome": "done"}
 

@@ -5,12 +5,12 @@ from bifrost.journal.rows import api_name, connection_row, error_name, usage_row
 from bifrost.journal.topic_names import TopicNames
 from bifrost.journal.usage_table import Client, UsageTable
 from bifrost.wire.api_keys import ApiKey
-from support.journalling import StillClock
+from support.clients.raw_client import request_frame
+from support.clients.raw_operations import produce_request
+from support.clients.record_batches import build_batch
+from support.gateways.journalling import StillClock
 from support.physical_names import physical_name
-from support.raw_client import request_frame
-from support.raw_operations import produce_request
-from support.record_batches import build_batch
-from support.stage import Stage
+from support.stage.stage import Stage
 
 ALICE = Identity(
     "initech", "main", "initech:eu", "User:alice", b"sh\xffop", Software("librdkafka", "2.16"), False

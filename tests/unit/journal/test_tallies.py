@@ -11,7 +11,7 @@ from bifrost.wire.entity import Entity
 from bifrost.wire.messages import ProduceRequest
 from bifrost.wire.programs import compile_layout
 from bifrost.wire.schema import Field, FieldType, request_schema, response_schema
-from support.sample import sample
+from support.gateways.sample import sample
 
 EVERY = [
     (key, version)

@@ -5,7 +5,7 @@ from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.entity import Entity
 from support.physical_names import physical_name
-from support.stage import Stage
+from support.stage.stage import Stage
 
 OWN, FOREIGN, UNKNOWN = bytes([1] * 16), bytes([2] * 16), bytes([3] * 16)
 

@@ -9,7 +9,7 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import FetchResponse, ProduceRequest, ProduceResponse
 from bifrost.wire.programs import compile_layout
-from support.record_batches import build_batch
+from support.clients.record_batches import build_batch
 
 TOPIC_ID = bytes(range(16))
 

@@ -7,9 +7,9 @@ from bifrost.journal.topic_names import TopicKey, TopicNames
 from bifrost.journal.usage_table import MAX_FOLDED, MAX_NAME_BYTES, UsageTable
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
-from support.journalling import StillClock
+from support.gateways.journalling import StillClock
 from support.physical_names import physical_name
-from support.stage import Stage
+from support.stage.stage import Stage
 
 ALICE = Identity("initech", "upstream", "initech", "User:alice", b"shop")
 Denial = tuple[Identity, tuple[int, int], str, TopicKey]

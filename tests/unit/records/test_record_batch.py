@@ -2,7 +2,7 @@ import gzip
 
 from bifrost.records.record_batch import NO_PRODUCER, ProducerId, build_batch, compress
 from bifrost.records.record_writer import crc32c, encode_records
-from support.record_batches import read_batches
+from support.clients.record_batches import read_batches
 
 RECORDS = [(1000, b"acme", b"one"), (999, None, b"two"), (90_000_000, b"", b"x" * 5000)]
 

@@ -7,10 +7,10 @@ from bifrost.session.refusal import build_refusal
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import served_versions
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.messages import metadata
 from support.physical_names import physical_name
-from support.playbook import (
+from support.stage import messages
+from support.stage.messages import metadata
+from support.stage.playbook import (
     Asked,
     broker_answers,
     client_sends,
@@ -21,7 +21,7 @@ from support.playbook import (
     to_client,
     to_client_frame,
 )
-from support.stage import Stage, authenticate, handshake, plain_token
+from support.stage.stage import Stage, authenticate, handshake, plain_token
 
 MECHANISMS = messages.SaslHandshakeResponse(mechanisms=["PLAIN"])
 LET_IN = messages.SaslAuthenticateResponse()

@@ -4,10 +4,11 @@ import pytest
 
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.messages import metadata, metadata_of
+from support.clients.scram_client import ScramClient
 from support.physical_names import physical_name
-from support.playbook import (
+from support.stage import messages
+from support.stage.messages import metadata, metadata_of
+from support.stage.playbook import (
     Playbook,
     broker_answers,
     client_sends,
@@ -19,8 +20,7 @@ from support.playbook import (
     to_client,
     to_client_frame,
 )
-from support.scram_client import ScramClient
-from support.stage import PASSWORD_MECHANISMS, Stage, authenticate, handshake, plain_token
+from support.stage.stage import PASSWORD_MECHANISMS, Stage, authenticate, handshake, plain_token
 
 LIFETIME_MS = 30_000
 MECHANISMS = messages.SaslHandshakeResponse(mechanisms=[str(one) for one in PASSWORD_MECHANISMS])

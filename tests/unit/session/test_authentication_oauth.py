@@ -10,11 +10,11 @@ from bifrost.config.fields.verifiers import Mechanism
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.needs import IssuerKeys
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.issuer import client_first
-from support.messages import metadata, metadata_of
+from support.identity.issuer import client_first
 from support.physical_names import physical_name
-from support.playbook import (
+from support.stage import messages
+from support.stage.messages import metadata, metadata_of
+from support.stage.playbook import (
     Playbook,
     Step,
     broker_answers,
@@ -26,7 +26,7 @@ from support.playbook import (
     to_client,
     to_client_frame,
 )
-from support.stage import Stage, authenticate, handshake
+from support.stage.stage import Stage, authenticate, handshake
 
 MECHANISMS = messages.SaslHandshakeResponse(mechanisms=["OAUTHBEARER", "PLAIN"])
 REFUSED = messages.SaslAuthenticateResponse(auth_bytes=b'{"status":"invalid_token"}')

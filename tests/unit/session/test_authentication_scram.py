@@ -5,10 +5,11 @@ import pytest
 from bifrost.config.fields.verifiers import Mechanism
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.messages import metadata
+from support.clients.scram_client import ScramClient
 from support.physical_names import physical_name
-from support.playbook import (
+from support.stage import messages
+from support.stage.messages import metadata
+from support.stage.playbook import (
     Playbook,
     client_sends,
     client_sends_frame,
@@ -18,8 +19,7 @@ from support.playbook import (
     to_client,
     to_client_frame,
 )
-from support.scram_client import ScramClient
-from support.stage import PASSWORD_MECHANISMS, Stage, authenticate, handshake, plain_token
+from support.stage.stage import PASSWORD_MECHANISMS, Stage, authenticate, handshake, plain_token
 
 SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 ALL = messages.SaslHandshakeResponse(mechanisms=["PLAIN", *SCRAM])

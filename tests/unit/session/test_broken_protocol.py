@@ -3,10 +3,10 @@
 import pytest
 
 from bifrost.session.close_reason import CloseReason
-from support import messages
-from support.messages import produce, produced
 from support.physical_names import physical_name
-from support.playbook import (
+from support.stage import messages
+from support.stage.messages import produce, produced
+from support.stage.playbook import (
     Asked,
     broker_answers,
     broker_sends_frame,
@@ -19,7 +19,7 @@ from support.playbook import (
     to_broker,
     to_client,
 )
-from support.stage import Stage
+from support.stage.stage import Stage
 
 
 def list_offsets(topic: str):

@@ -5,10 +5,10 @@ import pytest
 from bifrost.filters.api_versions import offered_versions
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.messages import metadata, metadata_of, produce, produced
 from support.physical_names import physical_name, prefix_of
-from support.playbook import (
+from support.stage import messages
+from support.stage.messages import metadata, metadata_of, produce, produced
+from support.stage.playbook import (
     broker_answers,
     client_sends,
     client_sends_frame,
@@ -18,7 +18,7 @@ from support.playbook import (
     to_broker,
     to_client,
 )
-from support.stage import PHYSICAL_CLUSTER_ID, WITHOUT_TOPIC_PAGES, Stage, broker_versions
+from support.stage.stage import PHYSICAL_CLUSTER_ID, WITHOUT_TOPIC_PAGES, Stage, broker_versions
 
 HEADER_TAGS = b"\x02\x00\x01x\x63\x02yz"
 """Two tagged fields, numbers 0 and 99, as no header has any."""

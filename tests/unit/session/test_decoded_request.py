@@ -25,9 +25,9 @@ from bifrost.wire.messages import (
     JoinGroupResponse,
     OffsetCommitRequest,
 )
-from support.messages import fetch, metadata, produce, topic_id
 from support.physical_names import physical_name
-from support.playbook import (
+from support.stage.messages import fetch, metadata, produce, topic_id
+from support.stage.playbook import (
     broker_answers,
     client_sends,
     ends,
@@ -37,7 +37,7 @@ from support.playbook import (
     to_broker,
     to_client,
 )
-from support.stage import PLANS, Stage
+from support.stage.stage import PLANS, Stage
 
 
 @pytest.fixture(autouse=True)

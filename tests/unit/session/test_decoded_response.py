@@ -8,11 +8,11 @@ from bifrost.forwarding.traffic import Traffic
 from bifrost.session.decoded_response import decoded_response
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.message import Message
-from support import messages
-from support.messages import fetched, metadata_of, topic_id
 from support.physical_names import MARK, physical_name
-from support.playbook import response_frame
-from support.stage import PLANS, Stage
+from support.stage import messages
+from support.stage.messages import fetched, metadata_of, topic_id
+from support.stage.playbook import response_frame
+from support.stage.stage import PLANS, Stage
 
 
 def decoded(stage: Stage, response: Message, api_key: ApiKey, version: int) -> bytes | ResponseStep:

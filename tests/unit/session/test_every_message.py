@@ -21,9 +21,10 @@ from bifrost.wire.entity import Entity
 from bifrost.wire.errors import WireError
 from bifrost.wire.message import Struct
 from bifrost.wire.schema import Field, FieldType, request_schema, response_schema
-from support.messages import consumer_payload
+from support.gateways.sample import sample
 from support.physical_names import MARK, physical_name, prefix_of
-from support.playbook import (
+from support.stage.messages import consumer_payload
+from support.stage.playbook import (
     Playbook,
     client_sends,
     read_request,
@@ -31,8 +32,7 @@ from support.playbook import (
     response_frame,
     split_frames,
 )
-from support.sample import sample
-from support.stage import PHYSICAL_CLUSTER_ID, TENANTS, Stage
+from support.stage.stage import PHYSICAL_CLUSTER_ID, TENANTS, Stage
 
 MEMBER = "app-3f0c91d2-6c1a-{}b7e-9d53-0a8e5f3b2c11"
 """What a coordinator makes of the client ID `app`, with the version of its UUID left out."""

@@ -3,11 +3,11 @@
 import pytest
 
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.messages import fetch, fetched
 from support.physical_names import physical_name
-from support.playbook import Playbook, broker_answers, client_sends, to_broker, to_client
-from support.stage import Stage
+from support.stage import messages
+from support.stage.messages import fetch, fetched
+from support.stage.playbook import Playbook, broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import Stage
 
 SESSION = 4711
 NOT_FOUND = messages.FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)

@@ -8,7 +8,7 @@ from bifrost.session.held_frames import MAX_TRIES, HeldFrames, Step
 from bifrost.session.in_flight import Buffer
 from bifrost.session.needs import ROOM, TURN, Room
 from bifrost.wire.steps import in_steps
-from support.stage import Stage
+from support.stage.stage import Stage
 
 LATER_NS = 2**62
 

@@ -6,10 +6,10 @@ import pytest
 
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import CloseReason, SessionEnded
-from support.messages import metadata
 from support.physical_names import physical_name
-from support.playbook import Playbook, client_sends, to_broker
-from support.stage import Stage, account, authenticate, handshake, plain_token
+from support.stage.messages import metadata
+from support.stage.playbook import Playbook, client_sends, to_broker
+from support.stage.stage import Stage, account, authenticate, handshake, plain_token
 
 
 def test_a_new_session_has_no_client(stage: Stage) -> None:

@@ -6,7 +6,7 @@ from bifrost.forwarding.traffic import Traffic
 from bifrost.session.close_reason import SessionEnded
 from bifrost.session.in_flight import InFlight
 from bifrost.wire.api_keys import ApiKey
-from support.stage import PLANS
+from support.stage.stage import PLANS
 
 
 def awaited(correlation_id: int) -> Awaited:

@@ -5,11 +5,11 @@ from dataclasses import replace
 from bifrost.authentication.accounts import Account
 from bifrost.session.client_session import ClientSession
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.messages import metadata
 from support.physical_names import physical_name
-from support.playbook import Playbook, client_sends, to_broker, to_client
-from support.stage import Stage, authenticate, handshake, plain_token
+from support.stage import messages
+from support.stage.messages import metadata
+from support.stage.playbook import Playbook, client_sends, to_broker, to_client
+from support.stage.stage import Stage, authenticate, handshake, plain_token
 
 
 def known(stage: Stage) -> ClientSession:

@@ -16,12 +16,12 @@ from bifrost.wire.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
 )
-from support.journalling import StillClock, journal, rows, written
-from support.messages import fetch, fetched, metadata
+from support.clients.raw_client import request_frame
+from support.gateways.journalling import StillClock, journal, rows, written
 from support.physical_names import physical_name
-from support.playbook import broker_answers, client_sends, to_broker, to_client
-from support.raw_client import request_frame
-from support.stage import Stage
+from support.stage.messages import fetch, fetched, metadata
+from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import Stage
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import pytest
 
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.message import Message
-from support import messages
 from support.physical_names import physical_name, prefix_of
-from support.playbook import CLIENT_ID, broker_answers, client_sends, to_broker, to_client
-from support.stage import Stage
+from support.stage import messages
+from support.stage.playbook import CLIENT_ID, broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import Stage
 
 TAIL = "3f0c91d2-6c1a-{}b7e-9d53-0a8e5f3b2c11"
 OF_TENANT, AT_BROKER = f"app-{TAIL.format(8)}", physical_name("acme", f"app-{TAIL.format(4)}")

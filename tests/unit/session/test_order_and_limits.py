@@ -3,10 +3,10 @@
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.held_frames import MAX_TRIES
 from bifrost.tenancy.topic_ids import AbsentIds
-from support import messages
-from support.messages import fetch, topic_id
 from support.physical_names import physical_name
-from support.playbook import (
+from support.stage import messages
+from support.stage.messages import fetch, topic_id
+from support.stage.playbook import (
     broker_answers,
     client_sends,
     client_sends_frame,
@@ -17,7 +17,7 @@ from support.playbook import (
     to_broker,
     to_client,
 )
-from support.stage import Stage
+from support.stage.stage import Stage
 
 API_VERSIONS = messages.ApiVersionsRequest(client_software_name="tests", client_software_version="1")
 

@@ -4,7 +4,7 @@ from bifrost.session.refusal import build_refusal
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.schema import all_schemas
-from support.playbook import read_response
+from support.stage.playbook import read_response
 
 REQUESTS = [schema for schema in all_schemas() if schema.kind == "request"]
 

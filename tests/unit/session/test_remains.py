@@ -9,10 +9,10 @@ from bifrost.forwarding.work import Work
 from bifrost.session.needs import TURN
 from bifrost.session.remains import Remains
 from bifrost.wire.errors import MalformedFrame
-from support import messages
-from support.hasty_turns import HastyTurns, pausing_everywhere
-from support.playbook import request_frame
-from support.stage import Stage
+from support.stage import messages
+from support.stage.hasty_turns import HastyTurns, pausing_everywhere
+from support.stage.playbook import request_frame
+from support.stage.stage import Stage
 
 
 def create(count: int) -> bytes:

@@ -13,9 +13,9 @@ from bifrost.wire.messages import (
     HeartbeatRequest,
     ListTransactionsRequest,
 )
-from support.journalling import StillClock, journal
-from support.raw_client import request_frame
-from support.stage import Stage
+from support.clients.raw_client import request_frame
+from support.gateways.journalling import StillClock, journal
+from support.stage.stage import Stage
 
 
 def lanes_of(stage: Stage, *, is_metered: bool) -> SessionLanes:

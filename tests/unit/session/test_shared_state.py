@@ -7,7 +7,7 @@ from bifrost.authentication.accounts import Account, Accounts
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.shared_state import Route, SharedState
 from bifrost.session.virtual_clusters import VirtualClusters
-from support.stage import PORTS, UPSTREAM, Stage, account
+from support.stage.stage import PORTS, UPSTREAM, Stage, account
 
 
 def without(shared: SharedState, *users: str) -> None:

@@ -5,10 +5,10 @@ import pytest
 from bifrost.forwarding.turns import Turns
 from bifrost.session.client_session import ClientSession
 from bifrost.session.needs import ROOM, TURN
-from support import messages
-from support.messages import produce
-from support.playbook import request_frame, response_frame
-from support.stage import Stage
+from support.stage import messages
+from support.stage.messages import produce
+from support.stage.playbook import request_frame, response_frame
+from support.stage.stage import Stage
 
 HEARTBEAT = messages.HeartbeatRequest(group_id="g")
 

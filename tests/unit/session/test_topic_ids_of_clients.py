@@ -7,10 +7,10 @@ from bifrost.session.close_reason import CloseReason
 from bifrost.session.held_frames import MAX_TRIES
 from bifrost.tenancy.topic_ids import ABSENT_FOR_MS, FEW_IDS, AbsentIds
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.messages import fetch, fetched, metadata, metadata_of, produce_by_id, produced, topic_id
 from support.physical_names import physical_name
-from support.playbook import (
+from support.stage import messages
+from support.stage.messages import fetch, fetched, metadata, metadata_of, produce_by_id, produced, topic_id
+from support.stage.playbook import (
     Playbook,
     broker_answers,
     client_sends,
@@ -22,7 +22,7 @@ from support.playbook import (
     to_broker,
     to_client,
 )
-from support.stage import WITHOUT_TOPIC_PAGES, Stage
+from support.stage.stage import WITHOUT_TOPIC_PAGES, Stage
 
 GROUP, ORDERS = physical_name("acme", "g"), physical_name("acme", "orders")
 THEIRS = physical_name("globex", "orders")

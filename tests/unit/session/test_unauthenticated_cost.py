@@ -24,10 +24,10 @@ from bifrost.session.authentication import OTHER_BYTES
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import SessionEnded
 from bifrost.wire.errors import WireError
-from support import messages
-from support.issuer import ISSUER, Issuer, client_first, encoded, jwk_set
-from support.playbook import request_frame
-from support.stage import PASSWORD_MECHANISMS, Stage, authenticate, handshake
+from support.identity.issuer import ISSUER, Issuer, client_first, encoded, jwk_set
+from support.stage import messages
+from support.stage.playbook import request_frame
+from support.stage.stage import PASSWORD_MECHANISMS, Stage, authenticate, handshake
 
 BOUND_NS = 2_000_000
 """Twice what is promised, for the machine of the tests has others to serve."""

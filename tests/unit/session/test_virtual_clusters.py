@@ -4,7 +4,7 @@ from bifrost.authentication.accounts import Account
 from bifrost.session.fetch_ownership import FetchOwnership
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
-from support.stage import UPSTREAM, Stage
+from support.stage.stage import UPSTREAM, Stage
 
 
 def account(*tiers: str, name: str = "reader") -> Account:

@@ -8,7 +8,7 @@ from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.entity import Entity
 from bifrost.wire.program import SLOT_ADDRESS
 from support.physical_names import physical_name
-from support.stage import PORTS, Stage
+from support.stage.stage import PORTS, Stage
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from bifrost.config.fields.verifiers import Mechanism
 from bifrost.config.model import Config
 from bifrost.config.secrets import READ_FROM_FILES
 from configuration_page import PAGE, main, page
-from support.examples import EXAMPLES, load_example
+from support.pages.examples import EXAMPLES, load_example
 
 IN_PLACE_OF_OTHERS = {"jwks_file"}
 """Keys that exclude another one, which the full example has; there they are a comment."""

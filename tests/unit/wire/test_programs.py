@@ -16,7 +16,7 @@ from bifrost.wire.program import SLOT_ADDRESS, SLOT_DECODE, SLOT_USUAL
 from bifrost.wire.programs import compile_layout, compile_peek, compile_program
 from bifrost.wire.rewriting import Names, rewrite
 from bifrost.wire.schema import Field, FieldType, all_schemas, message_schema
-from support.messages import build
+from support.stage.messages import build
 
 
 def body(message, version: int) -> bytes:

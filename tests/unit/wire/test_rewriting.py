@@ -6,7 +6,7 @@ from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.program import Peek, Program
 from bifrost.wire.reader import Flag, Kind
 from bifrost.wire.rewriting import rewrite
-from support.rewriting import END, TOPIC, TOPIC_ID, names, rewritten
+from support.stage.rewriting import END, TOPIC, TOPIC_ID, names, rewritten
 
 
 class TestOps:

@@ -12,7 +12,7 @@ from bifrost.wire.programs import compile_layout, compile_program
 from bifrost.wire.reader import Flag, Kind
 from bifrost.wire.rewriting import Names, rewrite
 from support.physical_names import physical_name
-from support.rewriting import END, HEAD, TOPIC, TOPIC_ID, TRANSACTION, names, rewritten
+from support.stage.rewriting import END, HEAD, TOPIC, TOPIC_ID, TRANSACTION, names, rewritten
 
 
 def produce(*names: str, records: bytes = b"\x01" * 80, partitions: int = 1) -> ProduceRequest:

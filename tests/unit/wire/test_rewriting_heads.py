@@ -6,7 +6,7 @@ from bifrost.wire.codec import encode_body
 from bifrost.wire.message import Message
 from bifrost.wire.programs import compile_layout, compile_program
 from bifrost.wire.rewriting import Names, open_stream, rewrite
-from support.messages import build, fetched, produce, produce_by_id
+from support.stage.messages import build, fetched, produce, produce_by_id
 
 RECORDS = bytes(range(1, 256)) * 400
 HERE = Names(lambda _slot, name: b"a-tenant's-" + name if len(name) < 16 else name)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from support.certificates import Authority
-from support.loading import load
+from support.identity.certificates import Authority
+from support.journal.loading import load
 from unit.config.conftest import PROXY_YAML
 
 Problems = Callable[..., list[str]]

@@ -11,7 +11,7 @@ from bifrost.config.fields.upstream import Upstream
 from bifrost.config.fields.upstream_sasl import UpstreamMechanism, UpstreamSasl
 from bifrost.config.model import Config
 from bifrost.config.values import Address
-from support.loading import load
+from support.journal.loading import load
 from unit.config.conftest import PROXY_YAML, problems_of
 
 BOOTSTRAP = '  bootstrap: ["kafka-1.internal:9092", "kafka-2.internal:9092", "kafka-3.internal:9092"]\n'

@@ -5,7 +5,7 @@ import yaml
 
 from bifrost.config.errors import ConfigError
 from bifrost.config.fields.journal import Journal
-from support.loading import load
+from support.journal.loading import load
 
 TENANT = {"name": "acme", "upstream": "one", "auth": {"principals": ["alice"]}}
 LISTENER = {

@@ -5,7 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from bifrost.config.fields.kerberos import Kerberos
-from support.loading import load
+from support.journal.loading import load
 from unit.config.conftest import PROXY_YAML, problems_of
 
 GOOD: dict[str, Any] = {"keytab_file": "kafka.keytab", "realm": "EXAMPLE.COM"}

@@ -5,7 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from bifrost.config.fields.oauth import Algorithm, OAuth
-from support.loading import load
+from support.journal.loading import load
 from unit.config.conftest import PROXY_YAML, problems_of
 
 ISSUER = "https://login.example.com/realms/kafka"

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from bifrost.config.fields.policy import Policy, read_bound
-from support.loading import load
+from support.journal.loading import load
 from unit.config.conftest import PROXY_YAML
 from unit.config.virtual_cluster_files import PROD, loaded, mistakes
 

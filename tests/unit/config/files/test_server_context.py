@@ -6,7 +6,7 @@ import pytest
 
 from bifrost.config.fields.server_tls import ServerTls
 from bifrost.config.files.server_context import ServerContextError, build_server_context
-from support.certificates import Authority, Identity
+from support.identity.certificates import Authority, Identity
 
 AUTHORITY = Authority("CA")
 SERVER = AUTHORITY.server("gateway.example.com")

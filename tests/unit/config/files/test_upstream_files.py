@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bifrost.config.files.upstream_files import UnusableFile, read_token
-from support.loading import load
+from support.journal.loading import load
 from unit.config.conftest import PROXY_YAML, problems_of
 
 BOOTSTRAP = '  bootstrap: ["kafka-1.internal:9092", "kafka-2.internal:9092", "kafka-3.internal:9092"]\n'

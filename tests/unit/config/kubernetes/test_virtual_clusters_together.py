@@ -10,7 +10,7 @@ import pytest
 from bifrost.config.checks.clashes import MAX_LISTENER_SETS
 from bifrost.config.fields.tenants import Prefixes
 from bifrost.config.fields.verifiers import Mechanism, ScramVerifier
-from support.loading import load
+from support.journal.loading import load
 from unit.config.virtual_cluster_files import AUTH, GATEWAY, PROD, loaded, mistakes, second
 
 EXAMPLE = Path(__file__).resolve().parents[4] / "examples/virtual-clusters"

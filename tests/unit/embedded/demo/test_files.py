@@ -11,7 +11,7 @@ from bifrost.embedded.demo.files import (
     write_files,
 )
 from bifrost.embedded.properties import read_properties
-from support.loading import load
+from support.journal.loading import load
 
 ADDRESS = Address("127.0.0.1", 19092, 19093)
 

@@ -1,9 +1,9 @@
 import pytest
 
 from bifrost.filters.configs.broker_configs import BROKER, SHOWN
-from support import messages
-from support.playbook import broker_answers, client_sends, to_broker, to_client
-from support.stage import Stage
+from support.stage import messages
+from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import Stage
 
 NEWEST = 4
 

@@ -1,10 +1,10 @@
 import pytest
 
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
 from support.physical_names import physical_name, prefix_of
-from support.playbook import broker_answers, client_sends, to_broker, to_client
-from support.stage import Stage
+from support.stage import messages
+from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import Stage
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 DENIED, INVALID_REQUEST = ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.INVALID_REQUEST

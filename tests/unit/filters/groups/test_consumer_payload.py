@@ -14,9 +14,9 @@ from bifrost.filters.groups.consumer_payload import (
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.codec import decode
 from bifrost.wire.programs import compile_layout
-from support.messages import consumer_payload
 from support.physical_names import physical_name, prefix_of
-from support.stage import Stage
+from support.stage.messages import consumer_payload
+from support.stage.stage import Stage
 
 USER_DATA = b"\x00\x00the assignor's own: orders"
 KINDS = [SUBSCRIPTION, ASSIGNMENT]

@@ -5,11 +5,11 @@ import pytest
 from bifrost.filters.groups.consumer_payload import EMPTY
 from bifrost.tenancy.namespace import MAX_MEMBERS_OF_OTHER_PROTOCOLS
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.messages import consumer_payload
 from support.physical_names import physical_name, prefix_of
-from support.playbook import broker_answers, client_sends, to_broker, to_client
-from support.stage import Stage
+from support.stage import messages
+from support.stage.messages import consumer_payload
+from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import Stage
 
 PREFIX, GROUP = prefix_of("acme"), physical_name("acme", "g")
 USER_DATA = b"\x00\x00the assignor's own: orders"

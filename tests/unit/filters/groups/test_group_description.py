@@ -1,9 +1,9 @@
 import pytest
 
-from support import messages
 from support.physical_names import physical_name
-from support.playbook import broker_answers, client_sends, to_broker, to_client
-from support.stage import Stage
+from support.stage import messages
+from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import Stage
 
 APIS = ["ShareGroupDescribe", "StreamsGroupDescribe"]
 

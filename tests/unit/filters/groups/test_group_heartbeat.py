@@ -4,11 +4,11 @@ import pytest
 
 from bifrost.tenancy.topic_regex import confine
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.messages import build
 from support.physical_names import physical_name, prefix_of
-from support.playbook import broker_answers, client_sends, counted, counts, to_broker, to_client
-from support.stage import TENANTS, Stage
+from support.stage import messages
+from support.stage.messages import build
+from support.stage.playbook import broker_answers, client_sends, counted, counts, to_broker, to_client
+from support.stage.stage import TENANTS, Stage
 
 NO_GROUP = {"error_code": ErrorCode.INVALID_GROUP_ID}
 NO_GROUP_ID = {"error_code": ErrorCode.INVALID_REQUEST, "error_message": "GroupId can't be empty."}

@@ -7,10 +7,10 @@ import pytest
 
 from bifrost.tenancy.topic_bounds import COUNTED_FOR_MS, TOPICS_LIMIT
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.messages import metadata, metadata_of
 from support.physical_names import physical_name, prefix_of
-from support.playbook import (
+from support.stage import messages
+from support.stage.messages import metadata, metadata_of
+from support.stage.playbook import (
     Playbook,
     broker_answers,
     client_sends,
@@ -19,7 +19,7 @@ from support.playbook import (
     to_broker,
     to_client,
 )
-from support.stage import TENANTS, Stage
+from support.stage.stage import TENANTS, Stage
 
 PREFIX = prefix_of("initech")
 VERSIONS = range(14)

@@ -1,7 +1,7 @@
 from bifrost.filters.steps import TopicCount
 from bifrost.filters.topics.growth import begin_growth
 from bifrost.tenancy.topic_bounds import Growth, TopicBounds
-from support.stage import Stage
+from support.stage.stage import Stage
 
 
 def test_a_tenant_without_bounds_is_not_judged(stage: Stage) -> None:

@@ -1,11 +1,11 @@
 import pytest
 
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.messages import metadata, metadata_of, topic_id
 from support.physical_names import physical_name, prefix_of
-from support.playbook import broker_answers, client_sends, to_broker, to_client
-from support.stage import WITHOUT_TOPIC_PAGES, Stage
+from support.stage import messages
+from support.stage.messages import metadata, metadata_of, topic_id
+from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import WITHOUT_TOPIC_PAGES, Stage
 
 ALL_VERSIONS = range(14)
 INVALID, UNKNOWN = ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

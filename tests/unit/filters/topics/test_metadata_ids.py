@@ -3,11 +3,11 @@
 import pytest
 
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.messages import metadata_of, topic_id
 from support.physical_names import physical_name
-from support.playbook import broker_answers, client_sends, learns, looks_up, to_broker, to_client
-from support.stage import Stage
+from support.stage import messages
+from support.stage.messages import metadata_of, topic_id
+from support.stage.playbook import broker_answers, client_sends, learns, looks_up, to_broker, to_client
+from support.stage.stage import Stage
 
 UNKNOWN_ID = ErrorCode.UNKNOWN_TOPIC_ID
 FOREIGN, ABSENT = topic_id(physical_name("globex", "orders")), topic_id("absent")

@@ -5,10 +5,10 @@ import pytest
 from bifrost.config.fields.policy import Policy
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
 from support.physical_names import physical_name
-from support.playbook import broker_answers, client_sends, counted, counts, to_broker, to_client
-from support.stage import TENANTS, Stage
+from support.stage import messages
+from support.stage.playbook import broker_answers, client_sends, counted, counts, to_broker, to_client
+from support.stage.stage import TENANTS, Stage
 
 VERSIONS = range(4)
 TEXT = "Replica assignments cannot be chosen on this cluster: the brokers assign them"

@@ -1,10 +1,10 @@
 import pytest
 
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
 from support.physical_names import physical_name
-from support.playbook import broker_answers, client_sends, to_broker, to_client
-from support.stage import Stage, Tenant
+from support.stage import messages
+from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import Stage, Tenant
 
 VERSIONS = range(3)
 

@@ -8,10 +8,18 @@ from bifrost.session.close_reason import CloseReason
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import COUNTED_FOR_MS
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
 from support.physical_names import physical_name, prefix_of
-from support.playbook import Playbook, broker_answers, client_sends, counted, counts, to_broker, to_client
-from support.stage import TENANTS, Stage
+from support.stage import messages
+from support.stage.playbook import (
+    Playbook,
+    broker_answers,
+    client_sends,
+    counted,
+    counts,
+    to_broker,
+    to_client,
+)
+from support.stage.stage import TENANTS, Stage
 
 VERSIONS = range(2, 8)
 INVALID, DENIED = ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED

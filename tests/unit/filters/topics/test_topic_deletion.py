@@ -1,11 +1,11 @@
 import pytest
 
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.messages import topic_id
 from support.physical_names import physical_name
-from support.playbook import broker_answers, client_sends, learns, looks_up, to_broker, to_client
-from support.stage import Stage, Tenant
+from support.stage import messages
+from support.stage.messages import topic_id
+from support.stage.playbook import broker_answers, client_sends, learns, looks_up, to_broker, to_client
+from support.stage.stage import Stage, Tenant
 
 VERSIONS = range(1, 7)
 DENIED, UNKNOWN = ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

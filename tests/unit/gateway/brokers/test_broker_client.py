@@ -11,9 +11,9 @@ from bifrost.gateway.brokers.broker_client import MAX_RESPONSE_BYTES, BrokerClie
 from bifrost.gateway.brokers.login_pace import LoginPace
 from bifrost.gateway.brokers.own_request import encode_request
 from bifrost.gateway.errors import BrokerError, LoginError
-from support import messages
-from support.fake_transport import framed
-from support.playbook import read_request, response_frame, split_frames
+from support.stage import messages
+from support.stage.fake_transport import framed
+from support.stage.playbook import read_request, response_frame, split_frames
 
 METADATA = messages.MetadataRequest(topics=[])
 

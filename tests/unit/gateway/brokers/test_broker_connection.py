@@ -15,7 +15,7 @@ from bifrost.gateway.brokers.broker_login import MAX_LOGIN_FRAME_BYTES
 from bifrost.gateway.brokers.login_pace import LoginPace
 from bifrost.gateway.errors import BrokerError, LoginError
 from bifrost.session.close_reason import CloseReason
-from support.fake_transport import FakeTransport, framed, receive
+from support.stage.fake_transport import FakeTransport, framed, receive
 
 
 class Client:

@@ -21,10 +21,10 @@ from bifrost.gateway.brokers.broker_login import (
 )
 from bifrost.gateway.errors import LoginError
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.playbook import read_request, response_frame, split_frames
-from support.scram_client import ScramClient
-from support.stage import broker_versions
+from support.clients.scram_client import ScramClient
+from support.stage import messages
+from support.stage.playbook import read_request, response_frame, split_frames
+from support.stage.stage import broker_versions
 
 ADDRESS = "broker 1 at kafka-1:9092"
 REFUSED = int(ErrorCode.SASL_AUTHENTICATION_FAILED)

@@ -10,7 +10,7 @@ from bifrost.config.fields.client_tls import ClientTls
 from bifrost.config.kept_secret import KeptSecret
 from bifrost.gateway.brokers.broker_tls import FileWatch, new_context, tls_failure, watch_context
 from bifrost.gateway.errors import StartError
-from support.certificates import Authority, Files
+from support.identity.certificates import Authority, Files
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,9 @@ from bifrost.gateway.errors import BrokerError
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.playbook import response_frame
-from support.stage import Stage, broker_versions
+from support.stage import messages
+from support.stage.playbook import response_frame
+from support.stage.stage import Stage, broker_versions
 
 UNSUPPORTED = messages.ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
 ONE = b"one topic ID...."

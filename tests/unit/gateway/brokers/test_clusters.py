@@ -11,7 +11,7 @@ from bifrost.gateway.brokers import cluster as module
 from bifrost.gateway.brokers.cluster import Broker, Cluster
 from bifrost.gateway.brokers.clusters import Clusters, entry_to
 from bifrost.session.close_reason import CloseReason, SessionEnded
-from support.stage import PORTS, Stage, broker_versions
+from support.stage.stage import PORTS, Stage, broker_versions
 from unit.gateway.brokers.test_cluster import Brokers
 
 

@@ -4,8 +4,8 @@ from bifrost.gateway.brokers.own_request import decode_response, encode_request
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.errors import WireError
-from support import messages
-from support.playbook import read_request, response_frame, split_frames
+from support.stage import messages
+from support.stage.playbook import read_request, response_frame, split_frames
 
 
 @pytest.mark.parametrize("version", [0, 3])

@@ -15,11 +15,11 @@ from bifrost.gateway.brokers.topic_look_ups import TopicLookUps
 from bifrost.gateway.errors import BrokerError
 from bifrost.tenancy.topic_ids import FEW_IDS
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.messages import topic_id
 from support.physical_names import physical_name, prefix_of
-from support.playbook import response_frame
-from support.stage import TENANTS, WITHOUT_TOPIC_PAGES, Stage, broker_versions
+from support.stage import messages
+from support.stage.messages import topic_id
+from support.stage.playbook import response_frame
+from support.stage.stage import TENANTS, WITHOUT_TOPIC_PAGES, Stage, broker_versions
 
 MANY = frozenset(number.to_bytes(16, "big") for number in range(1, FEW_IDS + 2))
 Hits = Counter[tuple[str, str]]

@@ -26,10 +26,10 @@ from bifrost.gateway.loop.pauses import Pauses
 from bifrost.gateway.sockets.client_origin import DIRECT, ClientOrigin
 from bifrost.session.close_reason import CloseReason
 from bifrost.tenancy.namespace import Namespace
-from support import messages
-from support.fake_transport import FakeTransport, framed, receive
-from support.playbook import request_frame, response_frame
-from support.stage import PORTS, UPSTREAM, Stage, authenticate, handshake, plain_token
+from support.stage import messages
+from support.stage.fake_transport import FakeTransport, framed, receive
+from support.stage.playbook import request_frame, response_frame
+from support.stage.stage import PORTS, UPSTREAM, Stage, authenticate, handshake, plain_token
 
 HEARTBEAT = messages.HeartbeatRequest(group_id="g")
 

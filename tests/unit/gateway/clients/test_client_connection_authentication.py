@@ -12,9 +12,9 @@ from bifrost.authentication.oauthbearer_server import CheckedToken, KeysAreFetch
 from bifrost.config.fields.verifiers import Mechanism
 from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.session.close_reason import CloseReason
-from support.fake_transport import framed, receive
-from support.issuer import client_first
-from support.stage import Stage, authenticate, handshake, plain_token
+from support.identity.issuer import client_first
+from support.stage.fake_transport import framed, receive
+from support.stage.stage import Stage, authenticate, handshake, plain_token
 
 from .line import HEARTBEAT, FakeGateway, Line, authenticated, played, settled
 

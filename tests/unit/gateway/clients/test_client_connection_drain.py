@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from bifrost.session.close_reason import CloseReason
-from support import messages
-from support.fake_transport import framed, receive
-from support.messages import fetch, topic_id
 from support.physical_names import physical_name
-from support.playbook import request_frame, response_frame
-from support.stage import handshake
+from support.stage import messages
+from support.stage.fake_transport import framed, receive
+from support.stage.messages import fetch, topic_id
+from support.stage.playbook import request_frame, response_frame
+from support.stage.stage import handshake
 
 from .line import HEARTBEAT, FakeGateway, Line, authenticated, connected, played, settled
 

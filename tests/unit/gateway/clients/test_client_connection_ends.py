@@ -9,12 +9,12 @@ import pytest
 from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.endings import REFUSAL_DELAY_S
 from bifrost.session.close_reason import CloseReason
-from support import messages
-from support.fake_transport import framed, receive
-from support.messages import produce, topic_id
 from support.physical_names import physical_name
-from support.playbook import request_frame, response_frame
-from support.stage import handshake
+from support.stage import messages
+from support.stage.fake_transport import framed, receive
+from support.stage.messages import produce, topic_id
+from support.stage.playbook import request_frame, response_frame
+from support.stage.stage import handshake
 
 from .line import HEARTBEAT, FakeGateway, Line, authenticated, connected, played, settled
 

@@ -3,9 +3,9 @@
 import pytest
 
 from bifrost.session.close_reason import CloseReason
-from support import messages
-from support.fake_transport import framed, receive
-from support.playbook import request_frame, response_frame
+from support.stage import messages
+from support.stage.fake_transport import framed, receive
+from support.stage.playbook import request_frame, response_frame
 
 from .line import HEARTBEAT, FakeGateway, Line, authenticated, connected, played
 

@@ -8,9 +8,9 @@ from bifrost.config.fields.limits import Limits
 from bifrost.config.fields.tenant_limits import TenantLimits
 from bifrost.config.fields.tenants import Tenant
 from bifrost.session.close_reason import CloseReason
-from support import messages
-from support.messages import produce
-from support.playbook import response_frame
+from support.stage import messages
+from support.stage.messages import produce
+from support.stage.playbook import response_frame
 
 from .line import HEARTBEAT, FakeGateway, Line, authenticated, connected, played, settled
 

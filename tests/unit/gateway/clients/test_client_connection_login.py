@@ -7,8 +7,8 @@ from typing import Any
 from bifrost.gateway.brokers.login_pace import LoginPace
 from bifrost.gateway.errors import LoginError
 from bifrost.session.close_reason import CloseReason
-from support.fake_transport import framed
-from support.playbook import request_frame
+from support.stage.fake_transport import framed
+from support.stage.playbook import request_frame
 
 from .line import HEARTBEAT, FakeGateway, Line, authenticated, played, settled
 

@@ -15,9 +15,9 @@ from bifrost.gateway.clients.client_handshake import ClientHandshake
 from bifrost.gateway.clients.ingress import Ingress
 from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.session.close_reason import NOT_LET_IN, CloseReason
-from support.fake_transport import FakeTransport, framed, receive
-from support.proxy_relay import LOCAL, proxy_header
-from support.stage import PORTS, UPSTREAM, Stage, handshake
+from support.gateways.proxy_relay import LOCAL, proxy_header
+from support.stage.fake_transport import FakeTransport, framed, receive
+from support.stage.stage import PORTS, UPSTREAM, Stage, handshake
 
 from .line import FakeGateway, Line, request_frame, settled
 

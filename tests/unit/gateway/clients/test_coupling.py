@@ -9,8 +9,8 @@ from bifrost.gateway.clients.coupling import couple, frames_of
 from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.gateway.sockets.socket_transport import SocketTransport
 from bifrost.wire.framer import Framer
-from support.fake_transport import framed
-from support.playbook import PHYSICAL_CLIENT_ID, request_frame, response_frame
+from support.stage.fake_transport import framed
+from support.stage.playbook import PHYSICAL_CLIENT_ID, request_frame, response_frame
 from unit.gateway.sockets.test_frame_relay import ANSWER, HEARTBEAT, PHYSICAL, FakeBrokerSide, Owner, Pair
 
 

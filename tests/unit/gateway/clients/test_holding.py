@@ -8,7 +8,7 @@ from bifrost.forwarding.rooms import Rooms
 from bifrost.gateway.clients.holding import Holding
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.framer import Framer
-from support.fake_transport import FakeTransport, framed, receive
+from support.stage.fake_transport import FakeTransport, framed, receive
 
 from .line import FakeGateway, Line, connected, played, settled
 

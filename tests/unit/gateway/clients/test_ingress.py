@@ -12,9 +12,9 @@ from bifrost.gateway.clients.ingress import Ingress
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.session.shared_state import Entry
-from support import stage as stages
-from support.certificates import Authority
-from support.stage import Stage
+from support.identity.certificates import Authority
+from support.stage import stage as stages
+from support.stage.stage import Stage
 
 AUTHORITY = Authority("CA")
 PORTS = {

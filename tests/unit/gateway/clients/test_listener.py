@@ -14,8 +14,8 @@ from bifrost.gateway.clients.listener import Listener
 from bifrost.gateway.errors import StartError
 from bifrost.session.close_reason import CloseReason
 from bifrost.tenancy.brokers import BrokerPorts
-from support.fake_transport import FakeTransport
-from support.stage import PASSWORD_MECHANISMS, Stage
+from support.stage.fake_transport import FakeTransport
+from support.stage.stage import PASSWORD_MECHANISMS, Stage
 
 LISTENER_SET = ListenerSet(
     name="plaintext",

@@ -9,10 +9,10 @@ from bifrost.authentication import sasl_server
 from bifrost.gateway.clients.probation import Probation
 from bifrost.session.authentication import OTHER_BYTES
 from bifrost.session.close_reason import CloseReason
-from support import messages
-from support.fake_transport import framed, receive
-from support.playbook import request_frame
-from support.stage import authenticate, handshake, plain_token
+from support.stage import messages
+from support.stage.fake_transport import framed, receive
+from support.stage.playbook import request_frame
+from support.stage.stage import authenticate, handshake, plain_token
 
 from .line import HEARTBEAT, FakeGateway, Line, played
 

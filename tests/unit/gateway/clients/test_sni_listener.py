@@ -14,7 +14,7 @@ from bifrost.gateway.clients.sni_listener import SniListener, listener_of
 from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.gateway.sockets.server_tls import TlsFailure
 from bifrost.session.close_reason import CloseReason
-from support.stage import Stage
+from support.stage.stage import Stage
 
 from .line import FakeGateway
 

@@ -7,11 +7,11 @@ from bifrost.filters.steps import Need
 from bifrost.forwarding.turns import Turns
 from bifrost.gateway.clients.waiting import Waiting
 from bifrost.session.needs import ROOM, TURN, IssuerKeys
-from support import messages
-from support.messages import fetch, topic_id
 from support.physical_names import physical_name
-from support.playbook import request_frame, response_frame
-from support.stage import Stage
+from support.stage import messages
+from support.stage.messages import fetch, topic_id
+from support.stage.playbook import request_frame, response_frame
+from support.stage.stage import Stage
 
 
 class Connection:

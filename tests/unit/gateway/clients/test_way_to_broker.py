@@ -12,7 +12,7 @@ from bifrost.gateway.brokers.cluster import Broker
 from bifrost.gateway.clients.way_to_broker import WayToBroker
 from bifrost.gateway.errors import BrokerError, LoginError
 from bifrost.session.client_session import ClientSession
-from support.stage import UPSTREAM, Stage
+from support.stage.stage import UPSTREAM, Stage
 
 from .line import FakeGateway
 

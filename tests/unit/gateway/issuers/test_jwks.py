@@ -15,7 +15,7 @@ from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers import jwks as module
 from bifrost.gateway.issuers.jwks import Jwks
 from bifrost.gateway.sockets.http_client import FetchError
-from support.issuer import ISSUER, Issuer, jwk_set
+from support.identity.issuer import ISSUER, Issuer, jwk_set
 
 URL = "https://login.example.com/keys"
 DISCOVERY = f"{ISSUER}/.well-known/openid-configuration"

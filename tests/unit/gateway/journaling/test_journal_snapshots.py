@@ -14,8 +14,8 @@ from bifrost.gateway.journaling.journal_snapshots import JournalSnapshots
 from bifrost.journal.topic_sizes import TopicSizes
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.stage import broker_versions
+from support.stage import messages
+from support.stage.stage import broker_versions
 
 
 class Brokers:

@@ -14,8 +14,8 @@ from bifrost.gateway.producing import record_producer
 from bifrost.journal.record import RecordKind
 from bifrost.journal.record_buffer import RecordBuffer
 from bifrost.wire.error_codes import ErrorCode
-from support.journalling import StillClock, journal
-from support.upstream_topics import FakeTopic
+from support.brokers.upstream_topics import FakeTopic
+from support.gateways.journalling import StillClock, journal
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from bifrost.config.model import Config
 from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.journaling.journaling import Journaling
 from bifrost.session.close_reason import CloseReason
-from support.journalling import written
+from support.gateways.journalling import written
 from support.physical_names import prefix_of
 from unit.gateway.test_gateway import CONFIG
 

@@ -13,7 +13,7 @@ from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.producing import record_producer
 from bifrost.gateway.producing.record_producer import RecordProducer
 from bifrost.wire.error_codes import ErrorCode
-from support.upstream_topics import FakeTopic
+from support.brokers.upstream_topics import FakeTopic
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from bifrost.gateway.producing.upstream_topic import (
 from bifrost.records.record_batch import NO_PRODUCER, ProducerId
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import CreateTopicsResponse, InitProducerIdResponse, MetadataResponse
-from support.stage import broker_versions
+from support.stage.stage import broker_versions
 
 BROKER = Broker(1, "kafka.example", 9092, offered_versions(broker_versions()))
 

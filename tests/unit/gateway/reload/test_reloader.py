@@ -12,7 +12,7 @@ from bifrost.config.model import Config
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.reload_outcome import Outcome
-from support.loading import SALT_KEY
+from support.journal.loading import SALT_KEY
 from unit.cli.conftest import PROXY_YAML
 
 

@@ -10,13 +10,13 @@ from bifrost.journal.journal import Journal
 from bifrost.session.client_session import ClientSession
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.framer import Framer
-from support import messages
-from support.fake_transport import FakeTransport, framed, receive
-from support.journalling import StillClock, journal, rows, written
+from support.clients.record_batches import build_batch
+from support.gateways.journalling import StillClock, journal, rows, written
 from support.physical_names import physical_name
-from support.playbook import PHYSICAL_CLIENT_ID, request_frame, response_frame
-from support.record_batches import build_batch
-from support.stage import Stage
+from support.stage import messages
+from support.stage.fake_transport import FakeTransport, framed, receive
+from support.stage.playbook import PHYSICAL_CLIENT_ID, request_frame, response_frame
+from support.stage.stage import Stage
 
 HEARTBEAT = messages.build("HeartbeatRequest", {"group_id": "g", "generation_id": 1, "member_id": "m"})
 PHYSICAL = messages.build(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from bifrost.gateway.sockets.half_close import HalfClose
-from support.fake_transport import FakeTransport
+from support.stage.fake_transport import FakeTransport
 
 
 def played(

@@ -20,7 +20,7 @@ from bifrost.gateway.sockets.server_tls import (
     shake_hands,
 )
 from bifrost.session.close_reason import CloseReason
-from support.certificates import Authority
+from support.identity.certificates import Authority
 
 AUTHORITY = Authority("CA")
 

@@ -9,8 +9,8 @@ from bifrost.config.kept_secret import KeptSecret
 from bifrost.config.model import Config
 from bifrost.config.secrets import Secret
 from bifrost.gateway.workers.handover import Handover, dumps, loads
-from support.examples import load_example
-from support.loading import load
+from support.journal.loading import load
+from support.pages.examples import load_example
 from unit.cli.conftest import PROXY_YAML
 from unit.gateway.test_gateway import CONFIG
 

@@ -11,7 +11,7 @@ from bifrost.gateway.errors import StartError
 from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.workers import processes
 from bifrost.gateway.workers.supervisor import Supervisor
-from support.loading import SALT_KEY
+from support.journal.loading import SALT_KEY
 from unit.gateway.test_gateway import CONFIG
 
 

@@ -17,7 +17,7 @@ from bifrost.gateway.workers.channel import Refused
 from bifrost.gateway.workers.kept_ports import KeptPort
 from bifrost.gateway.workers.spread import WorkerLoad
 from bifrost.gateway.workers.supervisor import Supervisor
-from support.loading import SALT_KEY
+from support.journal.loading import SALT_KEY
 from unit.gateway.test_gateway import CONFIG
 
 from .conftest import Pair

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from bifrost.session.close_reason import CloseReason
-from support.hasty_turns import HastyTurns, pausing_everywhere
-from support.messages import metadata, metadata_of
 from support.physical_names import physical_name, prefix_of
-from support.playbook import (
+from support.stage.hasty_turns import HastyTurns, pausing_everywhere
+from support.stage.messages import metadata, metadata_of
+from support.stage.playbook import (
     broker_answers,
     broker_sends_frame,
     client_sends,
@@ -17,7 +17,7 @@ from support.playbook import (
     to_broker,
     to_client,
 )
-from support.stage import TENANTS, Stage
+from support.stage.stage import TENANTS, Stage
 
 PREFIX = prefix_of("acme")
 

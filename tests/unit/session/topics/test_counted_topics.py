@@ -8,11 +8,11 @@ import pytest
 from bifrost.session.topics.counted_topics import NAMES_AT_ONCE, CountedTopics
 from bifrost.session.topics.own_topics import LARGEST_PAGE
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
 from support.physical_names import physical_name, prefix_of
-from support.playbook import response_frame
-from support.stage import TENANTS, Stage
-from support.stage import Tenant as StageTenant
+from support.stage import messages
+from support.stage.playbook import response_frame
+from support.stage.stage import TENANTS, Stage
+from support.stage.stage import Tenant as StageTenant
 
 PREFIX = prefix_of("initech")
 

@@ -6,10 +6,10 @@ from bifrost.forwarding.traffic import Traffic
 from bifrost.session.in_flight import InFlight
 from bifrost.session.topics.inquiry import Inquiry
 from bifrost.wire.api_keys import ApiKey
-from support import messages
 from support.physical_names import physical_name, prefix_of
-from support.playbook import request_frame
-from support.stage import PLANS, Stage
+from support.stage import messages
+from support.stage.playbook import request_frame
+from support.stage.stage import PLANS, Stage
 
 
 class Question(Inquiry):

@@ -6,8 +6,8 @@ from bifrost.session.topics.named_topics import named_topics
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.errors import WireError
-from support import messages
-from support.playbook import response_frame
+from support.stage import messages
+from support.stage.playbook import response_frame
 
 ONE, OTHER, ABSENT = b"one topic ID....", b"other topic ID..", b"absent topic ID."
 PARTITIONS = [{"partition_index": number} for number in range(3)]

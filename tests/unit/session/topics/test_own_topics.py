@@ -12,10 +12,10 @@ from bifrost.session.topics.own_topics import (
     PagesOfTopics,
 )
 from bifrost.tenancy.topic_pages import FIRST_PAGE
-from support import messages
 from support.physical_names import physical_name, prefix_of
-from support.stage import Stage
-from support.stage import Tenant as StageTenant
+from support.stage import messages
+from support.stage.stage import Stage
+from support.stage.stage import Tenant as StageTenant
 
 
 def page(*names: str, cursor: str | None = None) -> NamedTopics:

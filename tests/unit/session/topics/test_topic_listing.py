@@ -6,11 +6,11 @@ from bifrost.session.close_reason import CloseReason
 from bifrost.session.topics import topic_listing
 from bifrost.tenancy.topic_pages import FIRST_PAGE, LISTED_LIMIT, PASSES
 from bifrost.wire.error_codes import ErrorCode
-from support import messages
-from support.hasty_turns import HastyTurns, pausing_everywhere
-from support.messages import metadata, metadata_of
 from support.physical_names import physical_name, prefix_of
-from support.playbook import (
+from support.stage import messages
+from support.stage.hasty_turns import HastyTurns, pausing_everywhere
+from support.stage.messages import metadata, metadata_of
+from support.stage.playbook import (
     Playbook,
     broker_answers,
     broker_sends_frame,
@@ -20,7 +20,7 @@ from support.playbook import (
     to_broker,
     to_client,
 )
-from support.stage import WITHOUT_TOPIC_PAGES, Stage
+from support.stage.stage import WITHOUT_TOPIC_PAGES, Stage
 
 PREFIX = prefix_of("initech")
 LISTED = range(4, 14)

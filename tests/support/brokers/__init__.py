@@ -1,0 +1,1 @@
+"""Real brokers for the tests."""

@@ -1,0 +1,1 @@
+"""Clients of the tests' own, which send what no library would."""

@@ -1,0 +1,1 @@
+"""Gateways that the tests start, and what stands around them."""

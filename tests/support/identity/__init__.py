@@ -1,0 +1,1 @@
+"""Certificates, issuers of tokens, and who serves their keys."""

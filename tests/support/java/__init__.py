@@ -1,0 +1,1 @@
+"""Programs of Kafka's own in Java: tools, Streams, Connect."""

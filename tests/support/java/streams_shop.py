@@ -1,0 +1,102 @@
+"""A Kafka Streams application with all kinds of internal topics, in as many instances as a test wants.
+
+The topology is in `streams_driver.py`, the child, whose JVM has all the instances: at any cluster, of any application.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bifrost.embedded.kafka import DEFAULT_VERSION
+from support.clients.endpoint import Endpoint
+from support.java.java_clients import JavaClients
+from support.java.streams_app import COORDINATES
+from support.journal.records import read_committed
+
+CUSTOMERS, TOTALS = "shop-customers", "shop-totals"
+PARTITIONS = 2
+_STRINGS = "org.apache.kafka.common.serialization.Serdes$StringSerde"
+_IN_MEMORY = "org.apache.kafka.streams.state.BuiltInDslStoreSuppliers$InMemoryDslStoreSuppliers"
+_DRIVER = Path(__file__).with_name("streams_driver.py")
+
+
+def shop_jvm() -> JavaClients:
+    """Return the JVM of instances, a context manager."""
+    return JavaClients(DEFAULT_VERSION, driver=_DRIVER, coordinates=COORDINATES)
+
+
+@dataclass
+class Shop:
+    """The application at one cluster."""
+
+    jvm: JavaClients
+    endpoint: Endpoint
+    application_id: str
+    protocol: str
+    """`classic` or `streams` (KIP-1071)."""
+    directory: Path
+    """An empty one, for the instances' state."""
+    instances: list[int] = field(default_factory=list)
+
+    def start(self, orders: str, *, pattern: str | None = None) -> None:
+        """Start another instance.
+
+        Args:
+            orders: the topic of the orders.
+            pattern: of the topics of the orders, instead.
+        Raises:
+            JavaError: Kafka Streams refuses.
+        """
+        number = len(self.instances)
+        properties = {
+            "bootstrap.servers": self.endpoint.bootstrap,
+            "application.id": self.application_id,
+            "client.id": f"{self.application_id}-{number}",
+            "group.protocol": self.protocol,
+            "processing.guarantee": "exactly_once_v2",
+            "state.dir": str(self.directory / str(number)),
+            "default.key.serde": _STRINGS,
+            "default.value.serde": _STRINGS,
+            "dsl.store.suppliers.class": _IN_MEMORY,
+            "commit.interval.ms": "100",
+            # How soon a pattern finds a new topic, which is the client's affair.
+            "metadata.max.age.ms": "1000",
+            **({"num.standby.replicas": "1"} if self.protocol == "classic" else {}),
+            **self.endpoint.for_java,
+        }
+        topics = {"orders": orders, "customers": CUSTOMERS, "totals": TOTALS}
+        self.instances.append(self.jvm("start", properties, topics, pattern))
+
+    def close(self, place: int = 0) -> None:
+        """Close one of the instances, which leaves the group."""
+        assert self.jvm("close", self.instances.pop(place)) is True
+
+    def tasks(self) -> list[Tasks]:
+        """Return what each instance does."""
+        return [Tasks(*self.jvm("tasks", number)) for number in self.instances]
+
+    @property
+    def is_running(self) -> bool:
+        """Whether every instance has what it should do, and does it.
+
+        Raises:
+            AssertionError: one has given up; with what it printed.
+        """
+        states = [self.jvm("state", number) for number in self.instances]
+        assert not {"PENDING_ERROR", "ERROR"} & set(states), self.jvm.log()[-8000:]
+        return set(states) == {"RUNNING"}
+
+    def totals(self) -> dict[str, int]:
+        """Return the last total of each region."""
+        return {key.decode(): int(value) for key, value in read_committed(self.endpoint, TOTALS)}
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """What an instance does: the partitions of each task."""
+
+    active: Sequence[Any]
+    standby: Sequence[Any]

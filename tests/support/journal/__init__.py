@@ -1,0 +1,1 @@
+"""The journal's records, read and written by tests."""

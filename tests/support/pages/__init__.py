@@ -1,0 +1,1 @@
+"""Docs, examples, terminal output and source files, as tests read them."""

@@ -1,0 +1,43 @@
+"""The examples, with the files that they name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from bifrost.config.fields.verifiers import SCRAM_HASHES, ScramVerifier
+from bifrost.config.model import Config
+from support.identity.certificates import Authority
+from support.journal.loading import load
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+
+CONTENTS = {
+    "ca_file": "-----BEGIN CERTIFICATE-----",
+    "certificate_file": "-----BEGIN CERTIFICATE-----",
+    "key_file": "-----BEGIN PRIVATE KEY-----",
+    "keytab_file": "\x05",
+    "password_file": "x",
+    "client_secret_file": "x",
+    "token_file": "x",
+}
+"""What is written into each kind of file, by the end of its key."""
+
+
+def load_example(name: str, folder: Path) -> Config:
+    """Load an example with a password in every file it names, and a certificate."""
+    text = (EXAMPLES / name).read_text().replace("/run/secrets/globex", "secrets/globex")
+    (folder / "secrets").mkdir()
+    for end, content in CONTENTS.items():
+        for file in re.findall(rf'{end}: "(.*?)"', text):
+            (folder / file).parent.mkdir(exist_ok=True)
+            (folder / file).write_text(content)
+    for scram_file in re.findall(r'scram_file: "(.*?)"', text):
+        lines = [ScramVerifier.derive(one, b"x", bytes(16), 4096).to_line() for one in SCRAM_HASHES]
+        (folder / scram_file).write_text("\n".join(lines))
+    authority = Authority("CA")
+    password = "x" if "key_password_file" in text else None
+    authority.server("gateway.example.com").write(folder / "tls", "gateway", password=password)
+    authority.write(folder / "tls/client-ca.pem")
+    (folder / name).write_text(text)
+    return load(folder / name)

@@ -1,0 +1,1 @@
+"""Random operations of clients, played against a broker and through the gateway."""

@@ -1,0 +1,1 @@
+"""A session without its sockets, and the messages that it is fed."""
