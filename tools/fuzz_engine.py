@@ -2,15 +2,20 @@
 
     python tools/fuzz_engine.py --frames 10000000 --seed 1
 
-For every version of every message valid frames are made from the schema, mutated, and given to rewrite (every
-string and UUID outside tagged fields has a slot), forward, prune, decode, encode of what was decoded, peek and the
-framer.
+For every version of every message valid frames are made from the schema (fuzz_targets.py) and mutated
+(frame_mutations.py). Each frame goes three ways:
+
+    alone        to rewrite (every string and UUID outside tagged fields has a slot), prune, decode, encode, peek
+    forwarded    to a session's forward_request and forward_response, behind a header (fuzz_ways.py)
+    as bytes     in a stream of many frames, cut at random, to framer, relay and sockets (fuzz_relay.py): small frames
+                 are handled where they were received, large ones go on before they are whole, and usage is counted
+
 Besides surviving, the engine must agree with itself:
 
     rewrite with the same names gives the same bytes         decode refuses what rewrite refuses, and conversely
     encode(decode(frame)) is decoded to the same bytes       the framer finds the frames a plain splitter finds
     what is forwarded is what rewrite gives, or nothing      prune leaves what Python would leave
-    addresses are replaced as Python would replace them
+    addresses are replaced as Python would replace them      a stream comes to what its frames alone come to
 
 Every batch of 100,000 frames has its own random numbers, so a failure is repeated by its seed and batch alone.
 Exits 1 at the first failure and prints it.
@@ -23,124 +28,29 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
 
 from bifrost.wire import rewriting
-from bifrost.wire.codec import Layout, decode, encode_body
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.codec import decode, encode_body
 from bifrost.wire.errors import FrameTooLarge, MalformedFrame
 from bifrost.wire.framer import Framer
-from bifrost.wire.message import Message, Struct, message_class
-from bifrost.wire.program import Peek, Program, peek
-from bifrost.wire.programs import compile_layout, compile_peek, compile_program
+from bifrost.wire.program import peek
 from bifrost.wire.rewriting import Names, open_stream, rewrite
-from bifrost.wire.schema import Field, FieldType, MessageSchema, all_schemas
+from bifrost.wire.schema import all_schemas
 from frame_mutations import MUTATIONS, attack_length, pick
-from fuzz_ways import SAME, Failure, check_addressed, check_forward, check_pruned, or_malformed, slots
+from fuzz_relay import Exchange, check_relay
+from fuzz_targets import FRAMES_PER_VERSION, Target, build_targets
+from fuzz_ways import SAME, Failure, check_addressed, check_forward, check_pruned, or_malformed
 
 BATCH = 100_000
-FRAMES_PER_VERSION = 8
-"""Valid frames kept of each version."""
 RENEWAL = 25
 """Mutated frames for one new valid frame, which takes longer to make."""
 STREAM = 24
-"""Frames in one stream for the framer."""
+"""Frames in one stream for the framer, and for the relay."""
+LARGE_FRAMES = 4
+"""Streams for the relay for one with a frame that goes on before it is whole."""
 MAX_FRAME = 100_000
 """The framer's limit in bytes: above what a valid frame here has, so that large lengths are refused and taken."""
-
-_INTEGERS = {
-    FieldType.INT8: (8, True),
-    FieldType.INT16: (16, True),
-    FieldType.UINT16: (16, False),
-    FieldType.INT32: (32, True),
-    FieldType.UINT32: (32, False),
-    FieldType.INT64: (64, True),
-}
-_TEXTS = ("", "a", "orders", "acme-1_tenant.orders", "ж", "日本", "\0", "n" * 126, "n" * 127, "n" * 300)
-
-
-@dataclass
-class Target:
-    """One version of one message, and all that is done to its frames."""
-
-    schema: MessageSchema
-    version: int
-    layout: Layout
-    program: Program
-    peek: Peek | None
-    frames: list[bytes] = field(default_factory=list)
-
-    def renew(self, rng: random.Random) -> None:
-        """Put a new valid frame into the place of an old one."""
-        cls = message_class(self.schema.name)
-        message = random_struct(rng, cls, cls, self.schema.fields, self.version)
-        frame = encode_body(self.layout, message)
-        if len(self.frames) < FRAMES_PER_VERSION:
-            self.frames.append(frame)
-        else:
-            self.frames[pick(rng, FRAMES_PER_VERSION)] = frame
-
-
-def random_struct(
-    rng: random.Random, cls: type[Struct], message: type[Message], fields: tuple[Field, ...], version: int
-) -> Any:
-    """Make a struct that can be written at `version`."""
-    present = [f for f in fields if version in f.versions and not (f.is_tagged(version) and pick(rng, 2))]
-    return cls(**{f.name: random_value(rng, message, f, version) for f in present})
-
-
-def random_value(rng: random.Random, message: type[Message], f: Field, version: int) -> Any:
-    """Make a value of a field, now and then null where it may be."""
-    if version in f.nullable and pick(rng, 4) == 0:
-        return None
-    make = _maker(rng, message, f, version)
-    return [make() for _ in range((0, 1, 1, 2, 3)[pick(rng, 5)])] if f.is_array else make()
-
-
-def _maker(rng: random.Random, message: type[Message], f: Field, version: int) -> Callable[[], Any]:
-    if f.type is FieldType.STRUCT:
-        return partial(random_struct, rng, getattr(message, str(f.struct_name)), message, f.fields, version)
-    if f.type in _INTEGERS:
-        bits, signed = _INTEGERS[f.type]
-        lowest = -(2 ** (bits - 1)) if signed else 0
-        # Shifted, so that small numbers are as common as large ones.
-        return lambda: (rng.getrandbits(bits) + lowest) >> pick(rng, bits)
-    makers: dict[FieldType, Callable[[], Any]] = {
-        FieldType.BOOL: lambda: bool(pick(rng, 2)),
-        FieldType.FLOAT64: rng.random,
-        FieldType.UUID: lambda: rng.randbytes(16) if pick(rng, 3) else bytes(16),
-        FieldType.STRING: lambda: _TEXTS[pick(rng, len(_TEXTS))],
-        FieldType.BYTES: lambda: rng.randbytes(pick(rng, 40)),
-        FieldType.RECORDS: lambda: rng.randbytes(5000 if pick(rng, 8) == 0 else pick(rng, 40)),
-    }
-    return makers[f.type]
-
-
-def build_targets(rng: random.Random) -> list[Target]:
-    """Compile every version of every message, with its first valid frames."""
-    targets = []
-    for schema in all_schemas():
-        for version in schema.versions:
-            program = compile_program(schema.name, version, dict(slots(schema.fields, version, "")))
-            layout = compile_layout(schema.name, version)
-            targets.append(Target(schema, version, layout, program, _front(schema, version)))
-            for _ in range(FRAMES_PER_VERSION):
-                targets[-1].renew(rng)
-    return targets
-
-
-def _front(schema: MessageSchema, version: int) -> Peek | None:
-    """Compile a peek at the numbers before the first array or struct."""
-    wanted = []
-    for f in schema.fields:
-        if version in f.versions and not f.is_tagged(version):
-            if f.is_array or f.type is FieldType.STRUCT:
-                break
-            if f.type in _INTEGERS or f.type is FieldType.BOOL:
-                wanted.append(f.kafka_name)
-    return compile_peek(schema.name, version, wanted) if wanted else None
-
 
 # ---- what is done to each frame ----
 
@@ -247,6 +157,55 @@ def _split(stream: bytes) -> tuple[list[bytes], bool]:
     return frames, False
 
 
+def _place(target: Target) -> tuple[int | None, int, bool]:
+    """Return the API key, the version, and whether it is a request."""
+    return target.schema.api_key, target.version, target.schema.name.endswith("Request")
+
+
+def _exchanges(
+    rng: random.Random,
+    pairs: dict[tuple[int | None, int, bool], Target],
+    stream: list[tuple[Target, bytes]],
+) -> list[Exchange]:
+    """Add what belongs to each frame, the request or the answer; now and then a large one takes the place of one."""
+    found = []
+    large = pick(rng, len(stream)) if pick(rng, LARGE_FRAMES) == 0 else -1
+    # Either all malformed frames come, each on a connection that soon ends, or few, behind many others.
+    is_mostly_valid = pick(rng, 2) == 0
+    for number, spoilt in enumerate(stream):
+        target, frame = spoilt
+        if number == large:
+            target, frame = _large(rng, pairs)
+        elif is_mostly_valid and pick(rng, 8):
+            frame = target.frames[pick(rng, FRAMES_PER_VERSION)]
+        api_key, version, is_request = _place(target)
+        other = pairs.get((api_key, version, not is_request))
+        if api_key is not None and other is not None:
+            fitting = other.frames[pick(rng, FRAMES_PER_VERSION)]
+            bodies = (frame, fitting) if is_request else (fitting, frame)
+            found.append(Exchange(api_key, version, *bodies))
+    return found
+
+
+def _large(rng: random.Random, pairs: dict[tuple[int | None, int, bool], Target]) -> tuple[Target, bytes]:
+    """Make a large frame, of which the beginning or the end may be spoilt."""
+    api_key, is_request = ((ApiKey.PRODUCE, True), (ApiKey.FETCH, False))[pick(rng, 2)]
+    targets = [one for (key, _, is_one), one in pairs.items() if (key, is_one) == (api_key, is_request)]
+    target = targets[pick(rng, len(targets))]
+    frame = target.large_frame(rng, 250_000 + pick(rng, 300_000))
+    return target, _spoilt(rng, frame)
+
+
+def _spoilt(rng: random.Random, frame: bytes) -> bytes:
+    """Spoil the beginning or the end of a large frame, or neither."""
+    kind = pick(rng, 6)
+    if kind > 1:
+        return frame
+    part = bytearray(frame[:200] if kind else frame[-8:])
+    MUTATIONS[pick(rng, len(MUTATIONS))](rng, part, frame[:200])
+    return bytes(part) + frame[200:] if kind else frame[:-8] + bytes(part)
+
+
 def run_batch(seed: int, batch: int, frames: int, outcomes: Counter[str]) -> None:
     """Mutate and check `frames` frames; count what came of them.
 
@@ -255,7 +214,8 @@ def run_batch(seed: int, batch: int, frames: int, outcomes: Counter[str]) -> Non
     """
     rng = random.Random(f"{seed}:{batch}")
     targets = build_targets(rng)
-    stream: list[bytes] = []
+    pairs = {_place(target): target for target in targets if target.schema.api_key is not None}
+    stream: list[tuple[Target, bytes]] = []
     for number in range(frames):
         target = targets[pick(rng, len(targets))]
         if number % RENEWAL == 0:
@@ -272,9 +232,10 @@ def run_batch(seed: int, batch: int, frames: int, outcomes: Counter[str]) -> Non
             check_pruned(target.schema, target.version, frame)
             check_addressed(target.schema, target.version, frame)
             if frame:
-                stream.append(frame)
+                stream.append((target, frame))
             if len(stream) == STREAM:
-                check_stream(rng, stream)
+                check_stream(rng, [frame for _, frame in stream])
+                check_relay(rng, _exchanges(rng, pairs, stream))
                 stream.clear()
         except Exception as error:
             error.add_note(f"{target.schema.name} v{target.version}, frame {frame.hex()}")
