@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 FOR ?=
 FRAMES ?= 10000000
-ASAN_FRAMES ?= 500000
+ASAN_FRAMES ?= 1000000
 SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
@@ -26,8 +26,8 @@ help:
 	@echo "make meter-kills     the metering job killed at random, totals compared (KILLS=)"
 	@echo "make bench-pipeline  a generated month of journal through meter and bill (ROWS=, CORES=, PLOT=1)"
 	@echo "make schemas         write the schema table anew from Kafka's own definitions"
-	@echo "make fuzz            ten million mutated frames through the engine (FRAMES=, SEED=)"
-	@echo "make fuzz-asan       fewer, with the engine built under AddressSanitizer"
+	@echo "make fuzz            ten million mutated frames through engine and relay (FRAMES=, SEED=)"
+	@echo "make fuzz-asan       one million, with both built under AddressSanitizer (ASAN_FRAMES=, SEED=)"
 	@echo "make bench           throughput, latency, CPU and memory beside HAProxy and a direct connection (PLOT=1)"
 	@echo "make bench-growth    what a request costs over tenants, topics, connections and partitions (PLOT=1)"
 	@echo "make bench-journal   what the journal costs"
