@@ -18,6 +18,7 @@ from frame_mutations import pick
 LARGE = 262_144
 """Bytes from which on a frame goes on before it is whole (STREAM in framer.pyx)."""
 MAX_FRAME = 1 << 20
+_RECEIVED = bytearray(65_536)
 _DECODED = object()
 """The exchange of a request that the session decoded: then it decodes the answer, too."""
 
@@ -125,9 +126,10 @@ class Transport:
         """Read what was written; return all that was since the beginning."""
         while self._ends:
             try:
-                self._written += self._ends[1].recv(1 << 20)
+                size = self._ends[1].recv_into(_RECEIVED)
             except BlockingIOError:
                 break
+            self._written += memoryview(_RECEIVED)[:size]
         self._written += self._waiting
         self._waiting.clear()
         return bytes(self._written)
