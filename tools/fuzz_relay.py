@@ -27,6 +27,7 @@ from bifrost.wire.programs import compile_peek, compile_program
 from bifrost.wire.rewriting import Names
 from bifrost.wire.schema import FieldType, MessageSchema, request_schema, response_schema
 from frame_mutations import MUTATIONS, attack_length, pick
+from fuzz_targets import TEXTS
 from fuzz_ways import Failure, slots
 from relay_model import Model, Relayed, Session, Transport, framed
 
@@ -79,6 +80,17 @@ def _transports(is_plain: bool) -> Iterator[tuple[Transport, Transport]]:
     finally:
         for end in (end for pair in pairs for end in pair):
             end.close()
+
+
+def _difference(found: bytes, right: bytes) -> str:
+    """Say where the two begin to differ."""
+    pairs = enumerate(zip(found, right, strict=False))
+    at = next((at for at, (one, other) in pairs if one != other), min(len(found), len(right)))
+    begin = max(0, at - 40)
+    return (
+        f"{found[begin : at + 40].hex()} from {begin} on, {len(found)} bytes in all; "
+        f"{right[begin : at + 40].hex()}, {len(right)} bytes in all, is right"
+    )
 
 
 class _Play:
@@ -167,7 +179,7 @@ class _Play:
             is_within = self.model.is_within(side)
             self.is_within = self.is_within or is_within
             if found != right and not (is_within and found.startswith(right)):
-                raise Failure(f"the relay writes {found.hex()} to side {side}; {right.hex()} is right")
+                raise Failure(f"the relay writes {_difference(found, right)} to side {side}")
         if not self.is_within and self.relayed.session.awaited() != self.model.session.awaited():
             raise Failure("the relay awaits something else")
 
@@ -241,19 +253,19 @@ def _counted(lanes: dict[int, Lane]) -> list[object]:
 
 
 def _names(lacks_some: bool) -> Names:
-    """Change all names, unless it lacks some; know every other name when it comes again."""
+    """Change all names, unless it lacks some. Every other one is known, and no more become so.
+
+    A name that is not known costs steps, of which a frame has a certain number (steps.pyx): a frame that is tried again
+    must come to the same.
+    """
 
     def missing(slot: int, name: bytes) -> bytes | None:
         if slot == 4:
             return name[::-1]
-        if lacks_some and len(name) > 200:
-            return None
-        if len(name) % 2:
-            known[name] = name + b"-renamed"
-        return name + b"-renamed"
+        return None if lacks_some and len(name) > 200 else name + b"-renamed"
 
-    names, known = Names(missing), {}
-    names.tables[1] = known
+    names = Names(missing)
+    names.tables[1] = {text.encode(): text.encode() + b"-renamed" for text in TEXTS[::2]}
     return names
 
 

@@ -25,7 +25,7 @@ _INTEGERS = {
     FieldType.UINT32: (32, False),
     FieldType.INT64: (64, True),
 }
-_TEXTS = ("", "a", "orders", "acme-1_tenant.orders", "ж", "日本", "\0", "n" * 126, "n" * 127, "n" * 300)
+TEXTS = ("", "a", "orders", "acme-1_tenant.orders", "ж", "日本", "\0", "n" * 126, "n" * 127, "n" * 300)
 
 
 @dataclass
@@ -121,7 +121,7 @@ def _maker(rng: random.Random, message: type[Message], f: Field, version: int) -
         FieldType.BOOL: lambda: bool(pick(rng, 2)),
         FieldType.FLOAT64: rng.random,
         FieldType.UUID: lambda: rng.randbytes(16) if pick(rng, 3) else bytes(16),
-        FieldType.STRING: lambda: _TEXTS[pick(rng, len(_TEXTS))],
+        FieldType.STRING: lambda: TEXTS[pick(rng, len(TEXTS))],
         FieldType.BYTES: lambda: rng.randbytes(pick(rng, 40)),
         FieldType.RECORDS: lambda: rng.randbytes(5000 if pick(rng, 8) == 0 else pick(rng, 40)),
     }
