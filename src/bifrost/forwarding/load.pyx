@@ -114,10 +114,10 @@ cdef class Load:
         return self.whole is not None and (self.whole.waits > 0 or self.whole.exhausted())
 
     cdef void finish(self) noexcept:
-        cdef bint somebody_waits = self.waits > 0
+        cdef bint is_awaited = self.waits > 0
         self.count(-1)
         if self.whole is not None:
             self.whole.count(-1)
-            somebody_waits |= self.whole.waits > 0
-        if somebody_waits and self.on_room is not None:
+            is_awaited |= self.whole.waits > 0
+        if is_awaited and self.on_room is not None:
             self.on_room()

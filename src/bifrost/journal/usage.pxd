@@ -45,7 +45,7 @@ cdef class Usage:
     cdef public object resolve
     cdef readonly Py_ssize_t in_flight
     cdef Tally request, response
-    cdef bint is_fetch, is_anybodys
+    cdef bint is_fetch, is_of_any_client
     cdef int64_t requests, responses, errors, bytes_in, bytes_out, throttle_ms, broker_ns, gateway_ns, empty_fetches
     cdef int64_t times[TIMES + 1]
     cdef dict error_codes, virtual, physical, ids
@@ -62,7 +62,7 @@ cdef class Usage:
     cdef inline bint is_of(self, const uint8_t* header, Py_ssize_t size) noexcept:
         """Whether a request with this header is the client's; its fixed part is there."""
         cdef int length = <int16_t>be16(header + 8)
-        if self.is_anybodys:
+        if self.is_of_any_client:
             return True
         if length < 0 or self.client_id is None:
             return length < 0 and self.client_id is None

@@ -50,7 +50,7 @@ class Usage:
         is_fetch: whether topics are counted where the response names them, and records are waited for.
         resolve: asked with (the usage, Entity of a topic's name or ID, that, whether it is physical) for the
             TopicUsage of a topic that was not named since what was counted was taken.
-        is_anybodys: whether requests are counted whatever client ID they say.
+        is_of_any_client: whether requests are counted whatever client ID they say.
     """
 
     client_id: bytes | None
@@ -67,7 +67,7 @@ class Usage:
         response: Tally | None,
         is_fetch: bool,
         resolve: Callable[[Usage, int, bytes, bool], TopicUsage],
-        is_anybodys: bool = False,
+        is_of_any_client: bool = False,
     ) -> None: ...
     def count_request(self, frame: bytes | memoryview, start: int, whole: int = 0) -> Passing | None:
         """Count a request that was taken: a frame without its length, whose body begins at `start`.

@@ -169,12 +169,12 @@ cdef class TopicUsage:
 cdef class Usage:
     """What one client's messages of one API and version amount to."""
 
-    def __init__(self, client_id, Tally request, Tally response, bint is_fetch, resolve, bint is_anybodys=False):
+    def __init__(self, client_id, Tally request, Tally response, bint is_fetch, resolve, bint is_of_any_client=False):
         self.client_id = None if client_id is None else <bytes?>client_id
         self.request = request
         self.response = response
         self.is_fetch = is_fetch
-        self.is_anybodys = is_anybodys
+        self.is_of_any_client = is_of_any_client
         self.resolve = resolve
         self.forget_topics()
 
