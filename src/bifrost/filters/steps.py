@@ -16,9 +16,10 @@ from bifrost.wire.message import Message
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class Forward:
     """The message goes on."""
+
+    __slots__ = ()
 
 
 FORWARD = Forward()
@@ -41,9 +42,19 @@ class Close:
     """Why, for the log."""
 
 
-@dataclass(frozen=True, slots=True)
 class Need:
     """Something that a message waits for; each kind is a class of its own, since each is met in its own way."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
 
 @final
@@ -55,9 +66,10 @@ class TopicIds(Need):
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class TopicCount(Need):
     """How many topics and partitions the tenant has (tenancy/topic_bounds.py): the cluster is asked."""
+
+    __slots__ = ()
 
 
 RequestStep = Forward | Answer | Need | Close

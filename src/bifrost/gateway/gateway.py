@@ -7,12 +7,13 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from bifrost.authentication.failed_authentications import FailedAuthentications
 from bifrost.config.config_source import ConfigSource
+from bifrost.config.fields.journal import Journal as JournalSettings
 from bifrost.config.fields.limits import Limits
 from bifrost.config.model import Config
 from bifrost.filters.build import build_plans
@@ -37,7 +38,6 @@ from bifrost.gateway.clients.slow_sweep import end_slow
 from bifrost.gateway.clients.sni_listener import listener_of
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import ClientAuthenticators, Secured
-from bifrost.gateway.journaling.journaling import Journaling
 from bifrost.gateway.loop.departures import Departures
 from bifrost.gateway.loop.garbage import settle, watch_garbage
 from bifrost.gateway.loop.loop_guard import InternalErrors, Work, keep
@@ -49,6 +49,9 @@ from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
 from bifrost.session.close_reason import CloseReason, limit_of
 from bifrost.session.shared_state import SharedState
+
+if TYPE_CHECKING:
+    from bifrost.gateway.journaling.journaling import Journaling
 
 log = structlog.get_logger()
 
@@ -95,8 +98,7 @@ class Gateway:
             max_in_flight_requests=self.limits.max_in_flight_requests,
             turns=self.turns,
         )
-        journal = config.proxy.journal
-        self.journaling = None if journal is None else Journaling(self, journal, config)
+        self.journaling = None if config.proxy.journal is None else _journaling(self, config.proxy.journal)
         self.shared.journal = None if self.journaling is None else self.journaling.journal
         self.limits_hit: Counter[tuple[str, str]] = peers.counter("limits_hit")
         """How often a limit ended connections or made them wait, by its setting and the tenant."""
@@ -343,6 +345,12 @@ def time_percents(config: Config) -> tuple[int, dict[str, int | None]]:
 
 def _later(delay_s: float, call: Callable[[], None]) -> None:
     asyncio.get_running_loop().call_later(delay_s, call)
+
+
+def _journaling(gateway: "Gateway", journal: JournalSettings) -> "Journaling":
+    from bifrost.gateway.journaling.journaling import Journaling  # 0.5 MiB, only if there is a journal
+
+    return Journaling(gateway, journal, gateway.config)
 
 
 def _soon(call: Callable[[], None]) -> None:

@@ -5,34 +5,37 @@ sees to it that the need is met and calls `ClientSession.meet`. It does nothing 
 the broker a request of its own, and sees the answer come.
 """
 
-from dataclasses import dataclass
 from typing import final
 
 from bifrost.filters.steps import Need
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class IssuerKeys(Need):
     """The keys of a token's issuer, which are being fetched."""
 
+    __slots__ = ()
+
 
 @final
-@dataclass(frozen=True, slots=True)
 class Room(Need):
     """Room in the limits of requests that await an answer, of the tenant's and of all (forwarding/in_flight_limits)."""
 
+    __slots__ = ()
+
 
 @final
-@dataclass(frozen=True, slots=True)
 class Turn(Need):
     """Time: the slice in which the work on the message began has ended (forwarding/turns.py)."""
 
+    __slots__ = ()
+
 
 @final
-@dataclass(frozen=True, slots=True)
 class BrokerAnswer(Need):
     """The broker's answer to a request that the session sends it first (session/topics/inquiry.py)."""
+
+    __slots__ = ()
 
 
 ROOM, TURN, BROKER_ANSWER = Room(), Turn(), BrokerAnswer()

@@ -101,6 +101,9 @@ def release_spares() -> int:
     With it goes what malloc keeps, where that is glibc's.
     """
 
+def trim() -> None:
+    """Give back to the system the whole pages that malloc keeps, where that is glibc's."""
+
 def call_when_leaving(callback: Callable[[], object] | None) -> None:
     """From now on give large blocks back in parts: to unmap 64 MiB at once takes 10 ms.
 

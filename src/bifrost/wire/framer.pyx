@@ -165,6 +165,10 @@ def release_spares():
         trim_heap()
     return released
 
+def trim():
+    """Give back to the system what malloc keeps."""
+    trim_heap()
+
 cdef Spare leaving[LEAVING]
 cdef int leaving_count = 0
 cdef object on_leaving = None

@@ -19,7 +19,7 @@ from support.gateways.gateway_process import GatewayProcess
 pytestmark = pytest.mark.skipif("BIFROST_WORKERS" in os.environ, reason="the one process is measured")
 
 MIB = 1 << 20
-AFTER_START, WITH_CONNECTIONS = 48 * MIB, 51_000_000
+AFTER_START, WITH_CONNECTIONS = 48 * MIB, 51_500_000
 """Bounds; 47.3 and 47.9 MiB were measured with CPython 3.11. The second is 0.2 MiB above the goal of
 docs/performance.md since connections have budgets of their own."""
 CONNECTIONS = 100

@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bifrost.config.fields.limits import Limits
 from bifrost.gateway.brokers.clusters import Clusters
 from bifrost.gateway.clients.open_tenants import OpenTenants
-from bifrost.gateway.journaling.journaling import Journaling
 from bifrost.gateway.loop.loop_guard import InternalErrors
 from bifrost.gateway.loop.loop_stalls import LoopStalls
 from bifrost.gateway.loop.pauses import Pauses
@@ -15,6 +14,9 @@ from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.shared_state import SharedState
+
+if TYPE_CHECKING:
+    from bifrost.gateway.journaling.journaling import Journaling
 
 
 class AdminContext(Protocol):
@@ -24,7 +26,7 @@ class AdminContext(Protocol):
     ends: Counter[CloseReason]
     internal_errors: InternalErrors
     is_ready: bool
-    journaling: Journaling | None
+    journaling: "Journaling | None"
     limits: Limits
     limits_hit: Counter[tuple[str, str]]
     listener_watch: ListenerWatch

@@ -9,6 +9,7 @@ are C functions that cost about 50 ns a turn; a loop that waits runs neither.
 Source: uv_run and uv__io_poll of libuv (src/unix/core.c, src/unix/linux.c). uvloop exports libuv's functions.
 """
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.stdint cimport int64_t
 
@@ -144,17 +145,33 @@ cdef extern from *:
 
 cdef enum:
     MARKS = 4
+    NUMBER = 8    # bytes
 
 
 cdef class LoopWatch:
-    cdef int64_t[::1] counts, marks
-    cdef const int64_t[::1] bounds_ns
+    cdef Py_buffer counts, marks, bounds_ns    # not typed memoryviews: their code would take 100 KiB
+    cdef int held
     cdef watch* running
 
     def __init__(self, counts, marks, bounds_ns):
-        self.counts, self.marks, self.bounds_ns = counts, marks, bounds_ns
-        if self.counts.shape[0] < self.bounds_ns.shape[0] + 2 or self.marks.shape[0] < MARKS:
+        if self.held:
+            raise ValueError("the memory is held already")
+        PyObject_GetBuffer(counts, &self.counts, PyBUF_WRITABLE)
+        self.held = 1
+        PyObject_GetBuffer(marks, &self.marks, PyBUF_WRITABLE)
+        self.held = 2
+        PyObject_GetBuffer(bounds_ns, &self.bounds_ns, PyBUF_SIMPLE)
+        self.held = 3
+        if self.counts.len < self.bounds_ns.len + 2 * NUMBER or self.marks.len < MARKS * NUMBER:
             raise ValueError("not enough memory for the stalls")
+
+    def __dealloc__(self):
+        if self.held > 0:
+            PyBuffer_Release(&self.counts)
+        if self.held > 1:
+            PyBuffer_Release(&self.marks)
+        if self.held > 2:
+            PyBuffer_Release(&self.bounds_ns)
 
     def start(self, loop):
         if self.running != NULL or not isinstance(loop, uvloop.loop.Loop):
@@ -162,8 +179,8 @@ cdef class LoopWatch:
         capsule = uvloop.loop.libuv_get_loop_t_ptr(loop)
         path = uvloop.loop.__file__.encode()
         self.running = begin_watch(
-            path, PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule)), &self.counts[0], &self.marks[0],
-            &self.bounds_ns[0], <int>self.bounds_ns.shape[0]
+            path, PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule)), <int64_t*>self.counts.buf,
+            <int64_t*>self.marks.buf, <const int64_t*>self.bounds_ns.buf, <int>(self.bounds_ns.len // NUMBER)
         )
         return self.running != NULL
 
