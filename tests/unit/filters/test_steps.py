@@ -12,4 +12,4 @@ def test_needs_are_equal_when_the_same_thing_meets_them() -> None:
 
 def test_a_need_says_what_it_is() -> None:
     assert (repr(TopicCount()), repr(Need())) == ("TopicCount()", "Need()")
-    assert FORWARD != TopicCount()
+    assert TopicCount() != FORWARD
