@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 from bifrost.forwarding.lane import Awaited, Lane
+from bifrost.forwarding.lane_names import LaneNames
 from bifrost.forwarding.load import Load
 from bifrost.forwarding.traffic import Traffic
 from bifrost.journal.tallies import FETCHES, request_tally, response_tally
@@ -50,12 +51,14 @@ def check_relay(rng: random.Random, exchanges: list[Exchange]) -> None:
         Failure: a connection does something else than its model.
     """
     is_counted, lacks_some = pick(rng, 3) > 0, pick(rng, 4) == 0
-    names = _names(lacks_some), _names(lacks_some)
-    lanes = _lanes(exchanges, is_counted), _lanes(exchanges, is_counted)
+    names = LaneNames(_names(lacks_some), _names(lacks_some), None)
+    lanes = _lanes(exchanges, names, is_counted), _lanes(exchanges, names, is_counted)
     with _transports(is_plain=pick(rng, 4) > 0) as transports:
         while exchanges:
             prefix, most = (None, b"acme.")[pick(rng, 2)], (1, 5, 1000)[min(2, pick(rng, 10))]
-            sessions = [Session(one, names, prefix, most) for one in lanes]
+            sessions = [
+                Session(_with_prefix(one, names._replace(client_id_prefix=prefix)), most) for one in lanes
+            ]
             # Seldom all of them, as most streams end early.
             some = exchanges[: (4, len(exchanges))[pick(rng, 2)]]
             play = _Play(rng, some, sessions, transports)
@@ -214,17 +217,23 @@ def _usual(schema: MessageSchema, version: int) -> Peek | None:
     return compile_peek(schema.name, version, {fields[0].kafka_name: Usually.ZERO})
 
 
-def _lanes(exchanges: list[Exchange], is_counted: bool) -> dict[int, Lane]:
+def _lanes(exchanges: list[Exchange], names: LaneNames, is_counted: bool) -> dict[int, Lane]:
     """Make a lane for every kind of exchange."""
     return {
         api_key << 16 | version: Lane(
             SimpleNamespace(passage=_passage(api_key, version)),
             Traffic(),
             Load(),
+            names,
             _usage(api_key, version) if is_counted else None,
         )
         for api_key, version, _, _ in exchanges
     }
+
+
+def _with_prefix(lanes: dict[int, Lane], names: LaneNames) -> dict[int, Lane]:
+    """Make lanes with other names that count where these do."""
+    return {key: Lane(one.plan, one.traffic, one.load, names, one.usage) for key, one in lanes.items()}
 
 
 def _usage(api_key: int, version: int) -> Usage:

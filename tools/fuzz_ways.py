@@ -11,6 +11,7 @@ from typing import Any
 
 from bifrost.forwarding.forwarding import Forwarding
 from bifrost.forwarding.lane import Awaited, Lane
+from bifrost.forwarding.lane_names import LaneNames
 from bifrost.forwarding.load import Load
 from bifrost.forwarding.traffic import Traffic
 from bifrost.wire.codec import decode, encode_body
@@ -60,15 +61,15 @@ def check_forward(rng: random.Random, program: Program, frame: bytes) -> None:
     is_flexible = bool(pick(rng, 2))
     plan = SimpleNamespace(passage=Passage(program, program, is_flexible, is_flexible, None, None))
     traffic = Traffic()
-    lanes = {_KEY: Lane(plan, traffic, Load())}
+    prefix = (None, b"acme.")[pick(rng, 2)]
+    lanes = {_KEY: Lane(plan, traffic, Load(), LaneNames(SAME, SAME, prefix))}
     client_id_length = (-1, 0, 2, 200, 0x7FFF, -0x8000)[pick(rng, 6)]
     head = _KEY.to_bytes(4, "big") + _CORRELATION_ID + client_id_length.to_bytes(2, "big", signed=True)
     head += bytes(max(0, min(client_id_length, 200)) + is_flexible)
     request, response = head + frame, _CORRELATION_ID + bytes(is_flexible) + frame
     if pick(rng, 8) == 0:
         request, response = request[: pick(rng, 16)], response[: pick(rng, 8)]
-    prefix = (None, b"acme.")[pick(rng, 2)]
-    session = _session(lanes, prefix)
+    session = _session(lanes)
     forwarded, out = or_malformed(session.forward_request, request), session.to_broker
     if forwarded is True:
         _, other_head = request_body_offset(request, client_id_length, is_flexible, prefix)
@@ -81,7 +82,7 @@ def check_forward(rng: random.Random, program: Program, frame: bytes) -> None:
         or bool(out) != (forwarded is True)
     ):
         raise Failure("a request that was not forwarded leaves a trace")
-    session = _session(lanes, prefix)
+    session = _session(lanes)
     session._queue += Awaited(int.from_bytes(_CORRELATION_ID, "big"), lanes[_KEY], None), b"waited"
     forwarded, out = or_malformed(session.forward_response, response), session.to_client
     if forwarded is True:
@@ -91,12 +92,10 @@ def check_forward(rng: random.Random, program: Program, frame: bytes) -> None:
         raise Failure("a response that was not forwarded leaves a trace")
 
 
-def _session(lanes: dict[int, Lane], prefix: bytes | None) -> Forwarding:
-    """Make what the engine sees of a session that changes no names."""
+def _session(lanes: dict[int, Lane]) -> Forwarding:
+    """Make what the engine sees of a session."""
     session = Forwarding()
     session._lanes, session._queue, session._max_in_flight = lanes, deque(), 1
-    session._to_physical = session._to_virtual = SAME
-    session._client_id_prefix = prefix
     session.to_broker, session.to_client = [], []
     return session
 

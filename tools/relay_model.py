@@ -12,7 +12,6 @@ from bifrost.forwarding.lane import Awaited, Lane
 from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.wire.errors import MalformedFrame, WireError
 from bifrost.wire.framer import Framer
-from bifrost.wire.rewriting import Names
 from frame_mutations import pick
 
 LARGE = 262_144
@@ -26,11 +25,8 @@ _DECODED = object()
 class Session(Forwarding):
     """A session that treats what the engine leaves to it by its content alone."""
 
-    def __init__(
-        self, lanes: dict[int, Lane], names: tuple[Names, Names], prefix: bytes | None, most: int
-    ) -> None:
-        self._lanes, self._queue, self._max_in_flight, self._client_id_prefix = lanes, deque(), most, prefix
-        self._to_physical, self._to_virtual = names
+    def __init__(self, lanes: dict[int, Lane], most: int) -> None:
+        self._lanes, self._queue, self._max_in_flight = lanes, deque(), most
         self._held_requests, self._held_responses = deque(), deque()
         self._admits_request = lambda _plan, numbers: sum(numbers) % 2 == 0
         self._admits_response = lambda numbers: sum(numbers) % 2 == 0

@@ -7,15 +7,12 @@ from bifrost.forwarding.lane cimport Lane
 from bifrost.forwarding.load cimport Load
 from bifrost.journal.usage cimport Passing
 from bifrost.wire.framer cimport FrameConsumer, Framer
-from bifrost.wire.rewriting cimport Names
 
 
 cdef class Forwarding(FrameConsumer):
     cdef public dict _lanes
     cdef public object _queue, _authentication, _admits_request, _admits_response
     cdef public object _held_requests, _held_responses
-    cdef public Names _to_physical, _to_virtual
-    cdef public bytes _client_id_prefix
     cdef public list to_client, to_broker
     cdef public Py_ssize_t _max_in_flight
     cdef readonly bint is_passing

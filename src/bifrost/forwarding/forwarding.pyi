@@ -7,7 +7,6 @@ from typing import Any
 from bifrost.forwarding.lane import Lane
 from bifrost.forwarding.load import Load
 from bifrost.wire.framer import FrameConsumer
-from bifrost.wire.rewriting import Names
 
 class Forwarding(FrameConsumer):
     """The compiled part of a session: it forwards the frames that need no decision.
@@ -25,10 +24,6 @@ class Forwarding(FrameConsumer):
     _admits_response: Callable[[tuple[int, ...]], bool]
     _held_requests: deque[bytes | memoryview]
     _held_responses: deque[bytes | memoryview]
-    _to_physical: Names
-    _to_virtual: Names
-    _client_id_prefix: bytes | None
-    """The prefix that the broker sees before the client ID of each request; None: no prefix."""
     to_client: list[bytes | memoryview]
     to_broker: list[bytes | memoryview]
     _load: Load | None

@@ -23,8 +23,7 @@ cdef extern from "Python.h":
 
 cdef bint pass_request(Forwarding session, object frame, Reader* r) except -1:
     """Rewrite a request, and put what is awaited into the queue; False: it has to be looked at."""
-    cdef bytes client_prefix = session._client_id_prefix
-    cdef Lane lane = admitted_lane(session._lanes, frame, r, client_prefix, session._admits_request)
+    cdef Lane lane = admitted_lane(session._lanes, frame, r, session._admits_request)
     cdef Py_ssize_t start = r.pos
     cdef int64_t began_ns = 0
     cdef list segments
@@ -32,7 +31,7 @@ cdef bint pass_request(Forwarding session, object frame, Reader* r) except -1:
         return False
     if lane.usage is not None:
         began_ns = clock_ns()
-    segments = rewrite_body(lane.passage.request, frame, r, session._to_physical, None, client_prefix,
+    segments = rewrite_body(lane.passage.request, frame, r, lane.to_physical, None, lane.client_id_prefix,
                             lane.passage.drops_trailing)
     if segments is None:
         return False
@@ -43,12 +42,11 @@ cdef bint pass_request(Forwarding session, object frame, Reader* r) except -1:
 
 cdef bint put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns) except -1:
     """As above, for a frame that stands where it was received; it is copied."""
-    cdef Lane lane = admitted_lane(session._lanes, None, r, session._client_id_prefix, None)
+    cdef Lane lane = admitted_lane(session._lanes, None, r, None)
     cdef Py_ssize_t start = r.pos
     if lane is None:
         return False
-    if not put_body(lane.passage.request, r, out, session._to_physical, session._client_id_prefix,
-                    lane.passage.drops_trailing):
+    if not put_body(lane.passage.request, r, out, lane.to_physical, lane.client_id_prefix, lane.passage.drops_trailing):
         return False
     lane.receive(r.end + 4)
     await_answer(lane, r, start, now_ns, now_ns if lane.usage is None else clock_ns(), session._queue)
@@ -65,8 +63,7 @@ cdef bint pass_response(Forwarding session, object frame, Reader* r) except -1:
         return False
     if awaited.lane.usage is not None:
         came_ns = clock_ns()
-    segments = rewrite_body(awaited.lane.passage.response, frame, r, session._to_virtual, None, None,
-                            False)
+    segments = rewrite_body(awaited.lane.passage.response, frame, r, awaited.lane.to_virtual, None, None, False)
     if segments is None:
         return False
     if awaited.lane.usage is not None:
@@ -86,7 +83,7 @@ cdef bint put_response(Forwarding session, Reader* r, Output* out, int64_t now_n
     cdef Py_ssize_t start = r.pos, begin = out.size
     if awaited is None or awaited.lane.load.is_over_budget:
         return False
-    if not put_body(awaited.lane.passage.response, r, out, session._to_virtual, None, False):
+    if not put_body(awaited.lane.passage.response, r, out, awaited.lane.to_virtual, None, False):
         return False
     if awaited.lane.usage is not None:
         r.pos = start
@@ -100,13 +97,13 @@ cdef bint put_response(Forwarding session, Reader* r, Output* out, int64_t now_n
 
 cdef bint stream_request(Forwarding session, object frame, Reader* r) except -1:
     """Begin to send a request on; False: it has to be whole first."""
-    cdef Lane lane = admitted_lane(session._lanes, frame, r, session._client_id_prefix, session._admits_request)
+    cdef Lane lane = admitted_lane(session._lanes, frame, r, session._admits_request)
     cdef Py_ssize_t start = r.pos
     cdef int64_t began_ns = clock_ns()
     cdef list segments
     if lane is None:
         return False
-    segments = rewrite_head(lane.passage.request, frame, r, session._to_physical, session._client_id_prefix)
+    segments = rewrite_head(lane.passage.request, frame, r, lane.to_physical, lane.client_id_prefix)
     if segments is None:
         return False
     session.to_broker += segments
@@ -121,7 +118,7 @@ cdef Py_ssize_t stream_response(Forwarding session, object frame, Reader* r) exc
     cdef list segments
     if awaited is None:
         return 0
-    segments = rewrite_head(awaited.lane.passage.response, frame, r, session._to_virtual, None)
+    segments = rewrite_head(awaited.lane.passage.response, frame, r, awaited.lane.to_virtual, None)
     if segments is None:
         return 0
     session.to_client += segments

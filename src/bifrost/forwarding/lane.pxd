@@ -9,6 +9,7 @@ from bifrost.forwarding.traffic cimport Traffic
 from bifrost.journal.usage cimport Passing, Usage
 from bifrost.wire.program cimport Passage
 from bifrost.wire.reader cimport Reader
+from bifrost.wire.rewriting cimport Names
 
 
 @cython.final
@@ -17,6 +18,8 @@ cdef class Lane:
     cdef readonly Traffic traffic
     cdef readonly Load load
     cdef readonly Usage usage
+    cdef readonly Names to_physical, to_virtual
+    cdef readonly bytes client_id_prefix
     cdef Passage passage
 
     cdef inline void receive(self, Py_ssize_t size) noexcept:
@@ -38,6 +41,6 @@ cdef class Awaited:
     cpdef void abandon(self) noexcept
 
 
-cdef Lane admitted_lane(dict lanes, object frame, Reader* r, bytes client_prefix, object admits)
+cdef Lane admitted_lane(dict lanes, object frame, Reader* r, object admits)
 cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t began_ns, int64_t since_ns, object queue)
 cdef Awaited admitted_answer(object queue, object frame, Reader* r, object admits)

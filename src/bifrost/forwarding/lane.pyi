@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from bifrost.forwarding.lane_names import LaneNames
 from bifrost.forwarding.load import Load
 from bifrost.forwarding.traffic import Traffic
 from bifrost.journal.usage import Usage
+from bifrost.wire.rewriting import Names
 
 class Lane:
-    """How one tenant's messages of one API and version are treated, and where they are counted.
+    """How one tenant's messages of one API and version are treated, which names they get, and where they are counted.
 
     With a `usage` it is for one client only, whose requests are also counted there.
     """
@@ -16,8 +18,16 @@ class Lane:
     traffic: Traffic
     load: Load
     usage: Usage | None
+    to_physical: Names
+    """The names in requests."""
+    to_virtual: Names
+    """The names in answers."""
+    client_id_prefix: bytes | None
+    """The prefix that the broker sees before the client ID of each request; None: no prefix."""
 
-    def __init__(self, plan: Any, traffic: Traffic, load: Load, usage: Usage | None = None) -> None: ...
+    def __init__(
+        self, plan: Any, traffic: Traffic, load: Load, names: LaneNames, usage: Usage | None = None
+    ) -> None: ...
 
 class Awaited:
     """A request that the broker will answer, with the data of the filters when it was decoded.

@@ -20,8 +20,11 @@ from bifrost.wire.reader cimport HOT_STEPS, MAX_STRING, be16, be32
 cdef class Lane:
     """How one tenant's messages of one API and version are treated."""
 
-    def __init__(self, plan, Traffic traffic not None, Load load not None, Usage usage=None):
+    def __init__(self, plan, Traffic traffic not None, Load load not None, names, Usage usage=None):
         self.plan = plan
+        self.to_physical = <Names?>names.to_physical
+        self.to_virtual = <Names?>names.to_virtual
+        self.client_id_prefix = names.client_id_prefix
         self.traffic = traffic
         self.load = load
         self.usage = usage
@@ -65,7 +68,7 @@ cdef class Awaited:
                 self.lane.usage.in_flight -= 1
 
 
-cdef Lane admitted_lane(dict lanes, object frame, Reader* r, bytes client_prefix, object admits):
+cdef Lane admitted_lane(dict lanes, object frame, Reader* r, object admits):
     """The way of a request that may pass, whose body `r` stands before then; None: it has to be looked at.
 
     Without `frame` there is nothing to show to `admits`: its numbers have to be what they usually are.
@@ -86,7 +89,7 @@ cdef Lane admitted_lane(dict lanes, object frame, Reader* r, bytes client_prefix
     start = 10 + max(0, <int16_t>be16(r.data + 8))
     if start >= r.end or passage.request_flexible and r.data[start] != 0:
         return None
-    if client_prefix is not None and start - 10 + PyBytes_GET_SIZE(client_prefix) > MAX_STRING:
+    if lane.client_id_prefix is not None and start - 10 + PyBytes_GET_SIZE(lane.client_id_prefix) > MAX_STRING:
         return None
     start += passage.request_flexible
     if passage.request_peek is not None:

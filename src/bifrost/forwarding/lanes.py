@@ -1,10 +1,16 @@
-"""What a tenant's sessions share for each API: how its messages are treated, and their counters."""
+"""What a tenant's sessions share for each API: how its messages are treated, which names they get, and their counters.
+
+Lanes live as long as a session has them, because the names belong to a namespace that a reload may replace. The
+counters of a tenant and an API live as long as the gateway.
+"""
 
 from collections.abc import Callable, Iterator
+from weakref import WeakValueDictionary
 
 from bifrost.filters.plan import Plans
 from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.forwarding.lane import Lane
+from bifrost.forwarding.lane_names import LaneNames
 from bifrost.forwarding.traffic import Traffic
 
 NO_TENANT = ""
@@ -29,21 +35,22 @@ class Lanes:
         """
         self._plans, self._new_traffic = plans, new_traffic
         self.in_flight_limits = in_flight_limits
-        self._lanes: dict[tuple[str, int, int], Lane] = {}
+        self._tables: WeakValueDictionary[tuple[str, LaneNames], LaneTable] = WeakValueDictionary()
         self._traffic: dict[tuple[str, int | None], Traffic] = {}
 
-    def lane(self, tenant: str, api_key: int, api_version: int) -> Lane | None:
-        """Return the lane of an API and version, or None when such requests are refused."""
-        key = (tenant, api_key, api_version)
-        lane = self._lanes.get(key)
-        if lane is None:
-            plan = self._plans.plan_for(api_key, api_version)
-            if plan is None:
-                return None
-            lane = self._lanes[key] = Lane(
-                plan, self.traffic(tenant, api_key), self.in_flight_limits.load(tenant)
-            )
-        return lane
+    def table(self, tenant: str, names: LaneNames) -> "LaneTable":
+        """Return the lanes on which a tenant's messages get these names: one object for all sessions."""
+        table = self._tables.get((tenant, names))
+        if table is None:
+            table = self._tables[tenant, names] = LaneTable(self, tenant, names)
+        return table
+
+    def new_lane(self, tenant: str, names: LaneNames, api_key: int, api_version: int) -> Lane | None:
+        """Make the lane of an API and version; None when such requests are refused."""
+        plan = self._plans.plan_for(api_key, api_version)
+        if plan is None:
+            return None
+        return Lane(plan, self.traffic(tenant, api_key), self.in_flight_limits.load(tenant), names)
 
     def traffic(self, tenant: str, api_key: int | None) -> Traffic:
         """Return the counters of a tenant and an API; None stands for all APIs that are not served."""
@@ -56,3 +63,23 @@ class Lanes:
         """Yield the tenant, API key and counters of each pair that was used."""
         for (tenant, api_key), traffic in list(self._traffic.items()):
             yield tenant, api_key, traffic
+
+
+class LaneTable:
+    """The lanes of one tenant's messages that get the same names, made when first needed."""
+
+    __slots__ = ("__weakref__", "_known", "_lanes", "_tenant", "names")
+
+    def __init__(self, lanes: Lanes, tenant: str, names: LaneNames) -> None:
+        """Begin without lanes; `lanes` makes them."""
+        self._lanes, self._tenant, self.names = lanes, tenant, names
+        self._known: dict[tuple[int, int], Lane] = {}
+
+    def lane(self, api_key: int, api_version: int) -> Lane | None:
+        """Return the lane of an API and version, or None when such requests are refused."""
+        lane = self._known.get((api_key, api_version))
+        if lane is None:
+            lane = self._lanes.new_lane(self._tenant, self.names, api_key, api_version)
+            if lane is not None:
+                self._known[api_key, api_version] = lane
+        return lane

@@ -219,7 +219,7 @@ class ClientSession(IdentifiedSession):
             return ROOM
         plan, way = lane.plan, lane.plan.request
         offset, head = headers.request_body_offset(
-            frame, header.client_id_length, way.is_flexible_header, self._client_id_prefix
+            frame, header.client_id_length, way.is_flexible_header, lane.client_id_prefix
         )
         limit, items = exceeded_limit(plan, frame, offset)
         if limit is None:
@@ -249,7 +249,7 @@ class ClientSession(IdentifiedSession):
         exchange = metering.keep_change(self._meter, plan, self._scope, frame, offset)
         segments: list[Buffer] | None = None
         if way.program is not None and not is_for_filters:
-            segments = rewrite(way.program, frame, offset, self._to_physical, head, plan.drops_trailing)
+            segments = rewrite(way.program, frame, offset, lane.to_physical, head, plan.drops_trailing)
         if segments is None:
             unresolved = self._namespace.take_unresolved()
             if unresolved and not is_decodable(plan, len(frame)):
@@ -367,7 +367,7 @@ class ClientSession(IdentifiedSession):
         is_decoded = plan.has_throttle and awaited.lane.load.is_over_budget
         is_decoded = is_decoded or (awaited.exchange is not None and awaited.exchange.wants_response)
         program = None if is_decoded else plan.response.program
-        segments = None if program is None else rewrite(program, frame, offset, self._to_virtual, head)
+        segments = None if program is None else rewrite(program, frame, offset, awaited.lane.to_virtual, head)
         physical = None if segments is None else (frame, offset)
         if segments is None:
             self._namespace.take_unresolved()

@@ -9,6 +9,7 @@ from bifrost.authentication.session_lifetime import SessionLifetime
 from bifrost.filters.filter import Scope
 from bifrost.forwarding.forwarding import Forwarding
 from bifrost.forwarding.lane import Lane
+from bifrost.forwarding.lane_names import lane_names
 from bifrost.forwarding.lanes import NO_TENANT
 from bifrost.journal.meter import Meter
 from bifrost.session import metering
@@ -20,7 +21,6 @@ from bifrost.session.session_lanes import OWN_APIS, SessionLanes
 from bifrost.session.shared_state import Entry, SharedState
 from bifrost.session.topics.absent_topics import AbsentTopics
 from bifrost.session.topics.topic_listing import TopicListing
-from bifrost.tenancy.answer_names import answer_names
 
 
 class IdentifiedSession(Forwarding):
@@ -140,11 +140,10 @@ class IdentifiedSession(Forwarding):
         self._scope = Scope(self._namespace, self._entry.addresses)
         self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
         self._admits_request, self._admits_response = self._fetches.on_request, self._fetches.on_response
-        self._to_physical = self._namespace.to_physical
-        self._client_id_prefix = self._namespace.names.client_id_prefix
-        self._to_virtual = answer_names(self._namespace, self._entry.addresses)
         self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
-        self._ways = SessionLanes(self._shared.lanes, self._route, self._namespace.tenant, self._meter)
+        names = lane_names(self._namespace, self._entry.addresses)
+        table = self._shared.lanes.table(self._namespace.tenant, names)
+        self._ways = SessionLanes(table, self._route, self._meter)
         self._lanes = self._ways.known
         self._load = self._shared.lanes.in_flight_limits.load(self._namespace.tenant)
         self._absent = AbsentTopics(self._namespace, self._in_flight)

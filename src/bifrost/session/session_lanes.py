@@ -1,12 +1,12 @@
 """The lanes of one session: how its requests of each API and version are handled and counted.
 
-Without a journal the lanes are the tenant's and shared by all its sessions. With a journal they belong to one client
-(principal, client ID, software), whose usage they count. The engine recognises a request with another client ID and
-calls here; from then on the lanes are that client's.
+Without a journal the lanes are shared by all sessions of the tenant that use the same names. With a journal they belong
+to one client (principal, client ID, software), whose usage they count. The engine recognises a request with another
+client ID and calls here; from then on the lanes are that client's.
 """
 
 from bifrost.forwarding.lane import Lane
-from bifrost.forwarding.lanes import Lanes
+from bifrost.forwarding.lanes import LaneTable
 from bifrost.journal.admin_operations import ADMIN_APIS
 from bifrost.journal.meter import Meter
 from bifrost.session.shared_state import Route
@@ -20,11 +20,11 @@ OWN_APIS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AU
 class SessionLanes:
     """The lanes of one authenticated session."""
 
-    __slots__ = ("_lanes", "_meter", "_offered", "_tenant", "known")
+    __slots__ = ("_meter", "_offered", "_table", "known")
 
-    def __init__(self, lanes: Lanes, route: Route, tenant: str, meter: Meter | None) -> None:
+    def __init__(self, table: LaneTable, route: Route, meter: Meter | None) -> None:
         """Begin without lanes; APIs that the broker lacks get none. Without `meter` the journal counts nothing."""
-        self._lanes, self._offered, self._tenant, self._meter = lanes, route.offered, tenant, meter
+        self._table, self._offered, self._meter = table, route.offered, meter
         self.known: dict[int, Lane] = {}
         """Lanes of requests that the engine handles by itself, by API key << 16 | version."""
 
@@ -35,10 +35,10 @@ class SessionLanes:
         api_key, api_version = header.api_key, header.api_version
         lane = self.known.get(api_key << 16 | api_version)
         if lane is None and self._offered.offers(api_key, api_version):
-            lane = self._lanes.lane(self._tenant, api_key, api_version)
+            lane = self._table.lane(api_key, api_version)
             if lane is not None and self._meter is not None:
                 usage = self._meter.usage(api_key, api_version)
-                lane = Lane(lane.plan, lane.traffic, lane.load, usage)
+                lane = Lane(lane.plan, lane.traffic, lane.load, self._table.names, usage)
             if lane is not None and not self._is_looked_at(api_key):
                 self.known[api_key << 16 | api_version] = lane
         return lane

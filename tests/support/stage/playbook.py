@@ -260,7 +260,7 @@ def to_broker(message: Message, *, client_id: bytes | None = CLIENT_ID) -> Step:
         frame = book.said.to_broker.popleft()
         asked, found, found_client_id = read_request(frame)
         compare(book, message, found, asked.api_version, "broker")
-        prefix = book.session._client_id_prefix
+        prefix = book.session._namespace.names.client_id_prefix
         if found_client_id != (client_id if prefix is None else prefix + (client_id or b"")):
             book.said.fail(f"the client ID became {found_client_id!r}")
         if not is_acks_0(found):

@@ -16,6 +16,7 @@ from bifrost.gateway.reload_outcome import Outcome
 from bifrost.wire.api_keys import ApiKey
 from support.pages.doc_pages import page, pages, table
 from support.pages.source_facts import texts
+from support.stage.lanes import SAME_NAMES
 from unit.gateway.test_gateway import CONFIG
 
 NAME = re.compile(r"\b(?:kafka_proxy|bifrost)_[a-z_]*[a-z]\b")
@@ -49,7 +50,7 @@ class Everything(OfProcess):
 def metrics() -> dict[str, Metric]:
     """Every metric by the name that Prometheus shows."""
     gateway = Gateway(Config.model_validate(CONFIG))
-    lane = gateway.shared.lanes.lane("acme", ApiKey.FETCH, 12)
+    lane = gateway.shared.lanes.new_lane("acme", SAME_NAMES, ApiKey.FETCH, 12)
     lane.traffic.receive(100)
     Awaited(1, lane, None).finish(2000)
     gateway.internal_errors.counts["accept"] += 1

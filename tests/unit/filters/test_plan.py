@@ -6,14 +6,11 @@ from bifrost.filters.build import build_plans
 from bifrost.filters.filter import RequestFilter, ResponseFilter
 from bifrost.filters.plan import PEEKED_FIELDS, Plan, Plans
 from bifrost.forwarding.forwarding import Forwarding
-from bifrost.forwarding.lane import Lane
-from bifrost.forwarding.load import Load
-from bifrost.forwarding.traffic import Traffic
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
 from bifrost.wire.program import Usually
-from bifrost.wire.rewriting import Names
 from bifrost.wire.schema import message_schema
+from support.stage.lanes import new_lane
 from support.stage.messages import fetch, fetched, produce
 from support.stage.playbook import request_frame, response_frame
 from support.stage.stage import PLANS
@@ -96,10 +93,9 @@ class Asked:
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.times = plan, 0
-        lanes = {plan.api_key << 16 | plan.api_version: Lane(plan, Traffic(), Load())}
+        lanes = {plan.api_key << 16 | plan.api_version: new_lane(plan.api_key, plan.api_version)}
         self.session = Forwarding()
         self.session._lanes, self.session._queue = lanes, deque()
-        self.session._to_physical = Names(lambda _slot, name: name)
         self.session._admits_request = self.admits
         self.session._max_in_flight, self.session.to_broker = 1, []
 

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 
 from bifrost.forwarding.in_flight_limits import TENANT_LIMIT, TOTAL_LIMIT, UNLIMITED, InFlightLimits
-from bifrost.forwarding.lane import Awaited, Lane
-from bifrost.forwarding.traffic import Traffic
+from bifrost.forwarding.lane import Awaited
 from bifrost.wire.api_keys import ApiKey
-from support.stage.stage import PLANS
+from support.stage.lanes import new_lane
 
 
 class Room:
@@ -21,7 +20,7 @@ class Room:
 
     def send(self, tenant: str) -> None:
         """Let a request await its answer."""
-        lane = Lane(PLANS.plan_for(ApiKey.HEARTBEAT, 4), Traffic(), self.limits.load(tenant))
+        lane = new_lane(ApiKey.HEARTBEAT, 4, load=self.limits.load(tenant))
         self.awaited.setdefault(tenant, []).append(Awaited(1, lane, None))
 
     def answer(self, tenant: str) -> None:

@@ -7,11 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from bifrost.forwarding.in_flight_limits import LOOK_AGAIN_S, UNLIMITED, InFlightLimits
-from bifrost.forwarding.lane import Awaited, Lane
+from bifrost.forwarding.lane import Awaited
 from bifrost.forwarding.load import Load
-from bifrost.forwarding.traffic import Traffic
 from bifrost.wire.api_keys import ApiKey
-from support.stage.stage import PLANS
+from support.stage.lanes import new_lane
 
 TENANTS = ("acme", "globex")
 STRIDE = 2 * (len(TENANTS) + 1)
@@ -42,7 +41,7 @@ class Process:
         load = self.limits.load(tenant)
         if load.is_full:
             return False
-        lane = Lane(PLANS.plan_for(ApiKey.HEARTBEAT, 4), Traffic(), load)
+        lane = new_lane(ApiKey.HEARTBEAT, 4, load=load)
         self.awaited[tenant].append(Awaited(1, lane, None))
         return True
 

@@ -1,19 +1,25 @@
 """What is counted, and where: by tenant and API, whichever way a message takes."""
 
+import gc
+import weakref
+
 import pytest
 
 from bifrost.forwarding.in_flight_limits import InFlightLimits
-from bifrost.forwarding.lane import Awaited, Lane
+from bifrost.forwarding.lane import Awaited
 from bifrost.forwarding.lanes import NO_TENANT, Lanes
-from bifrost.forwarding.load import Load
 from bifrost.forwarding.traffic import DURATION_BOUNDS_S, Traffic
+from bifrost.tenancy.answer_names import answer_names
+from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.wire.api_keys import ApiKey
 from support.physical_names import physical_name
 from support.stage import messages
+from support.stage.lanes import SAME_NAMES, names_of, new_lane
 from support.stage.look_ups import meet_look_ups
 from support.stage.playbook import request_frame, response_frame
 from support.stage.stage import PLANS, Stage
 
+OTHER_PORTS = BrokerPorts(advertised_host="other.example.com", start=9093, end=9095, broker_id_base=1)
 HEARTBEAT = messages.build("HeartbeatRequest", {"group_id": "g", "generation_id": 1, "member_id": "m"})
 HEARTBEAT_ANSWER = messages.build("HeartbeatResponse", {})
 
@@ -25,14 +31,57 @@ def counted(stage: Stage, tenant: str, api_key: int | None) -> tuple[int, int, i
 
 def test_a_lane_is_made_once_and_counts_with_all_versions_of_its_api() -> None:
     lanes = Lanes(PLANS, InFlightLimits(print))
-    one, other = lanes.lane("acme", ApiKey.FETCH, 12), lanes.lane("acme", ApiKey.FETCH, 16)
+    table = lanes.table("acme", SAME_NAMES)
+    one, other = table.lane(ApiKey.FETCH, 12), table.lane(ApiKey.FETCH, 16)
 
-    assert lanes.lane("acme", ApiKey.FETCH, 12) is one
+    assert one is not None
+    assert other is not None
+    assert table.lane(ApiKey.FETCH, 12) is one
     assert one is not other
     assert one.traffic is other.traffic
-    assert lanes.lane("globex", ApiKey.FETCH, 12).traffic is not one.traffic
-    assert lanes.lane("acme", ApiKey.FETCH, 99) is None
+    assert lanes.new_lane("globex", SAME_NAMES, ApiKey.FETCH, 12).traffic is not one.traffic
+    assert table.lane(ApiKey.FETCH, 99) is None
     assert [(tenant, key) for tenant, key, _ in lanes] == [("acme", ApiKey.FETCH), ("globex", ApiKey.FETCH)]
+
+
+def test_sessions_with_the_same_names_share_lanes(stage: Stage) -> None:
+    acme, same = (names_of(stage.namespaces["acme"]) for _ in range(2))
+    other_listener = acme._replace(to_virtual=answer_names(stage.namespaces["acme"], OTHER_PORTS))
+    table = stage.shared.lanes.table("acme", acme)
+
+    assert stage.shared.lanes.table("acme", same) is table
+    for names in (
+        other_listener,
+        acme._replace(client_id_prefix=b"other."),
+        names_of(Stage().namespaces["acme"]),
+    ):
+        other = stage.shared.lanes.table("acme", names)
+        assert other is not table
+        one, another = table.lane(ApiKey.FETCH, 12), other.lane(ApiKey.FETCH, 12)
+        assert one.traffic is another.traffic
+        assert one.load is another.load
+        assert (another.to_physical, another.to_virtual, another.client_id_prefix) == names
+
+
+def test_a_lane_needs_names() -> None:
+    with pytest.raises(TypeError):
+        new_lane(ApiKey.FETCH, 12, names=SAME_NAMES._replace(to_physical=None))
+    with pytest.raises(TypeError):
+        new_lane(ApiKey.FETCH, 12, names=SAME_NAMES._replace(to_virtual=None))
+
+
+def test_lanes_and_the_namespace_end_with_their_last_session(stage: Stage) -> None:
+    lanes, namespace = stage.shared.lanes, Stage().namespaces["acme"]
+    table = lanes.table("acme", names_of(namespace))
+    lane = table.lane(ApiKey.FETCH, 12)
+    lane.traffic.receive(10)
+    seen = weakref.ref(namespace)
+
+    del namespace, table, lane
+    gc.collect()
+
+    assert seen() is None
+    assert counted(stage, "acme", ApiKey.FETCH) == (1, 10, 0)
 
 
 @pytest.mark.parametrize("times", [1, 3])
@@ -91,7 +140,7 @@ def test_an_unknown_api_has_no_counter_of_its_own(stage: Stage) -> None:
 
 def test_the_time_of_an_answer_falls_into_one_bucket() -> None:
     traffic = Traffic()
-    Awaited(1, Lane(PLANS.plan_for(ApiKey.HEARTBEAT, 4), traffic, Load()), None).finish(100)
+    Awaited(1, new_lane(ApiKey.HEARTBEAT, 4, traffic), None).finish(100)
 
     assert len(traffic.durations) == len(DURATION_BOUNDS_S) + 1
     assert traffic.durations[0] == 1

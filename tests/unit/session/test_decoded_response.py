@@ -2,22 +2,21 @@ import pytest
 
 from bifrost.filters import namespace as translation
 from bifrost.filters.steps import Close, ResponseStep, TopicIds
-from bifrost.forwarding.lane import Awaited, Lane
-from bifrost.forwarding.load import Load
-from bifrost.forwarding.traffic import Traffic
+from bifrost.forwarding.lane import Awaited
 from bifrost.session.decoded_response import decoded_response
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.message import Message
 from support.physical_names import MARK, physical_name
 from support.stage import messages
+from support.stage.lanes import new_lane
 from support.stage.messages import fetched, metadata_of, topic_id
 from support.stage.playbook import response_frame
-from support.stage.stage import PLANS, Stage
+from support.stage.stage import Stage
 
 
 def decoded(stage: Stage, response: Message, api_key: ApiKey, version: int) -> bytes | ResponseStep:
     exchange = stage.exchange(version, api_key=api_key)
-    awaited = Awaited(1, Lane(PLANS.plan_for(api_key, version), Traffic(), Load()), exchange)
+    awaited = Awaited(1, new_lane(api_key, version), exchange)
     frame = response_frame(response, version, 1)
     offset = 5 if awaited.lane.plan.response.is_flexible_header else 4
     segments = decoded_response(stage.namespaces["acme"], exchange.scope, awaited, frame, offset, None)

@@ -1,16 +1,14 @@
 import pytest
 
-from bifrost.forwarding.lane import Awaited, Lane
-from bifrost.forwarding.load import Load
-from bifrost.forwarding.traffic import Traffic
+from bifrost.forwarding.lane import Awaited
 from bifrost.session.close_reason import SessionEnded
 from bifrost.session.in_flight import InFlight
 from bifrost.wire.api_keys import ApiKey
-from support.stage.stage import PLANS
+from support.stage.lanes import new_lane
 
 
 def awaited(correlation_id: int) -> Awaited:
-    return Awaited(correlation_id, Lane(PLANS.plan_for(ApiKey.METADATA, 0), Traffic(), Load()), None)
+    return Awaited(correlation_id, new_lane(ApiKey.METADATA, 0), None)
 
 
 def frame(correlation_id: int) -> bytes:

@@ -15,6 +15,7 @@ from bifrost.wire.messages import (
 )
 from support.clients.raw_client import request_frame
 from support.gateways.journalling import StillClock, journal
+from support.stage.lanes import table_of
 from support.stage.stage import Stage
 
 
@@ -23,7 +24,7 @@ def lanes_of(stage: Stage, *, is_metered: bool) -> SessionLanes:
     if is_metered:
         identity = Identity("acme", "upstream", "acme", "User:acme")
         meter = Meter(journal(StillClock()), identity, TopicNames(stage.namespaces["acme"]), None)
-    return SessionLanes(stage.shared.lanes, Route(1, stage.versions), "acme", meter)
+    return SessionLanes(table_of(stage), Route(1, stage.versions), meter)
 
 
 def lane(lanes: SessionLanes, message: Message, version: int, client_id: str = "a") -> Lane | None:
@@ -36,7 +37,7 @@ def test_without_a_journal_lanes_are_the_tenant_s(stage: Stage) -> None:
 
     found = lane(lanes, HeartbeatRequest(), 4)
 
-    assert found is stage.shared.lanes.lane("acme", ApiKey.HEARTBEAT, 4)
+    assert found is table_of(stage).lane(ApiKey.HEARTBEAT, 4)
     assert lanes.known == {ApiKey.HEARTBEAT << 16 | 4: found}
 
 
@@ -46,13 +47,15 @@ def test_with_one_they_are_a_client_s_and_counted_as_the_tenant_s(stage: Stage) 
     first, again = (lane(lanes, HeartbeatRequest(), 4) for _ in range(2))
     other = lane(lanes, HeartbeatRequest(), 4, "b")
 
-    whole = stage.shared.lanes.lane("acme", ApiKey.HEARTBEAT, 4)
+    whole = table_of(stage).lane(ApiKey.HEARTBEAT, 4)
     assert first is again
     assert first is not None
     assert other is not None
     assert whole is not None
     assert first.traffic is other.traffic is whole.traffic
     assert first.load is other.load is whole.load
+    assert first.to_physical is other.to_physical is whole.to_physical
+    assert first.to_virtual is other.to_virtual is whole.to_virtual
     assert first.usage is not other.usage
     assert lanes.known == {ApiKey.HEARTBEAT << 16 | 4: other}
 

@@ -49,7 +49,7 @@ class Inquiry:
         header = headers.read_request_header(frame)
         start, length = headers.REQUEST_PREFIX.size, header.client_id_length
         self._lane, self._correlation_id = lane, header.correlation_id
-        prefix = self._namespace.names.client_id_prefix
+        prefix = lane.client_id_prefix
         self._client_id = bytes(frame[start : start + length]) if length >= 0 else None
         if prefix is not None:
             self._client_id = prefix + (self._client_id or b"")

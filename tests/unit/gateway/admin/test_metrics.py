@@ -12,6 +12,7 @@ from bifrost.gateway.admin.metrics import Metrics
 from bifrost.gateway.gateway import Gateway
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.api_keys import ApiKey
+from support.stage.lanes import SAME_NAMES
 from unit.gateway.test_gateway import CONFIG
 
 LABELS = ("tenant", "api", "side", "reason", "mechanism", "outcome", "le")
@@ -43,7 +44,7 @@ def test_everything_that_can_be_zero_is_there_from_the_start() -> None:
 
 def test_traffic_is_shown_by_tenant_and_api() -> None:
     gateway = Gateway(Config.model_validate(CONFIG))
-    lane = gateway.shared.lanes.lane("acme", ApiKey.FETCH, 12)
+    lane = gateway.shared.lanes.new_lane("acme", SAME_NAMES, ApiKey.FETCH, 12)
     lane.traffic.receive(100)
     Awaited(1, lane, None).finish(2000)
     gateway.shared.lanes.traffic("acme", None).receive(7)

@@ -26,6 +26,7 @@ from bifrost.journal.record import RecordKind, Source
 from bifrost.journal.record_buffer import DropReason
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.api_keys import ApiKey
+from support.stage.lanes import SAME_NAMES
 from unit.gateway.test_gateway import CONFIG
 
 from .conftest import Pair
@@ -115,7 +116,8 @@ def test_connections_of_a_tenant_are_counted_together(crew: Crew) -> None:
 
 
 def test_requests_in_flight_are_counted_together(crew: Crew) -> None:
-    lanes = [gateway.shared.lanes.lane("acme", ApiKey.FETCH, 12) for gateway in crew.gateways]
+    every = [gateway.shared.lanes for gateway in crew.gateways]
+    lanes = [one.new_lane("acme", SAME_NAMES, ApiKey.FETCH, 12) for one in every]
     awaited = [Awaited(1, lane, None) for lane in lanes]
 
     assert [lane.load.is_full for lane in lanes] == [True, True]

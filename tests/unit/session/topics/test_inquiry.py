@@ -1,15 +1,14 @@
 import pytest
 
 from bifrost.forwarding.lane import Awaited, Lane
-from bifrost.forwarding.load import Load
-from bifrost.forwarding.traffic import Traffic
 from bifrost.session.in_flight import InFlight
 from bifrost.session.topics.inquiry import Inquiry
 from bifrost.wire.api_keys import ApiKey
 from support.physical_names import physical_name, prefix_of
 from support.stage import messages
+from support.stage.lanes import names_of, new_lane
 from support.stage.playbook import request_frame
-from support.stage.stage import PLANS, Stage
+from support.stage.stage import Stage
 
 
 class Question(Inquiry):
@@ -25,7 +24,7 @@ class Question(Inquiry):
 
 @pytest.fixture
 def lane() -> Lane:
-    return Lane(PLANS.plan_for(ApiKey.METADATA, 12), Traffic(), Load())
+    return new_lane(ApiKey.METADATA, 12)
 
 
 @pytest.mark.parametrize("version", [4, 8, 9, 13])
@@ -39,10 +38,10 @@ def lane() -> Lane:
     ],
 )
 def test_it_asks_in_the_name_of_the_client(
-    lane: Lane, version: int, client_id: bytes | None, shown: bytes | None, is_namespaced: bool
+    version: int, client_id: bytes | None, shown: bytes | None, is_namespaced: bool
 ) -> None:
-    in_flight = InFlight()
-    question = Question(Stage(namespaces_client_ids=is_namespaced).namespaces["acme"], in_flight)
+    namespace, in_flight = Stage(namespaces_client_ids=is_namespaced).namespaces["acme"], InFlight()
+    question, lane = Question(namespace, in_flight), new_lane(ApiKey.METADATA, 12, names=names_of(namespace))
     request = messages.MetadataRequest(topics=[])
 
     asked = question.ask(lane, request_frame(request, 12, 77, client_id), version)

@@ -1,0 +1,32 @@
+from bifrost.forwarding.lane_names import lane_names
+from bifrost.tenancy.brokers import BrokerPorts
+from support.physical_names import prefix_of
+from support.stage.stage import PORTS, Stage
+
+OTHER_PORTS = BrokerPorts(advertised_host="other.example.com", start=9093, end=9095, broker_id_base=1)
+
+
+def test_names_of_a_namespace_at_a_listener_are_the_same_objects_each_time(stage: Stage) -> None:
+    acme = stage.namespaces["acme"]
+
+    names = lane_names(acme, PORTS)
+
+    assert names == lane_names(acme, PORTS)
+    assert names.to_physical is acme.to_physical
+    assert names.client_id_prefix == prefix_of("acme").encode()
+
+
+def test_another_listener_has_other_addresses_in_answers(stage: Stage) -> None:
+    here, there = (lane_names(stage.namespaces["acme"], ports) for ports in (PORTS, OTHER_PORTS))
+
+    assert here.to_physical is there.to_physical
+    assert here.to_virtual is not there.to_virtual
+
+
+def test_another_namespace_has_names_of_its_own(stage: Stage) -> None:
+    acme, globex = (lane_names(stage.namespaces[name], PORTS) for name in ("acme", "globex"))
+    unchanged = lane_names(Stage(namespaces_client_ids=False).namespaces["acme"], PORTS)
+
+    assert acme.to_physical is not globex.to_physical
+    assert acme.to_virtual is not globex.to_virtual
+    assert unchanged.client_id_prefix is None
