@@ -221,7 +221,7 @@ def _lanes(exchanges: list[Exchange], names: LaneNames, is_counted: bool) -> dic
     """Make a lane for every kind of exchange."""
     return {
         api_key << 16 | version: Lane(
-            SimpleNamespace(passage=_passage(api_key, version)),
+            SimpleNamespace(api_key=api_key, passage=_passage(api_key, version)),
             Traffic(),
             Load(),
             names,

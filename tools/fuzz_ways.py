@@ -59,7 +59,9 @@ def check_forward(rng: random.Random, program: Program, frame: bytes) -> None:
         Failure: it does not forward what rewrite gives, or leaves a trace of what it does not forward.
     """
     is_flexible = bool(pick(rng, 2))
-    plan = SimpleNamespace(passage=Passage(program, program, is_flexible, is_flexible, None, None))
+    plan = SimpleNamespace(
+        api_key=_KEY >> 16, passage=Passage(program, program, is_flexible, is_flexible, None, None)
+    )
     traffic = Traffic()
     prefix = (None, b"acme.")[pick(rng, 2)]
     lanes = {_KEY: Lane(plan, traffic, Load(), LaneNames(SAME, SAME, prefix))}

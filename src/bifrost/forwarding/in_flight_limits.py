@@ -33,7 +33,7 @@ class Again(Protocol):
 
 
 TENANT_LIMIT, TOTAL_LIMIT = "max_in_flight_requests", "max_in_flight_requests_total"
-TIME_LIMIT = "gateway_time_percent"
+TIME_LIMIT, BROKER_TIME_LIMIT = "gateway_time_percent", "broker_time_percent"
 """Names of the settings in the configuration and in the metrics."""
 
 
@@ -54,6 +54,14 @@ class _Queue:
         self.waiting: OrderedDict[Waiter, None] = OrderedDict()
         self.is_next = False
         """Whether the tenant is in the queue of turns."""
+
+
+def _limit_hit(load: Load) -> str:
+    if load.is_over_budget:
+        return TIME_LIMIT
+    if load.broker_left_ns <= 0:
+        return BROKER_TIME_LIMIT
+    return TOTAL_LIMIT if load.has_room else TENANT_LIMIT
 
 
 class InFlightLimits:
@@ -83,6 +91,7 @@ class InFlightLimits:
         self._turns: deque[_Queue] = deque()
         """The queues of tenants with room, in the order of their turns."""
         self._spending: Spending | None = None
+        self._note_short: Callable[[Load], None] = lambda load: None
         self._tenant_of: dict[Load, str] = {}
         self.hits = Counter[tuple[str, str]]() if hits is None else hits
         """How often a connection had to wait, by limit and tenant; also for limits that only slow requests down."""
@@ -100,9 +109,14 @@ class InFlightLimits:
             queue.load.most = self._most_of(tenant)
             self._have_turns(queue)
 
-    def spend_in(self, spending: Spending) -> None:
-        """From now on note in `spending` which tenants use time."""
-        self._spending = spending
+    def spend_in(self, spending: Spending, note_short: Callable[[Load], None]) -> None:
+        """From now on note in `spending` which tenants use time.
+
+        Args:
+            spending: where to note it.
+            note_short: called when a connection waits until its tenant has time at the brokers again.
+        """
+        self._spending, self._note_short = spending, note_short
         for queue in self._queues.values():
             queue.load.spending = spending
 
@@ -128,8 +142,10 @@ class InFlightLimits:
         queue = self._queue(tenant)
         if waiter in queue.waiting:
             return
-        limit = TOTAL_LIMIT if queue.load.has_room else TENANT_LIMIT
-        self.hits[TIME_LIMIT if queue.load.is_over_budget else limit, tenant] += 1
+        limit = _limit_hit(queue.load)
+        self.hits[limit, tenant] += 1
+        if limit == BROKER_TIME_LIMIT:
+            self._note_short(queue.load)
         queue.waiting[waiter] = None
         queue.load.waiting = len(queue.waiting)
         self._have_turns(queue)

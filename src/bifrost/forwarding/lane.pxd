@@ -21,6 +21,7 @@ cdef class Lane:
     cdef readonly Names to_physical, to_virtual
     cdef readonly bytes client_id_prefix
     cdef Passage passage
+    cdef int64_t broker_ns
 
     cdef inline void receive(self, Py_ssize_t size) noexcept:
         """Count the bytes of a request that has arrived."""

@@ -11,6 +11,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int16_t
 
 from bifrost.forwarding.clock cimport clock_ns
+from bifrost.forwarding.broker_costs import broker_cost_ns
 from bifrost.forwarding.load cimport BROKER_ITEM_NS
 from bifrost.wire.program cimport is_usual
 from bifrost.wire.reader cimport HOT_STEPS, MAX_STRING, be16, be32
@@ -29,6 +30,7 @@ cdef class Lane:
         self.load = load
         self.usage = usage
         self.passage = <Passage?>plan.passage
+        self.broker_ns = broker_cost_ns(plan.api_key)
 
 
 @cython.final
@@ -43,6 +45,7 @@ cdef class Awaited:
         self.since_ns = clock_ns()
         self.began_ns = began_ns or self.since_ns
         lane.load.begin()
+        lane.load.broker_left_ns -= lane.broker_ns
         if lane.usage is not None:
             lane.usage.in_flight += 1
 
@@ -113,8 +116,9 @@ cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t began_
     awaited.since_ns = since_ns
     awaited.began_ns = began_ns
     lane.load.begin()
+    lane.load.broker_left_ns -= lane.broker_ns
     if r.hot:
-        lane.load.spent_ns += (HOT_STEPS - r.steps) * BROKER_ITEM_NS
+        lane.load.broker_left_ns -= (HOT_STEPS - r.steps) * BROKER_ITEM_NS
     queue.append(awaited)
     return passing
 

@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 from bifrost.forwarding.cells cimport Cells
 
 cdef enum:
-    BROKER_ITEM_NS = 1000    # what a broker takes for an item of a request, about
+    BROKER_ITEM_NS = 3000    # what an item of a request costs a broker, about (bench/broker_costs.py)
 
 
 @cython.final
@@ -28,6 +28,7 @@ cdef class Load:
     cdef bint is_spender
     cdef public int throttle_ms
     cdef public bint is_over_budget
+    cdef public int64_t broker_left_ns
     cdef Load whole
     cdef Cells cells
     cdef int64_t* row

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 
 ITEM_NS: int
-"""What a broker takes for an item of a request, about, in nanoseconds."""
+"""What an item of a request costs a broker, about, in nanoseconds of CPU time."""
+
+UNLIMITED_NS: int
+"""More of the brokers' time than a tenant could ever use, in nanoseconds."""
 
 class Spending:
     """The loads that have spent time of the event loop since the last check.
@@ -39,6 +42,9 @@ class Load:
     """Where spending is noted; None: nowhere."""
     is_over_budget: bool
     """Whether the tenant has used up its time: then there is no room for its requests."""
+    broker_left_ns: int
+    """What the tenant's requests may still cost the brokers, in nanoseconds; at 0 or below there is no room for them.
+    Begins with UNLIMITED_NS."""
     throttle_ms: int
     """How long its clients are told to wait then, in milliseconds."""
 

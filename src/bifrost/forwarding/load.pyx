@@ -16,6 +16,7 @@ cdef enum:
     SLICE_NS = 4_000_000        # time for which the part of a limit that cannot be divided is one worker's
 
 ITEM_NS = BROKER_ITEM_NS
+UNLIMITED_NS = 2**62
 
 
 @cython.final
@@ -39,6 +40,7 @@ cdef class Load:
     def __init__(self, Load whole=None, share=None):
         self.whole = whole
         self.most = PY_SSIZE_T_MAX
+        self.broker_left_ns = UNLIMITED_NS
         if share is None:
             return
         memory, self.stride, self.processes, self.number = share
@@ -69,7 +71,7 @@ cdef class Load:
 
     cdef bint exhausted(self) noexcept:
         """Whether the limit leaves no room here, without regard to connections that wait in this process."""
-        if self.is_over_budget:
+        if self.is_over_budget or self.broker_left_ns <= 0:
             return True
         if self.row == NULL or self.most == PY_SSIZE_T_MAX:
             return self.in_flight >= self.most

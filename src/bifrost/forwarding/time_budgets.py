@@ -1,22 +1,24 @@
 """Limits each tenant's share of the event loop's time when there is not enough for all.
 
 Kafka's request quota (KIP-124) does this for a broker's threads. The engine notes how long each tenant's messages take
-(`Load.spend`), and roughly how long the brokers take for the items of its requests. Here both are charged to a bucket
-of time:
+(`Load.spend`). Here that is charged to a bucket of time:
 
     fills with    `percent` of the time that passes while the loop is busy and other tenants are active, else all of it
     holds         at most BURST_NS of that
     below zero    the tenant's connections are not read until it is filled again; clients are told by `throttle_time_ms`
 
 So a tenant is never slowed down while it is alone or the loop has time left. A tenant that sends more than its share
-while other tenants need theirs slows down only itself.
+while other tenants need theirs slows down only itself. What its requests cost the brokers has budgets of its own, which
+are filled from here (`broker_budgets.py`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from bifrost.forwarding.broker_budgets import BrokerBudgets
 from bifrost.forwarding.in_flight_limits import Again, InFlightLimits
 from bifrost.forwarding.load import Load, Spending
+from bifrost.forwarding.shares import Shares
 
 LOOK_EVERY_NS = 20_000_000
 """Time between two looks, 20 ms: long enough to cost nothing, short enough that no tenant gets far beyond its share."""
@@ -44,16 +46,24 @@ class _Bucket:
 class TimeBudgets:
     """The buckets of all tenants that have spent something."""
 
-    def __init__(self, in_flight_limits: InFlightLimits, again: Again, now_ns: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        in_flight_limits: InFlightLimits,
+        again: Again,
+        now_ns: Callable[[], int],
+        brokers_of: Callable[[str], int] = lambda _tenant: 1,
+    ) -> None:
         """Begin without limits.
 
         Args:
             in_flight_limits: of the tenants whose time is measured; a tenant that is over its budget waits there.
             again: calls back later, while a tenant is over its budget.
             now_ns: the engine's monotonic clock, in nanoseconds.
+            brokers_of: returns the number of brokers in a tenant's cluster.
         """
         self._in_flight_limits, self._again, self._now_ns = in_flight_limits, again, now_ns
-        self._percent, self._percent_of = 100, dict[str, int]()
+        self._shares = Shares(100)
+        self._brokers = BrokerBudgets(in_flight_limits, brokers_of)
         self._buckets: dict[Load, _Bucket] = {}
         self._last_ns = self._contended_until_ns = 0
         self._last_spender: Load | None = None
@@ -61,12 +71,12 @@ class TimeBudgets:
         """Time when the last spender was seen; time until which more than one tenant counts as active."""
         self._is_waiting = False
         self._spending = Spending(self.look)
-        in_flight_limits.spend_in(self._spending)
+        in_flight_limits.spend_in(self._spending, self._note_short)
 
-    def limit(self, percent: int, percent_of: Mapping[str, int | None]) -> None:
-        """Set the limits, or change them: each tenant's share of the time, in percent, and other shares by name."""
-        self._percent = percent
-        self._percent_of = {name: own for name, own in percent_of.items() if own is not None}
+    def limit(self, shares: Shares, of_brokers: Shares) -> None:
+        """Set the limits, or change them: tenants' shares of the loop's time, and of one core of each broker."""
+        self._shares = shares
+        self._brokers.limit(of_brokers)
         before, self._buckets = self._buckets, {}
         for load in before:
             load.is_over_budget = False
@@ -81,6 +91,9 @@ class TimeBudgets:
         self._note_spenders(spenders, now_ns)
         if now_ns < self._shared_until_ns and sum(spent.values()) > BUSY * min(elapsed_ns, OTHERS_FOR_NS):
             self._contended_until_ns = now_ns + LOOK_EVERY_NS * 5
+        self._brokers.fill(spenders, elapsed_ns, is_shared=now_ns < self._shared_until_ns)
+        if self._brokers.is_short:
+            self._look_again_later()
         is_contended = now_ns < self._contended_until_ns
         for load in {**spent, **self._buckets}:
             self._charge(load, spent.get(load, 0), now_ns, is_contended=is_contended)
@@ -98,7 +111,7 @@ class TimeBudgets:
         if bucket is None:
             if spent_ns < LOOK_EVERY_NS // 10:
                 return  # No tenant's share is so small; most tenants never have a bucket.
-            percent = self._percent_of.get(self._in_flight_limits.tenant_of(load), self._percent)
+            percent = self._shares.of(self._in_flight_limits.tenant_of(load))
             bucket = self._buckets[load] = _Bucket(percent, BURST_NS * percent / 100, now_ns)
         rate = bucket.percent / 100 if is_contended else 1.0
         most_ns = BURST_NS * bucket.percent / 100
@@ -113,6 +126,10 @@ class TimeBudgets:
             self._in_flight_limits.have_turns(load)
         elif bucket.level_ns >= most_ns and not spent_ns:
             del self._buckets[load]
+
+    def _note_short(self, load: Load) -> None:
+        self._brokers.note_short(load)
+        self._look_again_later()
 
     def _look_again_later(self) -> None:
         """Look again even if no tenant spends time: tenants that wait spend none."""

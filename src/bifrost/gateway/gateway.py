@@ -20,6 +20,7 @@ from bifrost.filters.build import build_plans
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.forwarding.lanes import NO_TENANT, Lanes
+from bifrost.forwarding.shares import Shares
 from bifrost.forwarding.time_budgets import TimeBudgets
 from bifrost.forwarding.turns import Turns
 from bifrost.gateway.admin.admin_pages import build_admin
@@ -89,7 +90,7 @@ class Gateway:
         self.turns = Turns(_soon, monotonic_ns, in_flight_limits.load)
         """Whose large work is done next."""
         self.departures = Departures(_soon, monotonic_ns)
-        self.budgets = TimeBudgets(in_flight_limits, _later, monotonic_ns)
+        self.budgets = TimeBudgets(in_flight_limits, _later, monotonic_ns, self._brokers_of)
         self.shared = SharedState(
             plans=plans,
             lanes=Lanes(plans, in_flight_limits, peers.new_traffic),
@@ -103,7 +104,7 @@ class Gateway:
         self.limits_hit: Counter[tuple[str, str]] = peers.counter("limits_hit")
         """How often a limit ended connections or made them wait, by its setting and the tenant."""
         self.tenants = OpenTenants(self.shared.lanes.in_flight_limits, peers.elsewhere, self.limits_hit)
-        self.budgets.limit(*time_percents(config))
+        self._limit_time(config)
         self.newcomers = Newcomers()
         self._limit_connections(config)
         self.failed_authentications = FailedAuthentications(
@@ -130,9 +131,18 @@ class Gateway:
         self.shared.sasl = secured.sasl
         self.client_authenticators.take(secured)
         self.shared.max_in_flight_requests = self.limits.max_in_flight_requests
-        self.budgets.limit(*time_percents(config))
+        self._limit_time(config)
         self._limit_connections(config)
         self.failed_authentications.max_delay_ms = _max_delay_ms(self.limits)
+
+    def _limit_time(self, config: Config) -> None:
+        self._cluster_of = {one.name: config.cluster_of(one).name for one in config.tenants}
+        self.budgets.limit(*time_shares(config))
+
+    def _brokers_of(self, tenant: str) -> int:
+        """Return the number of brokers in a tenant's cluster: at least 1, also while none is known."""
+        cluster = self._cluster_of.get(tenant)
+        return max(1, len(self.clusters[cluster].node_ids)) if cluster is not None else 1
 
     def _limit_connections(self, config: Config) -> None:
         self.tenants.limit(config.proxy.limits, config.tenants)
@@ -337,10 +347,12 @@ def _max_delay_ms(limits: Limits) -> int:
     return min(limits.max_authentication_delay_ms, limits.authentication_timeout_ms // 2)
 
 
-def time_percents(config: Config) -> tuple[int, dict[str, int | None]]:
-    """Return a tenant's default share of the time, in percent, and the shares of tenants that have their own."""
-    own = {one.name: one.limits.gateway_time_percent for one in config.tenants}
-    return config.proxy.limits.gateway_time_percent, own
+def time_shares(config: Config) -> tuple[Shares, Shares]:
+    """Return tenants' shares of the gateway's time, and of the brokers'."""
+    limits, tenants = config.proxy.limits, config.tenants
+    of_gateway = {one.name: one.limits.gateway_time_percent for one in tenants}
+    of_brokers = {one.name: one.limits.broker_time_percent for one in tenants}
+    return Shares(limits.gateway_time_percent, of_gateway), Shares(limits.broker_time_percent, of_brokers)
 
 
 def _later(delay_s: float, call: Callable[[], None]) -> None:

@@ -228,8 +228,8 @@ class ClientSession(IdentifiedSession):
             self._shared.lanes.in_flight_limits.hits[limit, self._namespace.tenant] += 1
             step = self._answer(lane, header.correlation_id, frame, refusal(plan, frame, offset))
         # Charged only when the request is done: one that waits for something comes here again.
-        if items and not isinstance(step, Need):
-            lane.load.spend(items * ITEM_NS, monotonic_ns())
+        if items and limit is None and not isinstance(step, Need):
+            lane.load.broker_left_ns -= items * ITEM_NS
         return step
 
     def _answer_or_send(

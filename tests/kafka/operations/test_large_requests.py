@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 
@@ -19,10 +17,10 @@ from bifrost.wire.messages import (
     OffsetFetchRequest,
     ProduceRequest,
 )
+from support.clients.pinging import pinging
 from support.clients.raw_client import RawClient, request_frame
 from support.gateways.admin_port import value
 from support.gateways.gateway_fixtures import StartGateway
-from support.gateways.gateway_process import GatewayProcess
 
 MAX_STALL_S = 0.03
 """CPU time of the longest turn. The goal is 10 ms; this leaves room for a machine that runs other tests as well."""
@@ -65,30 +63,6 @@ def offset_fetch(count: int) -> Message:
     group, topic = OffsetFetchRequest.OffsetFetchRequestGroup, OffsetFetchRequest.OffsetFetchRequestTopics
     topics = [topic(name=name, partition_indexes=[0]) for name in keys(count)]
     return OffsetFetchRequest(groups=[group(group_id="g", topics=topics)])
-
-
-@contextmanager
-def pinging(gateway: GatewayProcess, tenant: str) -> Iterator[list[float]]:
-    """Let a tenant ask for its topics again and again; give the seconds that each answer took."""
-    taken: list[float] = []
-    stop = threading.Event()
-
-    def ping() -> None:
-        with RawClient.authenticated(gateway.broker_endpoint(tenant)) as client:
-            request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
-            while not stop.is_set():
-                began = time.monotonic()
-                client.request(request, 9)
-                taken.append(time.monotonic() - began)
-                time.sleep(0.005)
-
-    thread = threading.Thread(target=ping)
-    thread.start()
-    try:
-        yield taken
-    finally:
-        stop.set()
-        thread.join()
 
 
 @pytest.mark.parametrize(

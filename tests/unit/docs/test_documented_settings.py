@@ -39,6 +39,7 @@ FOREIGN = {
     "insufficient_scope": "an error of OAUTHBEARER (RFC 7628)",
     "malloc_trim": "a function of the C library",
     "replay_cache": "an option of MIT Kerberos",
+    "request_percentage": "a quota of Kafka's brokers (KIP-124)",
     "ssl_cafile": "an option of kafka-python",
     "ssl_context": "an option of aiokafka",
     "subscribePattern": "an option of Spark's source for Kafka",

@@ -6,6 +6,7 @@ import pytest
 
 from bifrost.forwarding.in_flight_limits import TIME_LIMIT, InFlightLimits
 from bifrost.forwarding.load import Load
+from bifrost.forwarding.shares import Shares
 from bifrost.forwarding.time_budgets import BURST_NS, LOOK_EVERY_NS, TimeBudgets
 
 
@@ -18,7 +19,7 @@ class Clock:
         self.later: list[Callable[[], None]] = []
         self.limits = InFlightLimits(self.soon.append)
         self.budgets = TimeBudgets(self.limits, lambda _s, call: self.later.append(call), lambda: self.now_ns)
-        self.budgets.limit(percent, percent_of or {})
+        self.budgets.limit(Shares(percent, percent_of or {}), Shares())
 
     def spend(self, seconds: float, **parts: float) -> None:
         """Let time pass in which tenants use parts of it."""
@@ -124,6 +125,6 @@ def test_shares_that_change_hold_at_once() -> None:
     while not clock.load("acme").is_over_budget:
         clock.spend(0.1, acme=1.5, globex=0.1)
 
-    clock.budgets.limit(100, {})
+    clock.budgets.limit(Shares(100), Shares())
 
     assert not clock.load("acme").is_over_budget

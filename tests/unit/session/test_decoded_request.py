@@ -2,7 +2,8 @@
 
 import pytest
 
-from bifrost.forwarding.load import ITEM_NS, Spending
+from bifrost.forwarding.broker_costs import broker_cost_ns
+from bifrost.forwarding.load import ITEM_NS
 from bifrost.session import decoded_request
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.decoded_request import (
@@ -141,18 +142,17 @@ def test_items_of_nested_lists_count(stage: Stage, monkeypatch: pytest.MonkeyPat
 
 def test_items_are_charged_once_although_the_request_waits_for_a_look_up(stage: Stage) -> None:
     load = stage.shared.lanes.in_flight_limits.load("acme")
-    load.spending = Spending(lambda _now_ns: None)
-    load.spending.due_ns = 2**62
+    before_ns = load.broker_left_ns
     own, name = [topic_id(f"{number}") for number in range(10)], physical_name("acme", "orders")
     request = fetch(own[0])
     request.topics = [fetch(one).topics[0] for one in own]
 
     book = stage.play() >> client_sends(request) << looks_up(set(own))
-    assert load.take_spent() == 0
+    assert load.broker_left_ns == before_ns
     assert book >> learns(dict.fromkeys(own, name)) << to_broker(request)
 
     items = len(own) + sum(len(topic.partitions) for topic in request.topics)
-    assert load.take_spent() == items * ITEM_NS
+    assert load.broker_left_ns == before_ns - items * ITEM_NS - broker_cost_ns(ApiKey.FETCH)
 
 
 def test_records_are_no_items(stage: Stage) -> None:

@@ -86,10 +86,16 @@ class Limits(Section):
 
     gateway_time_percent: Count = Field(default=50, ge=1, le=100)
     """Share of a process's time that one tenant may use while others need time and there is not enough for all, in
-    percent, over a second; the work that its requests cause at the brokers also counts, 1 us for each item. Above it
-    the tenant's connections are not read until it is within its share again, and its responses tell clients to wait
-    (`throttle_time_ms`), like a broker's request quota. Default 50, so that no tenant can use up the gateway, and a
-    tenant that is alone is not slowed down. 100 turns it off."""
+    percent, over a second. Above it the tenant's connections are not read until it is within its share again, and its
+    responses tell clients to wait (`throttle_time_ms`), like a broker's request quota. Default 50, so that no tenant
+    can use up the gateway, and a tenant that is alone is not slowed down. 100 turns it off."""
+
+    broker_time_percent: Count = Field(default=50, ge=0, le=100_000)
+    """What the requests of one tenant may cost the brokers while other tenants are active, in percent of the time of
+    one core, for each broker of its cluster. The gateway estimates it: 50 us for most requests, more for some, 3 us
+    for each item in them; bytes of records do not count. Above it the tenant's requests wait. Default 50, some 10,000
+    small requests a second for each broker, so that no tenant keeps a broker from the others; with workers, each
+    worker counts by itself. 0 turns it off."""
 
     max_buffered_bytes_total: SizeBytes = Field(default=117_440_512, ge=1_048_576, le=2**40)
     """Most bytes of frames that one process (each worker) holds, in bytes: requests and responses that it forwards only

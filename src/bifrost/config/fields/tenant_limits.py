@@ -22,6 +22,11 @@ class TenantLimits(Section):
     """The tenant's share of a process's time while others need time and there is not enough for all, in percent; see
     `proxy.limits.gateway_time_percent`. Default: the key is absent, and that limit applies."""
 
+    broker_time_percent: Count | None = Field(default=None, ge=0, le=100_000)
+    """What the tenant's requests may cost the brokers while other tenants are active, in percent of the time of one
+    core, for each broker; see `proxy.limits.broker_time_percent`. 0: no limit. Default: the key is absent, and that
+    limit applies."""
+
     max_buffered_bytes: SizeBytes | None = Field(default=None, ge=65_536, le=2**40)
     """Most bytes of the tenant's frames that one process (each worker) holds, in bytes; above it its connections are
     not read until there is room, each in its turn. No request of the tenant is larger. Default: the key is absent,

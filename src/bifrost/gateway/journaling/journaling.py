@@ -15,7 +15,7 @@ import structlog
 
 from bifrost.config.fields.journal import Journal as JournalSettings
 from bifrost.config.model import Config
-from bifrost.forwarding.in_flight_limits import TENANT_LIMIT, TIME_LIMIT, TOTAL_LIMIT
+from bifrost.forwarding.in_flight_limits import BROKER_TIME_LIMIT, TENANT_LIMIT, TIME_LIMIT, TOTAL_LIMIT
 from bifrost.forwarding.look_up_turns import LOOK_UPS_LIMIT
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.errors import BrokerError
@@ -47,6 +47,7 @@ _TOLD_OF = {
     TENANT_LIMIT: "connections waited because of the tenant's limit",
     TOTAL_LIMIT: "connections waited because of the gateway's limit",
     TIME_LIMIT: "connections waited because the tenant used more than its share of the time",
+    BROKER_TIME_LIMIT: "connections waited because the tenant used more than its share of the brokers' time",
     REQUEST_ITEMS_LIMIT: "requests with too many items were refused",
     REQUEST_BYTES_LIMIT: "requests that were too large to decode were refused",
     LOOK_UPS_LIMIT: "connections waited because the tenant named too many unknown topic IDs",

@@ -1,0 +1,44 @@
+"""What a request costs a broker, about, by its API: the unit of the brokers' time in `broker_budgets.py`.
+
+A gateway cannot measure a broker's threads; Kafka's own request quota (KIP-124) can. These are the CPU times of small
+requests that a warm broker took on one core of 2024 (`python -m bench.broker_costs`), rounded up. What else a request
+names is charged by the engine, by the item (`BROKER_ITEM_NS` in load.pxd). Bytes of records are not charged: they are
+bandwidth, which the brokers' own quotas limit.
+"""
+
+from bifrost.wire.api_keys import ApiKey
+
+_USUAL_NS = 50_000
+_COSTS_NS = {
+    # These read all groups or transactions of the broker.
+    ApiKey.LIST_GROUPS: 300_000,
+    ApiKey.LIST_TRANSACTIONS: 200_000,
+    ApiKey.METADATA: 150_000,
+    ApiKey.DESCRIBE_LOG_DIRS: 200_000,
+    # These make the coordinator write a record, or keep a member.
+    ApiKey.JOIN_GROUP: 250_000,
+    ApiKey.SYNC_GROUP: 150_000,
+    ApiKey.LEAVE_GROUP: 100_000,
+    ApiKey.DELETE_GROUPS: 200_000,
+    ApiKey.OFFSET_COMMIT: 100_000,
+    ApiKey.OFFSET_DELETE: 150_000,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: 150_000,
+    ApiKey.SHARE_GROUP_HEARTBEAT: 150_000,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: 150_000,
+    ApiKey.INIT_PRODUCER_ID: 100_000,
+    ApiKey.ADD_PARTITIONS_TO_TXN: 150_000,
+    ApiKey.ADD_OFFSETS_TO_TXN: 150_000,
+    ApiKey.TXN_OFFSET_COMMIT: 120_000,
+    ApiKey.END_TXN: 150_000,
+    # These go to the controller, which writes them to all brokers.
+    ApiKey.CREATE_TOPICS: 2_000_000,
+    ApiKey.CREATE_PARTITIONS: 2_000_000,
+    ApiKey.DELETE_TOPICS: 2_000_000,
+    ApiKey.ALTER_CONFIGS: 500_000,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: 500_000,
+}
+
+
+def broker_cost_ns(api_key: int) -> int:
+    """Return what a small request of an API costs a broker, in nanoseconds of CPU time, about."""
+    return _COSTS_NS.get(ApiKey(api_key), _USUAL_NS)
