@@ -4,7 +4,8 @@
 file as the application, and then sets master, memory and jars itself: `--jars $(bifrost pipeline jars)`.
 
 Exit status: 0 done; 1 the job cannot start or go on, in one line; 2 the command line or a file it names is wrong; 3
-`certify` found an exception, or `verify` a certificate that is not as it was signed.
+`certify` found an exception, or `verify` a certificate that is not as it was signed; 4 `certify` found no exception,
+but a verdict is `incomplete`.
 """
 
 import datetime
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 FOUND = 3
 """Exit status: an exception, or a certificate that is not as it was signed."""
+
+UNPROVEN = 4
+"""Exit status: no exception, but at least one verdict is `incomplete`: the journal proves nothing there."""
 
 pipeline = typer.Typer(
     add_completion=False,
@@ -201,7 +205,9 @@ def certify(
         typer.echo(
             f"{done.certificates} certificates, {done.exceptions} exceptions, {done.incomplete} incomplete: {out}"
         )
-        return FOUND if done.exceptions else 0
+        if done.exceptions:
+            return FOUND
+        return UNPROVEN if done.incomplete else 0
 
     _run(job)
 

@@ -1,13 +1,20 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 from typer.testing import CliRunner
 
 from bifrost.cli.commands import app
+from bifrost.cli.pipeline import FOUND, UNPROVEN
 from bifrost.pipeline.certificates.certificate import sign
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -92,6 +99,28 @@ def test_certificates_are_verified_without_spark(
     assert spoiled.exit_code == 3
     assert "changed since" in spoiled.stderr
     assert "isolated" in spoiled.stdout
+
+
+@pytest.mark.parametrize(
+    ("exceptions", "incomplete", "status"), [(0, 0, 0), (0, 1, UNPROVEN), (2, 0, FOUND), (2, 1, FOUND)]
+)
+def test_a_verdict_without_proof_has_a_status_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exceptions: int, incomplete: int, status: int
+) -> None:
+    key = tmp_path / "certify.key"
+    key.write_bytes(KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    done = SimpleNamespace(certificates=3, exceptions=exceptions, incomplete=incomplete)
+    job = SimpleNamespace(run_certify=lambda *_: done, CertifyOptions=lambda *_: None)
+    monkeypatch.setitem(sys.modules, "bifrost.pipeline.jobs.certify", job)
+    monkeypatch.setattr("bifrost.cli.pipeline.check_pyspark", lambda: None)
+    monkeypatch.setattr("bifrost.cli.pipeline.build_session", lambda *_: SimpleNamespace(stop=lambda: None))
+
+    result = CliRunner().invoke(
+        app, ["pipeline", "certify", "--tables", "t", "--key", str(key), "--out", "o"]
+    )
+
+    assert (result.exit_code, len({0, 1, 2, FOUND, UNPROVEN})) == (status, 5)
+    assert result.stdout == f"3 certificates, {exceptions} exceptions, {incomplete} incomplete: o\n"
 
 
 def test_the_gateway_s_command_imports_nothing_of_spark() -> None:
