@@ -122,3 +122,21 @@ def test_the_port_of_a_broker_that_is_fenced_for_a_moment_stays_open(
         await_brokers(gateway, 1, 2, 3)
         assert brokers_of(gateway, paused) == brokers_of(gateway, 1)
         assert [one for one in gateway.events(mark) if one["event"] == "broker_gone"] == []
+
+
+def test_a_broker_that_is_away_has_one_line_however_often_clients_try(
+    cluster: EmbeddedKafka, tmp_path: Path
+) -> None:
+    with GatewayProcess(tmp_path, cluster.bootstrap, tenants=[TENANT], brokers=BROKERS) as gateway:
+        await_brokers(gateway, 1, 2, 3)
+        mark, address = gateway.mark(), f"{HOST}:{cluster.broker_port(3)}"
+        cluster.stop_broker(3)
+        try:
+            for _ in range(15):
+                with pytest.raises((OSError, EOFError)):
+                    brokers_of(gateway, 3)
+            ended = gateway.await_event(mark, event="connection_ended", reason="broker_unreachable")
+            assert (ended["broker"], ended["tenant"]) == (address, TENANT.name)
+            assert len([one for one in gateway.events(mark) if one["event"] == "connection_ended"]) == 1
+        finally:
+            cluster.start_broker(3)

@@ -8,7 +8,14 @@ import pytest
 import structlog
 from structlog.testing import LogCapture
 
+from bifrost.gateway.clients import endings
 from support.stage.fake_transport import FakeTransport
+
+
+@pytest.fixture(autouse=True)
+def _fresh_end_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test leaves out lines because another one has written some."""
+    monkeypatch.setattr(endings, "_lines", endings.EndLines(lambda: 1.0))
 
 
 @pytest.fixture

@@ -263,7 +263,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._waiting.leave(self)
             self._holding.leave()
             self._gateway.turns.work_off(self.tenant, self._session.close())
-            endings.log_end(reason, self._peer, self.tenant, detail)
+            endings.log_end(reason, self._peer, self.tenant, detail, self._way.address)
             self._gateway.count_end(reason, self.tenant, self._peer, detail, self._session.tried_mechanism)
         except Exception as error:  # The sockets are closed even if logging or counting fails.
             report("end_of_connection", error, peer=self._peer, tenant=self.tenant)

@@ -35,12 +35,21 @@ AT_ONCE = frozenset(
 LINES_A_SECOND = 20
 """Lines about ends in one second, for each reason and tenant. The metric of ends counts them all."""
 
+AWAY = frozenset({CloseReason.BROKER_CLOSED, CloseReason.BROKER_UNREACHABLE})
+"""Ends because of a broker: while it is away, all its clients try again, each about once a second, for hours."""
+
+AWAY_LINE_S = 10.0
+"""Time between two lines about one such reason and broker, in seconds."""
+
 _QUIET = frozenset({CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN}) | IN_ORDER
 """Ordinary ends, which are logged at debug level only."""
 
 
 class EndLines:
-    """The lines about ends, so many a second: a client that is refused a thousand times must not fill the log."""
+    """The lines about ends, so many a second: a client that is refused a thousand times must not fill the log.
+
+    Those about a broker that is away are fewer: one for each reason and broker in `AWAY_LINE_S`.
+    """
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         """Begin with no line; `now_s` is a monotonic clock."""
@@ -48,10 +57,24 @@ class EndLines:
         self._second = 0
         self._written: Counter[tuple[CloseReason, str | None]] = Counter()
         self._left_out: Counter[tuple[CloseReason, str | None]] = Counter()
+        self._next_s: dict[tuple[CloseReason, str | None], float] = {}
+        """When the next line about a broker that is away may be written."""
 
-    def admit(self, reason: CloseReason, tenant: str | None) -> int | None:
-        """Return how many lines like this one were left out before it; None: it is left out itself."""
-        second, kind = int(self._now_s()), (reason, tenant)
+    def admit(self, reason: CloseReason, about: str | None) -> int | None:
+        """Return how many lines like this one were left out before it; None: it is left out itself.
+
+        Args:
+            reason: why the connection ended.
+            about: the broker, if it ended because of one; else the tenant.
+        """
+        now_s, kind = self._now_s(), (reason, about)
+        if reason in AWAY:
+            if now_s < self._next_s.get(kind, now_s):
+                self._left_out[kind] += 1
+                return None
+            self._next_s[kind] = now_s + AWAY_LINE_S
+            return self._left_out.pop(kind, 0)
+        second = int(now_s)
         if second != self._second:
             self._second = second
             self._written.clear()
@@ -65,14 +88,28 @@ class EndLines:
 _lines = EndLines(time.monotonic)
 
 
-def log_end(reason: CloseReason, peer: str, tenant: str | None, detail: str) -> None:
-    """Log that a connection ended; ordinary ends at debug level, others as far as `EndLines` admits them."""
+def log_end(
+    reason: CloseReason, peer: str, tenant: str | None, detail: str, broker: str | None = None
+) -> None:
+    """Log that a connection ended; ordinary ends at debug level, others as far as `EndLines` admits them.
+
+    Args:
+        reason: why it ended.
+        peer: the client's address and port.
+        tenant: the client's tenant, if it is known.
+        detail: more about the reason, in words.
+        broker: address of the connection's broker, if it is known; it is written if the connection ended because of it.
+    """
     if reason in _QUIET:
         log.debug("connection_ended", reason=str(reason), peer=peer, tenant=tenant, detail=detail)
         return
-    left_out = _lines.admit(reason, tenant)
+    is_away = reason in AWAY
+    # Without an address, the words name the upstream, or say that no broker is known at all.
+    left_out = _lines.admit(reason, (broker or detail) if is_away else tenant)
     if left_out is not None:
-        more = {"left_out": left_out} if left_out else {}
+        more = ({"broker": broker} if is_away and broker else {}) | (
+            {"left_out": left_out} if left_out else {}
+        )
         log.warning("connection_ended", reason=str(reason), peer=peer, tenant=tenant, detail=detail, **more)
 
 

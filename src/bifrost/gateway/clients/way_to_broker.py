@@ -28,6 +28,14 @@ class WayToBroker:
         """The physical cluster of the client's tenant."""
         return self._gateway.clusters[self._session.virtual_cluster.upstream]
 
+    @property
+    def address(self) -> str | None:
+        """Host and port of the broker, as they were when the client came; None before authentication."""
+        if not self._session.is_authenticated:
+            return None
+        chosen = self._brokers.get(self._session.virtual_cluster.upstream)
+        return None if chosen is None else f"{chosen.host}:{chosen.port}"
+
     async def connect(self, client: "ClientConnection") -> BrokerConnection:
         """Return a connection to the broker, logged in.
 

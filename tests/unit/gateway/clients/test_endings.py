@@ -2,8 +2,16 @@ from typing import Any
 
 import pytest
 
-from bifrost.gateway.clients import endings
-from bifrost.gateway.clients.endings import AT_ONCE, IN_ORDER, LINES_A_SECOND, EndLines, end_of, log_end
+from bifrost.gateway.clients.endings import (
+    AT_ONCE,
+    AWAY,
+    AWAY_LINE_S,
+    IN_ORDER,
+    LINES_A_SECOND,
+    EndLines,
+    end_of,
+    log_end,
+)
 from bifrost.gateway.errors import BrokerError, LoginError
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.wire.errors import FrameTooLarge, MalformedFrame
@@ -30,11 +38,6 @@ def test_an_error_ends_a_connection_for_its_reason(
 def test_what_an_unexpected_error_says_is_not_in_the_reason() -> None:
     """It may contain what a client sent; the trace is logged by itself."""
     assert end_of(KeyError("a password")) == (CloseReason.INTERNAL_ERROR, "see the trace above")
-
-
-@pytest.fixture(autouse=True)
-def fresh_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endings, "_lines", EndLines(lambda: 1.0))
 
 
 @pytest.mark.parametrize("reason", CloseReason)
@@ -83,3 +86,39 @@ def test_other_reasons_and_tenants_have_lines_of_their_own() -> None:
     assert lines.admit(MALFORMED, "acme") == 0
     assert lines.admit(REFUSED, "globex") == 0
     assert lines.admit(REFUSED, None) == 0
+
+
+@pytest.mark.parametrize("reason", sorted(AWAY))
+def test_a_broker_that_is_away_has_one_line_in_ten_seconds(reason: CloseReason) -> None:
+    now_s = [1.0]
+    lines = EndLines(lambda: now_s[0])
+    admitted = []
+    for tick in range(250):
+        now_s[0] = 1.0 + tick / 10
+        admitted.append(lines.admit(reason, "kafka-1:9092"))
+
+    every = int(AWAY_LINE_S * 10)
+    assert {tick: one for tick, one in enumerate(admitted) if one is not None} == {
+        0: 0,
+        every: every - 1,
+        2 * every: every - 1,
+    }
+    assert lines.admit(reason, "kafka-2:9092") == 0
+
+
+def test_the_line_names_the_broker_and_not_each_tenant_has_one(logged: list[dict[str, Any]]) -> None:
+    for tenant in ("acme", "globex", "acme"):
+        log_end(CloseReason.BROKER_CLOSED, "10.0.0.7:51234", tenant, "it is gone", "kafka-1:9092")
+    log_end(CloseReason.MALFORMED, "10.0.0.7:51234", "acme", "why", "kafka-1:9092")
+
+    assert [(one["tenant"], one.get("broker")) for one in logged] == [
+        ("acme", "kafka-1:9092"),
+        ("acme", None),
+    ]
+
+
+def test_without_an_address_the_words_tell_what_is_away(logged: list[dict[str, Any]]) -> None:
+    for detail in ("no broker is known yet", "upstream far has no broker", "no broker is known yet"):
+        log_end(CloseReason.BROKER_UNREACHABLE, "10.0.0.7:51234", None, detail)
+
+    assert [one["detail"] for one in logged] == ["no broker is known yet", "upstream far has no broker"]

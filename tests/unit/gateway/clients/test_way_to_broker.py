@@ -28,6 +28,13 @@ class Scene:
         self.way = WayToBroker(self.gateway, {UPSTREAM: self.chosen}, self.session)  # type: ignore[arg-type]
 
 
+def test_the_log_names_the_broker_that_the_client_came_to() -> None:
+    scene = Scene()
+    elsewhere = WayToBroker(scene.gateway, {"other": scene.chosen}, scene.session)  # type: ignore[arg-type]
+
+    assert (scene.way.address, elsewhere.address) == ("kafka-2.before:9092", None)
+
+
 def test_a_connection_leads_to_where_the_broker_is_now(connects: Any) -> None:
     async def play() -> None:
         scene = Scene()
