@@ -1,6 +1,7 @@
 """`bifrost run`: run a gateway with a configuration file, until SIGINT or SIGTERM.
 
-Exit status: 0 it was told to stop, 1 it could not start, 2 the configuration or the command line is wrong.
+Exit status: 0 it was told to stop, 1 it could not start, 2 the configuration or the command line is wrong. With
+`--log-format json` the reason is a line of the log, as a collector of logs expects; else it is plain text.
 """
 
 import os
@@ -93,7 +94,7 @@ def serve(asked: RunArguments) -> int:
     try:
         loaded = source.read()
     except ConfigError as error:
-        sys.stderr.write(f"{error}\n")
+        _say(asked, [str(problem) for problem in error.problems])
         return 2
 
     from bifrost.gateway.errors import StartError
@@ -102,5 +103,17 @@ def serve(asked: RunArguments) -> int:
     try:
         return run_gateway(loaded, source, worker_command(asked.log_format, asked.log_level))
     except StartError as error:
-        sys.stderr.write(f"error: {error}\n")
+        _say(asked, [str(error)], "error: ")
         return 1
+
+
+def _say(asked: RunArguments, reasons: Sequence[str], head: str = "") -> None:
+    """Write why the gateway does not start, each reason as a line."""
+    if asked.log_format != LogFormat.JSON:
+        sys.stderr.write("".join(f"{head}{reason}\n" for reason in reasons))
+        return
+    from bifrost.cli.lean_imports import import_structlog
+
+    log = import_structlog().get_logger()
+    for reason in reasons:
+        log.error("not_started", error=reason)

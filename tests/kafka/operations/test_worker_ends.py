@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -233,13 +234,19 @@ def test_a_port_that_is_taken_is_the_gateways_own_error(kafka: EmbeddedKafka, tm
     gateway.stop()
     import socket
 
+    command = [sys.executable, "-m", "bifrost.cli.main", "run", "--config", str(gateway.path)]
     with socket.create_server(("127.0.0.1", gateway.bootstrap_port)):
-        command = [sys.executable, "-m", "bifrost.cli.main", "run", "--config", str(gateway.path)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        done, as_json = (
+            subprocess.run([*command, *more], capture_output=True, text=True, timeout=30, check=False)
+            for more in ((), ("--log-format", "json"))
+        )
 
-    assert done.returncode == 1
-    assert f"error: listener plaintext: port {gateway.bootstrap_port} on 127.0.0.1 is in use" in done.stderr
+    why = f"listener plaintext: port {gateway.bootstrap_port} on 127.0.0.1 is in use"
+    assert (done.returncode, as_json.returncode) == (1, 1)
+    assert f"error: {why}" in done.stderr
     assert "Traceback" not in done.stderr
+    lines = [json.loads(line) for line in as_json.stderr.splitlines()]
+    assert [one["error"].startswith(why) for one in lines if one["event"] == "not_started"] == [True]
 
 
 def test_failed_authentications_in_one_worker_delay_in_the_other(start: StartWorkers) -> None:

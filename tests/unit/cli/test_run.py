@@ -73,6 +73,33 @@ def test_a_gateway_that_cannot_start_says_why_in_one_line(gateway: FakeGateway, 
     assert errors == "error: port 9092 on 0.0.0.0 is in use: stop its owner or choose another\n"
 
 
+def test_with_json_a_gateway_that_cannot_start_says_why_as_an_object(
+    gateway: FakeGateway, config_file: Path
+) -> None:
+    gateway.ends_with = StartError("port 9092 on 0.0.0.0 is in use: stop its owner or choose another")
+
+    status, output, errors = run("--config", config_file, "--log-format", "json", "--log-level", "error")
+
+    event = json.loads(errors)
+    assert (status, output) == (1, "")
+    assert event.pop("timestamp").endswith("Z")
+    assert event == {"event": "not_started", "level": "error", "error": str(gateway.ends_with)}
+
+
+def test_with_json_every_mistake_in_the_configuration_is_an_object(
+    gateway: FakeGateway, config_file: Path
+) -> None:
+    text = config_file.read_text()
+    config_file.write_text(text.replace("bootstrap_port", "bootstrp_port").replace("acme.pass", "none.pass"))
+    plain = run("-c", config_file)[2].splitlines()
+
+    status, output, errors = run("-c", config_file, "--log-format", "json")
+
+    events = [json.loads(line) for line in errors.splitlines()]
+    assert (status, output, len(plain)) == (2, "", 3)
+    assert [(one["event"], one["error"]) for one in events] == [("not_started", line) for line in plain]
+
+
 def test_a_bug_is_not_dressed_up_as_a_start_error(gateway: FakeGateway, config_file: Path) -> None:
     gateway.ends_with = AssertionError("impossible")
 
