@@ -39,9 +39,9 @@ from bifrost.gateway.clients.slow_sweep import end_slow
 from bifrost.gateway.clients.sni_listener import listener_of
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import ClientAuthenticators, Secured
-from bifrost.gateway.loop.departures import Departures
 from bifrost.gateway.loop.garbage import settle, watch_garbage
 from bifrost.gateway.loop.loop_guard import InternalErrors, Work, keep
+from bifrost.gateway.loop.paced_calls import PacedCalls
 from bifrost.gateway.loop.pauses import Pauses
 from bifrost.gateway.loop.spare_memory import release_unused
 from bifrost.gateway.peers.alone_peers import AlonePeers
@@ -89,7 +89,8 @@ class Gateway:
         in_flight_limits = InFlightLimits(_soon, peers.new_load, peers.again, peers.counter("waits"))
         self.turns = Turns(_soon, monotonic_ns, in_flight_limits.load)
         """Whose large work is done next."""
-        self.departures = Departures(_soon, monotonic_ns)
+        self.departures = PacedCalls("end_of_connection", _soon, monotonic_ns)
+        self.handshakes = PacedCalls("tls_handshake", _soon, monotonic_ns)
         self.budgets = TimeBudgets(in_flight_limits, _later, monotonic_ns, self._brokers_of)
         self.shared = SharedState(
             plans=plans,

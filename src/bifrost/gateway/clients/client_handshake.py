@@ -220,7 +220,7 @@ class ClientHandshake(asyncio.BufferedProtocol):
     async def _encrypt(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
         assert isinstance(transport, SocketTransport)
         try:
-            told = await shake_hands(transport, context)
+            told = await shake_hands(transport, context, self._gateway.handshakes.add)
         finally:
             cost = Cost(requests=1, cpu_ns=AROUND_TLS_NS + transport.handshake_cpu_ns)
             now_ms = self._gateway.shared.sasl.now_ms()

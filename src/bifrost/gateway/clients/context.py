@@ -10,7 +10,7 @@ from bifrost.forwarding.turns import Turns
 from bifrost.gateway.brokers.clusters import Clusters
 from bifrost.gateway.clients.newcomers import Newcomers, Refusal
 from bifrost.gateway.clients.open_tenants import OpenTenants
-from bifrost.gateway.loop.departures import Departures
+from bifrost.gateway.loop.paced_calls import PacedCalls
 from bifrost.gateway.loop.pauses import Pauses
 from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.session.close_reason import CloseReason
@@ -33,7 +33,8 @@ class ClientContext(Protocol):
 
     config: Config
     clusters: Clusters
-    departures: Departures
+    departures: PacedCalls
+    handshakes: PacedCalls
     failed_authentications: FailedAuthentications
     limits: Limits
     newcomers: Newcomers

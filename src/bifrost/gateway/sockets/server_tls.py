@@ -12,7 +12,7 @@ import structlog
 
 from bifrost.config.fields.server_tls import ServerTls
 from bifrost.config.files.server_context import FILE_KEYS, ServerContextError, build_server_context
-from bifrost.gateway.sockets.socket_transport import SocketTransport
+from bifrost.gateway.sockets.socket_transport import Pace, SocketTransport, at_once
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.first_bytes.tls_failure import explain_tls_failure
 
@@ -114,18 +114,19 @@ class Encrypted:
     """The client's certificate, in DER; None without one."""
 
 
-async def shake_hands(transport: SocketTransport, context: ssl.SSLContext) -> Encrypted:
+async def shake_hands(transport: SocketTransport, context: ssl.SSLContext, pace: Pace = at_once) -> Encrypted:
     """Make the TLS handshake with a client.
 
     Args:
         transport: a transport without TLS, from which nothing of the handshake was read.
         context: a context of ServerContexts.
+        pace: calls each step of it, now or later.
     Raises:
         TlsFailure: the handshake failed; the client has been sent the alert that TLS has for it.
         OSError: the client is gone.
     """
     try:
-        handshake = cast(ServerSocket, await transport.shake_hands(context, server_side=True))
+        handshake = cast(ServerSocket, await transport.shake_hands(context, server_side=True, pace=pace))
     except ssl.SSLError as error:
         raise TlsFailure(*explain_tls_failure(error.reason, getattr(error, "verify_message", None))) from None
     if handshake.session_reused and _has_expired(handshake):

@@ -18,8 +18,16 @@ from typing import Any
 
 from bifrost.gateway.sockets.socket_stream import SocketStream
 
+Pace = Callable[[Callable[[], None]], object]
+"""Calls a short piece of work when it is its turn: at once, or in a later turn of the event loop."""
+
 _GONE = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 """OpenSSL's errors when the other side is gone: no fault of the handshake."""
+
+
+def at_once(call: Callable[[], None]) -> None:
+    """Call now."""
+    call()
 
 
 class SocketTransport(SocketStream):
@@ -103,6 +111,7 @@ class SocketTransport(SocketStream):
         *,
         server_side: bool = False,
         server_hostname: str | None = None,
+        pace: Pace = at_once,
     ) -> ssl.SSLSocket:
         """Make the TLS handshake; bytes that follow it are not read yet.
 
@@ -110,6 +119,7 @@ class SocketTransport(SocketStream):
             context: the TLS context.
             server_side: whether this is the server's side.
             server_hostname: the host that the other side's certificate must prove.
+            pace: calls each step, now or later.
         Raises:
             ssl.SSLError: the handshake failed; the other side has been sent the alert, if TLS has one for it.
             OSError: the other side is gone.
@@ -123,7 +133,7 @@ class SocketTransport(SocketStream):
         self.encrypt(encrypted)
         while True:
             try:
-                self._step(encrypted)
+                await self._paced(pace, encrypted)
             except ssl.SSLWantReadError:
                 await self._until(self.loop.add_reader, self.loop.remove_reader)
             except ssl.SSLWantWriteError:
@@ -132,6 +142,25 @@ class SocketTransport(SocketStream):
                 raise ConnectionResetError("the other side is gone") from None
             else:
                 return encrypted
+
+    async def _paced(self, pace: Pace, encrypted: ssl.SSLSocket) -> None:
+        """Make a step when it is its turn."""
+        done = self.loop.create_future()
+
+        def step() -> None:
+            if done.done():
+                return  # The task was cancelled while it waited.
+            try:
+                if self.is_closing():
+                    raise ConnectionResetError("the connection was closed")
+                self._step(encrypted)
+            except Exception as error:
+                done.set_exception(error)
+            else:
+                done.set_result(None)
+
+        pace(step)
+        await done
 
     def _step(self, encrypted: ssl.SSLSocket) -> None:
         began_ns = time.thread_time_ns()

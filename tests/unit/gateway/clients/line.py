@@ -21,7 +21,7 @@ from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.newcomers import Newcomers
 from bifrost.gateway.clients.open_tenants import OpenTenants
 from bifrost.gateway.errors import BrokerError
-from bifrost.gateway.loop.departures import Departures
+from bifrost.gateway.loop.paced_calls import PacedCalls
 from bifrost.gateway.loop.pauses import Pauses
 from bifrost.gateway.sockets.client_origin import DIRECT, ClientOrigin
 from bifrost.session.close_reason import CloseReason
@@ -81,7 +81,8 @@ class FakeGateway:
         self.waiting_for_keys: list[Callable[[], object]] = []
         self.client_authenticators = SimpleNamespace(call_when_keys_are_fetched=self.waiting_for_keys.append)
         self.pauses = Pauses()
-        self.departures = Departures(lambda _call: None, lambda: 0)
+        self.departures = PacedCalls("end_of_connection", lambda _call: None, lambda: 0)
+        self.handshakes = PacedCalls("tls_handshake", lambda _call: None, lambda: 0)
         self.turns = Turns(lambda _call: None, monotonic_ns)
         self.failed_authentications = FailedAuthentications(self.limits.max_authentication_delay_ms)
 

@@ -19,6 +19,7 @@ from bifrost.gateway.sockets.server_tls import (
     feed,
     shake_hands,
 )
+from bifrost.gateway.sockets.socket_transport import Pace, at_once
 from bifrost.session.close_reason import CloseReason
 from support.identity.certificates import Authority
 
@@ -133,8 +134,9 @@ class Shaken:
     def __init__(self, outcome: Any) -> None:
         self.outcome = outcome
 
-    async def shake_hands(self, _context: ssl.SSLContext, *, server_side: bool) -> Any:
+    async def shake_hands(self, _context: ssl.SSLContext, *, server_side: bool, pace: Pace) -> Any:
         assert server_side
+        assert pace is at_once
         if isinstance(self.outcome, Exception):
             raise self.outcome
         return self.outcome

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -129,3 +130,29 @@ def test_a_connection_that_was_closed_shakes_no_hands() -> None:
     line = Line()
     line.transport.abort()
     assert shaken(line, ssl.SSLWantReadError()) == ["ConnectionResetError"]
+
+
+@pytest.mark.parametrize("end", ["none", "closed", "cancelled"])
+def test_a_step_of_a_handshake_waits_for_its_turn(end: str) -> None:
+    line, waiting, steps = Line(), list[Callable[[], None]](), list[str]()
+    line.socket.do_handshake = lambda: steps.append("made")  # type: ignore[attr-defined]
+    context: Any = SimpleNamespace(wrap_socket=lambda given, **_options: given)
+
+    async def play() -> None:
+        task = asyncio.create_task(line.transport.shake_hands(context, server_side=True, pace=waiting.append))
+        await asyncio.sleep(0)
+        assert len(waiting) == 1
+        if end == "closed":
+            line.transport.abort()
+        if end == "cancelled":
+            task.cancel()
+            await asyncio.sleep(0)
+        waiting.pop()()
+        await task
+
+    if end == "none":
+        asyncio.run(play())
+    else:
+        with pytest.raises((ConnectionResetError, asyncio.CancelledError)):
+            asyncio.run(play())
+    assert steps == (["made"] if end == "none" else [])

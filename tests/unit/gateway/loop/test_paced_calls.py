@@ -2,8 +2,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 
-from bifrost.gateway.loop.departures import BUDGET_NS, Departures
 from bifrost.gateway.loop.loop_guard import InternalErrors
+from bifrost.gateway.loop.paced_calls import BUDGET_NS, PacedCalls
 
 
 class Loop:
@@ -12,7 +12,7 @@ class Loop:
     def __init__(self) -> None:
         self.calls: list[Callable[[], None]] = []
         self.now_ns = 0
-        self.departures = Departures(self.calls.append, lambda: self.now_ns)
+        self.paced = PacedCalls("end_of_connection", self.calls.append, lambda: self.now_ns)
         self.released: list[int] = []
 
     def leave(self, number: int, takes_ns: int = BUDGET_NS // 4) -> None:
@@ -20,7 +20,7 @@ class Loop:
             self.released.append(number)
             self.now_ns += takes_ns
 
-        self.departures.add(release)
+        self.paced.add(release)
 
     def turn(self) -> None:
         calls, self.calls[:] = list(self.calls), []
@@ -28,18 +28,18 @@ class Loop:
             call()
 
 
-def test_a_connection_is_released_at_once_while_there_is_time() -> None:
+def test_a_call_comes_at_once_while_there_is_time() -> None:
     loop = Loop()
     loop.leave(1)
     assert loop.released == [1]
 
 
-def test_many_are_released_turn_by_turn_in_their_order() -> None:
+def test_many_calls_come_turn_by_turn_in_their_order() -> None:
     loop = Loop()
     for number in range(10):
         loop.leave(number)
     assert loop.released == [0, 1, 2, 3]
-    assert len(loop.departures) == 6
+    assert len(loop.paced) == 6
 
     loop.turn()
     assert loop.released == list(range(8))
@@ -47,7 +47,7 @@ def test_many_are_released_turn_by_turn_in_their_order() -> None:
     loop.turn()
     assert loop.released == list(range(11))
     loop.turn()
-    assert (loop.calls, len(loop.departures)) == ([], 0)
+    assert (loop.calls, len(loop.paced)) == ([], 0)
 
 
 def test_the_next_turn_has_time_again() -> None:
@@ -70,7 +70,7 @@ def test_one_that_fails_does_not_keep_the_others() -> None:
     async def scenario() -> None:
         errors.install(asyncio.get_running_loop())
         loop.leave(1, BUDGET_NS)
-        loop.departures.add(fail)
+        loop.paced.add(fail)
         loop.leave(2)
         loop.turn()
 
