@@ -6,7 +6,7 @@ passed on (KIP-584): clients learn from `transaction.version` and `group.version
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bifrost.wire.api_keys import ApiKey
@@ -33,6 +33,8 @@ class OfferedVersions:
     ranges: dict[int, VersionRange]
     broker_response: Any
     """The broker's own ApiVersionsResponse, for its features."""
+    encoded: dict[int, bytes] = field(default_factory=dict, compare=False, repr=False)
+    """Whole frames of the answer by API version, for correlation ID 0; made when first asked for."""
 
     def offers(self, api_key: int, api_version: int) -> bool:
         """Whether a request of this version may be sent to the broker."""

@@ -211,6 +211,10 @@ def _identity(account: Account) -> tuple[str, str, tuple[str, ...]]:
     return account.username, account.tenant, account.namespace
 
 
+_CORRELATION_ID_AT = 4
+"""Bytes of a frame before its correlation ID: the length."""
+
+
 def answer_api_versions(
     plans: Plans, offered: OfferedVersions, header: headers.RequestHeader, frame: bytes | memoryview
 ) -> bytes:
@@ -222,10 +226,15 @@ def answer_api_versions(
         return encode_answer(header.correlation_id, plan, offered.unsupported_version_response())
     plan, request = _decode_own(plans, header, frame)
     if header.api_version >= _NAMED_SOFTWARE and not is_valid(request):
-        response: Message = ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    else:
-        response = offered.response(header.api_version)
-    return encode_answer(header.correlation_id, plan, response)
+        return encode_answer(
+            header.correlation_id, plan, ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        )
+    known = offered.encoded.get(header.api_version)
+    if known is None:
+        known = encode_answer(0, plan, offered.response(header.api_version))
+        offered.encoded[header.api_version] = known
+    correlation_id = header.correlation_id.to_bytes(4, "big", signed=True)
+    return known[:_CORRELATION_ID_AT] + correlation_id + known[_CORRELATION_ID_AT + 4 :]
 
 
 def answer_here(

@@ -17,6 +17,7 @@ from support.stage.playbook import (
     client_sends_frame,
     ends,
     request_frame,
+    split_frames,
     to_broker,
     to_client,
     to_client_frame,
@@ -209,6 +210,22 @@ def test_api_versions_are_told_to_any_client_at_any_time(
         >> client_sends(API_VERSIONS, version)
         << to_client(stage.versions.response(version))
     )
+
+
+@pytest.mark.parametrize("version", [0, 3, 4])
+def test_api_versions_asked_again_get_the_same_answer_with_their_own_correlation_id(
+    stage: Stage, version: int
+) -> None:
+    session = stage.play().session
+    asked = messages.ApiVersionsRequest(client_software_name="x", client_software_version="1")
+
+    for correlation_id in (1, -(2**31), 2**31 - 1):
+        session.receive_from_client(request_frame(asked, version, correlation_id))
+    answers = split_frames(b"".join(session.to_client))
+
+    assert [int.from_bytes(one[:4], "big", signed=True) for one in answers] == [1, -(2**31), 2**31 - 1]
+    assert len({one[4:] for one in answers}) == 1
+    assert len(answers[0]) > 100
 
 
 @pytest.mark.parametrize("tenant", [None, "acme"])
