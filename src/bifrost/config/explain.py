@@ -4,6 +4,7 @@ Pydantic finds the mistakes; this module names the place in the file's own terms
 instead. It never repeats values under `credentials`, `sasl` and `upstream_sasl`.
 """
 
+import datetime
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
@@ -19,9 +20,12 @@ from bifrost.config.secrets import READ_FROM_FILES
 _EXPECTED = {
     "bool_type": "true or false, without quotes",
     "int_type": "a whole number, without quotes",
+    "float_type": "a number, without quotes",
+    "finite_number": "a number",
     "string_type": "a text: put it in quotes",
     "tuple_type": "a list",
     "model_type": "a mapping of keys to values",
+    "string_pattern_mismatch": "a text without spaces, quotes, backslashes and characters beyond ASCII",
 }
 
 _SECRETIVE = frozenset({"credentials", "sasl", "upstream_sasl", "upstreamSasl"})
@@ -73,7 +77,13 @@ def _text(detail: ErrorDetails, loc: Loc, data: object, model: type[BaseModel]) 
         return f"{where}: is empty: write a text"
     if kind == "string_too_long":
         return f"{where}: longer than {context['max_length']} characters: shorten it"
-    return f"{where}: {detail['msg']}"
+    if kind == "invalid_key":
+        return f"{show_loc(loc[:-1])}: has a key that is not a text: put it in quotes"
+    if kind in ("literal_error", "enum"):
+        # Pydantic names the values in quotes: 'a', 'b' or 'c'.
+        return f"{where}: expected {context['expected'].replace(chr(39), '')}, found {_found(loc, data)}"
+    # Pydantic's own words are for programmers.
+    return f"{where}: this value is not possible here, found {_found(loc, data)}"
 
 
 _EMPTY_HINTS: dict[str | int, str] = {
@@ -155,8 +165,12 @@ def _found(loc: Loc, data: object) -> str:
         return "a list"
     if not _SECRETIVE.isdisjoint(loc):
         return "a text" if isinstance(value, str) else "something else"
+    if value is None:
+        return "nothing"
     if isinstance(value, bool):
         return f"the truth value {str(value).lower()} (YAML reads yes, no, on and off as one)"
     if isinstance(value, str):
         return f"the text {value[:60]!r}"
+    if isinstance(value, datetime.date):
+        return f"the date {value}: put a text in quotes"
     return f"the number {str(value)[:60]}"

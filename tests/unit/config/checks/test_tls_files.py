@@ -109,12 +109,16 @@ def test_paths_are_absolute_so_that_they_can_be_read_again(folder: Path, certifi
         (["proxy_protocol: off"], []),
         (
             ["proxy_protocol: true"],
-            [f"10: {AT}.proxy_protocol: Input should be 'off', 'allowed' or 'required'"],
+            [
+                f"10: {AT}.proxy_protocol: expected off, allowed or required, found the truth value true "
+                "(YAML reads yes, no, on and off as one)"
+            ],
         ),
         (
             ["security_protocol: plaintext"],
             [
-                f"10: {AT}.security_protocol: Input should be 'PLAINTEXT', 'SSL', 'SASL_PLAINTEXT' or 'SASL_SSL'",
+                f"10: {AT}.security_protocol: expected PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, "
+                "found the text 'plaintext'",
             ],
         ),
     ],
