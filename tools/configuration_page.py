@@ -223,7 +223,9 @@ def main(arguments: list[str]) -> int:
     if arguments == ["--check"]:
         is_current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == fresh
         if not is_current:
-            print(f"{PAGE.relative_to(ROOT)} is not current: run python tools/configuration_page.py")
+            print(
+                f"{PAGE.relative_to(ROOT)} is not current: run .venv/bin/python tools/configuration_page.py"
+            )
         return 0 if is_current else 1
     PAGE.write_text(fresh, encoding="utf-8")
     return 0

@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> int:
     if arguments == ["--check"]:
         is_current = SCHEMA.exists() and SCHEMA.read_text(encoding="utf-8") == fresh
         if not is_current:
-            print(f"{SCHEMA.name} is not current: run python tools/configuration_schema.py")
+            print(f"{SCHEMA.name} is not current: run .venv/bin/python tools/configuration_schema.py")
         return 0 if is_current else 1
     SCHEMA.write_text(fresh, encoding="utf-8")
     return 0

@@ -94,7 +94,7 @@ def main(arguments: list[str]) -> int:
     if arguments == ["--check"]:
         is_current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == fresh
         if not is_current:
-            print(f"{PAGE.name} is not current: run python tools/policy_page.py")
+            print(f"{PAGE.name} is not current: run .venv/bin/python tools/policy_page.py")
         return 0 if is_current else 1
     PAGE.write_text(fresh, encoding="utf-8")
     return 0

@@ -38,7 +38,7 @@ def sections(
 
 
 def test_the_committed_page_is_what_the_tool_writes() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run python tools/configuration_page.py"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run .venv/bin/python tools/configuration_page.py"
     assert main(["--check"]) == 0
 
 

@@ -7,7 +7,7 @@ from configuration_schema import SCHEMA, main
 
 
 def test_the_committed_schema_is_current() -> None:
-    assert main(["--check"]) == 0, "run python tools/configuration_schema.py"
+    assert main(["--check"]) == 0, "run .venv/bin/python tools/configuration_schema.py"
     assert json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
 
 
@@ -18,7 +18,7 @@ def test_a_schema_that_is_not_current_is_named(
 
     assert main(["--check"]) == 1
     assert capsys.readouterr().out == (
-        "config.schema.json is not current: run python tools/configuration_schema.py\n"
+        "config.schema.json is not current: run .venv/bin/python tools/configuration_schema.py\n"
     )
     assert main([]) == 0
     assert main(["--check"]) == 0

@@ -7,7 +7,7 @@ from policy_page import PAGE, main, page
 
 
 def test_the_committed_page_is_what_the_tool_writes() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run python tools/policy_page.py"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run .venv/bin/python tools/policy_page.py"
     assert main(["--check"]) == 0
 
 

@@ -4,7 +4,7 @@ from rooms_page import BEGIN, END, PAGE
 
 def test_the_committed_list_of_rooms_is_current() -> None:
     assert rooms_page.page(PAGE.read_text(encoding="utf-8")) == PAGE.read_text(encoding="utf-8"), (
-        "run python tools/rooms_page.py"
+        "run .venv/bin/python tools/rooms_page.py"
     )
 
 
