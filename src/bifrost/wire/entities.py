@@ -137,13 +137,15 @@ def entities_of(message: str, version: int) -> dict[str, Entity]:
     Raises:
         UnclassifiedField: the message has a string, bytes or uuid field without a meaning in the table.
     """
-    schema, declared = message_schema(message), CLASSIFICATION.get(message, {})
+    if message not in CLASSIFICATION:
+        raise UnclassifiedField(f"{message} has no entry in wire/classification.py, not even an empty one")
+    schema, declared = message_schema(message), CLASSIFICATION[message]
     found: dict[str, Entity] = {}
     for path, field in walk_fields(schema.fields, version):
         entity = declared.get(path)
         if entity is None and field.type in _CLASSIFIED_TYPES:
             entity = _KAFKA_ENTITY_TYPES.get(field.entity_type or "")
-            if entity is None or message not in CLASSIFICATION:
+            if entity is None:
                 raise UnclassifiedField(
                     f"{message} v{version}: {path} has no meaning in wire/classification.py"
                 )
