@@ -360,7 +360,7 @@ def _loops(tree: ast.AST) -> Iterator[ast.expr]:
 def test_filters_loop_over_messages_in_steps() -> None:
     """A loop over a list of a request or response has to let others have their turn."""
     found = []
-    for path in sorted((ROOT / "src/bifrost/filters").glob("*.py")):
+    for path in sorted((ROOT / "src/bifrost/filters").rglob("*.py")):
         if path.name in LOOPS_ELSEWHERE:
             continue
         for loop in _loops(ast.parse(path.read_text(encoding="utf-8"))):
