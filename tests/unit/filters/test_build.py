@@ -5,8 +5,10 @@ from typing import get_args
 
 import pytest
 
-from bifrost.filters.build import build_plans
+from bifrost.filters.build import _UNLESS_USUAL, build_plans
+from bifrost.filters.filter import RequestFilter, ResponseFilter
 from bifrost.filters.groups.consumer_protocol import JoinGroupFilter
+from bifrost.filters.groups.group_heartbeat import ConsumerRegexFilter, EmptyGroupFilter
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.message import message_class
@@ -77,3 +79,34 @@ def test_a_filter_of_another_api_would_be_found() -> None:
 
     assert accepted == (message_class("JoinGroupRequest"),)
     assert not issubclass(message_class("SyncGroupRequest"), accepted)
+
+
+STOPPED_OTHERWISE = {
+    EmptyGroupFilter: "the engine has no physical name of an empty group ID, so it stops at one",
+    ConsumerRegexFilter: "the engine has no physical form of a pattern before the namespace has confined it",
+}
+"""Filters of messages that are handled in place, and what stops those messages that the filter is for."""
+
+
+def does_nothing(one: object, method: str) -> bool:
+    """Whether a filter leaves all messages of one direction unchanged."""
+    return getattr(type(one), method) in (RequestFilter.on_response, ResponseFilter.on_request)
+
+
+@pytest.mark.parametrize("api_key", SERVED, ids=lambda key: key.name)
+def test_every_filter_sees_the_messages_that_it_is_for(plans, api_key: ApiKey) -> None:
+    """The engine handles a message without the filters, unless a field stops it: an entity, or an unusual value."""
+    missed = set()
+    for version in served_versions(api_key):
+        plan = plans.plan_for(api_key, version)
+        for direction, method in ((plan.request, "on_request"), (plan.response, "on_response")):
+            if direction.program is not None and direction.message not in _UNLESS_USUAL:
+                missed |= {
+                    f"{type(one).__name__}.{method} does not see {direction.message}"
+                    for one in plan.filters
+                    if not one.ENTITIES
+                    and type(one) not in STOPPED_OTHERWISE
+                    and not does_nothing(one, method)
+                }
+
+    assert missed == set(), "name the message in _DECODED or _UNLESS_USUAL of filters/build.py"
