@@ -7,26 +7,13 @@ import ast
 import inspect
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 from pydantic.fields import FieldInfo
 
-from bifrost.config import model
-from bifrost.config.fields import (
-    client_tls,
-    journal,
-    kerberos,
-    limits,
-    listener_sets,
-    oauth,
-    policy,
-    server_tls,
-    sni,
-    tenant_limits,
-    tenants,
-    upstream,
-    upstream_sasl,
-)
+from bifrost.config import fields, model
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.section import Section
 
@@ -70,23 +57,8 @@ says which credential to choose.
 ```yaml
 """
 
-MODULES = (
-    model,
-    listener_sets,
-    sni,
-    server_tls,
-    oauth,
-    kerberos,
-    journal,
-    limits,
-    policy,
-    upstream,
-    client_tls,
-    upstream_sasl,
-    tenants,
-    tenant_limits,
-)
-"""Where the sections of the file are, in any order."""
+MODULES = (model, *(import_module(f"{fields.__name__}.{one.name}") for one in iter_modules(fields.__path__)))
+"""Where the sections of the file are."""
 
 KINDS = {
     "AdvertisedHost": "host",
