@@ -72,6 +72,9 @@ class TopicCount(Need):
     __slots__ = ()
 
 
+LookUp = TopicIds | TopicCount
+"""The needs that are met by asking the cluster (`WayToBroker.fetch`)."""
+
 RequestStep = Forward | Answer | Need | Close
 """What a filter returns for a request."""
 

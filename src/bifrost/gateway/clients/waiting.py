@@ -10,10 +10,10 @@ What a connection asks the cluster for by itself (topic IDs, a count of topics) 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bifrost.filters.steps import Need, TopicCount, TopicIds
+from bifrost.filters.steps import LookUp, Need
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.session.client_session import ClientSession
-from bifrost.session.needs import IssuerKeys, Room, Turn
+from bifrost.session.needs import BrokerAnswer, IssuerKeys, Room, Turn
 
 if TYPE_CHECKING:
     from bifrost.gateway.clients.client_connection import ClientConnection
@@ -42,6 +42,9 @@ class Waiting:
                 case IssuerKeys() if need is not self._fetched_keys:
                     self._fetched_keys = need
                     gateway.client_authenticators.call_when_keys_are_fetched(partial(connection.meet, need))
+                case _:
+                    known = isinstance(need, LookUp | Room | Turn | IssuerKeys | BrokerAnswer)
+                    assert known, f"nothing meets the need {need}: the connection would wait forever"
 
     def leave(self, connection: "ClientConnection") -> None:
         """Leave the queues: the connection takes no more requests."""
@@ -55,6 +58,6 @@ class Waiting:
                 self._gateway.turns.forget(tenant, connection)
 
     @property
-    def to_fetch(self) -> TopicIds | TopicCount | None:
+    def to_fetch(self) -> LookUp | None:
         """What the connection has to ask its cluster for."""
-        return next((one for one in self._session.needs if isinstance(one, TopicIds | TopicCount)), None)
+        return next((one for one in self._session.needs if isinstance(one, LookUp)), None)

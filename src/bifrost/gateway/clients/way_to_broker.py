@@ -1,8 +1,8 @@
 """Connects one client's connection to its broker: which broker that is, and with which account the gateway logs in."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
-from bifrost.filters.steps import TopicCount, TopicIds
+from bifrost.filters.steps import LookUp, TopicCount, TopicIds
 from bifrost.gateway.brokers.broker_connection import BrokerConnection, connect, renew_login
 from bifrost.gateway.brokers.broker_login import Login
 from bifrost.gateway.brokers.cluster import Broker, BrokersByCluster, Cluster
@@ -57,7 +57,7 @@ class WayToBroker:
             raise LoginError(text)
         await renew_login(broker_side, self._broker, login, timeout_ms)
 
-    async def fetch(self, need: TopicIds | TopicCount) -> None:
+    async def fetch(self, need: LookUp) -> None:
         """Ask the cluster for what a message of the session needs.
 
         Raises:
@@ -65,13 +65,16 @@ class WayToBroker:
         """
         hits = self._gateway.shared.lanes.in_flight_limits.hits
         namespace = self._session.virtual_cluster.namespace
-        if isinstance(need, TopicIds):
-            await self.cluster.look_ups.look_up(namespace, need.ids, hits)
-            return
-        root = self._gateway.shared.virtual_clusters.of_tenant(namespace.tenant)
-        if root is None:
-            raise BrokerError(f"tenant {namespace.tenant} is not in the configuration any more")
-        await self.cluster.look_ups.count(root.namespace, hits)
+        match need:
+            case TopicIds():
+                await self.cluster.look_ups.look_up(namespace, need.ids, hits)
+            case TopicCount():
+                root = self._gateway.shared.virtual_clusters.of_tenant(namespace.tenant)
+                if root is None:
+                    raise BrokerError(f"tenant {namespace.tenant} is not in the configuration any more")
+                await self.cluster.look_ups.count(root.namespace, hits)
+            case _:
+                assert_never(need)
 
     @property
     def _login(self) -> Login | None:

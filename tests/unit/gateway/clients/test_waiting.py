@@ -3,6 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from bifrost.filters.steps import Need
 from bifrost.forwarding.turns import Turns
 from bifrost.gateway.clients.waiting import Waiting
@@ -83,6 +85,17 @@ def test_it_is_called_back_once_for_each_fetch_of_keys(stage: Stage) -> None:
         assert len(callbacks) == number
         callbacks[-1]()
         assert session.needs == ()
+
+
+def test_a_need_that_nothing_meets_is_an_error(stage: Stage) -> None:
+    class Miracle(Need):
+        pass
+
+    session = stage.play().session
+    session._requests.need = Miracle()
+
+    with pytest.raises(AssertionError, match=r"Miracle\(\)"):
+        Waiting(SimpleNamespace(), session).enrol(Connection(session))  # type: ignore[arg-type]
 
 
 def test_topic_ids_are_for_the_connection_itself_to_fetch(stage: Stage) -> None:
