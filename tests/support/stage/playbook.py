@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bifrost.filters.steps import TopicCount
+from bifrost.filters.steps import Need, TopicCount
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.needs import TURN
@@ -63,11 +63,13 @@ class Transcript:
     to_client: deque[bytes] = field(default_factory=deque)
     lookup: frozenset[bytes] = frozenset()
     counts: bool = False
+    needs: tuple[Need, ...] = ()
     ended: tuple[CloseReason, str] | None = None
 
     def fail(self, problem: str) -> None:
         """Fail the test with what led here."""
-        raise AssertionError("\n".join(map(_shortened, [*self.lines, f"!! {problem}"])))
+        waits = [f"!! the session waits for {self.needs}"] if self.needs else []
+        raise AssertionError("\n".join(map(_shortened, [*self.lines, f"!! {problem}", *waits])))
 
 
 def _shortened(line: str) -> str:
@@ -136,6 +138,7 @@ class Playbook:
             frames.extend(split_frames(b"".join(buffers)))
             buffers.clear()
         self.said.lookup = looked_up_by(session)
+        self.said.needs = session.needs
         self.said.counts = TopicCount() in session.needs
 
     def _check_nothing_is_left(self) -> None:
