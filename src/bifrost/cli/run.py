@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 
 class LogFormat(StrEnum):
@@ -69,6 +70,10 @@ def read_arguments(arguments: Sequence[str]) -> RunArguments | None:
         return None
 
 
+MOST_NAMED = 5
+"""Files of secrets that a warning names; there may be thousands."""
+
+
 def worker_command(log_format: LogFormat, log_level: LogLevel) -> list[str]:
     """Return the command that starts a worker, which logs as this process does.
 
@@ -96,6 +101,7 @@ def serve(asked: RunArguments) -> int:
     except ConfigError as error:
         _say(asked, [str(problem) for problem in error.problems])
         return 2
+    _warn_of_exposed(source.exposed(loaded))
 
     from bifrost.gateway.errors import StartError
     from bifrost.gateway.workers.processes import run as run_gateway
@@ -107,13 +113,29 @@ def serve(asked: RunArguments) -> int:
         return 1
 
 
+def _warn_of_exposed(files: Sequence[str]) -> None:
+    """Warn once of all files of secrets that others can read."""
+    if not files:
+        return
+    from bifrost.config.files.exposed_files import REMEDY
+
+    log = _log()
+    named = files[:MOST_NAMED]
+    log.warning("secrets_exposed", files=named, more=len(files) - len(named) or None, detail=REMEDY)
+
+
 def _say(asked: RunArguments, reasons: Sequence[str], head: str = "") -> None:
     """Write why the gateway does not start, each reason as a line."""
     if asked.log_format != LogFormat.JSON:
         sys.stderr.write("".join(f"{head}{reason}\n" for reason in reasons))
         return
-    from bifrost.cli.lean_imports import import_structlog
-
-    log = import_structlog().get_logger()
+    log = _log()
     for reason in reasons:
         log.error("not_started", error=reason)
+
+
+def _log() -> Any:
+    """Return the log, which `serve` has configured."""
+    from bifrost.cli.lean_imports import import_structlog
+
+    return import_structlog().get_logger()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from bifrost.config.files.exposed_files import exposed_files
 from bifrost.config.files.watched_files import files_of, signature
 from bifrost.config.load import load
 from bifrost.config.model import Config
@@ -63,3 +64,7 @@ class ConfigFiles:
     def signature(self, config: Config) -> Hashable:
         """Return a value that changes when one of the files does, by its inode, size or time of change."""
         return signature(self.path, frozenset(files_of(config)))
+
+    def exposed(self, config: Config) -> list[str]:
+        """Return the files of secrets that every user of this machine can read or change."""
+        return exposed_files(config, self.path if self.path.is_dir() else self.path.parent)

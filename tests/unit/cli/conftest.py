@@ -58,6 +58,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> FakeGateway:
 @pytest.fixture
 def config_file(tmp_path: Path) -> Path:
     (tmp_path / "acme.password").write_text("hunter2\n")
+    (tmp_path / "acme.password").chmod(0o600)
     (tmp_path / "proxy.yaml").write_text(PROXY_YAML)
     return tmp_path / "proxy.yaml"
 

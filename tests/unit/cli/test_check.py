@@ -25,6 +25,19 @@ def test_a_valid_configuration_is_counted(config_file: Path, option: str) -> Non
     assert check(option, config_file) == (0, expected, "")
 
 
+def test_a_password_that_others_can_read_is_a_warning(config_file: Path) -> None:
+    password = config_file.parent / "acme.password"
+    password.chmod(0o644)
+
+    status, output, errors = check("--config", config_file)
+
+    assert (status, output.endswith(", 1 credential\n")) == (0, True)
+    assert errors.startswith(
+        f"warning: {password}: every user of this machine can read or change this secret"
+    )
+    assert errors.count("\n") == 1
+
+
 def test_more_than_one_of_each_is_counted(config_file: Path) -> None:
     text = config_file.read_text()
     more_users = ", ".join(f"{{ username: u{n}, password_file: acme.password }}" for n in range(3))

@@ -100,6 +100,16 @@ def test_with_json_every_mistake_in_the_configuration_is_an_object(
     assert [(one["event"], one["error"]) for one in events] == [("not_started", line) for line in plain]
 
 
+def test_a_password_that_others_can_read_is_warned_of_once(gateway: FakeGateway, config_file: Path) -> None:
+    password = config_file.parent / "acme.password"
+    password.chmod(0o644)
+    status, _, errors = run("--config", config_file, "--log-format", "json")
+
+    events = [json.loads(line) for line in errors.splitlines()]
+    warned = [(one["level"], one["files"]) for one in events if one["event"] == "secrets_exposed"]
+    assert (status, warned) == (0, [("warning", [str(password)])])
+
+
 def test_a_bug_is_not_dressed_up_as_a_start_error(gateway: FakeGateway, config_file: Path) -> None:
     gateway.ends_with = AssertionError("impossible")
 
