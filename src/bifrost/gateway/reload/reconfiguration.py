@@ -18,6 +18,7 @@ from bifrost.gateway.clients.sni_listener import listener_of
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import Secured
 from bifrost.gateway.reload.context import ReloadContext
+from bifrost.gateway.reload.needs_restart import check_changes
 from bifrost.session.close_reason import CloseReason
 
 log = structlog.get_logger()
@@ -66,17 +67,6 @@ async def prepare(gateway: ReloadContext, config: Config) -> Prepared:
         await changed.abandon(gateway.clusters)
         raise
     return Prepared(gateway, config, changed, secured, listeners, new)
-
-
-def check_changes(before: Config, after: Config) -> None:
-    """Refuse what cannot change while a gateway runs.
-
-    Raises:
-        StartError: such a setting differs.
-    """
-    for key in ("admin", "journal", "workers", "pseudonym_key"):
-        if getattr(before.proxy, key) != getattr(after.proxy, key):
-            raise StartError(f"proxy.{key} cannot change while the gateway runs: restart it")
 
 
 def _listeners(gateway: ReloadContext, config: Config, new: list[Listener]) -> list[Listener]:

@@ -29,7 +29,7 @@ from bifrost.gateway.errors import StartError
 from bifrost.gateway.gateway import now_ms, tell
 from bifrost.gateway.loop.loop_guard import InternalErrors, keep, report
 from bifrost.gateway.loop.loop_stalls import LoopStalls
-from bifrost.gateway.reload.reconfiguration import check_changes
+from bifrost.gateway.reload.needs_restart import check_changes
 from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
 from bifrost.gateway.workers.agreement import agree, take

@@ -1,0 +1,28 @@
+"""The settings that a gateway takes over only when it starts: all others can change while it runs."""
+
+from bifrost.config.model import Config
+from bifrost.gateway.errors import StartError
+
+NEEDS_RESTART = {
+    "admin": "proxy.admin",
+    "journal": "proxy.journal",
+    "pseudonym_key": "proxy.pseudonym_key_file",
+    "watch_files_ms": "proxy.watch_files_ms",
+    "workers": "proxy.workers",
+}
+"""By field of `Proxy`: the key in the configuration. docs/operations.md has the same list."""
+
+
+def check_changes(before: Config, after: Config) -> None:
+    """Refuse what cannot change while a gateway runs.
+
+    Raises:
+        StartError: such settings differ; the text names them all.
+    """
+    changed = [
+        key
+        for field, key in NEEDS_RESTART.items()
+        if getattr(before.proxy, field) != getattr(after.proxy, field)
+    ]
+    if changed:
+        raise StartError(f"{' and '.join(changed)} cannot change while the gateway runs: restart it")
