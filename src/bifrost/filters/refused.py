@@ -50,6 +50,25 @@ def _elect_leaders(request: Any) -> Message:
     return response(error_code=_DENIED, replica_election_results=results)
 
 
+def _alter_reassignments(request: Any) -> Message:
+    # AlterPartitionReassignmentsRequest.getErrorResponse gives the error for each partition as well, and
+    # KafkaAdminClient.alterPartitionReassignments counts them.
+    response = messages.AlterPartitionReassignmentsResponse
+    responses = [
+        response.ReassignableTopicResponse(
+            name=topic.name,
+            partitions=[
+                response.ReassignablePartitionResponse(
+                    partition_index=partition.partition_index, **_DENIED_FIELDS
+                )
+                for partition in in_steps(topic.partitions)
+            ],
+        )
+        for topic in in_steps(request.topics)
+    ]
+    return response(responses=responses, **_DENIED_FIELDS)
+
+
 def _alter_client_quotas(request: Any) -> Message:
     response = messages.AlterClientQuotasResponse
     entries = [
@@ -108,7 +127,7 @@ def _describe_acls(_request: Any) -> Message:
 
 REFUSED: dict[ApiKey, _Answer] = {
     ApiKey.ELECT_LEADERS: _elect_leaders,
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _denied(messages.AlterPartitionReassignmentsResponse),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _alter_reassignments,
     ApiKey.LIST_PARTITION_REASSIGNMENTS: _denied(messages.ListPartitionReassignmentsResponse),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: _describe_client_quotas,
     ApiKey.ALTER_CLIENT_QUOTAS: _alter_client_quotas,
