@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bifrost.forwarding.forwarding import Forwarding
-from bifrost.forwarding.lane import Awaited, Lane
+from bifrost.forwarding.lane import Awaited, Lane, Reason
 from bifrost.forwarding.lane_names import LaneNames
 from bifrost.forwarding.load import Load
 from bifrost.forwarding.traffic import Traffic
@@ -72,22 +72,18 @@ def check_forward(rng: random.Random, program: Program, frame: bytes) -> None:
     if pick(rng, 8) == 0:
         request, response = request[: pick(rng, 16)], response[: pick(rng, 8)]
     session = _session(lanes)
-    forwarded, out = or_malformed(session.forward_request, request), session.to_broker
-    if forwarded is True:
+    is_sent, out = or_malformed(session.forward_request, request) == Reason.PASSES, session.to_broker
+    if is_sent:
         _, other_head = request_body_offset(request, client_id_length, is_flexible, prefix)
         # They may cut a large frame into other pieces.
         if b"".join(out) != b"".join(rewrite(program, request, len(head), SAME, other_head) or ()):
             raise Failure("a request is forwarded otherwise than it is rewritten")
-    if (
-        len(session._queue) != traffic.requests
-        or traffic.requests != (forwarded is True)
-        or bool(out) != (forwarded is True)
-    ):
+    if len(session._queue) != traffic.requests or traffic.requests != is_sent or bool(out) != is_sent:
         raise Failure("a request that was not forwarded leaves a trace")
     session = _session(lanes)
     session._queue += Awaited(int.from_bytes(_CORRELATION_ID, "big"), lanes[_KEY], None), b"waited"
-    forwarded, out = or_malformed(session.forward_response, response), session.to_client
-    if forwarded is True:
+    is_sent, out = or_malformed(session.forward_response, response) == Reason.PASSES, session.to_client
+    if is_sent:
         if out != [*rewrite(program, response, 4 + is_flexible, SAME), b"waited"] or session._queue:
             raise Failure("a response is forwarded otherwise than it is rewritten")
     elif len(session._queue) != 2 or out:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from bifrost.forwarding.forwarding import Forwarding
-from bifrost.forwarding.lane import Awaited, Lane
+from bifrost.forwarding.lane import Awaited, Lane, Reason
 from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.wire.errors import MalformedFrame, WireError
 from bifrost.wire.framer import Framer
@@ -28,8 +28,10 @@ class Session(Forwarding):
     def __init__(self, lanes: dict[int, Lane], most: int) -> None:
         self._lanes, self._queue, self._max_in_flight = lanes, deque(), most
         self._held_requests, self._held_responses = deque(), deque()
-        self._admits_request = lambda _plan, numbers: sum(numbers) % 2 == 0
-        self._admits_response = lambda numbers: sum(numbers) % 2 == 0
+        self._judge_request_fields = lambda _plan, numbers: self._judge_response_fields(numbers)
+        self._judge_response_fields = lambda numbers: (
+            Reason.NEW_SESSION if sum(numbers) % 2 else Reason.PASSES
+        )
         self.to_broker, self.to_client = [], []
 
     def receive_from_client(self, frame: bytes | memoryview) -> None:
@@ -40,7 +42,7 @@ class Session(Forwarding):
             self._request(frame)
 
     def _request(self, frame: bytes | memoryview) -> None:
-        if self.forward_request(frame):
+        if self.forward_request(frame) == Reason.PASSES:
             return
         if len(frame) < 10:
             raise MalformedFrame("no header", 0)
@@ -54,7 +56,7 @@ class Session(Forwarding):
 
     def receive_from_broker(self, frame: bytes | memoryview) -> None:
         """Treat an answer, and what was held because of it."""
-        if not self._held_responses and not self.forward_response(frame):
+        if not self._held_responses and self.forward_response(frame) != Reason.PASSES:
             if (
                 not self._queue
                 or int.from_bytes(frame[:4], "big", signed=True) != self._queue[0].correlation_id

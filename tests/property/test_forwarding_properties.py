@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from bifrost.forwarding.lane import Reason
 from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.session import client_session
 from bifrost.session.client_session import ClientSession
@@ -139,6 +140,15 @@ def staged(namespaces_client_ids: bool) -> Stage:
     return stage
 
 
+def no_request_passes(session: ClientSession, _frame: bytes) -> Reason:
+    is_held = session._authentication is not None or session.is_holding
+    return Reason.HELD if is_held else Reason.NOT_IN_PLACE
+
+
+def no_response_passes(session: ClientSession, _frame: bytes) -> Reason:
+    return Reason.HELD if session.is_holding_responses else Reason.NOT_IN_PLACE
+
+
 @pytest.mark.parametrize("is_namespaced", [False, True], ids=["unchanged", "namespaced"])
 @pytest.mark.parametrize("api_key", [*SERVED, *REFUSED], ids=lambda key: key.name)
 def test_both_ways_lead_to_the_same_bytes(
@@ -150,8 +160,8 @@ def test_both_ways_lead_to_the_same_bytes(
     stage = staged(is_namespaced)
     assert ([told(stage, *frame, Compiled) for frame in frames], counted(stage)) == short
 
-    monkeypatch.setattr(client_session.ClientSession, "forward_request", lambda *_: False)
-    monkeypatch.setattr(client_session.ClientSession, "forward_response", lambda *_: False)
+    monkeypatch.setattr(client_session.ClientSession, "forward_request", no_request_passes)
+    monkeypatch.setattr(client_session.ClientSession, "forward_response", no_response_passes)
     stage = staged(is_namespaced)
     assert ([told(stage, *frame, Connected) for frame in frames], counted(stage)) == short
 

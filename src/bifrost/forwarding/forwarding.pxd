@@ -11,7 +11,7 @@ from bifrost.wire.framer cimport FrameConsumer, Framer
 
 cdef class Forwarding(FrameConsumer):
     cdef public dict _lanes
-    cdef public object _queue, _authentication, _admits_request, _admits_response
+    cdef public object _queue, _authentication, _judge_request_fields, _judge_response_fields
     cdef public object _held_requests, _held_responses
     cdef public list to_client, to_broker
     cdef public Py_ssize_t _max_in_flight
@@ -23,8 +23,8 @@ cdef class Forwarding(FrameConsumer):
     cdef int64_t now_ns(self) noexcept
     cdef int spend_since(self, int64_t began_ns) except -1
     cdef bint is_clear(self) except -1
-    cdef bint pass_on(self, frame) except -1
-    cdef bint pass_back(self, frame) except -1
+    cdef int pass_on(self, frame) except? -1
+    cdef int pass_back(self, frame) except? -1
     cdef int take_small(self, Framer framer, bint is_request) except -1
     cdef bint begin_request(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1
     cdef bint begin_response(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1

@@ -4,14 +4,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from bifrost.forwarding.lane import Lane
+from bifrost.forwarding.lane import Lane, Reason
 from bifrost.forwarding.load import Load
 from bifrost.wire.framer import FrameConsumer
 
 class Forwarding(FrameConsumer):
     """The compiled part of a session: it forwards the frames that need no decision.
 
-    The session fills in its own objects; it decides about every frame for which the answer here is False.
+    The session fills in its own objects. It treats every frame that does not pass here, by the reason why.
     """
 
     _lanes: dict[int, Lane]
@@ -20,8 +20,9 @@ class Forwarding(FrameConsumer):
     """What the broker will answer, each an Awaited, and own answers behind it."""
     _authentication: Any
     """The object that gets frames first; None: the client need not authenticate now."""
-    _admits_request: Callable[[Any, tuple[int, ...]], bool]
-    _admits_response: Callable[[tuple[int, ...]], bool]
+    _judge_request_fields: Callable[[Any, tuple[int, ...]], Reason]
+    """Asked with the plan and the peeked fields of a request that are not as usual."""
+    _judge_response_fields: Callable[[tuple[int, ...]], Reason]
     _held_requests: deque[bytes | memoryview]
     _held_responses: deque[bytes | memoryview]
     to_client: list[bytes | memoryview]
@@ -39,15 +40,37 @@ class Forwarding(FrameConsumer):
     def awaits_broker(self) -> bool:
         """Whether an answer is awaited, and no rest of a request has still to arrive."""
 
-    def forward_request(self, frame: bytes | memoryview) -> bool:
+    def forward_request(self, frame: bytes | memoryview) -> Reason:
         """Rewrite a request into `to_broker`, and note what is awaited.
 
         Returns:
-            False, and nothing has changed, when the session has to look at it.
+            PASSES; any other reason: nothing has changed, and the session has to look at it.
 
         Raises:
             MalformedFrame: it does not parse.
         """
 
-    def forward_response(self, frame: bytes | memoryview) -> bool:
+    def forward_response(self, frame: bytes | memoryview) -> Reason:
         """Rewrite the response to what is first awaited into `to_client`, with the own answers that waited for it."""
+
+    def judge_request(self, lane: Lane, frame: bytes | memoryview, start: int = 0) -> Reason:
+        """Say whether a request may be sent on, rewritten in place, or why not; nothing is changed.
+
+        What comes first (HELD) does not matter here, nor whether its names are known.
+
+        Args:
+            lane: the request's.
+            frame: without its length.
+            start: where its body begins, if it has room and its header was read: then only its body matters. Else 0.
+        Raises:
+            MalformedFrame: it ends before the fields that matter.
+        """
+
+    def judge_response(self, frame: bytes | memoryview, start: int = 0, is_claimed: bool = False) -> Reason:
+        """Say likewise of a response.
+
+        Args:
+            frame: without its length.
+            start: where its body begins, if its header and what was kept with the request were looked at; else 0.
+            is_claimed: whether the fetch session that it names was looked at as well.
+        """

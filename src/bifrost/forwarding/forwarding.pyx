@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The hot path: frames that need no decision of a session are sent on in one call.
 
-An unusual frame is not judged here: then the result is False, nothing has changed, and the session takes the long way,
-which knows every error. Small frames are read where they were received, and all that came together leave as one piece.
-A large frame goes on before it is whole if it can (rewriting.pyx).
+A frame that does not pass (lane.pyx) has no effect here: the session takes the long way, which knows every error. Small
+frames are read where they were received, and all that came together leave as one piece. A large frame goes on before it
+is whole if it can (rewriting.pyx).
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
@@ -12,7 +12,10 @@ from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int64_t, uint8_t
 
 from bifrost.forwarding.clock cimport clock_ns
-from bifrost.forwarding.lane cimport Awaited, admitted_answer, admitted_lane, await_answer
+from bifrost.forwarding.lane cimport (
+    HELD, NOT_IN_PLACE, OVER_BUDGET, PASSES, Awaited, Reason,
+    await_answer, judged_request, judged_response,
+)
 from bifrost.wire.output cimport Output, open_output, put, take
 from bifrost.wire.reader cimport HOT_STEPS, Reader, be32, close_frame, open_hot_frame
 from bifrost.wire.rewriting cimport put_body, rewrite_body, rewrite_head
@@ -21,51 +24,54 @@ cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
 
 
-cdef bint pass_request(Forwarding session, object frame, Reader* r) except -1:
-    """Rewrite a request, and put what is awaited into the queue; False: it has to be looked at."""
-    cdef Lane lane = admitted_lane(session._lanes, frame, r, session._admits_request)
+cdef int pass_request(Forwarding session, object frame, Reader* r) except? -1:
+    """Rewrite a request, and put what is awaited into the queue, if it PASSES."""
+    cdef int reason
+    cdef Lane lane = judged_request(session._lanes, None, frame, r, session._judge_request_fields, &reason)
     cdef Py_ssize_t start = r.pos
     cdef int64_t began_ns = 0
     cdef list segments
-    if lane is None:
-        return False
+    if reason != PASSES:
+        return reason
     if lane.usage is not None:
         began_ns = clock_ns()
     segments = rewrite_body(lane.passage.request, frame, r, lane.to_physical, None, lane.client_id_prefix,
                             lane.passage.drops_trailing)
     if segments is None:
-        return False
+        return NOT_IN_PLACE
     session.to_broker += segments
     lane.receive(r.end + 4)
     await_answer(lane, r, start, began_ns, clock_ns(), session._queue)
-    return True
+    return PASSES
 
-cdef bint put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns) except -1:
+cdef int put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns) except? -1:
     """As above, for a frame that stands where it was received; it is copied."""
-    cdef Lane lane = admitted_lane(session._lanes, None, r, None)
+    cdef int reason
+    cdef Lane lane = judged_request(session._lanes, None, None, r, None, &reason)
     cdef Py_ssize_t start = r.pos
-    if lane is None:
-        return False
+    if reason != PASSES:
+        return reason
     if not put_body(lane.passage.request, r, out, lane.to_physical, lane.client_id_prefix, lane.passage.drops_trailing):
-        return False
+        return NOT_IN_PLACE
     lane.receive(r.end + 4)
     await_answer(lane, r, start, now_ns, now_ns if lane.usage is None else clock_ns(), session._queue)
-    return True
+    return PASSES
 
-cdef bint pass_response(Forwarding session, object frame, Reader* r) except -1:
-    """Rewrite the response to what is first awaited; False as above."""
+cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
+    """Rewrite the response to what is first awaited, if it PASSES."""
     cdef object queue = session._queue
-    cdef Awaited awaited = admitted_answer(queue, frame, r, session._admits_response)
+    cdef int reason
+    cdef Awaited awaited = judged_response(queue, frame, r, session._judge_response_fields, False, &reason)
     cdef Py_ssize_t start = r.pos
     cdef int64_t came_ns = 0
     cdef list segments
-    if awaited is None or awaited.lane.load.is_over_budget:  # Its client is told how long to wait.
-        return False
+    if reason != PASSES:
+        return reason
     if awaited.lane.usage is not None:
         came_ns = clock_ns()
     segments = rewrite_body(awaited.lane.passage.response, frame, r, awaited.lane.to_virtual, None, None, False)
     if segments is None:
-        return False
+        return NOT_IN_PLACE
     if awaited.lane.usage is not None:
         r.pos = start
         awaited.lane.usage.add_response(r, True)
@@ -74,17 +80,18 @@ cdef bint pass_response(Forwarding session, object frame, Reader* r) except -1:
     queue.popleft()
     while queue and PyBytes_CheckExact(queue[0]):
         session.to_client.append(queue.popleft())
-    return True
+    return PASSES
 
-cdef bint put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns) except -1:
+cdef int put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns) except? -1:
     """As above, for a frame that stands where it was received; it is copied."""
     cdef object queue = session._queue
-    cdef Awaited awaited = admitted_answer(queue, None, r, None)
+    cdef int reason
+    cdef Awaited awaited = judged_response(queue, None, r, None, False, &reason)
     cdef Py_ssize_t start = r.pos, begin = out.size
-    if awaited is None or awaited.lane.load.is_over_budget:
-        return False
+    if reason != PASSES:
+        return reason
     if not put_body(awaited.lane.passage.response, r, out, awaited.lane.to_virtual, None, False):
-        return False
+        return NOT_IN_PLACE
     if awaited.lane.usage is not None:
         r.pos = start
         awaited.lane.usage.add_response(r, True)
@@ -93,39 +100,42 @@ cdef bint put_response(Forwarding session, Reader* r, Output* out, int64_t now_n
     while queue and PyBytes_CheckExact(queue[0]):
         answer = queue.popleft()
         put(out, PyBytes_AS_STRING(answer), PyBytes_GET_SIZE(answer))
-    return True
+    return PASSES
 
-cdef bint stream_request(Forwarding session, object frame, Reader* r) except -1:
-    """Begin to send a request on; False: it has to be whole first."""
-    cdef Lane lane = admitted_lane(session._lanes, frame, r, session._admits_request)
+cdef int stream_request(Forwarding session, object frame, Reader* r) except? -1:
+    """Begin to send a request on, if it PASSES before it is whole."""
+    cdef int reason
+    cdef Lane lane = judged_request(session._lanes, None, frame, r, session._judge_request_fields, &reason)
     cdef Py_ssize_t start = r.pos
     cdef int64_t began_ns = clock_ns()
     cdef list segments
-    if lane is None:
-        return False
+    if reason != PASSES:
+        return reason
     segments = rewrite_head(lane.passage.request, frame, r, lane.to_physical, lane.client_id_prefix)
     if segments is None:
-        return False
+        return NOT_IN_PLACE
     session.to_broker += segments
     session.passing_lane, session.request_bytes = lane, r.whole + 4
     session.passing_request = await_answer(lane, r, start, began_ns, clock_ns(), session._queue)
-    return True
+    return PASSES
 
-cdef Py_ssize_t stream_response(Forwarding session, object frame, Reader* r) except -1:
-    """Begin to send the response to what is first awaited on; return its length, 0: it has to be whole first."""
-    cdef Awaited awaited = admitted_answer(session._queue, frame, r, session._admits_response)
+cdef int stream_response(Forwarding session, object frame, Reader* r) except? -1:
+    """Begin to send the response to what is first awaited on, if it PASSES before it is whole."""
+    cdef int reason
+    cdef Awaited awaited = judged_response(session._queue, frame, r, session._judge_response_fields, False, &reason)
     cdef Py_ssize_t start = r.pos
     cdef list segments
-    if awaited is None:
-        return 0
+    if reason != PASSES and reason != OVER_BUDGET:  # One that is whole tells its client how long to wait.
+        return reason
     segments = rewrite_head(awaited.lane.passage.response, frame, r, awaited.lane.to_virtual, None)
     if segments is None:
-        return 0
+        return NOT_IN_PLACE
     session.to_client += segments
     if awaited.lane.usage is not None:
         r.pos = start
         session.passing_response = awaited.lane.usage.add_response(r, True)
-    return 4 + <Py_ssize_t>be32(<const uint8_t*>PyBytes_AS_STRING(segments[0]))
+    session.answer_bytes = 4 + <Py_ssize_t>be32(<const uint8_t*>PyBytes_AS_STRING(segments[0]))
+    return PASSES
 
 
 cdef class Forwarding(FrameConsumer):
@@ -151,27 +161,55 @@ cdef class Forwarding(FrameConsumer):
         return self._load.spend(now_ns - began_ns, now_ns)
 
     def forward_request(self, frame):
-        """Rewrite a request into `to_broker` and note what is awaited; False: the session has to look at it."""
-        return self.pass_on(frame)
+        """Rewrite a request into `to_broker` and note what is awaited, if it PASSES; return the reason."""
+        return <Reason>self.pass_on(frame)
 
     def forward_response(self, frame):
-        """Rewrite the response to what is first awaited into `to_client`, with what waited for it; False as above."""
-        return self.pass_back(frame)
+        """Rewrite the response to what is first awaited into `to_client`, with what waited for it, if it PASSES."""
+        return <Reason>self.pass_back(frame)
 
-    cdef bint pass_on(self, frame) except -1:
+    def judge_request(self, Lane lane not None, frame, Py_ssize_t start=0):
+        """Return the reason why a request may not be sent on along a lane, or PASSES; nothing is changed."""
+        cdef Reader r
+        cdef int reason
+        open_hot_frame(frame, &r)
+        try:
+            if start < 0 or start > r.end or r.end < 10:
+                raise ValueError("the body begins behind its header")
+            r.pos = start
+            judged_request(None, lane, frame, &r, self._judge_request_fields, &reason)
+            return <Reason>reason
+        finally:
+            close_frame(&r)
+
+    def judge_response(self, frame, Py_ssize_t start=0, bint is_claimed=False):
+        """Return likewise why a response may not be sent on."""
+        cdef Reader r
+        cdef int reason
+        open_hot_frame(frame, &r)
+        try:
+            if start < 0 or start > r.end:
+                raise ValueError("the body begins behind its header")
+            r.pos = start
+            judged_response(self._queue, frame, &r, self._judge_response_fields, is_claimed, &reason)
+            return <Reason>reason
+        finally:
+            close_frame(&r)
+
+    cdef int pass_on(self, frame) except? -1:
         cdef Reader r
         if not self.is_clear():
-            return False
+            return HELD
         open_hot_frame(frame, &r)
         try:
             return pass_request(self, frame, &r)
         finally:
             close_frame(&r)
 
-    cdef bint pass_back(self, frame) except -1:
+    cdef int pass_back(self, frame) except? -1:
         cdef Reader r
         if self._held_responses:
-            return False
+            return HELD
         open_hot_frame(frame, &r)
         try:
             return pass_response(self, frame, &r)
@@ -184,7 +222,7 @@ cdef class Forwarding(FrameConsumer):
         cdef Reader r
         cdef Py_ssize_t whole = 0, room = PY_SSIZE_T_MAX
         cdef int64_t now_ns
-        cdef bint passes
+        cdef int reason
         if is_request:
             # Nothing here makes it less clear but what is awaited.
             room = self._max_in_flight - len(self._queue) if self.is_clear() else 0
@@ -201,8 +239,8 @@ cdef class Forwarding(FrameConsumer):
                 r.hot, r.steps = True, HOT_STEPS
                 if not r.end:
                     break
-                passes = put_request(self, &r, &out, now_ns) if is_request else put_response(self, &r, &out, now_ns)
-                if not passes:
+                reason = put_request(self, &r, &out, now_ns) if is_request else put_response(self, &r, &out, now_ns)
+                if reason != PASSES:
                     break
                 room -= is_request
                 framer.skip(r.end)
@@ -230,7 +268,7 @@ cdef class Forwarding(FrameConsumer):
         open_hot_frame(frame, &r)
         try:
             r.whole = whole
-            self.is_passing = stream_request(self, frame, &r)
+            self.is_passing = stream_request(self, frame, &r) == PASSES
             tail[0] = r.tail
             return self.is_passing
         finally:
@@ -256,14 +294,15 @@ cdef class Forwarding(FrameConsumer):
     cdef bint begin_response(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1:
         """Likewise the response to what is first awaited."""
         cdef Reader r
+        cdef bint passes
         if self._held_responses or self._held_requests:
             return False
         open_hot_frame(frame, &r)
         try:
             r.whole = whole
-            self.answer_bytes = stream_response(self, frame, &r)
+            passes = stream_response(self, frame, &r) == PASSES
             tail[0] = r.tail
-            return self.answer_bytes > 0
+            return passes
         finally:
             close_frame(&r)
 

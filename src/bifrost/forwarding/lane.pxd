@@ -11,6 +11,22 @@ from bifrost.wire.program cimport Passage
 from bifrost.wire.reader cimport Reader
 from bifrost.wire.rewriting cimport Names
 
+cpdef enum Reason:
+    """Whether a message is sent on as it is, or why not: see lane.pyi. A number that is not here means: not."""
+    PASSES = 1
+    HELD = 2
+    NO_LANE = 3
+    NO_ROOM = 4
+    UNUSUAL_HEADER = 5
+    FOR_FILTERS = 6
+    UNANSWERED = 7
+    LOST_SESSION = 8
+    NOT_IN_PLACE = 9
+    NOT_AWAITED = 10
+    KEPT = 11
+    NEW_SESSION = 12
+    OVER_BUDGET = 13
+
 
 @cython.final
 cdef class Lane:
@@ -42,6 +58,6 @@ cdef class Awaited:
     cpdef void abandon(self) noexcept
 
 
-cdef Lane admitted_lane(dict lanes, object frame, Reader* r, object admits)
+cdef Lane judged_request(dict lanes, Lane lane, object frame, Reader* r, object judge_fields, int* reason)
 cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t began_ns, int64_t since_ns, object queue)
-cdef Awaited admitted_answer(object queue, object frame, Reader* r, object admits)
+cdef Awaited judged_response(object queue, object frame, Reader* r, object judge_fields, bint is_claimed, int* reason)

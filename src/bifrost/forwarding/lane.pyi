@@ -1,5 +1,6 @@
 """Lanes: see lane.pyx."""
 
+from enum import IntEnum
 from typing import Any
 
 from bifrost.forwarding.lane_names import LaneNames
@@ -7,6 +8,36 @@ from bifrost.forwarding.load import Load
 from bifrost.forwarding.traffic import Traffic
 from bifrost.journal.usage import Usage
 from bifrost.wire.rewriting import Names
+
+class Reason(IntEnum):
+    """Whether a message is sent on as it is, or why not. What is no member means: it is not sent on."""
+
+    PASSES = 1
+    """It is sent on, or may be."""
+    HELD = 2
+    """Others come first: an authentication, messages that are held, or too many that await their answers."""
+    NO_LANE = 3
+    """The session has no lane for requests of this API, version and client ID yet, or treats each of them itself."""
+    NO_ROOM = 4
+    """A limit of requests that await their answers is reached: the tenant's, or that of all tenants."""
+    UNUSUAL_HEADER = 5
+    """The header has tagged fields, no room for the tenant's prefix, or nothing behind it."""
+    FOR_FILTERS = 6
+    """Filters have to see the message, so it is decoded."""
+    UNANSWERED = 7
+    """A Produce with acks=0: it is sent on, but no answer is awaited."""
+    LOST_SESSION = 8
+    """A Fetch that goes on with a fetch session that is not the namespace's own."""
+    NOT_IN_PLACE = 9
+    """It cannot be changed where it stands: it has an unknown name, an unusual field, or too many items."""
+    NOT_AWAITED = 10
+    """A response to no request, or not to the one that is to be answered next."""
+    KEPT = 11
+    """The session kept something with the request, which it needs for the response."""
+    NEW_SESSION = 12
+    """A Fetch response with a fetch session that is not known to be the namespace's own."""
+    OVER_BUDGET = 13
+    """The tenant has used up its time: if the response has a place for it, the client is told to wait."""
 
 class Lane:
     """How one tenant's messages of one API and version are treated, which names they get, and where they are counted.

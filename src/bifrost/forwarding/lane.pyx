@@ -1,7 +1,22 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Lanes: how one tenant's messages of one API and version are treated, and what is awaited on them.
 
-Here stands, once, which message may pass without a look of the session's Python code.
+Here stands, once, which message may be sent on as it is: `judged_request` and `judged_response` give the reason why one
+may not. The hot path sends on what passes and leaves everything else to the session's Python code, which asks the same
+two functions and acts on the reason.
+
+    request   is there a lane?            NO_LANE
+              is there room?              NO_ROOM
+              its header                  UNUSUAL_HEADER
+              its first fields            UNANSWERED, LOST_SESSION, FOR_FILTERS
+              its plan                    FOR_FILTERS
+    response  is it awaited?              NOT_AWAITED
+              what came with its request  KEPT
+              its header                  UNUSUAL_HEADER
+              its first fields            NEW_SESSION
+              its plan                    FOR_FILTERS
+              its tenant's time           OVER_BUDGET
+    both      can it be rewritten?        NOT_IN_PLACE
 """
 
 cimport cython
@@ -71,36 +86,46 @@ cdef class Awaited:
                 self.lane.usage.in_flight -= 1
 
 
-cdef Lane admitted_lane(dict lanes, object frame, Reader* r, object admits):
-    """The way of a request that may pass, whose body `r` stands before then; None: it has to be looked at.
+cdef Lane judged_request(dict lanes, Lane lane, object frame, Reader* r, object judge_fields, int* reason):
+    """Give the lane of a request and, in `reason`, whether it PASSES: then `r` stands before its body.
 
-    Without `frame` there is nothing to show to `admits`: its numbers have to be what they usually are.
+    With `lane` that is its lane, else it is looked up; None: the session has to say which (NO_LANE). With `r.pos` above
+    0 the body begins there: the session has read the header, and has room for the request. Without `frame` there is
+    nothing to show to `judge_fields`.
     """
     cdef PyObject* found
-    cdef Lane lane
-    cdef Passage passage
-    cdef Py_ssize_t start
-    if r.end < 11:
-        return None
-    found = PyDict_GetItemWithError(lanes, be32(r.data))
-    if found == NULL:
-        return None
-    lane = <Lane?><object>found
-    passage = lane.passage
-    if passage.request is None or lane.load.full() or lane.usage is not None and not lane.usage.is_of(r.data, r.end):
-        return None
-    start = 10 + max(0, <int16_t>be16(r.data + 8))
-    if start >= r.end or passage.request_flexible and r.data[start] != 0:
-        return None
-    if lane.client_id_prefix is not None and start - 10 + PyBytes_GET_SIZE(lane.client_id_prefix) > MAX_STRING:
-        return None
-    start += passage.request_flexible
-    if passage.request_peek is not None:
+    cdef Py_ssize_t start = r.pos
+    if lane is None:
+        reason[0] = NO_LANE
+        if r.end < 10:
+            return None
+        found = PyDict_GetItemWithError(lanes, be32(r.data))
+        if found == NULL:
+            return None
+        lane = <Lane?><object>found
+        if lane.usage is not None and not lane.usage.is_of(r.data, r.end):
+            return None
+    if not start:
+        if lane.load.full():
+            reason[0] = NO_ROOM
+            return lane
+        start = 10 + max(0, <int16_t>be16(r.data + 8))
+        if (start >= r.end or lane.passage.request_flexible and r.data[start] != 0
+                or lane.client_id_prefix is not None
+                and start - 10 + PyBytes_GET_SIZE(lane.client_id_prefix) > MAX_STRING):
+            reason[0] = UNUSUAL_HEADER
+            return lane
+        start += lane.passage.request_flexible
+    if lane.passage.request_peek is not None:
         r.pos = start
-        if not (passage.request_usual is not None and is_usual(passage.request_usual, r)):
-            if frame is None or not admits(lane.plan, passage.request_peek(frame, start)):
-                return None
+        if lane.passage.request_usual is None or not is_usual(lane.passage.request_usual, r):
+            reason[0] = NOT_IN_PLACE
+            if frame is not None:
+                reason[0] = judge_fields(lane.plan, lane.passage.request_peek(frame, start))
+            if reason[0] != PASSES:
+                return lane
     r.pos = start
+    reason[0] = FOR_FILTERS if lane.passage.request is None else PASSES
     return lane
 
 cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t began_ns, int64_t since_ns, object queue):
@@ -122,25 +147,41 @@ cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t began_
     queue.append(awaited)
     return passing
 
-cdef Awaited admitted_answer(object queue, object frame, Reader* r, object admits):
-    """What is first in `queue`, if this is the answer to it and may pass; as for requests."""
-    cdef Passage passage
+cdef Awaited judged_response(object queue, object frame, Reader* r, object judge_fields, bint is_claimed, int* reason):
+    """Give what is first in `queue` and, in `reason`, whether its response PASSES: then `r` stands before its body.
+
+    None: it is not its response (NOT_AWAITED). With `r.pos` above 0 the body begins there: the session has read the
+    header, and what it kept with the request. With `is_claimed` it has also read the fields.
+    """
     cdef Awaited awaited
-    cdef Py_ssize_t start = 4
-    if not queue or r.end < 5:
+    cdef Passage passage
+    cdef Py_ssize_t start = r.pos
+    reason[0] = NOT_AWAITED
+    if not queue or r.end < 4:
         return None
     awaited = <Awaited?>queue[0]
-    passage = awaited.lane.passage
-    if passage.response is None or awaited.exchange is not None or <int32_t>be32(r.data) != awaited.correlation_id:
+    if <int32_t>be32(r.data) != awaited.correlation_id:
         return None
-    if passage.response_flexible:
-        if r.data[4] != 0:
-            return None
-        start = 5
-    if passage.response_peek is not None:
+    passage = awaited.lane.passage
+    if not start:
+        start = 4 + passage.response_flexible
+        if awaited.exchange is not None:
+            reason[0] = KEPT
+            return awaited
+        if r.end < 5 or passage.response_flexible and r.data[4] != 0:
+            reason[0] = UNUSUAL_HEADER
+            return awaited
+    if passage.response_peek is not None and not is_claimed:
         r.pos = start
-        if not (passage.response_usual is not None and is_usual(passage.response_usual, r)):
-            if frame is None or not admits(passage.response_peek(frame, start)):
-                return None
+        if passage.response_usual is None or not is_usual(passage.response_usual, r):
+            reason[0] = NOT_IN_PLACE
+            if frame is not None:
+                reason[0] = judge_fields(passage.response_peek(frame, start))
+            if reason[0] != PASSES:
+                return awaited
     r.pos = start
+    if passage.response is None:
+        reason[0] = FOR_FILTERS
+    else:
+        reason[0] = OVER_BUDGET if awaited.lane.load.is_over_budget else PASSES
     return awaited

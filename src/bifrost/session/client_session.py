@@ -5,8 +5,10 @@ requests go, rewritten, to the one broker that its connection stands for, and th
 authentication expires, the same exchange comes again later, after the answers to all requests before it.
 
 The shell (gateway/clients/client_connection.py) feeds frames in, then writes the frames in `to_client` and `to_broker`.
-Nothing here does I/O. A message that cannot be decided yet is held, and all messages behind it; `needs` has what it
-waits for (needs.py), and the shell calls `meet` when that is there. Other connections do not wait for it.
+Nothing here does I/O. Whether a message is sent on as it is, the engine decides; for any other message it gives the
+reason why not (forwarding/lane.pyx), on which the session acts. A message that cannot be decided yet is held, and all
+messages behind it; `needs` has what it waits for (needs.py), and the shell calls `meet` when that is there. Other
+connections do not wait for it.
 """
 
 from collections.abc import Callable
@@ -27,7 +29,7 @@ from bifrost.filters.steps import (
 )
 from bifrost.filters.topics.automatic_creation import ABSENT_TOPICS
 from bifrost.forwarding.clock import monotonic_ns
-from bifrost.forwarding.lane import Awaited, Lane
+from bifrost.forwarding.lane import Awaited, Lane, Reason
 from bifrost.forwarding.load import ITEM_NS
 from bifrost.forwarding.traffic import Traffic
 from bifrost.session import metering
@@ -50,6 +52,10 @@ from bifrost.wire.rewriting import rewrite
 from bifrost.wire.window import keep
 
 _FOR_EVER_NS = 2**63 - 1
+
+_SENT_ON = frozenset({Reason.PASSES, Reason.UNANSWERED, Reason.FOR_FILTERS})
+_SENT_BACK = frozenset({Reason.PASSES, Reason.FOR_FILTERS, Reason.OVER_BUDGET})
+"""The reasons for which a request, or a response, is sent on, in place or through the filters; not for any other."""
 
 
 class ClientSession(IdentifiedSession):
@@ -143,12 +149,14 @@ class ClientSession(IdentifiedSession):
             SessionEnded: the connection is to be closed.
             WireError: the client broke the protocol.
         """
+        reason = self.forward_request(frame)
+        if reason == Reason.PASSES:
+            return
         if self._authentication is not None and not self.is_holding:
             self._authenticate(self._authentication, frame)
-        elif self.is_holding:
-            self._held_requests.append(keep(frame))
-        elif not self.forward_request(frame):
-            self._held_requests.append(keep(frame))
+            return
+        self._held_requests.append(keep(frame))
+        if reason != Reason.HELD:
             self._release_requests()
 
     def receive_from_broker(self, frame: bytes | memoryview) -> None:
@@ -158,12 +166,12 @@ class ClientSession(IdentifiedSession):
             SessionEnded: the connection is to be closed.
             WireError: the broker's answer could not be read.
         """
-        if self._held_responses:
+        reason = self.forward_response(frame)
+        if reason != Reason.PASSES:
             self._held_responses.append(keep(frame))
+        if reason == Reason.HELD:
             return
-        if not self.forward_response(frame):
-            self._held_responses.append(keep(frame))
-            self._release_responses()
+        self._release_responses()
         if self._held_requests:
             self._release_requests()
 
@@ -215,7 +223,7 @@ class ClientSession(IdentifiedSession):
         lane = self._ways.of(header, frame)
         if lane is None or header.api_key in OWN_APIS:
             return self._answer_own(header, lane, frame)
-        if lane.load.is_full and not self._requests.use(Room):
+        if self.judge_request(lane, frame) == Reason.NO_ROOM and not self._requests.use(Room):
             return ROOM
         plan, way = lane.plan, lane.plan.request
         offset, head = headers.request_body_offset(
@@ -235,20 +243,19 @@ class ClientSession(IdentifiedSession):
     def _answer_or_send(
         self, lane: Lane, correlation_id: int, frame: Buffer, offset: int, head: bytes | None, began_ns: int
     ) -> RequestStep:
-        """Handle a request as its plan says."""
+        """Handle a request for which there is room, for the reason that the engine gives."""
         plan, way = lane.plan, lane.plan.request
-        is_answered, is_for_filters = True, False
-        if plan.request_peek is not None:
-            fields = plan.request_peek(frame, offset)
-            if self._fetches.is_lost(plan, fields):
-                metering.deny_fetch_session(self._meter, plan, fields[1])
-                return self._answer(lane, correlation_id, frame, session_not_found())
-            is_answered = plan.api_key != ApiKey.PRODUCE or fields[0] != 0
-            # The filters answer a replica, and remove a session from a request.
-            is_for_filters = is_answered and not self._fetches.admits_request(plan, fields)
+        # Only now: there may have been a pause since the engine was asked about room.
+        reason = self.judge_request(lane, frame, offset)
+        if reason == Reason.LOST_SESSION:
+            assert plan.request_peek is not None
+            metering.deny_fetch_session(self._meter, plan, plan.request_peek(frame, offset)[1])
+            return self._answer(lane, correlation_id, frame, session_not_found())
+        if reason not in _SENT_ON:
+            raise AssertionError(f"{reason!r} is no reason to send a request on")
         exchange = metering.keep_change(self._meter, plan, self._scope, frame, offset)
         segments: list[Buffer] | None = None
-        if way.program is not None and not is_for_filters:
+        if way.program is not None and reason != Reason.FOR_FILTERS:
             segments = rewrite(way.program, frame, offset, lane.to_physical, head, plan.drops_trailing)
         if segments is None:
             unresolved = self._namespace.take_unresolved()
@@ -268,7 +275,7 @@ class ClientSession(IdentifiedSession):
             lane.usage.count_request(frame, offset)
         # Not before `count_request`, which may pause: a request that is written must also be awaited.
         self.to_broker += segments
-        if is_answered:
+        if reason != Reason.UNANSWERED:
             self._in_flight.await_broker(Awaited(correlation_id, lane, exchange, began_ns))
         return FORWARD
 
@@ -352,7 +359,10 @@ class ClientSession(IdentifiedSession):
 
     def _response(self, frame: Buffer) -> ResponseStep:
         """Decide about a broker's answer, and send it to the client if it may have it."""
-        came_ns, awaited = monotonic_ns(), self._in_flight.answered_by(frame)
+        came_ns, reason = monotonic_ns(), self.judge_response(frame)
+        if reason == Reason.NOT_AWAITED:
+            raise self._in_flight.unexpected(frame)
+        awaited = self._in_flight.first()
         if isinstance(awaited.exchange, Inquiry):
             inquiry = awaited.exchange
             self.to_broker += inquiry.receive(frame, awaited)
@@ -361,10 +371,16 @@ class ClientSession(IdentifiedSession):
             return FORWARD
         plan = awaited.lane.plan
         offset, head = headers.response_body_offset(frame, plan.response.is_flexible_header)
-        if plan.response_peek is not None:
+        if reason in (Reason.KEPT, Reason.UNUSUAL_HEADER):
+            reason = self.judge_response(frame, offset)
+        if reason == Reason.NEW_SESSION:
+            assert plan.response_peek is not None
             self._fetches.claim(*plan.response_peek(frame, offset))
+            reason = self.judge_response(frame, offset, is_claimed=True)
+        if reason not in _SENT_BACK:
+            raise AssertionError(f"{reason!r} is no reason to send a response on")
         # A client whose tenant uses more than its share is told to wait by a field of the body.
-        is_decoded = plan.has_throttle and awaited.lane.load.is_over_budget
+        is_decoded = reason == Reason.FOR_FILTERS or (reason == Reason.OVER_BUDGET and plan.has_throttle)
         is_decoded = is_decoded or (awaited.exchange is not None and awaited.exchange.wants_response)
         program = None if is_decoded else plan.response.program
         segments = None if program is None else rewrite(program, frame, offset, awaited.lane.to_virtual, head)

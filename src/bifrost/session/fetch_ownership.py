@@ -1,9 +1,10 @@
-"""Which fetch sessions the connections of a namespace may use, and which messages the engine may pass on therefore."""
+"""Which fetch sessions the connections of a namespace may use, and what follows from that for the engine's decision."""
 
 from typing import TYPE_CHECKING
 
 from bifrost.filters.fetch import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION
 from bifrost.filters.plan import Plan
+from bifrost.forwarding.lane import Reason
 from bifrost.wire.api_keys import ApiKey
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ class FetchOwnership:
     def __init__(self, sessions: "FetchSessions", node_id: int, namespace: str) -> None:
         """Use `sessions` for the sessions that broker `node_id` gave to `namespace`."""
         self._sessions, self._node_id, self._namespace = sessions, node_id, namespace
-        self.on_request, self.on_response = self.admits_request, self.admits_response
-        """The two methods below, bound once: the engine calls them with every message."""
+        self.on_request, self.on_response = self.judge_request, self.judge_response
+        """The two methods below, bound once for all connections: the engine calls them."""
 
     def owns(self, session_id: int) -> bool:
         """Whether a client may name this session: it is the namespace's own, or none."""
@@ -28,20 +29,17 @@ class FetchOwnership:
         if session_id != NO_SESSION:
             self._sessions.claim(self._node_id, session_id, self._namespace)
 
-    def admits_request(self, plan: Plan, fields: tuple[int, ...]) -> bool:
-        """Whether the engine may pass on a request with these peeked fields without a further look."""
+    def judge_request(self, plan: Plan, fields: tuple[int, ...]) -> Reason:
+        """Return the reason why a request with these peeked fields may not be sent on as it is, or PASSES."""
         if plan.api_key == ApiKey.PRODUCE:
-            return fields[0] != 0  # A request with acks=0 gets no answer.
-        replica_id, session_id, _ = fields
-        return replica_id < 0 and self.owns(session_id)
+            return Reason.PASSES if fields[0] != 0 else Reason.UNANSWERED
+        replica_id, session_id, session_epoch = fields
+        is_own = self.owns(session_id)
+        if not is_own and session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
+            return Reason.LOST_SESSION
+        # The filters answer a replica, and remove a session from a request.
+        return Reason.PASSES if replica_id < 0 and is_own else Reason.FOR_FILTERS
 
-    def is_lost(self, plan: Plan, fields: tuple[int, ...]) -> bool:
-        """Whether a Fetch with these peeked fields goes on with a session that is not the namespace's own."""
-        if plan.api_key == ApiKey.PRODUCE:
-            return False
-        _, session_id, session_epoch = fields
-        return session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH) and not self.owns(session_id)
-
-    def admits_response(self, fields: tuple[int, ...]) -> bool:
-        """Whether the engine may pass on a response with these peeked fields without a further look."""
-        return self.owns(fields[0])
+    def judge_response(self, fields: tuple[int, ...]) -> Reason:
+        """Return likewise the reason for a response."""
+        return Reason.PASSES if self.owns(fields[0]) else Reason.NEW_SESSION

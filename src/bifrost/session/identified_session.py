@@ -139,7 +139,8 @@ class IdentifiedSession(Forwarding):
         self._namespace = self.virtual_cluster.namespace
         self._scope = Scope(self._namespace, self._entry.addresses)
         self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
-        self._admits_request, self._admits_response = self._fetches.on_request, self._fetches.on_response
+        self._judge_request_fields = self._fetches.on_request
+        self._judge_response_fields = self._fetches.on_response
         self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
         names = lane_names(self._namespace, self._entry.addresses)
         table = self._shared.lanes.table(self._namespace.tenant, names)

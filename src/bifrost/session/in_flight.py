@@ -42,19 +42,21 @@ class InFlight:
             if not isinstance(one, bytes):
                 one.abandon()
 
-    def answered_by(self, frame: Buffer) -> Awaited:
-        """Return the request that a broker's frame answers; it stays at the head.
-
-        Raises:
-            SessionEnded: the frame is not the answer to the oldest request.
-        """
-        if not self.queue or len(frame) < 4:
-            raise SessionEnded(CloseReason.BROKER_MISBEHAVED, "the broker sent what no request asked for")
+    def first(self) -> Awaited:
+        """Return the request that the broker answers next; it stays at the head."""
         head = self.queue[0]
         assert not isinstance(head, bytes), "an answer never waits at the head"
-        if int.from_bytes(frame[:4], "big", signed=True) != head.correlation_id:
-            raise SessionEnded(CloseReason.BROKER_MISBEHAVED, "the broker's answers are out of order")
         return head
+
+    def unexpected(self, frame: Buffer) -> SessionEnded:
+        """Return the exception that ends a session because a broker's frame does not answer the oldest request."""
+        is_answer = bool(self.queue) and len(frame) >= 4
+        detail = (
+            "the broker's answers are out of order"
+            if is_answer
+            else "the broker sent what no request asked for"
+        )
+        return SessionEnded(CloseReason.BROKER_MISBEHAVED, detail)
 
     def complete(self) -> list[Buffer]:
         """Remove the request at the head, and return the answers that waited only for it."""

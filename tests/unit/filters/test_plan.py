@@ -6,6 +6,7 @@ from bifrost.filters.build import build_plans
 from bifrost.filters.filter import RequestFilter, ResponseFilter
 from bifrost.filters.plan import PEEKED_FIELDS, Plan, Plans
 from bifrost.forwarding.forwarding import Forwarding
+from bifrost.forwarding.lane import Reason
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
 from bifrost.wire.program import Usually
@@ -89,22 +90,22 @@ def test_a_fetch_session_is_read_without_decoding(version: int) -> None:
 
 
 class Asked:
-    """A session of one lane: it notes whether it was asked to admit a message."""
+    """A session of one lane: it notes whether it was asked about a message."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.times = plan, 0
         lanes = {plan.api_key << 16 | plan.api_version: new_lane(plan.api_key, plan.api_version)}
         self.session = Forwarding()
         self.session._lanes, self.session._queue = lanes, deque()
-        self.session._admits_request = self.admits
+        self.session._judge_request_fields = self.judge
         self.session._max_in_flight, self.session.to_broker = 1, []
 
-    def admits(self, *_what: object) -> bool:
+    def judge(self, *_what: object) -> Reason:
         self.times += 1
-        return True
+        return Reason.PASSES
 
     def forwards(self, frame: bytes) -> bool:
-        return self.session.forward_request(frame)
+        return self.session.forward_request(frame) == Reason.PASSES
 
 
 @pytest.mark.parametrize("version", range(3, 14))

@@ -20,6 +20,7 @@ from libc.errno cimport EINTR, errno
 from libc.stdint cimport int64_t
 
 from bifrost.forwarding.forwarding cimport Forwarding
+from bifrost.forwarding.lane cimport PASSES
 from bifrost.wire.framer cimport Framer
 
 cdef extern from "Python.h":
@@ -140,9 +141,9 @@ cdef class CompiledRelay:
 
     cdef bint passes(self, frame) except -1:
         if self.is_request:
-            return self.session.pass_on(frame)
+            return self.session.pass_on(frame) == PASSES
         # A held request may continue when an answer has arrived.
-        return not self.session._held_requests and self.session.pass_back(frame)
+        return not self.session._held_requests and self.session.pass_back(frame) == PASSES
 
     cdef int decide(self, list frames) except -1:
         if self.is_request:

@@ -57,7 +57,7 @@ def test_its_answer_is_awaited_and_counts_as_a_request_in_flight(lane: Lane) -> 
     question.ask(lane, request_frame(messages.MetadataRequest(topics=[]), 12, 77), 12)
     assert lane.load.in_flight == 1
 
-    awaited = in_flight.answered_by((77).to_bytes(4, "big"))
+    awaited = in_flight.first()
     awaited.exchange.receive(b"", awaited)
 
     assert lane.load.in_flight == len(in_flight) == 0
