@@ -1,18 +1,18 @@
 """Records that are counted piece by piece, however they are cut: the same as when all of them are there."""
 
-from itertools import pairwise
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bifrost.journal.tallies import request_tally, response_tally
 from bifrost.journal.usage import TopicUsage, Usage
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.codec import encode_body
 from bifrost.wire.message import Message
-from bifrost.wire.programs import compile_layout
+from bifrost.wire.messages import ProduceRequest
+from bifrost.wire.programs import compile_program
+from bifrost.wire.rewriting import Names
 from support.clients.record_batches import build_batch
 from support.stage.messages import fetched, produce
+from support.stage.relayed_lane import LARGE, RelayedLane, body
 
 BATCH = build_batch([b"a", b"b" * 40])
 
@@ -43,7 +43,14 @@ PARTS = [
 RECORDS = st.lists(st.sampled_from(PARTS), min_size=1, max_size=8).map(b"".join)
 
 
-def usage_of(api_key: ApiKey, version: int) -> Usage:
+FIRST = build_batch([b"d" * LARGE])
+"""A batch so large that its frame goes on before it is whole."""
+SAME = Names(lambda _slot, name: name)
+
+
+def usage_of(message: Message, version: int) -> Usage:
+    api_key = message.SCHEMA.api_key
+    assert api_key is not None
     return Usage(
         None,
         request_tally(api_key, version),
@@ -54,59 +61,73 @@ def usage_of(api_key: ApiKey, version: int) -> Usage:
 
 
 def taken(usage: Usage) -> tuple[object, ...]:
+    """Return what was counted of the message itself, without what is known of a response when it leaves."""
     found = usage.take()
     assert found is not None
-    return *found[:-1], {name: topic.take() for name, topic in found[-1].items()}
+    requests, _, errors, bytes_in, _, throttle_ms, _, _, _, empty_fetches, codes, named = found
+    by_name = {name: topic.take() for name, topic in named.items()}
+    return requests, errors, bytes_in, throttle_ms, empty_fetches, codes, by_name
 
 
-def count(usage: Usage, message: Message, version: int, records: bytes, ends: list[int]) -> None:
-    """Count a message of which the first piece ends within the records, and the others where `ends` says."""
-    frame = encode_body(compile_layout(type(message).__name__, version), message)
-    begin = frame.rindex(records)
-    cuts = sorted({begin + end % len(records) for end in ends} | {len(frame)})
-    if type(message).__name__ == "ProduceRequest":
-        passing = usage.count_request(frame[: cuts[0]], 0, len(frame))
+def topics(usage: Usage) -> dict[bytes, tuple[object, ...]]:
+    found = usage.take()
+    assert found is not None
+    return {name: topic.take() for name, topic in found[-1].items()}
+
+
+def count(message: Message, version: int, ends: list[int], size: int) -> tuple[object, ...]:
+    """Count a message that goes on before it is whole, in pieces that end within its last `size` bytes."""
+    usage = usage_of(message, version)
+    lane = RelayedLane(compile_program(type(message).__name__, version, {}), SAME, usage)
+    is_request = isinstance(message, ProduceRequest)
+    frame = lane.request(message, version) if is_request else lane.response(message, version)
+    last = len(frame.bytes) - 4
+    frame.receive(50_000)
+    assert len(frame.sent) == 50_004, "it goes on"
+    for end in sorted(end % size for end in ends):
+        frame.receive(last - size + end)
+    frame.receive()
+    assert (frame.sent, lane.left) == (frame.bytes, [])
+    return taken(usage)
+
+
+def count_whole(message: Message, version: int) -> tuple[object, ...]:
+    """Count a message that is whole."""
+    usage, frame = usage_of(message, version), body(message, version)
+    if isinstance(message, ProduceRequest):
+        usage.count_request(bytes(10) + frame, 10)
     else:
-        passing = usage.count_response(frame[: cuts[0]], 0, True, len(frame))
-    assert (passing is None) == (cuts[0] == len(frame))
-    if passing is not None:
-        for start, end in pairwise(cuts):
-            passing.go_on(frame[start:end])
-        passing.finish()
+        usage.count_response(bytes(4) + frame, 4, True)
+    return taken(usage)
 
 
 @given(records=RECORDS, ends=st.lists(st.integers(0, 10_000), max_size=20), is_request=st.booleans())
 def test_pieces_count_like_the_whole(records: bytes, ends: list[int], is_request: bool) -> None:
-    api_key, version = (ApiKey.PRODUCE, 9) if is_request else (ApiKey.FETCH, 12)
-    message = produce("t", records=records) if is_request else fetched("t", records=records)
-    whole, pieces = usage_of(api_key, version), usage_of(api_key, version)
+    version = 9 if is_request else 12
+    message = (produce if is_request else fetched)("t", records=FIRST + records)
 
-    count(whole, message, version, records, [])
-    count(pieces, message, version, records, ends)
-
-    assert taken(pieces) == taken(whole)
+    assert count(message, version, ends, len(records) + 10) == count_whole(message, version)
 
 
 def test_what_ends_after_its_interval_counts_in_the_next() -> None:
-    usage = usage_of(ApiKey.PRODUCE, 9)
-    frame = encode_body(compile_layout("ProduceRequest", 9), produce("t", records=BATCH * 2))
-    cut = frame.index(BATCH) + 100
+    message = produce("t", records=FIRST + BATCH)
+    usage = usage_of(message, 9)
+    frame = RelayedLane(compile_program("ProduceRequest", 9, {}), SAME, usage).request(message, 9)
 
-    passing = usage.count_request(frame[:cut], 0, len(frame))
-    first = taken(usage)
-    assert passing is not None
-    passing.go_on(frame[cut:])
-    passing.finish()
-    second = taken(usage)
+    frame.receive(100_000)
+    first = topics(usage)
+    frame.receive()
 
-    assert first[-1] == {b"t": (1, 0, 0, 0, 0, [])}
-    assert second[-1] == {b"t": (0, 0, 2 * len(BATCH), 0, 0, [(-1, 0, 2, 4, 2 * len(BATCH), 0, 0, 0)])}
+    bytes_in = len(FIRST + BATCH)
+    assert first == {b"t": (1, 0, 0, 0, 0, [])}
+    assert topics(usage) == {b"t": (0, 0, bytes_in, 0, 0, [(-1, 0, 2, 3, bytes_in, 0, 0, 0)])}
 
 
 def test_what_never_comes_does_not_count() -> None:
-    usage = usage_of(ApiKey.PRODUCE, 9)
-    frame = encode_body(compile_layout("ProduceRequest", 9), produce("t", records=BATCH * 2))
+    message = produce("t", records=FIRST)
+    usage = usage_of(message, 9)
+    frame = RelayedLane(compile_program("ProduceRequest", 9, {}), SAME, usage).request(message, 9)
 
-    usage.count_request(frame[:-10], 0, len(frame))
+    frame.receive(len(frame.bytes) - 10)
 
-    assert taken(usage)[-1] == {b"t": (1, 0, 0, 0, 0, [])}
+    assert topics(usage) == {b"t": (1, 0, 0, 0, 0, [])}

@@ -78,6 +78,7 @@ cdef class Passing:
     cdef bint is_physical
     cdef int64_t left, skip      # bytes of the records that have still to come, and those until the next batch
     cdef uint8_t header[BATCH_HEADER]
+    cdef int go_on(self, piece) except -1
     cdef int add(self, const uint8_t* data, int64_t size) except -1
     cdef int take_header(self) except -1
     cdef int end(self) except -1

@@ -32,15 +32,6 @@ class TopicUsage:
         acks (None: fetched), codec (5: unknown), batches, records, bytes, and of the batches the idempotent and
         transactional ones and those of the old formats."""
 
-class Passing:
-    """Counts the last records of a frame while they come; made by a Usage."""
-
-    def go_on(self, piece: bytes | memoryview) -> None:
-        """Count the next piece; bytes after the records are ignored."""
-
-    def finish(self) -> None:
-        """Add the counts to the topic: all records have arrived."""
-
 class Usage:
     """What one client's messages of one API and version amount to, until they are taken.
 
@@ -69,20 +60,14 @@ class Usage:
         resolve: Callable[[Usage, int, bytes, bool], TopicUsage],
         is_of_any_client: bool = False,
     ) -> None: ...
-    def count_request(self, frame: bytes | memoryview, start: int, whole: int = 0) -> Passing | None:
+    def count_request(self, frame: bytes | memoryview, start: int) -> None:
         """Count a request that was taken: a frame without its length, whose body begins at `start`.
 
-        Args:
-            whole: bytes of the frame when `frame` is only its beginning; what has to come are its last records.
-        Returns:
-            What counts those records, if they are of a topic.
         Raises:
             MalformedFrame: it does not parse; what stood before that is counted.
         """
 
-    def count_response(
-        self, frame: bytes | memoryview, start: int, is_physical: bool, whole: int = 0
-    ) -> Passing | None:
+    def count_response(self, frame: bytes | memoryview, start: int, is_physical: bool) -> None:
         """Count what stands in a response, which names topics as the broker does or as the client does; as above."""
 
     def answer(self, size: int) -> None:

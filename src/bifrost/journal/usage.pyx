@@ -212,22 +212,20 @@ cdef class Usage:
         self.last_slot = which
         return self.last
 
-    def count_request(self, frame, Py_ssize_t start, Py_ssize_t whole=0):
+    def count_request(self, frame, Py_ssize_t start):
         cdef Reader r
         open_frame(frame, start, &r)
-        r.whole = max(r.whole, whole)
         try:
-            self.bytes_in += r.whole + 4
-            return self.add_request(&r)
+            self.bytes_in += r.end + 4
+            self.add_request(&r)
         finally:
             close_frame(&r)
 
-    def count_response(self, frame, Py_ssize_t start, bint is_physical, Py_ssize_t whole=0):
+    def count_response(self, frame, Py_ssize_t start, bint is_physical):
         cdef Reader r
         open_frame(frame, start, &r)
-        r.whole = max(r.whole, whole)
         try:
-            return self.add_response(&r, is_physical)
+            self.add_response(&r, is_physical)
         finally:
             close_frame(&r)
 
@@ -292,19 +290,17 @@ cdef class Passing:
         self.counted.add_bytes(size, acks)
         self.left = size
 
-    def go_on(self, piece):
+    cdef int go_on(self, piece) except -1:
+        """Count the next piece of the frame; what stands behind the records does not matter."""
         cdef Py_buffer view
         PyObject_GetBuffer(piece, &view, PyBUF_SIMPLE)
         try:
             self.add(<const uint8_t*>view.buf, view.len)
         finally:
             PyBuffer_Release(&view)
-
-    def finish(self):
-        self.end()
+        return 0
 
     cdef int add(self, const uint8_t* data, int64_t size) except -1:
-        """Count the next piece."""
         cdef int64_t step
         while size > 0 and self.left > 0:
             step = min(size, self.left)

@@ -47,7 +47,7 @@ cdef class Framer:
     cdef Py_ssize_t rest, tail
     cdef bint is_tried
     cdef object piece
-    cdef readonly MemoryLimit held_in
+    cdef MemoryLimit held_in
     cdef Py_ssize_t chunk_bytes, direct, charged
     cdef readonly bint is_blocked
     cdef bint is_answer

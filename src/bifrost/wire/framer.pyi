@@ -46,10 +46,6 @@ class Framer:
         """Whether nothing may be received until `retry` finds room."""
 
     @property
-    def held_in(self) -> MemoryLimit | None:
-        """The room in which its bytes are counted."""
-
-    @property
     def wanted(self) -> int:
         """Bytes of room that it waits for."""
 

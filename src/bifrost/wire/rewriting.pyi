@@ -48,25 +48,3 @@ def rewrite(
             string.
         TypeError, ValueError: `names` answered with something that is not bytes, or not 16 for a UUID.
     """
-
-def open_stream(
-    program: Program,
-    frame: bytes | memoryview,
-    start: int,
-    whole: int,
-    names: Names,
-    out: list[bytes | memoryview],
-) -> int | None:
-    """Rewrite the beginning of a large frame, so that the rest can go on as it comes.
-
-    Args:
-        program: as for `rewrite`.
-        frame: the beginning, without its length.
-        start: offset of the body.
-        whole: how long the frame is in all.
-        names: as for `rewrite`.
-        out: gets the pieces of the new frame's beginning, its length first.
-    Returns:
-        How many zeros end the frame: everything before them is one field. None, and nothing was done: something else
-        may follow that has to be looked at, so the frame must be whole first.
-    """

@@ -306,26 +306,6 @@ cdef list rewrite_body(Program program, object frame, Reader* r, Names names, by
         Py_XDECREF(out.heap)
 
 
-def open_stream(Program program not None, frame, Py_ssize_t start, Py_ssize_t whole, Names names not None,
-                list out not None):
-    """Rewrite the head of a frame of `whole` bytes, of which `frame` is the beginning, into `out`.
-
-    Returns the length of the zeros at its end; None, and nothing was done: the frame has to be whole first.
-    """
-    cdef Reader r
-    cdef list segments
-    open_frame(frame, start, &r)
-    r.whole = whole
-    try:
-        segments = rewrite_head(program, frame, &r, names, None)
-        if segments is None:
-            return None
-        out += segments
-        return r.tail
-    finally:
-        close_frame(&r)
-
-
 cdef list rewrite_head(Program program, object frame, Reader* r, Names names, bytes client_prefix):
     """As `rewrite_body`; r.tail says how many zeros end the frame."""
     cdef Output out

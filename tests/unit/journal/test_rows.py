@@ -52,21 +52,6 @@ def test_a_row_says_who_what_and_how_much(stage: Stage) -> None:
     ]
 
 
-def test_bytes_of_a_request_that_began_earlier_have_a_row(stage: Stage) -> None:
-    client, batch = client_of(stage), build_batch([b"a" * 100])
-    usage = client.usage(ApiKey.PRODUCE, 9)
-    frame = request_frame(produce_request("orders", batch), 9, 1)[4:]
-    passing = usage.count_request(frame[:-50], HEADER, len(frame))
-    assert passing is not None
-    assert len(list(usage_rows(client, ApiKey.PRODUCE, 9)[0])) == 2
-
-    passing.go_on(frame[-50:])
-    passing.finish()
-
-    (topic,), _ = usage_rows(client, ApiKey.PRODUCE, 9)
-    assert (topic["requests"], topic["records_in"], topic["bytes_in"]) == (0, 1, len(batch))
-
-
 def test_nothing_counted_is_no_row(stage: Stage) -> None:
     client = client_of(stage)
     client.usage(ApiKey.PRODUCE, 9)

@@ -2,13 +2,13 @@
 
 import pytest
 
-from bifrost.wire.codec import encode_body
 from bifrost.wire.message import Message
-from bifrost.wire.programs import compile_layout, compile_program
-from bifrost.wire.rewriting import Names, open_stream, rewrite
+from bifrost.wire.programs import compile_program
+from bifrost.wire.rewriting import Names, rewrite
 from support.stage.messages import build, fetched, produce, produce_by_id
+from support.stage.relayed_lane import HEAD, LARGE, RelayedFrame, RelayedLane
 
-RECORDS = bytes(range(1, 256)) * 400
+RECORDS = bytes(range(1, 256)) * 1100
 HERE = Names(lambda _slot, name: b"a-tenant's-" + name if len(name) < 16 else name)
 TOPIC_ID = b"an ID of a topic"
 SLOTS = {
@@ -17,21 +17,28 @@ SLOTS = {
 }
 
 
-def streamed(message: Message, version: int, cut: int) -> tuple[bytes | None, bytes]:
-    """Return what a frame becomes that is sent on when `cut` bytes of it are there, and when it is whole."""
+def begun(message: Message, version: int) -> tuple[RelayedLane, RelayedFrame, bytes]:
+    """Begin to send a message; return also what it becomes when it is rewritten whole."""
     name = type(message).__name__
     program = compile_program(name, version, SLOTS[name])
-    frame = encode_body(compile_layout(name, version), message)
-    whole = rewrite(program, frame, 0, HERE)
-    assert whole is not None
-    out: list[bytes | memoryview] = []
-    tail = open_stream(program, memoryview(frame)[:cut], 0, len(frame), HERE, out)
-    if tail is None:
-        assert out == []
-        return None, b"".join(whole)
-    assert frame[len(frame) - tail :] == bytes(tail)
-    assert tail < len(frame) - cut
-    return b"".join(out) + frame[cut:], b"".join(whole)
+    lane = RelayedLane(program, HERE)
+    is_request = name.endswith("Request")
+    frame = lane.request(message, version) if is_request else lane.response(message, version)
+    whole = rewrite(program, frame.bytes[4:], 10 if is_request else 4, HERE)
+    return lane, frame, b"".join(whole or ())
+
+
+def goes_on(message: Message, version: int, cut: int) -> bool:
+    """Whether a frame goes on when `cut` bytes of it are there; when all are, it comes to the same in any case."""
+    lane, frame, whole = begun(message, version)
+    frame.receive(cut)
+    begun_with = frame.sent
+    frame.receive()
+
+    assert frame.sent == whole
+    assert lane.left == []
+    assert len(begun_with) in (0, len(whole) - (len(frame.bytes) - 4 - cut))
+    return bool(begun_with)
 
 
 def messages_of_one_partition() -> list[tuple[Message, int]]:
@@ -48,14 +55,24 @@ def messages_of_one_partition() -> list[tuple[Message, int]]:
 
 @pytest.mark.parametrize(("message", "version"), messages_of_one_partition())
 def test_a_frame_of_one_partition_goes_on_from_its_head(message: Message, version: int) -> None:
-    seen = 0
-    for cut in [*range(1, 150), 1000, 50_000]:
-        found, whole = streamed(message, version, cut)
-        assert found in (None, whole)
-        seen += found is not None
-    # From where the records begin, every head will do.
-    assert 0 < seen < 151
-    assert streamed(message, version, 50_000)[0] is not None
+    assert [goes_on(message, version, cut) for cut in (1, HEAD - 1, HEAD, HEAD + 1, 50_000)] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
+
+
+@pytest.mark.parametrize("version", [3, 9])
+def test_a_head_that_is_not_complete_waits_for_the_whole_frame(version: int) -> None:
+    """Its names are longer than what has to be there first, and it is tried once."""
+    message = produce("t", records=RECORDS, transactional_id="x" * 5_000)
+
+    for cut in (HEAD, 4_900, 5_000, 5_020):
+        assert not goes_on(message, version, cut)
+    for cut in (5_070, 6_000):
+        assert goes_on(message, version, cut)
 
 
 @pytest.mark.parametrize(
@@ -68,16 +85,20 @@ def test_a_frame_of_one_partition_goes_on_from_its_head(message: Message, versio
     ],
 )
 def test_what_has_more_to_come_has_to_be_whole(message: Message, version: int) -> None:
-    for cut in (10, 60, 1000, 50_000):
-        assert streamed(message, version, cut)[0] is None
+    for cut in (10, 60, HEAD, 50_000):
+        assert not goes_on(message, version, cut)
 
 
 def test_the_last_of_several_goes_on() -> None:
     """Once the others are there, what is left is one field again."""
-    message = produce("t", "u", records=RECORDS)
-    found, whole = streamed(message, 9, len(RECORDS) + 1000)
+    topics = [
+        {"name": name, "partition_data": [{"index": 0, "records": records}]}
+        for name, records in (("t", RECORDS[:5_000]), ("u", RECORDS))
+    ]
+    message = build("ProduceRequest", {"acks": -1, "topic_data": topics})
 
-    assert found == whole
+    assert goes_on(message, 9, 6_000)
+    assert not goes_on(message, 9, 4_500)
 
 
 def test_tagged_fields_behind_the_records_have_to_be_seen() -> None:
@@ -90,15 +111,24 @@ def test_tagged_fields_behind_the_records_have_to_be_seen() -> None:
             "node_endpoints": endpoints,
         },
     )
-    program = compile_program("FetchResponse", 17, SLOTS["FetchResponse"])
-    frame = encode_body(compile_layout("FetchResponse", 17), message)
+    lane, frame, whole = begun(message, 17)
 
-    assert open_stream(program, frame[:50_000], 0, len(frame), HERE, []) is None
+    frame.receive()
+
+    assert (frame.sent, whole) == (b"", b"")
+    assert lane.left == [frame.bytes[4:]]
 
 
-def test_a_length_beyond_the_frame_is_left_to_the_whole_one() -> None:
-    program = compile_program("ProduceRequest", 9, SLOTS["ProduceRequest"])
-    frame = encode_body(compile_layout("ProduceRequest", 9), produce("t", records=RECORDS))
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_length_beyond_the_frame_is_left_to_the_whole_one(more: int) -> None:
+    lane, frame, _ = begun(produce("t", records=RECORDS), 9)
+    frame.announce(len(frame.bytes) - 4 + more)
+    frame.bytes += b"\0"
 
-    assert open_stream(program, frame[:50_000], 0, len(frame) - 1, HERE, []) is None
-    assert open_stream(program, frame[:50_000], 0, len(frame) + 1, HERE, []) is None
+    frame.receive(len(RECORDS))
+    assert frame.sent == b""
+    frame.receive()
+
+    assert len(RECORDS) > LARGE
+    assert frame.sent == b""
+    assert len(lane.left) == 1
