@@ -87,7 +87,9 @@ def _check_stub() -> None:
 @app.command("demo", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def _demo_stub() -> None:
     """Show two tenants on one real Kafka, live; everything it needs is started by it."""
-    typer.echo("error: bifrost demo needs more packages: pip install 'bifrost-kafka[embedded]'", err=True)
+    typer.echo(
+        "error: bifrost demo needs more packages: pip install '.[embedded]' in a clone of Bifrost", err=True
+    )
     raise typer.Exit(1)
 
 

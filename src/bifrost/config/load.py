@@ -207,7 +207,8 @@ def _read_upstream_files(data: dict[str, object], folder: Path) -> Iterator[tupl
             del section[stray]
         if lacks_gssapi(section):
             text = (
-                "GSSAPI needs the library gssapi, which is not installed: pip install 'bifrost-kafka[gssapi]'"
+                "GSSAPI needs the library gssapi, which is not installed: "
+                "pip install '.[gssapi]' in a clone of Bifrost"
             )
             yield (*at, "mechanism"), f"{show_loc((*at, 'mechanism'))}: {text}"
         for file in named_files(at, section, is_tls=is_tls):

@@ -34,7 +34,7 @@ def find_java(minimum: int = MINIMUM_JAVA) -> Path:
         found = "does not run" if version is None else f"is Java {version}"
         passed_over.append(f"; {origin} {command} {found}")
     raise JavaError(
-        f"no Java {minimum} or newer: pip install 'bifrost-kafka[java]', or install a JDK and set JAVA_HOME"
+        f"no Java {minimum} or newer: pip install '.[java]' in a clone of Bifrost, or install a JDK and set JAVA_HOME"
         + "".join(passed_over)
     )
 

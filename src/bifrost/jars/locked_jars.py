@@ -179,7 +179,7 @@ def _repository() -> str:
     try:
         from jgo.constants import MAVEN_CENTRAL_URL
     except ImportError as error:
-        raise JarError("jgo is not installed: pip install 'bifrost-kafka[embedded]'") from error
+        raise JarError("jgo is not installed: pip install '.[embedded]' in a clone of Bifrost") from error
     return str(MAVEN_CENTRAL_URL)
 
 

@@ -62,4 +62,7 @@ def test_a_demo_that_lacks_its_packages_says_how_to_get_them(monkeypatch: pytest
     result = CliRunner().invoke(app, ["demo", "--for", "15s"])
 
     assert result.exit_code == 1
-    assert result.stderr == "error: bifrost demo needs more packages: pip install 'bifrost-kafka[embedded]'\n"
+    assert (
+        result.stderr
+        == "error: bifrost demo needs more packages: pip install '.[embedded]' in a clone of Bifrost\n"
+    )

@@ -79,7 +79,9 @@ def test_without_pyspark_a_job_names_the_extra(monkeypatch: pytest.MonkeyPatch) 
     result = CliRunner().invoke(app, ["pipeline", "meter", "--tables", "t", "--files", "f"])
 
     assert result.exit_code == 1
-    assert result.stderr == "error: PySpark is not installed: pip install 'bifrost-kafka[pipeline]'\n"
+    assert (
+        result.stderr == "error: PySpark is not installed: pip install '.[pipeline]' in a clone of Bifrost\n"
+    )
 
 
 def test_certificates_are_verified_without_spark(

@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -10,6 +11,7 @@ import typer
 
 from bifrost.cli.commands import LAZY_COMMANDS, app
 from support.pages.doc_pages import ROOT, commands, pages, spans
+from support.pages.source_facts import texts
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 OURS = re.compile(r"(?:^|[\s\"(])bifrost((?: [a-z]+)*)(?=[\s)]|$)([^)|#]*)")
@@ -125,3 +127,13 @@ def test_every_target_of_make_that_a_page_names_exists() -> None:
     }
 
     assert {"test", "demo", "bench"} <= named <= targets
+
+
+def test_nothing_tells_the_reader_to_install_a_package_that_no_index_has() -> None:
+    """Bifrost is installed from a clone, until it is published."""
+    told = {**pages(), **{text: text for text in texts()}}
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+    assert [name for name, text in told.items() if re.search(r"pip install \S*bifrost-kafka", text)] == []
+    named = {extra for text in told.values() for extra in re.findall(r"pip install '\.\[(\w+)\]'", text)}
+    assert {"embedded", "gssapi", "java", "pipeline"} <= named <= extras.keys()

@@ -90,7 +90,7 @@ def test_nothing_usable_is_one_line_with_what_was_found_and_the_remedy(
         java.find_java()
 
     message = str(caught.value)
-    assert message.startswith("no Java 17 or newer: pip install 'bifrost-kafka[java]'")
+    assert message.startswith("no Java 17 or newer: pip install '.[java]' in a clone of Bifrost")
     assert f"JAVA_HOME: {tmp_path}/jdk/bin/java is Java 8" in message
     assert f"PATH: {tmp_path}/path/java does not run" in message
     assert "\n" not in message

@@ -31,7 +31,7 @@ KerberosPart = Annotated[Text, Field(max_length=256), AfterValidator(_check_part
 class Kerberos(Section):
     """How clients prove who they are by Kerberos tickets (SASL/GSSAPI).
 
-    This needs the package `bifrost-kafka[gssapi]` and MIT Kerberos, whose own configuration (`/etc/krb5.conf`, or
+    This needs the extra `gssapi` of Bifrost and MIT Kerberos, whose own configuration (`/etc/krb5.conf`, or
     where the environment variable `KRB5_CONFIG` says) names the realms. The gateway asks no key distribution center:
     the keys in the keytab are enough.
     """

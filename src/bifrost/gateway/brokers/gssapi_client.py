@@ -44,7 +44,10 @@ class GssapiAccount:
         try:
             import gssapi
         except ImportError as error:
-            text = "GSSAPI needs the library gssapi with the system's Kerberos: pip install 'bifrost-kafka[gssapi]'"
+            text = (
+                "GSSAPI needs the library gssapi with the system's Kerberos: "
+                "pip install '.[gssapi]' in a clone of Bifrost"
+            )
             raise StartError(f"{text} ({error})") from None
         self._gssapi: Any = gssapi
         self._service = sasl.service_name or DEFAULT_SERVICE_NAME

@@ -26,7 +26,8 @@ def kerberos_settings(settings: Kerberos) -> KerberosSettings:
         import gssapi
     except (ImportError, OSError) as error:
         raise StartError(
-            "proxy.kerberos needs the package gssapi: pip install 'bifrost-kafka[gssapi]', which needs MIT Kerberos "
+            "proxy.kerberos needs the package gssapi: pip install '.[gssapi]' in a clone of Bifrost, "
+            "which needs MIT Kerberos "
             f"and a C compiler, e.g. apt install libkrb5-dev gcc ({type(error).__name__})"
         ) from None
     host = "" if settings.hostname is None else f"@{settings.hostname}"

@@ -56,7 +56,9 @@ def check_pyspark() -> None:
     try:
         from pyspark import __version__ as found
     except ImportError as error:
-        raise PipelineError("PySpark is not installed: pip install 'bifrost-kafka[pipeline]'") from error
+        raise PipelineError(
+            "PySpark is not installed: pip install '.[pipeline]' in a clone of Bifrost"
+        ) from error
     if found != SPARK_VERSION:
         raise PipelineError(
             f"PySpark is {found}, the connectors are of {SPARK_VERSION}: pip install pyspark=={SPARK_VERSION}"

@@ -148,7 +148,7 @@ def test_kerberos_needs_its_library(folder: Path, monkeypatch: pytest.MonkeyPatc
 
     assert problems_of(folder, PROXY_YAML.replace(BOOTSTRAP, BOOTSTRAP + sasl)) == [
         "proxy.yaml:13: upstream.sasl.mechanism: GSSAPI needs the library gssapi, which is not installed: "
-        "pip install 'bifrost-kafka[gssapi]'"
+        "pip install '.[gssapi]' in a clone of Bifrost"
     ]
 
 

@@ -65,7 +65,7 @@ def test_without_any_java_the_cure_is_named(tmp_path: Path, monkeypatch: pytest.
 def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyspark", None)
 
-    with pytest.raises(PipelineError, match=r"pip install 'bifrost-kafka\[pipeline\]'"):
+    with pytest.raises(PipelineError, match=r"pip install '\.\[pipeline\]' in a clone of Bifrost"):
         runtime.check_pyspark()
 
 
