@@ -36,6 +36,7 @@ def test_advice_is_written_for_tools_and_for_people(
 
     assert (done.findings, done.clients, done.broken) == (4, 1, 1)
     assert spark.read.parquet(f"{out}/advice.parquet").count() == 4
+    assert (tmp_path / "advice/advice.csv").read_text().count("\n") == 5
     page = (tmp_path / "advice/index.html").read_text()
     assert "compression.type=zstd" in page
     assert "&lt;b&gt;" in page

@@ -37,6 +37,7 @@ def test_a_bill_is_restated_when_late_usage_or_a_price_changes_it(
     folder = tmp_path / "out/2026-10"
     focus = spark.read.parquet(str(folder / "focus.parquet"))
     assert focus.selectExpr("sum(BilledCost)").collect()[0][0] == Decimal("0.6")
+    assert (folder / "focus.csv").is_file()
     csv = spark.read.option("header", "true").csv(str(folder / "focus.csv"))
     assert (csv.columns, csv.count()) == (focus.columns, focus.count())
     page = (folder / "index.html").read_text()

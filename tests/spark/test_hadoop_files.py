@@ -60,3 +60,18 @@ def test_a_directory_is_deleted_with_what_is_in_it(files: HadoopFiles) -> None:
 
     assert not files.exists("folder")
     assert files.exists("")
+
+
+def test_files_of_a_folder_are_joined_in_the_order_of_their_names(files: HadoopFiles) -> None:
+    for name, text in {
+        "parts/b": "2\n",
+        "parts/a": "1\n",
+        "parts/_SUCCESS": "",
+        "all.csv/old": "old",
+    }.items():
+        files.create(name, text)
+
+    files.join("parts", "all.csv", "n\n")
+
+    assert files.read("all.csv") == "n\n1\n2\n"
+    assert not files.exists("parts")

@@ -1,7 +1,7 @@
 """`advise`: which client property each team should change, what that saves, and which clients fail when an old API
 version is removed.
 
-OUT/advice.parquet/  advice.csv/     a row for each client and finding
+OUT/advice.parquet/  advice.csv      a row for each client and finding
 OUT/versions.parquet/                who uses which version of which API
 OUT/index.html                       the same for people, by namespace
 """
@@ -20,6 +20,7 @@ from bifrost.pipeline.billing.price_book import PriceBook
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.metering.metered_tables import open_tables
 from bifrost.pipeline.report import Table, render_tables
+from bifrost.pipeline.spark.csv_file import write_csv
 from bifrost.pipeline.spark.hadoop_files import HadoopFiles
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def run_advise(
     try:
         files = HadoopFiles(spark, options.out)
         found.write.mode("overwrite").parquet(files.path("advice.parquet"))
-        found.write.mode("overwrite").option("header", "true").csv(files.path("advice.csv"))
+        write_csv(found, files, "advice.csv")
         users.write.mode("overwrite").parquet(files.path("versions.parquet"))
         files.write("index.html", _page(found, broken, options.book, days))
         done = Advised(found.count(), found.select(*advice.CLIENT).distinct().count(), _clients(broken))

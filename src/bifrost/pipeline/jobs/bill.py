@@ -1,7 +1,7 @@
 """`bill`: a month of usage, rated by the price book; in FOCUS's columns, as pages, and as suggestions for quotas.
 
     OUT/_tables/                 the charges of each month, corrections, and what was restated
-    OUT/2026-10/focus.parquet/   FOCUS, for tools;  focus.csv/ the same as text;  focus-schema.json its columns
+    OUT/2026-10/focus.parquet/   FOCUS, for tools;  focus.csv the same as text;  focus-schema.json its columns
     OUT/2026-10/index.html       the platform;  tenants/<tenant>.html each tenant
     OUT/2026-10/quotas.json      what would keep the budgets that are exceeded
 
@@ -40,6 +40,7 @@ from bifrost.pipeline.jobs.bill_figures import by_tenant, collect_figures
 from bifrost.pipeline.metering.metered_tables import open_tables
 from bifrost.pipeline.metering.sums import topic_namespaces
 from bifrost.pipeline.report import render
+from bifrost.pipeline.spark.csv_file import write_csv
 from bifrost.pipeline.spark.hadoop_files import HadoopFiles
 from bifrost.pipeline.spark.tables import Tables, Transaction
 
@@ -204,8 +205,7 @@ def _publish(
     )
     focus = focus.persist()
     focus.write.mode("overwrite").parquet(folder.path("focus.parquet"))
-    texts = {"header": "true", "escape": '"', "nullValue": ""}
-    to_csv(focus).write.mode("overwrite").options(**texts).csv(folder.path("focus.csv"))
+    write_csv(to_csv(focus), folder, "focus.csv")
     folder.write("focus-schema.json", schema_text(focus.schema))
     focus.unpersist()
     tenants = tenants_of(figures)
