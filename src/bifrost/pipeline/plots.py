@@ -82,12 +82,6 @@ def ranked_bars(rows: Sequence[tuple[str, float]], *, title: str, unit: str) -> 
     return "".join([*parts, "</svg>"])
 
 
-def legend(names: Sequence[str]) -> str:
-    """Return the legend: the colour of each series."""
-    keys = [f'<span><i class="k{index}"></i>{escape(name)}</span>' for index, name in enumerate(names)]
-    return f'<p class="legend">{"".join(keys)}</p>'
-
-
 def figure(value: float) -> str:
     """Return a number with as many digits as are readable at a glance."""
     if value == 0:

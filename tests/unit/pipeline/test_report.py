@@ -2,7 +2,7 @@ from dataclasses import replace
 from decimal import Decimal
 from html.parser import HTMLParser
 
-from bifrost.pipeline.report import BillReport, BudgetLine, Table, money, render
+from bifrost.pipeline.report import BillReport, BudgetLine, Table, money, render, render_tables
 
 REPORT = BillReport(
     title="acme <b>",
@@ -95,3 +95,27 @@ def test_the_platform_s_page_leads_to_those_of_the_tenants() -> None:
 def test_money_has_more_digits_where_two_would_be_nothing() -> None:
     assert money(Decimal("1234.5"), "EUR") == "1,234.50 EUR"
     assert money(Decimal("0.0012"), "EUR") == "0.0012 EUR"
+
+
+def test_a_legend_names_every_colour() -> None:
+    page = render(replace(REPORT, by_sku=[("a&b", [1.0, 2.0]), ("c", [0.0, 1.0])]))
+
+    assert '<i class="k0"></i>a&amp;b' in page
+    assert '<i class="k1"></i>c' in page
+
+
+def test_a_budget_of_nothing_is_exceeded_by_any_cost() -> None:
+    budget = BudgetLine("acme", Decimal(0), Decimal(0), Decimal(1), "")
+
+    assert budget.state == "over"
+    assert replace(budget, projected=Decimal(0)).state == "near"
+
+
+def test_a_page_of_tables_has_its_headings_and_says_when_a_table_is_empty() -> None:
+    sections = [("First", Table(["n", "who"], [[1200, "<b>"]])), ("Second", Table(["n"], [], "none here"))]
+
+    page = render_tables("Advice & more", "30 days", sections)
+
+    assert "<h1>Advice &amp; more</h1>" in page
+    assert '<td class="n">1,200</td><td>&lt;b&gt;</td>' in page
+    assert "none here" in text_of(page)
