@@ -117,7 +117,7 @@ class Gateway:
         self._handshakes: set[ClientHandshake] = set()
         self._admin = build_admin(config, OfProcess(self), self.reloader) if peers.is_alone else None
         self.is_ready = False
-        """Whether clients can be served: the listeners are open, and a cluster answered when last asked."""
+        """Whether clients can be served: see `_can_serve`, which is looked at whenever the clusters were asked."""
         self.listener_watch = ListenerWatch(peers.ports.served)
         self.pauses = Pauses(peers.counter("pauses"))
         self.stalls = peers.new_loop_stalls()
@@ -298,7 +298,7 @@ class Gateway:
             await listener.open()
         if self.journaling is not None:
             self.journaling.begin()
-        self.is_ready = True
+        self.is_ready = self._can_serve()
         self.peers.tell_ready(sorted(self.clusters.node_ids), len(self.shared.virtual_clusters))
         await keep("refresh", self._follow_clusters)
 
@@ -307,12 +307,16 @@ class Gateway:
         while True:
             await asyncio.sleep(self.limits.metadata_refresh_ms / 1000)
             await self.clusters.refresh()
-            self.is_ready = self.clusters.is_answering
             try:
                 for listener in self.listeners:
                     await listener.follow_brokers()
             except StartError as error:
                 log.warning("refresh_failed", error=str(error), retry_in_ms=self.limits.metadata_refresh_ms)
+            self.is_ready = self._can_serve()
+
+    def _can_serve(self) -> bool:
+        """Whether a client can produce: a cluster answered when last asked, and a listener set leads to a broker."""
+        return self.clusters.is_answering and any(one.leads_to_a_broker for one in self.listeners)
 
     async def _drain(self, hurry: asyncio.Event) -> None:
         """Accept nothing new, wait for the answers in flight, and end the connections left after the timeout."""

@@ -11,9 +11,11 @@ import subprocess
 import time
 import urllib.error
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.messages import HeartbeatRequest
 from support.clients.raw_client import RawClient, request_frame
 from support.clients.raw_operations import produce, records_of
@@ -146,6 +148,26 @@ def test_a_gateway_without_brokers_is_healthy_and_not_ready(tmp_path: Path) -> N
         assert "no broker answers" in text
     finally:
         gateway.kill()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_gateway_whose_ports_lead_to_no_broker_is_not_ready(
+    kafka: EmbeddedKafka, tmp_path: Path, workers: int
+) -> None:
+    def adjust(configuration: dict[str, Any]) -> None:
+        configuration["proxy"]["listener_sets"][0]["port_range"]["broker_id_base"] = 100
+
+    with GatewayProcess(
+        tmp_path, kafka.bootstrap, has_admin=True, adjust=adjust, proxy={"workers": workers}
+    ) as gateway:
+        said = gateway.await_event(0, event="no_broker_has_a_port")
+        assert (said["listener"], said["node_ids"]) == ("plaintext", [1])
+        deadline = time.monotonic() + 5
+        while ask(gateway, "/readyz")[0] != 503:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert "none has a port" in ask(gateway, "/readyz")[1]
+        assert value(gateway, "kafka_proxy_ready") == 0
 
 
 def test_a_stall_of_the_event_loop_is_measured(watched: GatewayProcess) -> None:

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from prometheus_client.registry import Collector
 
 
+NOT_READY = (
+    b"not ready: no broker answers, none has a port (broker_id_base), or the gateway starts or stops\n"
+)
+
+
 def build_admin(
     config: Config,
     counted: Counted,
@@ -59,7 +64,7 @@ def build_admin(
             return Page(HTTPStatus.SERVICE_UNAVAILABLE, text.encode())
         if counted.is_ready:
             return Page(HTTPStatus.OK, b"ready\n")
-        return Page(HTTPStatus.SERVICE_UNAVAILABLE, b"not ready: no broker answers, or it starts or stops\n")
+        return Page(HTTPStatus.SERVICE_UNAVAILABLE, NOT_READY)
 
     async def reload(_request: AdminRequest) -> Page:
         assert reloader is not None

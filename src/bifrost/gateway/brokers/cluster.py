@@ -106,6 +106,8 @@ class Cluster:
         self._brokers: dict[int, Broker] = {}
         self._away: dict[int, tuple[Broker, int]] = {}
         """Brokers that have left the metadata, and when, by the gateway's monotonic clock."""
+        self._unreachable: set[int] = set()
+        """Brokers that did not answer when the last refresh asked them."""
         self.grace_ms = limits.broker_grace_ms
         """How long a broker that has left the metadata keeps its port."""
         self._client: BrokerClient | None = None
@@ -164,6 +166,7 @@ class Cluster:
         """
         async with self._lock:
             metadata = await self._ask(_metadata_of_brokers)
+            self._unreachable.clear()
             found = await asyncio.gather(*(self._inspect(node) for node in metadata.brokers))
         self.cluster_id = metadata.cluster_id or self.cluster_id
         brokers = {broker.node_id: broker for broker in found if broker is not None}
@@ -171,9 +174,10 @@ class Cluster:
             raise BrokerError(
                 "the cluster answers, but names no broker: its brokers are fenced, or just starting"
             )
-        if not brokers:
+        if brokers:
+            self._replace_brokers(brokers)
+        if brokers.keys() <= self._unreachable:
             raise BrokerError("the cluster answers, but none of the brokers it names can be reached")
-        self._replace_brokers(brokers)
 
     def _replace_brokers(self, brokers: dict[int, Broker]) -> None:
         """Replace the known brokers; those that are not in `brokers` count as away for the grace time."""
@@ -259,6 +263,7 @@ class Cluster:
             offered = offered_versions(await _ask_versions(client))
             default_partitions = await _ask_default_partitions(client, node.node_id, offered)
         except BrokerError as error:
+            self._unreachable.add(node.node_id)
             log.warning("broker_unreachable", upstream=self.name, node_id=node.node_id, error=str(error))
             return None if known is None else replace(known, host=node.host, port=node.port)
         finally:

@@ -1,6 +1,7 @@
 """The ports of one listener set: the bootstrap port, and one port for each broker that exists."""
 
 import asyncio
+import time
 from typing import cast
 
 import structlog
@@ -19,6 +20,9 @@ from bifrost.session.close_reason import SessionEnded
 from bifrost.tenancy.brokers import BrokerAddresses, BrokerPorts
 
 log = structlog.get_logger()
+
+WARN_EVERY_S = 60.0
+"""Time between two warnings that no broker has a port: an operator who comes later sees it as well."""
 
 
 class Listener:
@@ -39,6 +43,8 @@ class Listener:
         self._reserved: Port | None = None
         self._servers: dict[int | None, Port] = {}
         self._without_port: frozenset[int] = frozenset()
+        self._warn_again_s = 0.0
+        """When the log says again that no broker has a port, by the monotonic clock."""
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -46,6 +52,11 @@ class Listener:
         possible = self._gateway.shared.sasl.mechanisms
         wanted = self.listener_set.sasl_mechanisms or possible
         return tuple(one for one in dict.fromkeys(wanted) if one in possible)
+
+    @property
+    def leads_to_a_broker(self) -> bool:
+        """Whether a broker that is known has an open port."""
+        return not self._servers.keys().isdisjoint(self._gateway.clusters.node_ids)
 
     def is_at(self, listener_set: ListenerSet) -> bool:
         """Whether `listener_set` has this listener's bootstrap address; the rest may change while it is open."""
@@ -155,6 +166,14 @@ class Listener:
                 detail="clients cannot reach this broker: widen broker_port_range or mend broker_id_base",
             )
         self._without_port = without
+        if known and without == known and time.monotonic() >= self._warn_again_s:
+            self._warn_again_s = time.monotonic() + WARN_EVERY_S
+            log.warning(
+                "no_broker_has_a_port",
+                listener=self._name,
+                node_ids=sorted(known),
+                detail="no client can produce or fetch here: broker_id_base is the lowest node ID; mend it",
+            )
 
 
 class TurnedAway(asyncio.Protocol):

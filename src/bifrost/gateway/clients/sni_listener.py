@@ -28,6 +28,11 @@ class SniListener(Listener):
         self._config: Config | None = None
         self._tenants: dict[str, str] = {}
 
+    @property
+    def leads_to_a_broker(self) -> bool:
+        """Whether a broker is known: each has a host name."""
+        return bool(self._gateway.clusters.node_ids)
+
     async def follow_brokers(self) -> None:
         """Do nothing: there is a host name for every broker."""
 

@@ -217,6 +217,23 @@ def test_metadata_of_brokers_that_cannot_be_reached_leaves_those_known(brokers: 
     played(scenario)
 
 
+def test_known_brokers_of_which_none_can_be_reached_stay_and_the_refresh_fails(brokers: Brokers) -> None:
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        await cluster.refresh()
+        before = brokers.nodes
+        brokers.nodes = {number: f"moved-{number}:9092" for number in before}
+
+        with pytest.raises(BrokerError, match="none of the brokers it names"):
+            await cluster.refresh()
+        assert cluster.node_ids == {1, 2, 3}
+
+        brokers.nodes = before | {3: "moved-3:9092"}
+        await cluster.refresh()
+        assert cluster.node_ids == {1, 2, 3}
+
+    played(scenario)
+
+
 def test_a_broker_that_leaves_the_metadata_is_served_for_the_grace(
     brokers: Brokers, logged: list[dict[str, Any]]
 ) -> None:

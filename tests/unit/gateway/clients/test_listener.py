@@ -2,7 +2,7 @@
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -30,7 +30,7 @@ LISTENER_SET = ListenerSet(
 
 
 def listener(*node_ids: int, listener_set: ListenerSet = LISTENER_SET) -> Listener:
-    clusters = SimpleNamespace(served_node_ids=frozenset(node_ids))
+    clusters = SimpleNamespace(served_node_ids=frozenset(node_ids), node_ids=frozenset(node_ids))
     gateway: Any = SimpleNamespace(clusters=clusters, shared=Stage().shared)
     return Listener(listener_set, gateway)
 
@@ -96,6 +96,31 @@ def test_a_broker_without_a_port_is_warned_of_once(logged: list[dict[str, Any]])
 
     assert [entry["node_id"] for entry in logged] == [4, 7, 9]
     assert "widen broker_port_range" in logged[0]["detail"]
+
+
+def test_that_no_broker_has_a_port_is_said_again_every_minute(
+    logged: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, now_s = listener(7, 8), [5.0]
+    monkeypatch.setattr("bifrost.gateway.clients.listener.time.monotonic", lambda: now_s[0])
+    for second in range(130):
+        now_s[0] = 5.0 + second
+        one._warn_of_brokers_without_port(one.addresses, frozenset({7, 8}))  # type: ignore[arg-type]
+
+    said = [entry for entry in logged if entry["event"] == "no_broker_has_a_port"]
+    assert [(entry["listener"], entry["node_ids"]) for entry in said] == [("plaintext", [7, 8])] * 3
+
+
+@pytest.mark.parametrize(
+    ("known", "served", "leads"), [((1, 2), 1, True), ((7,), None, False), ((), 1, False)]
+)
+def test_a_listener_leads_to_a_broker_that_is_known_and_has_a_port(
+    known: tuple[int, ...], served: int | None, leads: bool
+) -> None:
+    one, port = listener(*known), cast(Any, None)
+    one._servers = {None: port} | ({} if served is None else {served: port})
+
+    assert one.leads_to_a_broker is leads
 
 
 def test_no_client_is_let_in_while_no_broker_is_known() -> None:
