@@ -104,8 +104,8 @@ class Supervisor:
         return self._is_open and any(one.is_ready for one in self._children.values())
 
     def count_open(self) -> int:
-        """Return the number of connections that are open, or on their way to a worker."""
-        return sum(child.connections for child in self._children.values())
+        """Return how many connections are open or on their way to a worker; a dead worker's are gone."""
+        return sum(child.connections for child in self._children.values() if child.status is None)
 
     def worker_counts(self) -> list[WorkerCounts]:
         """Return what is known of each worker."""

@@ -114,6 +114,18 @@ def test_there_are_no_more_than_there_may_be(scene: Scene, logged: list[dict[str
     assert scene.supervisor.count_open() == 2
 
 
+def test_the_connections_of_a_worker_that_died_do_not_count(scene: Scene) -> None:
+    """Its clients reconnect before the supervisor has buried it, and find room: two may be open."""
+    scene.come()
+    scene.come()
+    dead, alive = scene.children
+    dead.status, dead.can_take, dead.takes = -9, False, False
+
+    scene.come()
+
+    assert (scene.supervisor.refused, scene.supervisor.count_open(), alive.connections) == (0, 2, 2)
+
+
 def test_one_that_takes_none_is_passed_over(scene: Scene) -> None:
     scene.children[0].takes = False
     scene.come()
