@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from datetime import datetime
 from pathlib import Path
 
 import psutil
@@ -31,6 +32,7 @@ from support.journal.records import read_committed
 from support.physical_names import physical_name
 
 LONG_POLL_MS = 1500
+REPLACED_S = 2.0
 StartWorkers = Callable[..., WorkerGateway]
 
 
@@ -82,7 +84,10 @@ def test_a_killed_worker_takes_its_own_connections_with_it_and_no_record(
     counters = {key for key in before if key[0].endswith(("_total", "_count", "_sum"))}
     assert {key for key in counters if after.get(key, 0) < before[key]} == set()
     assert after[requests] >= before[requests] >= 30
-    gateway.await_event(since, event="worker_ready", worker=victim, timeout_s=30)
+    ready = gateway.await_event(since, event="worker_ready", worker=victim, timeout_s=30)
+    took = datetime.fromisoformat(ready["timestamp"]) - datetime.fromisoformat(died["timestamp"])
+    assert took.total_seconds() < REPLACED_S
+    assert gateway.samples().get(("kafka_proxy_connections_ended_total", "too_many_connections"), 0) == 0
     assert all(is_served(client) for client in staying)
     await_growth(loads, by=100, timeout_s=60)
     with closing(gateway.client_at(victim, endpoint)) as client:
