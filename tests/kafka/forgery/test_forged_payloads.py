@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from conftest import Attack
 
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
@@ -26,6 +25,7 @@ from bifrost.wire.messages import (
     StreamsGroupHeartbeatRequest,
     SyncGroupRequest,
 )
+from conftest import Attack
 from support.clients.raw_client import decode_response
 from support.clients.raw_operations import await_topic
 from support.forgery.forged_payloads import NOTHING, assignments, subscriptions

@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 
 import pytest
-from conftest import ATTACKERS, Attack
 
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED, SERVED, served_versions
+from conftest import ATTACKERS, Attack
 from support.forgery.forged_requests import Loot, Own, forgeries
 from support.forgery.probe import without_made_up
 from support.forgery.victim import BusyVictim

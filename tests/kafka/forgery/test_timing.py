@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from conftest import ATTACKERS, Attack
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.tenancy.topic_ids import FEW_IDS
@@ -29,6 +28,7 @@ from bifrost.wire.messages import (
     HeartbeatRequest,
     MetadataRequest,
 )
+from conftest import ATTACKERS, Attack
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import await_topic, fetch_request

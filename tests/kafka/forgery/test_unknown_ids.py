@@ -8,11 +8,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import Attack
 
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import DeleteTopicsRequest, FetchRequest, MetadataRequest, OffsetFetchRequest
+from conftest import Attack
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import metadata_of
 from support.forgery.forged_requests import Loot
