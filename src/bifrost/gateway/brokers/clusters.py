@@ -210,7 +210,7 @@ class Clusters:
 
 
 def _described(config: Config, upstream: Upstream) -> tuple[object, ...]:
-    """Return all settings of a physical cluster, with the accounts that tenants have there."""
+    """Return all settings of a physical cluster, with the accounts that tenants have there, and its time limit."""
     accounts = [
         (
             tenant.name,
@@ -220,7 +220,7 @@ def _described(config: Config, upstream: Upstream) -> tuple[object, ...]:
         for tenant in config.tenants_of(upstream)
         if tenant.upstream_sasl or any(one.upstream_sasl for one in tenant.auth.credentials)
     ]
-    return upstream, accounts
+    return upstream, accounts, config.proxy.limits.upstream_connect_timeout_ms
 
 
 def entry_to(

@@ -35,10 +35,13 @@ class Brokers:
         self.asked: list[tuple[str, int, Any]] = []
         self.open: list[str] = []
         self.cluster_id: str | None = None
+        self.timeout_ms = 0
+        """Time limit of the client that was made last."""
         self.num_partitions: dict[str, str | None] = {}
         """Of each broker that tells it, by its address."""
 
     def __call__(self, host: str, port: int, *, timeout_ms: int, security: Any) -> "FakeClient":
+        self.timeout_ms = timeout_ms
         return FakeClient(self, f"{host}:{port}")
 
     def metadata(self, request: Any) -> Any:

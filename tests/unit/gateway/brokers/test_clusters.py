@@ -7,6 +7,7 @@ import pytest
 
 from bifrost.config.fields.limits import Limits
 from bifrost.config.fields.upstream import Upstream
+from bifrost.config.model import Config
 from bifrost.gateway.brokers import cluster as module
 from bifrost.gateway.brokers.cluster import Broker, Cluster
 from bifrost.gateway.brokers.clusters import Clusters, entry_to
@@ -128,3 +129,47 @@ def test_a_cluster_that_is_given_twice_serves_once(brokers: Brokers, logged: lis
     assert not some.is_up("same")
     [told] = [one for one in logged if one["event"] == "upstream_given_twice"]
     assert (told["upstream"], told["same_as"]) == ("same", "one")
+
+
+def test_another_time_limit_holds_for_the_clusters_that_stay(brokers: Brokers) -> None:
+    brokers.cluster_id = "same"
+
+    def config(timeout_ms: int) -> Config:
+        port_range = {
+            "advertised_host": "here",
+            "bootstrap_port": 9000,
+            "broker_port_range": {"start": 9001, "end": 9009},
+        }
+        return Config.model_validate(
+            {
+                "proxy": {
+                    "listener_sets": [
+                        {
+                            "name": "any",
+                            "security_protocol": "PLAINTEXT",
+                            "tenant": "acme",
+                            "port_range": port_range,
+                        }
+                    ],
+                    "limits": {"upstream_connect_timeout_ms": timeout_ms},
+                },
+                "upstream": {"bootstrap": ["kafka-1:9092"]},
+                "tenants": [{"name": "acme"}],
+            }
+        )
+
+    async def scenario() -> None:
+        before, after = config(1000), config(2000)
+        some = Clusters(Cluster(one, (), before.proxy.limits, lambda: 0) for one in before.clusters)
+        await some.discover()
+        assert brokers.timeout_ms == 1000
+
+        changed = await some.like(after, before, lambda: 0)
+        await changed.take_effect(some, after.proxy.limits)
+        assert tuple(changed.clusters) == tuple(some)
+        await changed.clusters.refresh()
+        await some.close()
+
+    asyncio.run(scenario())
+
+    assert brokers.timeout_ms == 2000
