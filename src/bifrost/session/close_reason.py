@@ -52,6 +52,8 @@ class CloseReason(StrEnum):
     UNKNOWN_SERVER_NAME = "unknown_server_name"
     """The client asked for a host that its listener set does not have (SNI)."""
     TOO_MANY_CONNECTIONS = "too_many_connections"
+    NO_WORKER = "no_worker"
+    """No worker process could take the connection: all are starting, or have died."""
     TENANT_CONNECTIONS = "tenant_connections"
     """The tenant has its maximum number of connections."""
     UNAUTHENTICATED_CONNECTIONS = "unauthenticated_connections"

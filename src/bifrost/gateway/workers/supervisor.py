@@ -84,9 +84,9 @@ class Supervisor:
         self._changing = asyncio.Lock()
         """Held while the configuration changes, and while a worker is started with one."""
         self.internal_errors = InternalErrors(Counter())
-        self.refused = 0
-        """Connections that the supervisor closed because there were too many."""
-        self._journal = SupervisorJournal(config.proxy.journal, lambda: self._children, lambda: self.refused)
+        self.refused = Counter[CloseReason]()
+        """Connections that the supervisor closed, by reason."""
+        self._journal = SupervisorJournal(config.proxy.journal, lambda: self._children, self.refused)
         self.reloader = Reloader(self, source)
         self.stalls = LoopStalls()
         self._counted = OfAll(self, self._sums)
@@ -353,7 +353,7 @@ class Supervisor:
         with client:
             most = self.config.proxy.limits.max_connections
             if self.count_open() >= most:
-                self._refuse(client, f"{most} are open")
+                self._refuse(client, CloseReason.TOO_MANY_CONNECTIONS, f"{most} are open")
                 return
             able = [child for child in port.serving if child.can_take]
             now = now_ms()
@@ -363,11 +363,11 @@ class Supervisor:
                 child = able.pop(choose([one.load for one in able], port.number))
                 if child.give(port.number, client):
                     return
-            self._refuse(client, "no worker took it")
+            self._refuse(client, CloseReason.NO_WORKER, "all are starting, or have died")
 
-    def _refuse(self, client: socket.socket, detail: str) -> None:
-        self.refused += 1
-        log_end(CloseReason.TOO_MANY_CONNECTIONS, peer_of(client), None, detail)
+    def _refuse(self, client: socket.socket, reason: CloseReason, detail: str) -> None:
+        self.refused[reason] += 1
+        log_end(reason, peer_of(client), None, detail)
 
     # -- another configuration
 

@@ -14,6 +14,7 @@ from bifrost.config.fields.journal import Journal
 from bifrost.gateway.peers.journal_source import source_of_worker, wall_ms
 from bifrost.gateway.workers.agreement import Asked
 from bifrost.gateway.workers.channel import ChannelClosed, Message, Refused
+from bifrost.session.close_reason import CloseReason
 
 log = structlog.get_logger()
 
@@ -50,14 +51,14 @@ class SupervisorJournal:
         self,
         settings: Journal | None,
         workers: Callable[[], Mapping[int, JournalWorker]],
-        refused: Callable[[], int],
+        refused: Mapping[CloseReason, int],
     ) -> None:
         """Start without events.
 
         Args:
             settings: the configuration's section; None: no journal is kept.
             workers: returns the workers.
-            refused: returns how many connections the supervisor itself has closed, because there were too many.
+            refused: how many connections the supervisor itself has closed, by reason; they go on being counted there.
         """
         self._settings, self._workers, self._refused = settings, workers, refused
         self._epochs: dict[int, int] = {}
@@ -124,10 +125,10 @@ class SupervisorJournal:
         return sorted(able, key=lambda one: one.number)
 
     def _note_refused(self) -> None:
-        new = self._refused() - self._told_refused
+        new = self._refused.get(CloseReason.TOO_MANY_CONNECTIONS, 0) - self._told_refused
         if new and len(self._waiting) < MAX_WAITING:
             self._told_refused += new
-            detail = "the supervisor closed connections: as many are open as may be, or no worker took them"
+            detail = "the supervisor closed connections: as many are open as may be"
             self.note("limit", "hit", rule="max_connections", count=new, detail=detail)
 
 

@@ -173,7 +173,7 @@ class OfAll:
     def ends(self) -> Mapping[CloseReason, int]:
         """Return the sums of all workers, and the connections that the supervisor refused."""
         found = Counter({CloseReason(reason): count for (reason,), count in self._counts("ends", 1)})
-        found[CloseReason.TOO_MANY_CONNECTIONS] += self._supervisor.refused
+        found.update(self._supervisor.refused)
         return found
 
     def limits_hit(self) -> Iterator[tuple[tuple[str, str], int]]:
@@ -181,8 +181,9 @@ class OfAll:
         found: Counter[tuple[str, str]] = Counter()
         for kind in ("limits_hit", "waits"):
             found.update({(limit, tenant): count for (limit, tenant), count in self._counts(kind, 2)})
-        if self._supervisor.refused:
-            found["max_connections", NO_TENANT] += self._supervisor.refused
+        refused = self._supervisor.refused[CloseReason.TOO_MANY_CONNECTIONS]
+        if refused:
+            found["max_connections", NO_TENANT] += refused
         yield from found.items()
 
     def internal_errors(self) -> Mapping[str, int]:

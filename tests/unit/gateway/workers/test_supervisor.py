@@ -17,6 +17,7 @@ from bifrost.gateway.workers.channel import Refused
 from bifrost.gateway.workers.kept_ports import KeptPort
 from bifrost.gateway.workers.spread import WorkerLoad
 from bifrost.gateway.workers.supervisor import Supervisor
+from bifrost.session.close_reason import CloseReason
 from support.journal.loading import SALT_KEY
 from unit.gateway.test_gateway import CONFIG
 
@@ -109,7 +110,7 @@ def test_there_are_no_more_than_there_may_be(scene: Scene, logged: list[dict[str
         scene.come()
 
     assert scene.connections == [1, 1]
-    assert scene.supervisor.refused == 3
+    assert scene.supervisor.refused == {CloseReason.TOO_MANY_CONNECTIONS: 3}
     assert [one["reason"] for one in logged] == ["too_many_connections"] * 3
     assert scene.supervisor.count_open() == 2
 
@@ -123,7 +124,7 @@ def test_the_connections_of_a_worker_that_died_do_not_count(scene: Scene) -> Non
 
     scene.come()
 
-    assert (scene.supervisor.refused, scene.supervisor.count_open(), alive.connections) == (0, 2, 2)
+    assert (scene.supervisor.refused, scene.supervisor.count_open(), alive.connections) == ({}, 2, 2)
 
 
 def test_one_that_takes_none_is_passed_over(scene: Scene) -> None:
@@ -137,13 +138,14 @@ def test_one_that_takes_none_is_passed_over(scene: Scene) -> None:
     assert not scene.supervisor.can_give(scene.port)
 
 
-def test_when_none_takes_it_a_connection_is_closed(scene: Scene) -> None:
+def test_when_none_takes_it_a_connection_is_closed(scene: Scene, logged: list[dict[str, Any]]) -> None:
     for child in scene.children:
         child.takes = False
 
     scene.come()
 
-    assert scene.supervisor.refused == 1
+    assert scene.supervisor.refused == {CloseReason.NO_WORKER: 1}
+    assert [one["reason"] for one in logged] == ["no_worker"]
 
 
 def test_one_that_is_slow_is_given_none_while_another_is_not(scene: Scene) -> None:

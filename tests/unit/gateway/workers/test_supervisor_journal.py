@@ -1,6 +1,7 @@
 """What the supervisor has to say in the journal."""
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from bifrost.config.fields.journal import Journal
 from bifrost.gateway.workers import supervisor_journal
 from bifrost.gateway.workers.channel import ChannelClosed
 from bifrost.gateway.workers.supervisor_journal import MAX_WAITING, SupervisorJournal
+from bifrost.session.close_reason import CloseReason
 
 
 class Worker:
@@ -38,9 +40,9 @@ class Worker:
 
 class Scene:
     def __init__(self, *, has_journal: bool = True) -> None:
-        self.workers, self.refused = {1: Worker(1), 0: Worker(0)}, 0
+        self.workers, self.refused = {1: Worker(1), 0: Worker(0)}, Counter[CloseReason]()
         settings = Journal(gateway_id="gw") if has_journal else None
-        self.journal = SupervisorJournal(settings, lambda: self.workers, lambda: self.refused)
+        self.journal = SupervisorJournal(settings, lambda: self.workers, self.refused)
 
     def run(self) -> list[list[str]]:
         """Let it tell for a moment; return the types of events that each worker was given."""
@@ -104,9 +106,10 @@ def test_a_death_tells_which_records_may_be_missing(scene: Scene) -> None:
 
 
 def test_refused_connections_are_told_together(scene: Scene) -> None:
-    scene.refused = 5
+    scene.refused[CloseReason.NO_WORKER] = 1
+    scene.refused[CloseReason.TOO_MANY_CONNECTIONS] = 5
     scene.run()
-    scene.refused = 7
+    scene.refused[CloseReason.TOO_MANY_CONNECTIONS] = 7
     scene.run()
 
     assert [(one["rule"], one["count"]) for one in scene.workers[0].written] == [
@@ -128,7 +131,7 @@ def test_what_waits_at_the_end_is_given_away_without_an_answer(scene: Scene) -> 
 def test_without_a_journal_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor_journal, "TELL_S", 0.001)
     scene = Scene(has_journal=False)
-    scene.refused = 3
+    scene.refused[CloseReason.TOO_MANY_CONNECTIONS] = 3
     scene.journal.note("reload", "applied")
     scene.journal.begin_epoch(0)
     scene.journal.note_death(0, "status 1", 0)

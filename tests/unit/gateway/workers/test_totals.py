@@ -50,7 +50,7 @@ def of_all(sums: Sums, **more: Any) -> OfAll:
         "places": places,
         "config": Config.model_validate(CONFIG),
         "is_ready": True,
-        "refused": 0,
+        "refused": Counter(),
         "reloader": None,
         "count_open": lambda: 5,
         "worker_counts": lambda: [WorkerCounts(0, True, 2, 5, 1.5)],
@@ -109,9 +109,10 @@ def test_connections_that_the_supervisor_refused_count() -> None:
     worker.counter("pauses")["client"] = 2_000_000_000
     worker.counter("internal_errors")["refresh"] = 6
     sums.refresh()
-    counted = of_all(sums, refused=7)
+    refused = Counter({CloseReason.TOO_MANY_CONNECTIONS: 7, CloseReason.NO_WORKER: 1})
+    counted = of_all(sums, refused=refused)
 
-    assert counted.ends() == {CloseReason.IDLE: 2, CloseReason.TOO_MANY_CONNECTIONS: 7}
+    assert counted.ends() == {CloseReason.IDLE: 2} | refused
     assert dict(counted.limits_hit()) == {
         ("max_connections", "acme"): 3,
         ("max_connections", ""): 7,
