@@ -114,7 +114,7 @@ class InFlightLimits:
 
         Args:
             spending: where to note it.
-            note_short: called when a connection waits until its tenant has time at the brokers again.
+            note_short: called when a tenant's connections wait and it has no time left at the brokers.
         """
         self._spending, self._note_short = spending, note_short
         for queue in self._queues.values():
@@ -142,10 +142,7 @@ class InFlightLimits:
         queue = self._queue(tenant)
         if waiter in queue.waiting:
             return
-        limit = _limit_hit(queue.load)
-        self.hits[limit, tenant] += 1
-        if limit == BROKER_TIME_LIMIT:
-            self._note_short(queue.load)
+        self.hits[_limit_hit(queue.load), tenant] += 1
         queue.waiting[waiter] = None
         queue.load.waiting = len(queue.waiting)
         self._have_turns(queue)
@@ -174,12 +171,20 @@ class InFlightLimits:
 
     def _have_turns(self, queue: _Queue) -> None:
         """Schedule turns for the waiting connections: there may be room for them."""
-        if queue.waiting and not queue.is_next and queue.load.has_room:
-            queue.is_next = True
-            self._turns.append(queue)
+        if queue.waiting and not queue.is_next:
+            if queue.load.has_room:
+                queue.is_next = True
+                self._turns.append(queue)
+            else:
+                self._wait_for_broker_time(queue)
         if self._turns and not self._is_scheduled:
             self._is_scheduled = True
             self._schedule(self._give_turns)
+
+    def _wait_for_broker_time(self, queue: _Queue) -> None:
+        """Ask for turns when the tenant has time at the brokers again, if it has none now: no answer may be due."""
+        if queue.load.broker_left_ns <= 0:
+            self._note_short(queue.load)
 
     def _give_turns(self) -> None:
         self._is_scheduled = False
@@ -187,8 +192,12 @@ class InFlightLimits:
         while turns and of_all.has_room:
             queue = turns.popleft()
             queue.is_next = False
-            if not queue.waiting or not queue.load.has_room:
-                continue  # The next answer to one of the tenant's requests puts it into the queue again.
+            if not queue.waiting:
+                continue
+            if not queue.load.has_room:
+                # The next answer to one of the tenant's requests puts it into the queue again, or more time does.
+                self._wait_for_broker_time(queue)
+                continue
             waiter, _ = queue.waiting.popitem(last=False)
             queue.load.waiting = len(queue.waiting)
             if queue.waiting:

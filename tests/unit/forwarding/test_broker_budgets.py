@@ -123,6 +123,63 @@ def test_limits_end_when_the_tenant_is_alone_or_has_another_share(is_reloaded: b
     assert waiter.turns == 1
 
 
+class Both:
+    """Both kinds of budgets, in which two tenants have just been active."""
+
+    def __init__(self) -> None:
+        self.later: list[Callable[[], None]] = []
+        self.budgets, self.now_ns = Budgets(), 10**12
+        self.both = TimeBudgets(
+            self.budgets.limits, lambda _s, call: self.later.append(call), lambda: self.now_ns
+        )
+        self.both.limit(Shares(50), Shares(50))
+        self.budgets.acme.spend(1, self.now_ns)
+        self.pass_time()
+
+    def pass_time(self) -> None:
+        """Let the other tenant be active for a while, and what is due happen."""
+        self.now_ns += STEP_NS
+        self.budgets.globex.spend(1, self.now_ns)
+        due, self.later[:] = list(self.later), []
+        for call in due:
+            call()
+        while self.budgets.soon:
+            soon, self.budgets.soon[:] = list(self.budgets.soon), []
+            for call in soon:
+                call()
+
+
+@pytest.mark.parametrize("is_over_time", [False, True])
+def test_connections_that_wait_for_time_of_both_kinds_go_on_in_the_end(is_over_time: bool) -> None:
+    scene, waiters = Both(), [Waiter() for _ in range(3)]
+    scene.budgets.acme.is_over_budget = is_over_time
+    scene.budgets.acme.broker_left_ns = -1
+    for waiter in waiters:
+        scene.budgets.limits.wait("acme", waiter)
+    scene.budgets.acme.is_over_budget = False
+    scene.budgets.limits.have_turns(scene.budgets.acme)
+
+    for _ in range(3):
+        scene.pass_time()
+
+    assert [waiter.turns for waiter in waiters] == [1, 1, 1]
+
+
+def test_a_connection_whose_turn_comes_when_no_time_is_left_goes_on_in_the_end() -> None:
+    scene, first, second = Both(), Waiter(), Waiter()
+    scene.budgets.acme.most = 0
+    for waiter in (first, second):
+        scene.budgets.limits.wait("acme", waiter)
+    first.take_turn = lambda: setattr(scene.budgets.acme, "broker_left_ns", -1)  # type: ignore[method-assign]
+
+    scene.budgets.acme.most = 10
+    scene.budgets.limits.have_turns(scene.budgets.acme)
+    for _ in range(3):
+        scene.pass_time()
+
+    assert second.turns == 1
+
+
 def test_a_tenant_that_waits_is_filled_although_no_tenant_spends_any_more() -> None:
     later: list[Callable[[], None]] = []
     now_ns = [10**12]
