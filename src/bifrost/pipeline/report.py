@@ -1,4 +1,4 @@
-"""Renders a bill as a page for people: one HTML file with its plots inside, for a tenant or the platform.
+"""Renders a bill as a page for people: one HTML file with its plots inside. A tenant's is an invoice and its details.
 
 Figures in, text out. The pages are Jinja2 templates in `templates/`; they load nothing and run no script, so a page can
 be mailed, archived and printed. Jinja2 escapes all text, above all that of tenants (topic names, client IDs).
@@ -7,12 +7,14 @@ be mailed, archived and printed. Jinja2 escapes all text, above all that of tena
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from bifrost.pipeline.invoice import Invoice
+from bifrost.pipeline.money import Amount, show_amount, show_money, show_price, show_quantity, smallest
 from bifrost.pipeline.plots import Series, figure, ranked_bars, stacked_bars
 
 
@@ -21,14 +23,28 @@ class Table:
     """A table of the report; cells with numbers are right-aligned."""
 
     heads: Sequence[str]
-    rows: Sequence[Sequence[str | Decimal | int]]
+    rows: Sequence[Sequence[str | Amount | Decimal | int]]
     empty: str = "nothing"
+    unbroken: Sequence[str] = ()
+    """The heads of the columns whose values stay on one line: settings, units, dates."""
+
+    total: Sequence[str | Amount] = ()
+    """A last row with sums; empty: none."""
 
     @property
     def is_number(self) -> list[bool]:
-        """Whether each column has numbers alone."""
-        places = range(len(self.heads))
-        return [all(isinstance(row[place], Decimal | int) for row in self.rows) for place in places]
+        """Whether each column has numbers alone, or nothing where a row has no number."""
+        columns = [[row[place] for row in self.rows] for place in range(len(self.heads))]
+        return [
+            any(one != "" for one in column) and all(one == "" or not isinstance(one, str) for one in column)
+            for column in columns
+        ]
+
+    @property
+    def classes(self) -> list[str]:
+        """The class of each column in the style sheet: `n` for a number, `w` for a value that is kept whole."""
+        marks = zip(self.heads, self.is_number, strict=True)
+        return ["n" if number else "w" if head in self.unbroken else "" for head, number in marks]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +74,24 @@ class BudgetLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Account:
+    """A tenant's invoice, on the page of the platform."""
+
+    name: str
+    number: str
+    link: str
+    """The relative address of the tenant's page; empty: it has none."""
+
+    net: Decimal
+    tax: Decimal
+
+    @property
+    def total(self) -> Decimal:
+        """The amount to pay."""
+        return self.net + self.tax
+
+
+@dataclass(frozen=True, slots=True)
 class BillReport:
     """The content of a page."""
 
@@ -71,7 +105,9 @@ class BillReport:
     """1 for the first bill of the period; more when late usage or a price restated it."""
 
     total: Decimal
-    list_total: Decimal
+    """The net total of the invoices, corrections included."""
+
+    discount: Decimal
     days: Sequence[str]
     by_sku: Sequence[tuple[str, Sequence[float]]]
     """The cost of each day, for each meter."""
@@ -84,15 +120,19 @@ class BillReport:
     lines: Table
     restated: Table
     corrected: Table = Table((), ())
-    """Corrections of earlier bills, which were issued."""
+    """Corrections of earlier bills, on the platform's page; a tenant's are lines of the invoice."""
 
     corrected_total: Decimal = Decimal(0)
     """The sum of the corrections, which the total includes."""
 
+    tax: Decimal = Decimal(0)
     is_issued: bool = False
     budgets: Sequence[BudgetLine] = ()
-    links: Sequence[tuple[str, str]] = field(default_factory=tuple)
-    """Other pages: name and relative address."""
+    accounts: Sequence[Account] = ()
+    """The tenants, on the platform's page."""
+
+    invoice: Invoice | None = None
+    """The invoice, on a tenant's page."""
 
 
 def render(report: BillReport) -> str:
@@ -125,29 +165,24 @@ def render_tables(title: str, over: str, sections: Sequence[tuple[str, Table]]) 
     return _PAGES.get_template("tables.html.j2").render(title=title, over=over, sections=sections)
 
 
-def money(amount: Decimal, currency: str) -> str:
-    """Return an amount with two decimals, or four where two would show zero."""
-    digits = 4 if 0 < abs(amount) < Decimal("0.01") else 2
-    return f"{amount:,.{digits}f} {currency}"
-
-
 def _tiles(report: BillReport) -> list[tuple[str, str]]:
     used = report.total - report.corrected_total
-    saved = report.list_total - used
-    tiles = [("Total", money(report.total, report.currency))]
-    if saved > 0:
-        tiles.append(("Discount", money(saved, report.currency)))
+    tiles = [("Total", show_money(report.total, report.currency))]
+    if report.tax:
+        tiles.append(("With tax", show_money(report.total + report.tax, report.currency)))
+    if report.discount:
+        tiles.append(("Discount", show_money(report.discount, report.currency)))
     if report.days:
-        tiles.append(("A day on average", money(used / len(report.days), report.currency)))
-    if report.corrected.rows:
-        tiles.append(("Corrections", money(report.corrected_total, report.currency)))
+        tiles.append(("A day on average", show_money(used / len(report.days), report.currency)))
+    if report.corrected_total:
+        tiles.append(("Corrections", show_money(report.corrected_total, report.currency)))
     tiles.append(("Revision", f"{report.revision}, {'issued' if report.is_issued else 'provisional'}"))
     return tiles
 
 
-def _cell(value: str | Decimal | int) -> str:
-    if isinstance(value, str):
-        return value
+def _cell(value: str | Amount | Decimal | int) -> str:
+    if isinstance(value, str | Amount):
+        return str(value)
     return figure(float(value)) if isinstance(value, Decimal) else f"{value:,}"
 
 
@@ -159,4 +194,12 @@ _PAGES = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
-_PAGES.filters |= {"cell": _cell, "money": money}
+_PAGES.filters |= {
+    "cell": _cell,
+    "amount": show_amount,
+    "money": show_money,
+    "price": show_price,
+    "quantity": show_quantity,
+    "smallest": smallest,
+    "percent": lambda number: f"{number.normalize():f} %",
+}

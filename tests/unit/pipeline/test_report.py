@@ -2,7 +2,7 @@ from dataclasses import replace
 from decimal import Decimal
 from html.parser import HTMLParser
 
-from bifrost.pipeline.report import BillReport, BudgetLine, Table, money, render, render_tables
+from bifrost.pipeline.report import Account, BillReport, BudgetLine, Table, render, render_tables
 
 REPORT = BillReport(
     title="acme <b>",
@@ -11,7 +11,7 @@ REPORT = BillReport(
     period="2026-10",
     revision=2,
     total=Decimal("85.5"),
-    list_total=Decimal("100"),
+    discount=Decimal("14.5"),
     days=["2026-10-01", "2026-10-02"],
     by_sku=[("produced", [40.0, 45.5])],
     ranked_title="Namespaces",
@@ -89,12 +89,24 @@ def test_a_budget_that_will_be_exceeded_is_marked() -> None:
 
 
 def test_the_platform_s_page_leads_to_those_of_the_tenants() -> None:
-    assert 'href="tenants/acme.html"' in render(replace(REPORT, links=[("acme", "tenants/acme.html")]))
+    accounts = [
+        Account("acme", "acme-2026-10", "tenants/acme.html", Decimal(80), Decimal("15.2")),
+        Account("other tenants: 2", "", "", Decimal("5.5"), Decimal(0)),
+    ]
+
+    page = render(replace(REPORT, accounts=accounts, tax=Decimal("15.2")))
+
+    assert '<a href="tenants/acme.html">acme</a>' in page
+    assert '<td class="n">95.20</td>' in page
+    assert '<td>Total</td><td></td><td class="n">85.50</td><td class="n">15.20</td>' in page
+    assert "100.70 EUR" in page
 
 
-def test_money_has_more_digits_where_two_would_be_nothing() -> None:
-    assert money(Decimal("1234.5"), "EUR") == "1,234.50 EUR"
-    assert money(Decimal("0.0012"), "EUR") == "0.0012 EUR"
+def test_values_that_are_kept_whole_are_marked() -> None:
+    table = Table(("set", "n"), [("linger.ms=20", Decimal(1)), ("acks=all", "")], unbroken=("set",))
+
+    assert table.classes == ["w", "n"]
+    assert '<td class="w">linger.ms=20</td>' in render_tables("t", "o", [("s", table)])
 
 
 def test_a_legend_names_every_colour() -> None:

@@ -1,1 +1,1 @@
-"""Bills: the price book, charges, corrections of issued bills, FOCUS files, and the figures of a bill's pages."""
+"""Bills: the price book, charges, corrections of issued bills, FOCUS files, invoices and pages."""

@@ -3,104 +3,41 @@
 from __future__ import annotations
 
 import calendar
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
-from typing import TypeVar
 
 from bifrost.pipeline.billing.budgets import Outlook, Spending, look_ahead
-from bifrost.pipeline.billing.price_book import Budget, PriceBook, Sku
-from bifrost.pipeline.billing.rating import GIB, NAMES, UNITS
-from bifrost.pipeline.report import BillReport, BudgetLine, Table
+from bifrost.pipeline.billing.invoices import CORRECTIONS, ITEMS, readable_unit
+from bifrost.pipeline.billing.month_figures import (
+    WHY,
+    BillFigures,
+    Corrected,
+    Line,
+    Restated,
+    largest,
+    totals,
+)
+from bifrost.pipeline.billing.price_book import Budget, Sku
+from bifrost.pipeline.billing.rating import GIB
+from bifrost.pipeline.invoice import Invoice, InvoiceLine
+from bifrost.pipeline.money import Amount, rounded
+from bifrost.pipeline.report import Account, BillReport, BudgetLine, Table
 
-Key = TypeVar("Key")
 MAX_RANKED = 12
 """Bars of a ranking: as many as a reader can compare."""
 MAX_RESTATED = 30
 """Restated or corrected lines on a page; all of them are in the tables `restatements` and `corrections`."""
-_STORAGE, _NO_TOPIC = "(stored)", "(requests, connections)"
-"""Names of costs without a principal, and of costs without a topic."""
-_WHY = {"usage": "late usage", "price": "price"}
+_STORAGE, _NO_TOPIC = "storage", "requests and connections"
+"""What stands for a principal or a topic where a cost has none."""
 
-
-@dataclass(frozen=True, slots=True)
-class DayCost:
-    """What a tenant's use of one meter cost on a day."""
-
-    tenant: str
-    day: str
-    sku: str
-    quantity: Decimal
-    list_cost: Decimal
-    cost: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class NamespaceCost:
-    """What a namespace's use of one meter cost in the period."""
-
-    tenant: str
-    namespace: str
-    sku: str
-    quantity: Decimal
-    cost: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """What one principal's use of one topic cost in the period; a text is empty where there is none."""
-
-    tenant: str
-    namespace: str
-    principal: str
-    topic: str
-    cost: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class Restated:
-    """An amount that differs from the revision before."""
-
-    tenant: str
-    day: str
-    sku: str
-    was: Decimal
-    now: Decimal
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Corrected:
-    """A correction of an earlier bill, which was issued."""
-
-    tenant: str
-    month: str
-    sku: str
-    reason: str
-    cost: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class BillFigures:
-    """All that the pages of a month need."""
-
-    book: PriceBook
-    month: str
-    revision: int
-    days: Sequence[DayCost]
-    namespaces: Sequence[NamespaceCost]
-    lines: Sequence[Line]
-    restated: Sequence[Restated] = field(default_factory=tuple)
-    corrected: Sequence[Corrected] = field(default_factory=tuple)
-    is_issued: bool = False
+_NO_TABLE = Table((), ())
 
 
 def tenants_of(figures: BillFigures) -> list[str]:
     """Return the tenants of a bill, the largest first."""
     used = [(one.tenant, one.cost) for one in figures.days]
-    totals = _totals(used + [(one.tenant, one.cost) for one in figures.corrected])
-    return [name for name, _cost in _largest(totals)]
+    sums = totals(used + [(one.tenant, one.cost) for one in figures.corrected])
+    return [name for name, _cost in largest(sums)]
 
 
 def outlooks(figures: BillFigures) -> list[tuple[Budget, Outlook]]:
@@ -122,7 +59,7 @@ def quota_lines(figures: BillFigures) -> list[dict[str, object]]:
             "tenant": budget.tenant,
             "namespace": budget.namespace,
             "budget": str(budget.monthly),
-            "projected": f"{outlook.projected:.2f}",
+            "projected": str(rounded(outlook.projected, figures.book.currency)),
             "producer_byte_rate": outlook.quota.producer_byte_rate if outlook.quota else None,
             "consumer_byte_rate": outlook.quota.consumer_byte_rate if outlook.quota else None,
             "because": outlook.text,
@@ -132,108 +69,157 @@ def quota_lines(figures: BillFigures) -> list[dict[str, object]]:
     ]
 
 
-def platform_page(figures: BillFigures, links: Sequence[tuple[str, str]]) -> BillReport:
-    """Return the page of the platform as a whole."""
-    totals = _totals((one.tenant, one.cost) for one in figures.days)
-    ranked = [(name, float(cost)) for name, cost in _largest(totals)[:MAX_RANKED]]
+def platform_page(
+    figures: BillFigures, invoices: Mapping[str, Invoice], linked: Collection[str]
+) -> BillReport:
+    """Return the page of the platform as a whole.
+
+    Args:
+        figures: of all tenants.
+        invoices: of all tenants.
+        linked: the tenants that have a page.
+    """
+    sums = totals((one.tenant, one.cost) for one in figures.days)
+    ranked = [(name, float(cost)) for name, cost in largest(sums)[:MAX_RANKED]]
+    title = f"{figures.book.provider}: all tenants"
+    used = _meters(list(invoices.values()), figures.book.currency)
     return _page(
-        figures, f"{figures.book.provider}: all tenants", figures.days, "Largest tenants", ranked, None, links
+        figures,
+        title,
+        "Largest tenants",
+        ranked,
+        list(invoices.values()),
+        None,
+        meters=used,
+        corrected=_corrected(figures.corrected, figures.book.currency),
+        accounts=_accounts(invoices, linked),
     )
 
 
-def tenant_page(figures: BillFigures, tenant: str) -> BillReport:
-    """Return the page of one tenant, which shows nothing of other tenants."""
-    days = [one for one in figures.days if one.tenant == tenant]
-    totals = _totals((one.namespace, one.cost) for one in figures.namespaces if one.tenant == tenant)
-    ranked = [(name, float(cost)) for name, cost in _largest(totals)[:MAX_RANKED]]
-    return _page(figures, tenant, days, "Namespaces", ranked, tenant, ())
+def tenant_page(figures: BillFigures, tenant: str, invoice: Invoice) -> BillReport:
+    """Return the page of one tenant with its invoice, which shows nothing of other tenants."""
+    sums = totals((one.namespace, one.cost) for one in figures.namespaces if one.tenant == tenant)
+    ranked = [(name, float(cost)) for name, cost in largest(sums)[:MAX_RANKED]]
+    return _page(figures, tenant, "Namespaces", ranked, [invoice], tenant, invoice=invoice)
 
 
 def _page(
     figures: BillFigures,
     title: str,
-    costs: Sequence[DayCost],
     ranked_title: str,
     ranked: Sequence[tuple[str, float]],
+    invoices: Sequence[Invoice],
     tenant: str | None,
-    links: Sequence[tuple[str, str]],
+    *,
+    meters: Table = _NO_TABLE,
+    corrected: Table = _NO_TABLE,
+    accounts: Sequence[Account] = (),
+    invoice: Invoice | None = None,
 ) -> BillReport:
+    currency = figures.book.currency
+    costs = [one for one in figures.days if tenant in (None, one.tenant)]
     days = sorted({one.day for one in figures.days})
-    corrected = [one for one in figures.corrected if tenant in (None, one.tenant)]
-    corrected_total = sum((one.cost for one in corrected), Decimal(0))
-    by_day: dict[tuple[str, str], Decimal] = _totals(((one.sku, one.day), one.cost) for one in costs)
+    by_day = totals(((one.sku, one.day), one.cost) for one in costs)
     return BillReport(
         title=title,
         provider=figures.book.provider,
-        currency=figures.book.currency,
+        currency=currency,
         period=figures.month,
         revision=figures.revision,
-        is_issued=figures.is_issued,
-        total=sum((one.cost for one in costs), corrected_total),
-        corrected_total=corrected_total,
-        list_total=sum((one.list_cost for one in costs), Decimal(0)),
+        is_issued=figures.issued_on is not None,
+        total=sum((one.net for one in invoices), Decimal(0)),
+        corrected_total=sum((one.corrected for one in invoices), Decimal(0)),
+        discount=sum((one.discount for one in invoices), Decimal(0)),
+        tax=sum((one.tax_amount for one in invoices), Decimal(0)),
         days=days,
         by_sku=[
-            (NAMES[sku], [float(by_day.get((sku.value, day), Decimal(0))) for day in days]) for sku in Sku
+            (ITEMS[sku], [float(by_day.get((sku.value, day), Decimal(0))) for day in days]) for sku in Sku
         ],
         ranked_title=ranked_title,
         ranked=ranked,
-        meters=_meters(costs, figures.book.currency),
-        lines=_lines(
-            [one for one in figures.lines if tenant in (None, one.tenant)], figures.book.currency, tenant
-        ),
-        restated=_restated(
-            [one for one in figures.restated if tenant in (None, one.tenant)], figures.book.currency
-        ),
-        corrected=_corrected(corrected, figures.book.currency),
+        meters=meters,
+        lines=_lines([one for one in figures.lines if tenant in (None, one.tenant)], currency),
+        restated=_restated([one for one in figures.restated if tenant in (None, one.tenant)], currency),
+        corrected=corrected,
         budgets=_budgets(figures, tenant),
-        links=links,
+        accounts=accounts,
+        invoice=invoice,
     )
 
 
-def _meters(costs: Sequence[DayCost], currency: str) -> Table:
-    quantities = _totals((one.sku, one.quantity) for one in costs)
-    totals = _totals((one.sku, one.cost) for one in costs)
+def _accounts(invoices: Mapping[str, Invoice], linked: Collection[str]) -> list[Account]:
+    """Return a row for each tenant that has a page, and one for all others, so that the sums are right."""
+    others = [one for tenant, one in invoices.items() if tenant not in linked]
     rows = [
-        (NAMES[sku], quantities[sku.value], _readable(UNITS[sku]), totals[sku.value])
-        for sku in Sku
-        if sku.value in quantities
+        Account(tenant, one.number, f"tenants/{tenant}.html", one.net, one.tax_amount)
+        for tenant, one in sorted(invoices.items())
+        if tenant in linked
     ]
-    return Table(("meter", "quantity", "unit", currency), rows, "Nothing was used.")
+    if others:
+        net = sum((one.net for one in others), Decimal(0))
+        tax = sum((one.tax_amount for one in others), Decimal(0))
+        rows.append(Account(f"other tenants: {len(others)}", "", "", net, tax))
+    return rows
 
 
-def _readable(unit: str) -> str:
-    """Return a unit in readable form: a million for FOCUS's `1000000 Requests`."""
-    return (
-        unit.replace("1000000 Requests", "million requests")
-        .replace("Hours", "hours")
-        .replace("Months", "months")
-    )
+def _meters(invoices: Sequence[Invoice], currency: str) -> Table:
+    """Return the sums of all invoices' lines, so that they add up to the sum of the invoices."""
+    lines = [line for one in invoices for line in one.lines]
+    used = [(ITEMS[sku], readable_unit(sku)) for sku in Sku]
+    rows: list[tuple[str | Amount | Decimal, ...]] = []
+    for meter, unit in used:
+        ours = [line for line in lines if line.meter == meter and not line.is_correction]
+        if ours:
+            quantity = sum((line.quantity for line in ours), Decimal(0))
+            rows.append((meter, quantity, unit, *_amounts(ours, currency)))
+    corrections = [line for line in lines if line.is_correction]
+    if corrections:
+        rows.append((CORRECTIONS, "", "", *_amounts(corrections, currency)))
+    total: list[str | Amount] = ["Total", "", "", *_amounts(lines, currency)]
+    heads = ("meter", "quantity", "unit", f"gross, {currency}", "discount", "net")
+    return Table(heads, rows, "Nothing was used.", unbroken=("unit",), total=total)
 
 
-def _lines(lines: Sequence[Line], currency: str, tenant: str | None) -> Table:
-    largest = sorted(lines, key=lambda one: (-one.cost, one.namespace, one.principal, one.topic))[:MAX_RANKED]
-    rows = [(one.namespace, one.principal or _STORAGE, one.topic or _NO_TOPIC, one.cost) for one in largest]
+def _amounts(lines: Sequence[InvoiceLine], currency: str) -> list[Amount]:
+    gross = sum((one.gross for one in lines), Decimal(0))
+    net = sum((one.net for one in lines), Decimal(0))
+    return [Amount(gross, currency), Amount(gross - net, currency), Amount(net, currency)]
+
+
+def _lines(lines: Sequence[Line], currency: str) -> Table:
+    ordered = sorted(lines, key=lambda one: (-one.cost, one.namespace, one.principal, one.topic))[:MAX_RANKED]
+    rows = [
+        (one.namespace, one.principal or _STORAGE, one.topic or _NO_TOPIC, Amount(one.cost, currency))
+        for one in ordered
+    ]
     return Table(("namespace", "principal", "topic", currency), rows, "Nothing was used.")
 
 
 def _restated(found: Sequence[Restated], currency: str) -> Table:
-    largest = sorted(found, key=lambda one: (-abs(one.now - one.was), one.day, one.tenant))[:MAX_RESTATED]
+    ordered = sorted(found, key=lambda one: (-abs(one.now - one.was), one.day, one.tenant))[:MAX_RESTATED]
     rows = [
-        (one.day, one.tenant, NAMES[Sku(one.sku)], _WHY.get(one.reason, one.reason), one.was, one.now)
-        for one in largest
+        (
+            one.day,
+            one.tenant,
+            ITEMS[Sku(one.sku)],
+            WHY.get(one.reason, one.reason),
+            Amount(one.was, currency),
+            Amount(one.now, currency),
+        )
+        for one in ordered
     ]
-    return Table(("day", "tenant", "meter", "because of", f"was, {currency}", f"is, {currency}"), rows)
+    heads = ("day", "tenant", "meter", "because of", f"was, {currency}", f"is, {currency}")
+    return Table(heads, rows, unbroken=("day",))
 
 
 def _corrected(found: Sequence[Corrected], currency: str) -> Table:
-    totals = _totals(((one.month, one.tenant, one.sku, one.reason), one.cost) for one in found)
-    largest = sorted(totals.items(), key=lambda pair: (-abs(pair[1]), pair[0]))[:MAX_RESTATED]
+    sums = totals(((one.month, one.tenant, one.sku, one.reason), one.cost) for one in found)
+    ordered = sorted(sums.items(), key=lambda pair: (-abs(pair[1]), pair[0]))[:MAX_RESTATED]
     rows = [
-        (month, tenant, NAMES[Sku(sku)], _WHY.get(reason, reason), cost)
-        for (month, tenant, sku, reason), cost in largest
+        (month, tenant, ITEMS[Sku(sku)], WHY.get(reason, reason), Amount(cost, currency))
+        for (month, tenant, sku, reason), cost in ordered
     ]
-    return Table(("bill of", "tenant", "meter", "because of", currency), rows)
+    return Table(("bill of", "tenant", "meter", "because of", currency), rows, unbroken=("bill of",))
 
 
 def _budgets(figures: BillFigures, tenant: str | None) -> list[BudgetLine]:
@@ -252,7 +238,7 @@ def _spending(figures: BillFigures, budget: Budget) -> Spending:
         if one.tenant == budget.tenant and (one.namespace == root or one.namespace.startswith(f"{root}:"))
     ]
     by_bytes = {Sku.PRODUCED_BYTES.value, Sku.FETCHED_BYTES.value}
-    quantities = _totals((one.sku, one.quantity) for one in ours)
+    quantities = totals((one.sku, one.quantity) for one in ours)
     return Spending(
         by_bytes=sum((one.cost for one in ours if one.sku in by_bytes), Decimal(0)),
         by_rest=sum((one.cost for one in ours if one.sku not in by_bytes), Decimal(0)),
@@ -264,14 +250,3 @@ def _spending(figures: BillFigures, budget: Budget) -> Spending:
 def _namespace(budget: Budget) -> str:
     """Return the journal's name of a budget's namespace: the tenant, followed by its tiers."""
     return f"{budget.tenant}:{budget.namespace}" if budget.namespace else budget.tenant
-
-
-def _totals(pairs: Iterable[tuple[Key, Decimal]]) -> dict[Key, Decimal]:
-    totals: dict[Key, Decimal] = defaultdict(Decimal)
-    for key, amount in pairs:
-        totals[key] += amount
-    return totals
-
-
-def _largest(totals: dict[str, Decimal]) -> list[tuple[str, Decimal]]:
-    return sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))

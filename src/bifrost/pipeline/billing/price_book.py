@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
@@ -111,6 +112,48 @@ class Budget(Section):
     """Of a calendar month (UTC), in the book's currency."""
 
 
+class Tax(Section):
+    """The tax on an invoice's net total."""
+
+    name: Text
+    """E.g. VAT."""
+
+    percent: Annotated[Decimal, BeforeValidator(_read_amount), Field(le=100)]
+    note: Text | None = None
+    """Printed beside it: e.g. why there is none."""
+
+
+Address = Annotated[tuple[Text, ...], Field(max_length=10)]
+"""The lines of a postal address below the name."""
+
+
+class Seller(Section):
+    """Who writes the invoices, as they show it."""
+
+    name: Text
+    address: Address = ()
+    tax_id: Text | None = None
+    payment: Annotated[tuple[Text, ...], Field(max_length=10)] = ()
+    """How to pay, printed on each invoice: e.g. the account and the terms."""
+
+    payment_days: Annotated[int, Field(ge=0, le=365)] | None = None
+    """Days from the day of issue to the last day of payment; without it invoices do not name one."""
+
+
+class Buyer(Section):
+    """Who pays for a tenant, as the invoice shows it."""
+
+    tenant: Name
+    name: Text
+    address: Address = ()
+    tax_id: Text | None = None
+    reference: Text | None = None
+    """The buyer's own reference: e.g. a purchase order."""
+
+    tax: Tax | None = None
+    """In place of the book's tax: e.g. 0 percent for a buyer abroad."""
+
+
 class PriceBook(Section):
     """The whole file."""
 
@@ -123,6 +166,14 @@ class PriceBook(Section):
     versions: Annotated[tuple[PriceVersion, ...], Field(min_length=1, max_length=1000)]
     discounts: Annotated[tuple[Discount, ...], Field(max_length=100_000)] = ()
     budgets: Annotated[tuple[Budget, ...], Field(max_length=100_000)] = ()
+    seller: Seller | None = None
+    """Without it invoices name the provider alone."""
+
+    tax: Tax | None = None
+    """Without it invoices have no tax line."""
+
+    buyers: Annotated[tuple[Buyer, ...], Field(max_length=100_000)] = ()
+    """A tenant without one is named on its invoice by its name alone."""
 
 
 def load_price_book(path: Path) -> PriceBook:
@@ -166,6 +217,18 @@ def read_price_book(text: str, name: str) -> PriceBook:
     problems += [
         Problem(name, document.line_of(("versions", index)), what) for index, what in _clashes(book.versions)
     ]
+    for key, tenants in {
+        "discounts": [one.tenant for one in book.discounts],
+        "buyers": [one.tenant for one in book.buyers],
+    }.items():
+        problems += [
+            Problem(
+                name,
+                document.line_of((key, index)),
+                f"{key}[{index}].tenant: {tenant} is given twice: name it once",
+            )
+            for index, tenant in _repeated(tenants)
+        ]
     if problems:
         raise ConfigError(problems)
     return book
@@ -183,4 +246,15 @@ def _clashes(versions: tuple[PriceVersion, ...]) -> list[tuple[int, str]]:
             found.append(
                 (index, f"versions[{index}].valid_from: write the versions in the order of their dates")
             )
+    return found
+
+
+def _repeated(tenants: Sequence[str]) -> list[tuple[int, str]]:
+    """Return the tenants that were named before, each with its place."""
+    seen: set[str] = set()
+    found = []
+    for index, tenant in enumerate(tenants):
+        if tenant in seen:
+            found.append((index, tenant))
+        seen.add(tenant)
     return found

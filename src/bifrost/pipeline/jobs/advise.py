@@ -19,6 +19,7 @@ from bifrost.pipeline import advice
 from bifrost.pipeline.billing.price_book import PriceBook
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.metering.metered_tables import open_tables
+from bifrost.pipeline.money import Amount
 from bifrost.pipeline.report import Table, render_tables
 from bifrost.pipeline.spark.csv_file import write_csv
 from bifrost.pipeline.spark.hadoop_files import HadoopFiles
@@ -127,13 +128,17 @@ def _page(found: DataFrame, broken: DataFrame, book: PriceBook | None, days: int
         f"{currency} a month",
     )
     sections = [
-        ("What saves", Table(heads, [_saving(row) for row in saves], "Nothing worth a word.")),
+        (
+            "What saves",
+            Table(heads, [_saving(row, book) for row in saves], "Nothing worth a word.", ("now", "set")),
+        ),
         (
             "What protects",
             Table(
                 ("namespace", "client", "finding", "now", "set"),
                 [(row.namespace, _client(row), row.finding, row.now, row.suggested) for row in protects],
                 "Nothing worth a word.",
+                ("now", "set"),
             ),
         ),
         (
@@ -142,6 +147,7 @@ def _page(found: DataFrame, broken: DataFrame, book: PriceBook | None, days: int
                 ("namespace", "client", "API", "version", "requests"),
                 [(row.namespace, _client(row), row.api, row.api_version, row.requests) for row in gone],
                 "No client.",
+                ("API",),
             ),
         ),
     ]
@@ -150,7 +156,7 @@ def _page(found: DataFrame, broken: DataFrame, book: PriceBook | None, days: int
     )
 
 
-def _saving(row: Row) -> tuple[str | Decimal | int, ...]:
+def _saving(row: Row, book: PriceBook | None) -> tuple[str | Amount | Decimal | int, ...]:
     mib = Decimal(row.bytes_a_month) / (1 << 20)
     return (
         row.namespace,
@@ -160,7 +166,7 @@ def _saving(row: Row) -> tuple[str | Decimal | int, ...]:
         row.suggested,
         mib,
         row.requests_a_month,
-        row.money_a_month,
+        Amount(row.money_a_month, book.currency) if book else row.money_a_month,
     )
 
 

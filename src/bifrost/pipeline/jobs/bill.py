@@ -2,7 +2,7 @@
 
     OUT/_tables/                 the charges of each month, corrections, and what was restated
     OUT/2026-10/focus.parquet/   FOCUS, for tools;  focus.csv the same as text;  focus-schema.json its columns
-    OUT/2026-10/index.html       the platform;  tenants/<tenant>.html each tenant
+    OUT/2026-10/index.html       the platform;  tenants/<tenant>.html each tenant's invoice
     OUT/2026-10/quotas.json      what would keep the budgets that are exceeded
 
 A month can be billed any number of times until its bill is issued: if late records or a changed price change the bill,
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -23,22 +23,20 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from bifrost.pipeline.billing import rating
-from bifrost.pipeline.billing.bill_pages import (
-    BillFigures,
-    platform_page,
-    quota_lines,
-    tenant_page,
-    tenants_of,
-)
+from bifrost.pipeline.billing.bill_pages import platform_page, quota_lines, tenant_page, tenants_of
 from bifrost.pipeline.billing.corrections import correction_schema, differences, lost_days
 from bifrost.pipeline.billing.focus import schema_text, to_csv, to_focus
+from bifrost.pipeline.billing.invoices import invoices_of
 from bifrost.pipeline.billing.ledger import Ledger
+from bifrost.pipeline.billing.month_figures import BillFigures
 from bifrost.pipeline.billing.months import days_of
 from bifrost.pipeline.billing.price_book import PriceBook
 from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.invoice import Invoice
 from bifrost.pipeline.jobs.bill_figures import by_tenant, collect_figures
 from bifrost.pipeline.metering.metered_tables import open_tables
 from bifrost.pipeline.metering.sums import topic_namespaces
+from bifrost.pipeline.money import show_money
 from bifrost.pipeline.report import render
 from bifrost.pipeline.spark.csv_file import write_csv
 from bifrost.pipeline.spark.hadoop_files import HadoopFiles
@@ -90,7 +88,7 @@ class Bill:
     month: str
     revision: int
     total: Decimal
-    """The total, including the corrections."""
+    """The net total of all invoices, including the corrections."""
 
     tenants: int
     restated: int
@@ -109,11 +107,11 @@ class Bill:
     def describe(self, currency: str) -> str:
         """Return the result as one readable line."""
         parts = [
-            f"{self.month}: {self.total:,.2f} {currency} for {self.tenants} tenants",
+            f"{self.month}: {show_money(self.total, currency)} for {self.tenants} tenants",
             f"revision {self.revision}{', issued' if self.is_issued else ''}",
         ]
         if self.corrected:
-            parts.append(f"{self.corrected:,.2f} {currency} of it corrections")
+            parts.append(f"{show_money(self.corrected, currency)} of it corrections")
         if self.restated:
             parts.append(f"{self.restated} lines restated")
         if self.differing:
@@ -196,7 +194,8 @@ def _publish(
 ) -> Bill:
     """Write the files of a bill."""
     month, revision, is_issued = options.month, ledger.revisions[options.month], options.is_issued
-    bill = BillFigures(options.book, month, revision, (), (), (), is_issued=is_issued)
+    issued_on = options.today if is_issued else None
+    bill = BillFigures(options.book, month, revision, (), (), (), issued_on=issued_on)
     figures = collect_figures(draft.charges, draft.corrections, bills.read("restatements"), bill)
     folder = HadoopFiles(spark, f"{options.out.rstrip('/')}/{month}")
     say(f"{month}: revision {revision}, writing FOCUS")
@@ -210,10 +209,16 @@ def _publish(
     focus.unpersist()
     tenants = tenants_of(figures)
     say(f"{month}: writing {min(len(tenants), MAX_PAGES) + 1} pages")
-    _write_pages(folder, figures, tenants)
-    corrected = sum((one.cost for one in figures.corrected), Decimal(0))
-    total = sum((one.cost for one in figures.days), corrected)
+    invoices = invoices_of(figures)
+    _write_pages(folder, figures, invoices, tenants)
+    total, corrected = _sums(invoices)
     return Bill(month, revision, total, len(tenants), restated, corrected, is_issued)
+
+
+def _sums(invoices: Mapping[str, Invoice]) -> tuple[Decimal, Decimal]:
+    """Return the net total of all invoices, and the part of it that corrects earlier ones."""
+    total = sum((one.net for one in invoices.values()), Decimal(0))
+    return total, sum((one.corrected for one in invoices.values()), Decimal(0))
 
 
 def _look_back(
@@ -223,25 +228,18 @@ def _look_back(
     month, head = options.month, bills.head()
     say(f"{month}: issued, comparing")
     issued = bills.read("charges", days_of(month), at=head)
-    issued = issued.unionByName(
-        bills.read("corrections", at=head)
-        .where(F.col("billed_in") == month)
-        .select(*rating.charge_schema().fieldNames())
-    )
-    sums = issued.agg(
-        F.sum("cost").alias("cost"),
-        F.sum(F.when(~F.col("day").isin(days_of(month)), F.col("cost"))).alias("corrected"),
-        F.count_distinct("tenant").alias("tenants"),
-    ).first()
-    assert sums is not None
+    corrections = bills.read("corrections", at=head).where(F.col("billed_in") == month)
+    bill = BillFigures(options.book, month, ledger.issued[month], (), (), ())
+    invoices = invoices_of(collect_figures(issued, corrections, bills.read("restatements", at=head), bill))
+    total, corrected = _sums(invoices)
     found = _differences(spark, options, bills, ledger, [month]).count()
     return Bill(
         month,
         ledger.issued[month],
-        sums.cost or Decimal(0),
-        sums.tenants,
+        total,
+        len(invoices),
         restated=0,
-        corrected=sums.corrected or Decimal(0),
+        corrected=corrected,
         is_issued=True,
         differing=found,
         corrected_by=ledger.correcting or "",
@@ -353,11 +351,13 @@ def _keep_corrections(change: Transaction, corrections: DataFrame, month: str) -
         change.replace("corrections", kept.unionByName(corrections), days)
 
 
-def _write_pages(folder: HadoopFiles, figures: BillFigures, tenants: list[str]) -> None:
+def _write_pages(
+    folder: HadoopFiles, figures: BillFigures, invoices: Mapping[str, Invoice], tenants: list[str]
+) -> None:
     shown = tenants[:MAX_PAGES]
-    links = [(one, f"tenants/{one}.html") for one in sorted(shown)]
-    folder.write("index.html", render(platform_page(figures, links)))
+    folder.write("index.html", render(platform_page(figures, invoices, set(shown))))
     theirs = by_tenant(figures)
     for tenant in shown:
-        folder.write(f"tenants/{tenant}.html", render(tenant_page(theirs[tenant], tenant)))
+        page = tenant_page(theirs[tenant], tenant, invoices[tenant])
+        folder.write(f"tenants/{tenant}.html", render(page))
     folder.write("quotas.json", json.dumps(quota_lines(figures), indent=2) + "\n")

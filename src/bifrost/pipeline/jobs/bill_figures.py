@@ -1,4 +1,4 @@
-"""Collects the figures that `bill_pages.py` needs from a bill's frames; Spark sums them up."""
+"""Collects the figures that `bill_pages.py` and `invoices.py` need from a bill's frames; Spark sums them up."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from bifrost.pipeline.billing.bill_pages import (
-    MAX_RANKED,
+from bifrost.pipeline.billing.bill_pages import MAX_RANKED
+from bifrost.pipeline.billing.month_figures import (
     BillFigures,
     Corrected,
     DayCost,
@@ -34,7 +34,9 @@ def collect_figures(
         bill: the month, its revision and the price book, without figures.
     """
     sums = {name: F.sum(name).alias(name) for name in ("quantity", "list_cost", "cost")}
-    days = charges.groupBy("tenant", "day", "sku").agg(*sums.values())
+    days = charges.groupBy("tenant", "day", "sku").agg(
+        *sums.values(), F.max("list_price").alias("list_price")
+    )
     namespaces = charges.groupBy("tenant", "namespace", "sku").agg(sums["quantity"], sums["cost"])
     rank = F.row_number().over(
         Window.partitionBy("tenant").orderBy(F.desc("cost"), "namespace", "principal", "topic")
@@ -42,7 +44,7 @@ def collect_figures(
     lines = charges.groupBy("tenant", "namespace", "principal", "topic").agg(sums["cost"])
     lines = lines.withColumn("rank", rank).where(F.col("rank") <= MAX_RANKED).drop("rank")
     corrected = corrections.withColumn("month", F.substring("day", 1, 7))
-    corrected = corrected.groupBy("tenant", "month", "sku", "reason").agg(sums["cost"])
+    corrected = corrected.groupBy("tenant", "month", "sku", "reason").agg(*sums.values())
     restated = restatements.where((F.col("month") == bill.month) & (F.col("revision") == str(bill.revision)))
     restated = restated.select("tenant", "day", "sku", "was", "now", "reason")
     return replace(

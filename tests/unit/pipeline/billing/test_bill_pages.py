@@ -1,21 +1,26 @@
+import datetime
 from dataclasses import replace
 from decimal import Decimal
 
 from bifrost.pipeline.billing.bill_pages import (
-    BillFigures,
-    Corrected,
-    DayCost,
-    Line,
-    NamespaceCost,
-    Restated,
     outlooks,
     platform_page,
     quota_lines,
     tenant_page,
     tenants_of,
 )
+from bifrost.pipeline.billing.invoices import invoices_of
+from bifrost.pipeline.billing.month_figures import (
+    BillFigures,
+    Corrected,
+    DayCost,
+    Line,
+    NamespaceCost,
+    Restated,
+)
 from bifrost.pipeline.billing.price_book import read_price_book
-from bifrost.pipeline.report import render
+from bifrost.pipeline.money import Amount
+from bifrost.pipeline.report import BillReport, render
 
 BOOK = read_price_book(
     """currency: EUR
@@ -46,21 +51,52 @@ FIGURES = BillFigures(
 )
 
 
+def platform(figures: BillFigures, linked: tuple[str, ...] = ()) -> BillReport:
+    return platform_page(figures, invoices_of(figures), linked)
+
+
+def tenant(figures: BillFigures, name: str) -> BillReport:
+    return tenant_page(figures, name, invoices_of(figures)[name])
+
+
+def euros(amount: str) -> Amount:
+    return Amount(Decimal(amount), "EUR")
+
+
 def test_the_largest_tenant_is_first() -> None:
     assert tenants_of(FIGURES) == ["globex", "acme"]
 
 
 def test_the_platform_s_page_has_every_tenant() -> None:
-    page = platform_page(FIGURES, [("acme", "tenants/acme.html")])
+    page = platform(FIGURES, ("acme",))
 
-    assert (page.total, page.list_total, page.revision) == (38, 40, 2)
+    assert (page.total, page.discount, page.revision) == (38, 2, 2)
     assert page.ranked == [("globex", 30.0), ("acme", 8.0)]
-    assert dict(page.by_sku)["Produced"] == [8.0, 0.0]
-    assert page.restated.rows == [("2026-10-01", "acme", "Produced", "late usage", Decimal(7), Decimal(8))]
+    assert dict(page.by_sku)["Data produced"] == [8.0, 0.0]
+    assert page.restated.rows == [
+        ("2026-10-01", "acme", "Data produced", "late usage", euros("7"), euros("8"))
+    ]
+    assert [(one.name, one.link, one.net) for one in page.accounts] == [
+        ("acme", "tenants/acme.html", 8),
+        ("other tenants: 1", "", 30),
+    ]
+
+
+def test_what_was_used_adds_up_to_the_sum_of_the_invoices() -> None:
+    thirds = [replace(one, cost=Decimal("3.333"), list_cost=Decimal("3.338")) for one in FIGURES.days]
+
+    page = platform(replace(FIGURES, days=[*thirds, replace(thirds[0], tenant="initech")]))
+
+    assert [row[3:] for row in page.meters.rows] == [
+        (euros("6.68"), euros("0.02"), euros("6.66")),
+        (euros("3.34"), euros("0.01"), euros("3.33")),
+    ]
+    assert list(page.meters.total[3:]) == [euros("10.02"), euros("0.03"), euros("9.99")]
+    assert page.total == Decimal("9.99")
 
 
 def test_a_tenant_s_page_has_nothing_of_another() -> None:
-    text = render(tenant_page(FIGURES, "acme"))
+    text = render(tenant(FIGURES, "acme"))
 
     assert "acme:dev:x" in text
     assert "globex" not in text
@@ -87,16 +123,17 @@ def test_corrections_are_in_the_total_but_neither_discount_nor_usage() -> None:
         Corrected("acme", "2026-09", "produced_bytes", "usage", Decimal(2)),
         Corrected("initech", "2026-09", "requests", "price", Decimal(-1)),
     ]
-    figures = replace(FIGURES, corrected=corrected, is_issued=True)
+    figures = replace(FIGURES, corrected=corrected, issued_on=datetime.date(2026, 11, 1))
 
-    page, theirs = platform_page(figures, ()), tenant_page(figures, "acme")
+    page, theirs = platform(figures), tenant(figures, "acme")
 
-    assert (page.total, page.corrected_total, page.list_total) == (39, 1, 40)
+    assert (page.total, page.corrected_total) == (39, 1)
     assert page.corrected.rows == [
-        ("2026-09", "acme", "Produced", "late usage", Decimal(2)),
-        ("2026-09", "initech", "Requests", "price", Decimal(-1)),
+        ("2026-09", "acme", "Data produced", "late usage", euros("2")),
+        ("2026-09", "initech", "Requests", "price", euros("-1")),
     ]
-    assert (theirs.total, len(theirs.corrected.rows)) == (10, 1)
+    assert (theirs.total, theirs.corrected_total) == (10, 2)
+    assert "Corrections of earlier invoices" in render(theirs)
     assert tenants_of(figures) == ["globex", "acme", "initech"]
     assert "Corrections of earlier bills" in render(page)
     assert "2, issued" in render(page)

@@ -76,3 +76,23 @@ def test_a_file_that_is_not_there_is_one_line() -> None:
     with pytest.raises(ConfigError, match="cannot be read: No such file") as caught:
         load_price_book(Path("no-such-book.yaml"))
     assert len(caught.value.problems) == 1
+
+
+def test_seller_tax_and_buyers_are_optional() -> None:
+    plain = read_price_book(BOOK, "book.yaml")
+    full = load_price_book(ROOT / "examples/price-book.yaml")
+
+    assert (plain.seller, plain.tax, plain.buyers) == (None, None, ())
+    assert full.seller is not None
+    assert full.seller.payment_days == 30
+    assert [(one.tenant, one.tax.note if one.tax else None) for one in full.buyers] == [
+        ("acme", None),
+        ("globex", "reverse charge"),
+    ]
+
+
+@pytest.mark.parametrize(("key", "more"), [("discounts", "percent: 5"), ("buyers", "name: Acme")])
+def test_a_tenant_is_named_once(key: str, more: str) -> None:
+    found = problems_of(BOOK + f"{key}:\n  - {{tenant: acme, {more}}}\n  - {{tenant: acme, {more}}}\n")
+
+    assert found == [f"book.yaml:9: {key}[1].tenant: acme is given twice: name it once"]
