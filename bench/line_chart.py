@@ -1,24 +1,26 @@
 """The plot of a growth: what a request costs over how much there is of something, both axes logarithmic or not."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
 
-from bench.bar_chart import colour_of
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
 from bench.percentiles import spread
-from bench.svg import Svg
+from bench.svg import LIGHT, as_file, colour_of, write_text
+from bifrost.pipeline.plots import axes_at, figure_of, style
 
 WIDTH, HEIGHT = 760, 438
 LEFT, RIGHT, TOP, BOTTOM = 74, 30, 150, 58
 MARGIN = 28
 SUBTITLE_CHARACTERS = 110
-LEGEND, LEGEND_LINE = 94, 17
-"""The base line of the series' names, and of the next if they need two."""
+LEGEND, LEGEND_COLUMNS = 84, 3
 WIDE_RANGE = 30.0
 """From this ratio of the largest value to the least on, the values' axis is logarithmic."""
-_STEPS = (1, 2, 2.5, 5, 10)
-_TICKS = 5
+_TICKS = 6
+_ROOM = 0.03
+"""Of the width, left and right of the points."""
 
 
 @dataclass
@@ -33,82 +35,69 @@ class Lines:
 
 
 def draw_lines(lines: Lines) -> str:
-    """Return the drawing as SVG: a line through the medians, a band from minimum to maximum."""
-    svg = Svg(WIDTH, HEIGHT, lines.title)
-    svg.text(MARGIN, 34, lines.title, size=17, bold=True)
-    for number, line in enumerate(wrap(lines.subtitle, SUBTITLE_CHARACTERS)):
-        svg.text(MARGIN, 54 + 16 * number, line, colour="soft", size=12)
+    """Return the drawing as an SVG file: a line through the medians, a band from minimum to maximum."""
     points = sorted({x for one in lines.series.values() for x in one})
-    values = [value for one in lines.series.values() for rounds in one.values() for value in rounds]
-    place = _Place(points, ticks_for(values))
-    for tick in place.ticks:
-        y = place.y(tick)
-        svg.line(LEFT, y, WIDTH - RIGHT, y, "grid")
-        svg.text(LEFT - 8, y + 4, _short(tick), colour="soft", size=11, anchor="end")
-    for point in points:
-        svg.line(place.x(point), HEIGHT - BOTTOM, place.x(point), HEIGHT - BOTTOM + 5, "soft")
-        svg.text(place.x(point), HEIGHT - BOTTOM + 19, f"{point:,}", colour="soft", size=11, anchor="middle")
-    svg.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, lines.x_label, size=12, anchor="middle")
-    svg.text(MARGIN, TOP - 14, lines.y_label, colour="soft", size=11.5)
-    for number, rounds in enumerate(lines.series.values()):
-        _series(svg, place, rounds, colour_of(number + 1))
-    _legend(svg, list(lines.series))
-    return svg.render()
+    with style():
+        drawing = figure_of(WIDTH, HEIGHT)
+        write_text(drawing, MARGIN, 34, lines.title, size=17, weight="bold")
+        for number, line in enumerate(wrap(lines.subtitle, SUBTITLE_CHARACTERS)):
+            write_text(drawing, MARGIN, 54 + 16 * number, line, "soft", size=12)
+        write_text(drawing, MARGIN, TOP - 14, lines.y_label, "soft", size=11.5)
+        axes = axes_at(drawing, LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM)
+        for number, (name, rounds) in enumerate(lines.series.items()):
+            _series(axes, name, rounds, colour_of(number + 1))
+        _scale(axes, points, [value for one in lines.series.values() for v in one.values() for value in v])
+        axes.set_xlabel(lines.x_label, size=12, color=LIGHT["ink"])
+        axes.tick_params(labelcolor=LIGHT["soft"])
+        axes.grid(axis="y", color=LIGHT["grid"], linewidth=1)
+        drawing.legend(
+            loc="upper left",
+            bbox_to_anchor=(MARGIN / WIDTH, 1 - LEGEND / HEIGHT),
+            ncols=LEGEND_COLUMNS,
+            frameon=False,
+            labelcolor=LIGHT["ink"],
+            borderpad=0,
+            borderaxespad=0,
+        )
+        return as_file(drawing, lines.title)
 
 
-def ticks_for(values: Sequence[float]) -> list[float]:
-    """Return the ticks of an axis that holds the values: from 0 on, or powers of ten if their range is wide."""
-    least, most = min(values), max(values)
-    if least > 0 and most / least > WIDE_RANGE:
-        return [
-            10.0**power for power in range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
-        ]
-    rough = (most or 1) / _TICKS
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(one * power for one in _STEPS if one * power >= rough * 0.999)
-    return [step * n for n in range(max(math.ceil(most / step - 1e-9), 1) + 1)]
+def _scale(axes: Axes, points: Sequence[int], values: Sequence[float]) -> None:
+    if min(values) > 0 and max(values) / min(values) > WIDE_RANGE:
+        axes.set_yscale("log")
+    else:
+        axes.update_datalim([(points[0], 0)])
+        axes.yaxis.set_major_locator(MaxNLocator(_TICKS, steps=[1, 2, 2.5, 5, 10]))
+        axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(lambda value, _place: _short(value))
+    axes.set_xscale("log")
+    room = (points[-1] / points[0]) ** _ROOM if len(points) > 1 else 2.0
+    axes.set_xlim(points[0] / room, points[-1] * room)
+    axes.set_xticks(points, [f"{point:,}" for point in points])
+    axes.minorticks_off()
 
 
-class _Place:
-    """Where a value is on the sheet."""
-
-    def __init__(self, points: Sequence[int], ticks: list[float]) -> None:
-        self.ticks = ticks
-        self._is_log = ticks[0] > 0
-        self._low, self._high = self._scaled(ticks[0]), self._scaled(ticks[-1])
-        self._left, self._right = math.log10(points[0]), math.log10(points[-1])
-
-    def x(self, point: float) -> float:
-        share = (math.log10(point) - self._left) / ((self._right - self._left) or 1)
-        return LEFT + 16 + share * (WIDTH - LEFT - RIGHT - 32)
-
-    def y(self, value: float) -> float:
-        share = (self._scaled(value) - self._low) / ((self._high - self._low) or 1)
-        return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
-
-    def _scaled(self, value: float) -> float:
-        return math.log10(value) if self._is_log else value
-
-
-def _series(svg: Svg, place: _Place, rounds: Mapping[int, list[float]], colour: str) -> None:
-    found = [(place.x(point), spread(values)) for point, values in sorted(rounds.items())]
-    upper = [(x, place.y(one.most)) for x, one in found]
-    lower = [(x, place.y(one.least)) for x, one in reversed(found)]
-    svg.area(upper + lower, colour)
-    svg.path([(x, place.y(one.median)) for x, one in found], colour)
-    for x, one in found:
-        svg.dot(x, place.y(one.median), colour)
-
-
-def _legend(svg: Svg, names: Sequence[str]) -> None:
-    x, y = float(MARGIN), LEGEND
-    for number, name in enumerate(names):
-        width = 22 + 6.4 * len(name)
-        if x + width > WIDTH - MARGIN:
-            x, y = float(MARGIN), y + LEGEND_LINE
-        svg.line(x, y - 4, x + 16, y - 4, colour_of(number + 1), 2.5)
-        svg.text(x + 22, y, name, size=11.5)
-        x += width + 20
+def _series(axes: Axes, name: str, rounds: Mapping[int, list[float]], colour: str) -> None:
+    points = sorted(rounds)
+    found = [spread(rounds[point]) for point in points]
+    axes.fill_between(
+        points,
+        [one.least for one in found],
+        [one.most for one in found],
+        color=colour,
+        alpha=0.18,
+        linewidth=0,
+    )
+    axes.plot(
+        points,
+        [one.median for one in found],
+        color=colour,
+        linewidth=2,
+        marker="o",
+        markersize=7,
+        markeredgecolor=LIGHT["paper"],
+        label=name,
+    )
 
 
 def _short(value: float) -> str:

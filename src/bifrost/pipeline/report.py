@@ -6,7 +6,7 @@ be mailed, archived and printed. Jinja2 escapes all text, above all that of tena
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -138,19 +138,16 @@ class BillReport:
 def render(report: BillReport) -> str:
     """Return the page."""
     series = [Series(name, values) for name, values in report.by_sku]
+    daily = stacked_bars(
+        [day[5:] for day in report.days],
+        series,
+        title="Cost of each day by meter",
+        show=_shown(report.currency),
+    )
+    ranked = ranked_bars(report.ranked, title=report.ranked_title, show=_shown(report.currency))
+    # Plots are the only texts that are markup; what is in them is escaped.
     return _PAGES.get_template("bill.html.j2").render(
-        report=report,
-        tiles=_tiles(report),
-        # Plots are the only text that is markup; they escape what is in them.
-        daily=Markup(
-            stacked_bars(
-                [day[5:] for day in report.days],
-                series,
-                title="Cost of each day by meter",
-                unit=report.currency,
-            )
-        ),
-        ranked=Markup(ranked_bars(report.ranked, title=report.ranked_title, unit=report.currency)),
+        report=report, tiles=_tiles(report), daily=Markup(daily), ranked=Markup(ranked)
     )
 
 
@@ -163,6 +160,10 @@ def render_tables(title: str, over: str, sections: Sequence[tuple[str, Table]]) 
         sections: each a heading and its table.
     """
     return _PAGES.get_template("tables.html.j2").render(title=title, over=over, sections=sections)
+
+
+def _shown(currency: str) -> Callable[[float], str]:
+    return lambda value: show_money(Decimal(value), currency)
 
 
 def _tiles(report: BillReport) -> list[tuple[str, str]]:
