@@ -20,6 +20,8 @@ from bifrost.config.secrets import READ_FROM_FILES
 _EXPECTED = {
     "bool_type": "true or false, without quotes",
     "int_type": "a whole number, without quotes",
+    "int_parsing": "a whole number, without quotes",
+    "int_from_float": "a whole number",
     "float_type": "a number, without quotes",
     "finite_number": "a number",
     "string_type": "a text: put it in quotes",
