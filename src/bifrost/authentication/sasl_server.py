@@ -43,6 +43,9 @@ class SaslSettings:
     kerberos: KerberosSettings | None = None
     """What accepts Kerberos tickets; None: no tickets are accepted."""
 
+    allows_repeated_scram_nonce: bool = False
+    """Whether SCRAM clients may repeat their own nonce, as librdkafka before 2.6.1 does."""
+
     outcomes: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Number of authentications by tenant (empty if it failed), mechanism and outcome."""
 
@@ -129,4 +132,10 @@ def new_exchange(mechanism: Mechanism, settings: SaslSettings, *, is_again: bool
     if mechanism is Mechanism.GSSAPI:
         assert settings.kerberos is not None
         return GssapiServer(settings.kerberos, settings.accounts, is_again=is_again)
-    return ScramServer(mechanism, settings.accounts, settings.new_nonce(), is_again=is_again)
+    return ScramServer(
+        mechanism,
+        settings.accounts,
+        settings.new_nonce(),
+        is_again=is_again,
+        allows_repeated_nonce=settings.allows_repeated_scram_nonce,
+    )

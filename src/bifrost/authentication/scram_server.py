@@ -9,7 +9,15 @@ An unknown user gets the same answers as a known one until the proof; then each 
 refuses channel binding (there is no -PLUS mechanism here), mandatory extensions, and `tokenauth` (KIP-48: delegation
 tokens are not served); it ignores other extensions, as a broker does.
 
-Source: RFC 5802, section 7 (grammar) and 5.1 (attributes); ScramMessages, ScramSaslServer.
+librdkafka before 2.6.1 repeats its own nonce in its final message, against RFC 5802, and signs what it sends:
+
+    client  c=biws,r=<client nonce><both nonces>,p=<proof>
+
+A listener set accepts exactly that as well if its operator allows it. In either form the proof covers the server's
+first message, and so the server's nonce: it is good for one exchange only.
+
+Source: RFC 5802, section 7 (grammar) and 5.1 (attributes); ScramMessages, ScramSaslServer; librdkafka's pull request
+4895.
 """
 
 import re
@@ -30,6 +38,12 @@ MAX_TOKEN_BYTES = 4096
 """Largest token read. A user name of 256 characters, each escaped, takes 768 bytes and in UTF-8 up to 1,024; nonces
 of Kafka's clients have 20 to 64."""
 
+REPEATED_NONCE = (
+    "the client repeats its SCRAM nonce, as librdkafka before 2.6.1 does: update it, or set "
+    "allow_repeated_scram_nonce on the listener set"
+)
+"""Why a client with that error is refused, for the log."""
+
 _NONCE = r"[\x21-\x2b\x2d-\x7e]+"
 _NAME = r"(?:[^=,\0]|=2C|=3D)+"
 _EXTENSIONS = r"(?P<extensions>(?:,[A-Za-z]+=[^,\0]*)*)"
@@ -49,7 +63,13 @@ class ScramServer:
     max_token_bytes = MAX_TOKEN_BYTES
 
     def __init__(
-        self, mechanism: Mechanism, accounts: Accounts, server_nonce: str, *, is_again: bool = False
+        self,
+        mechanism: Mechanism,
+        accounts: Accounts,
+        server_nonce: str,
+        *,
+        is_again: bool = False,
+        allows_repeated_nonce: bool = False,
     ) -> None:
         """Wait for the client's first message.
 
@@ -58,14 +78,16 @@ class ScramServer:
             accounts: whose verifiers are used.
             server_nonce: random text that only this exchange uses.
             is_again: whether the client authenticates again; the text of a failure says so.
+            allows_repeated_nonce: whether the client may repeat its own nonce, as librdkafka before 2.6.1 does.
         """
+        self._allows_repeated_nonce = allows_repeated_nonce
         self._mechanism = mechanism
         self._accounts = accounts
         self._server_nonce = server_nonce
         self._text = invalid_credentials(mechanism, is_again=is_again)
         self._claimed: Account | None = None
         self._verifier: ScramVerifier | None = None
-        self._gs2 = self._nonce = self._bare = self._server_first = ""
+        self._gs2 = self._nonce = self._repeated_nonce = self._bare = self._server_first = ""
         self._is_over = False
         self.account: Account | None = None
 
@@ -112,6 +134,7 @@ class ScramServer:
         self._claimed, self._verifier = self._accounts.verifier(username, self._mechanism)
         self._gs2, self._bare = match["gs2"], match["bare"]
         self._nonce = match["nonce"] + self._server_nonce
+        self._repeated_nonce = match["nonce"] + self._nonce
         salt = b64encode(self._verifier.salt).decode()
         self._server_first = f"r={self._nonce},s={salt},i={self._verifier.iterations}"
         return self._server_first.encode()
@@ -126,7 +149,10 @@ class ScramServer:
             raise self._failed("a final SCRAM message that is not base64") from None
         if binding != self._gs2.encode():
             raise self._failed("the SCRAM channel binding is not what the client first said")
-        if match["nonce"] != self._nonce:
+        if match["nonce"] == self._repeated_nonce:
+            if not self._allows_repeated_nonce:
+                raise self._failed(REPEATED_NONCE)
+        elif match["nonce"] != self._nonce:
             raise self._failed("the SCRAM nonce is not this exchange's")
         auth_message = f"{self._bare},{self._server_first},{match['without_proof']}".encode()
         is_proven = verifier.is_proven_by(proof, auth_message)

@@ -65,11 +65,15 @@ class Entry:
     """The client's account where SASL is not used (PLAINTEXT, SSL): SASL requests are out of order then."""
     tenant: str | None = None
     """The only tenant whose clients may connect here; None: any tenant's."""
+    allows_repeated_scram_nonce: bool = False
+    """Whether SCRAM clients may repeat their own nonce, as librdkafka before 2.6.1 does."""
 
     def settings(self, shared: SaslSettings) -> SaslSettings:
         """Return `shared`, restricted to what this listener allows."""
         if self.account is not None:
             return replace(shared, max_reauth_ms=0)  # The authentication never expires.
+        if self.allows_repeated_scram_nonce:
+            shared = replace(shared, allows_repeated_scram_nonce=True)
         if self.tenant is not None:
             tokens = None if shared.tokens is None else shared.tokens.only_of(self.tenant)
             return replace(shared, accounts=shared.accounts.only_of(self.tenant), tokens=tokens)

@@ -3,7 +3,7 @@ from base64 import b64decode
 import pytest
 
 from bifrost.authentication.accounts import Account, Accounts, AuthenticationFailed
-from bifrost.authentication.scram_server import MAX_TOKEN_BYTES, ScramServer
+from bifrost.authentication.scram_server import MAX_TOKEN_BYTES, REPEATED_NONCE, ScramServer
 from bifrost.config.fields.verifiers import Mechanism, ScramVerifier
 from support.clients.scram_client import ScramClient
 from support.stage.stage import account as account_of
@@ -181,6 +181,89 @@ def test_a_final_message_that_is_not_this_exchange_s_is_refused(old: bytes, new:
     failed = refusal(one, final.replace(old, new))
 
     assert (str(failed), failed.detail) == (TEXT, detail)
+
+
+KCAT = {
+    "SCRAM-SHA-256": (
+        b"n,,n=acme,r=@UNWUmm6.X7wlpqvhdYYI?4-`]bFNCLZ",
+        b"c=biws,r=@UNWUmm6.X7wlpqvhdYYI?4-`]bFNCLZ@UNWUmm6.X7wlpqvhdYYI?4-`]bFNCLZserver-nonce,"
+        b"p=udAlavchKLwR+Z4HYvyTY1FCBmFh0LeQkX65REmra9Y=",
+        b"v=49OdFLbzZ8QZQodfkuk7dlClugNUpGA4y9eDZp+DHN0=",
+    ),
+    "SCRAM-SHA-512": (
+        b"n,,n=acme,r=d~953x=0~^RM:FERlZK<QYePrGXsAl?4",
+        b"c=biws,r=d~953x=0~^RM:FERlZK<QYePrGXsAl?4d~953x=0~^RM:FERlZK<QYePrGXsAl?4server-nonce,"
+        b"p=vuMaQCD3WMHrvwo1aEacLv4c1O71CUxAY6h7MBD0BRdpIiOR2rrBaj4aYaqZbp7dKOz5H9Dw1jtcccT4nX4U2w==",
+        b"v=Hvqc9ESpc3GmUVIdbtdm6VOquontIgBXroFK96luvx5+OIG+EA8MMR3FN+8yJ1lZcdMw0ZFgppRad+LMVjVl4g==",
+    ),
+}
+"""What kcat 1.7.1 with librdkafka 2.0.2 sent in an exchange with this password and salt, and its answer."""
+
+
+def of_kcat(mechanism: Mechanism, *, allows: bool) -> ScramServer:
+    accounts = Accounts([named("acme", "acme-password")], key=b"key")
+    return ScramServer(mechanism, accounts, "server-nonce", allows_repeated_nonce=allows)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_nonce_that_librdkafka_before_2_6_1_repeats_is_taken_where_the_operator_allows_it(
+    mechanism: Mechanism,
+) -> None:
+    first, final, answer = KCAT[mechanism]
+    one = of_kcat(mechanism, allows=True)
+    one.respond(first)
+
+    assert one.respond(final) == answer
+    assert one.account is not None
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_repeated_nonce_is_refused_by_default_and_the_log_names_the_cause(mechanism: Mechanism) -> None:
+    first, final, _ = KCAT[mechanism]
+    one = of_kcat(mechanism, allows=False)
+    one.respond(first)
+
+    failed = refusal(one, final)
+
+    assert (str(failed), failed.detail) == (TEXT.replace("SCRAM-SHA-256", mechanism), REPEATED_NONCE)
+
+
+CLIENT_NONCE = client().nonce
+
+
+@pytest.mark.parametrize(
+    ("nonce", "detail"),
+    [
+        (f"{CLIENT_NONCE}{CLIENT_NONCE}server-nonce", "wrong user name or password"),  # of another password
+        (f"{CLIENT_NONCE * 3}server-nonce", "the SCRAM nonce is not this exchange's"),
+        (f"{CLIENT_NONCE}server-nonceserver-nonce", "the SCRAM nonce is not this exchange's"),
+        (f"x{CLIENT_NONCE}server-nonce", "the SCRAM nonce is not this exchange's"),
+        (f"{'x' * len(CLIENT_NONCE)}{CLIENT_NONCE}server-nonce", "the SCRAM nonce is not this exchange's"),
+        (f"{CLIENT_NONCE}{CLIENT_NONCE}", "the SCRAM nonce is not this exchange's"),
+        (CLIENT_NONCE, "the SCRAM nonce is not this exchange's"),
+        ("server-nonce", "the SCRAM nonce is not this exchange's"),
+    ],
+)
+def test_no_other_nonce_is_taken_where_a_repeated_one_is(nonce: str, detail: str) -> None:
+    one = of_kcat(MECHANISMS[0], allows=True)
+    other = client(password="guess" if nonce.startswith(CLIENT_NONCE * 2) else None)
+
+    assert refusal(one, other.final(one.respond(other.first()), nonce=nonce)).detail == detail
+
+
+def test_a_correct_client_is_taken_where_a_repeated_nonce_is() -> None:
+    one, other = of_kcat(MECHANISMS[0], allows=True), client()
+
+    assert other.trusts(one.respond(other.final(one.respond(other.first()))))
+
+
+def test_a_repeated_nonce_of_another_exchange_is_worth_nothing() -> None:
+    first, final, _ = KCAT["SCRAM-SHA-256"]
+    accounts = Accounts([named("acme", "acme-password")], key=b"key")
+    one = ScramServer(MECHANISMS[0], accounts, "another-nonce", allows_repeated_nonce=True)
+    one.respond(first)
+
+    assert refusal(one, final).detail == "the SCRAM nonce is not this exchange's"
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -97,3 +97,14 @@ def test_without_sasl_an_authentication_never_expires(stage: Stage) -> None:
 
     assert replace(stage.entry(), account=account("acme")).settings(sasl).max_reauth_ms == 0
     assert stage.entry().settings(sasl).max_reauth_ms == 1000
+
+
+@pytest.mark.parametrize("tenant", [None, "acme"])
+def test_a_listener_that_allows_a_repeated_scram_nonce_says_so_to_its_exchanges(
+    stage: Stage, tenant: str | None
+) -> None:
+    entry = replace(stage.entry(), tenant=tenant)
+    allowing = replace(entry, allows_repeated_scram_nonce=True)
+
+    assert not entry.settings(stage.shared.sasl).allows_repeated_scram_nonce
+    assert allowing.settings(stage.shared.sasl).allows_repeated_scram_nonce

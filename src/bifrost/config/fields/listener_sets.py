@@ -8,9 +8,9 @@ from pydantic import BeforeValidator, Field, model_validator
 from bifrost.config.fields.security_protocol import SecurityProtocol
 from bifrost.config.fields.server_tls import ClientAuth, ServerTls
 from bifrost.config.fields.sni import Sni
-from bifrost.config.fields.verifiers import Mechanism
+from bifrost.config.fields.verifiers import SCRAM_HASHES, Mechanism
 from bifrost.config.section import Section
-from bifrost.config.values import AdvertisedHost, Count, Host, Name, Port
+from bifrost.config.values import AdvertisedHost, Count, Flag, Host, Name, Port
 
 
 class ProxyProtocol(StrEnum):
@@ -96,6 +96,11 @@ class ListenerSet(Section):
     there is a section `oauth`, `GSSAPI` where there is `kerberos`. Where no listener set offers SCRAM, no verifiers are
     derived from password files, which takes some 4 ms for each at the start."""
 
+    allow_repeated_scram_nonce: Flag = False
+    """Whether SCRAM clients may repeat their own nonce in their final message, as librdkafka before 2.6.1 does (the
+    `kcat` of Debian 12, confluent-kafka before 2.6.1). Default false, as RFC 5802 and brokers from 4.1 on want: such
+    clients are refused as with a wrong password, and the log names the cause."""
+
     security_protocol: SecurityProtocol = SecurityProtocol.SASL_PLAINTEXT
     """How clients connect, in the terms of their own `security.protocol`: `PLAINTEXT` (unencrypted, without
     authentication: all clients belong to the `tenant`), `SSL` (TLS, and the client's certificate authenticates it),
@@ -141,11 +146,22 @@ class ListenerSet(Section):
             )
         if self.sasl_mechanisms is not None and not protocol.has_sasl:
             raise ValueError(f"{protocol} has no SASL: remove sasl_mechanisms, or set security_protocol")
+        if self.allow_repeated_scram_nonce and not self._may_offer_scram:
+            raise ValueError(
+                "allow_repeated_scram_nonce is for SCRAM, which is not offered here: remove it, or offer SCRAM"
+            )
         if protocol is SecurityProtocol.PLAINTEXT and self.tenant is None:
             raise ValueError(
                 "PLAINTEXT does not ask who a client is: name the tenant that all clients are (tenant)"
             )
         return self
+
+    @property
+    def _may_offer_scram(self) -> bool:
+        offered = self.sasl_mechanisms
+        return self.security_protocol.has_sasl and (
+            offered is None or not SCRAM_HASHES.keys().isdisjoint(offered)
+        )
 
     @model_validator(mode="after")
     def _check_certificates(self) -> "ListenerSet":

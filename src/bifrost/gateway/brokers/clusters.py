@@ -228,6 +228,8 @@ def entry_to(
     addresses: BrokerAddresses,
     mechanisms: tuple[Mechanism, ...],
     origin: ClientOrigin = DIRECT,
+    *,
+    allows_repeated_scram_nonce: bool = False,
 ) -> Entry:
     """Return the session's view of the port that accepted a connection.
 
@@ -239,4 +241,12 @@ def entry_to(
         raise SessionEnded(CloseReason.BROKER_UNREACHABLE, "no broker is known yet")
     routes = {name: Route(broker.node_id, broker.offered) for name, broker in brokers.items()}
     offered = common_versions([route.offered for route in routes.values()])
-    return Entry(routes, offered, addresses, mechanisms, origin.account, origin.tenant)
+    return Entry(
+        routes,
+        offered,
+        addresses,
+        mechanisms,
+        origin.account,
+        origin.tenant,
+        allows_repeated_scram_nonce=allows_repeated_scram_nonce,
+    )

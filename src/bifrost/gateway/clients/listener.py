@@ -149,7 +149,13 @@ class Listener:
         # The broker may have left since the client connected; then any other one tells the client where to go.
         clusters = self._gateway.clusters
         brokers = clusters.brokers_at(node_id) or clusters.brokers_at(None)
-        entry = entry_to(brokers, self.addresses, self.mechanisms, origin)
+        entry = entry_to(
+            brokers,
+            self.addresses,
+            self.mechanisms,
+            origin,
+            allows_repeated_scram_nonce=self.listener_set.allow_repeated_scram_nonce,
+        )
         return ClientConnection(self._gateway, brokers, entry, origin)
 
     async def _bind(self, port: int) -> Port:

@@ -51,7 +51,13 @@ class SniListener(Listener):
         if not brokers and wanted.node_id is not None:
             detail = f"{origin.server_name} stands for broker {wanted.node_id}, which there is not"
             raise TlsFailure(CloseReason.UNKNOWN_SERVER_NAME, detail)
-        entry = entry_to(brokers, self.addresses, self.mechanisms, origin)
+        entry = entry_to(
+            brokers,
+            self.addresses,
+            self.mechanisms,
+            origin,
+            allows_repeated_scram_nonce=self.listener_set.allow_repeated_scram_nonce,
+        )
         return ClientConnection(self._gateway, brokers, entry, origin)
 
     def _bound(self, origin: ClientOrigin, tenant: str) -> ClientOrigin:

@@ -1,6 +1,9 @@
-import pytest
+from typing import Any
 
-from bifrost.config.fields.listener_sets import PortRange
+import pytest
+from pydantic import ValidationError
+
+from bifrost.config.fields.listener_sets import ListenerSet, PortRange
 
 
 @pytest.mark.parametrize(
@@ -16,3 +19,30 @@ def test_a_brokers_port_is_counted_from_the_base(broker_id: int, port: int | Non
 
     assert ports.broker_port(broker_id) == port
     assert (broker_id in ports.broker_ids()) == (port is not None)
+
+
+PORT_RANGE = {"advertised_host": "gw", "bootstrap_port": 99, "broker_port_range": {"start": 100, "end": 102}}
+
+
+@pytest.mark.parametrize("mechanisms", [None, ["SCRAM-SHA-256"], ["PLAIN", "SCRAM-SHA-512"]])
+def test_a_repeated_scram_nonce_can_be_allowed_where_scram_is_offered(mechanisms: list[str] | None) -> None:
+    found = ListenerSet(
+        name="old",
+        port_range=PORT_RANGE,
+        sasl_mechanisms=mechanisms,
+        allow_repeated_scram_nonce=True,
+    )
+
+    assert found.allow_repeated_scram_nonce
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        {"sasl_mechanisms": ["PLAIN", "OAUTHBEARER"]},
+        {"security_protocol": "PLAINTEXT", "tenant": "acme"},
+    ],
+)
+def test_a_repeated_scram_nonce_is_not_allowed_where_scram_is_not_offered(section: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="allow_repeated_scram_nonce is for SCRAM"):
+        ListenerSet(name="old", port_range=PORT_RANGE, allow_repeated_scram_nonce=True, **section)
