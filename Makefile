@@ -9,13 +9,13 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers gssapi proof soak rolling-restart connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers optional-parts proof soak rolling-restart connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo [FOR=15s]  two tenants on one real Kafka, live"
 	@echo "make test            lint, types, contracts, tests against real brokers"
-	@echo "make gssapi          what the tests of Kerberos need; without it they are skipped"
+	@echo "make optional-parts  what some tests need and not every machine has; without it they are skipped"
 	@echo "make three-brokers   forged requests, taint and neighbours with three brokers"
 	@echo "make test-matrix     the tests with real clients against each version of Kafka from 2.8 on"
 	@echo "make proof           Kafka's tools, Streams and Connect as tenants; three brokers, one killed"
@@ -66,23 +66,21 @@ SIDE_BY_SIDE := -n $(JOBS) --dist loadfile
 
 # What depends on Kafka's version is tested with an older one as well. Spark's tests mostly compute, so no more processes
 # than cores. A cluster of Spark's own, killing jobs at random, and bills over months take minutes: `make pipeline` has them.
+# At the end stands what was skipped in all of them; with BIFROST_SKIPS=fail a missing part is a failure (make optional-parts).
+SKIPS := build/skips
+test: export BIFROST_SKIPS_FILE := $(abspath $(SKIPS))
 test: lint types contracts
+	@mkdir -p $(dir $(SKIPS)) && rm -f $(SKIPS)
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --ignore=tests/applications --ignore=tests/spark
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark \
 		$(addprefix --ignore=tests/spark/,test_standalone.py test_meter_killed.py test_issued_bills.py)
 	BIFROST_TEST_KAFKA=3.9.1 $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(addprefix tests/kafka/,clients differential equivalence tenancy transactions)
+	@PYTHONPATH=tests $(BIN)/python tools/optional_parts.py list $(SKIPS)
 
-# The package for Kerberos, which is built from source, and as root on Debian what it and its tests need. Both may fail:
-# the tests that need them are skipped then, and say why. By -c, for PIP_CONSTRAINT would also bind what builds it.
-KERBEROS := krb5-kdc krb5-admin-server krb5-user libkrb5-dev
-gssapi: $(VENV)/.dev
-	@(PATH=$$PATH:/usr/sbin; for one in krb5-config krb5kdc kdb5_util kadmin.local kinit; do \
-		command -v $$one >/dev/null || exit 1; done) \
-		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq \
-		&& DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(KERBEROS); } \
-		|| echo "note: no Kerberos here; install it for its tests, e.g. apt install $(KERBEROS)"
-	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt gssapi \
-		|| echo "note: the package gssapi cannot be built here; its tests are skipped"
+# As root on Debian, what some tests need: Kerberos with its Python package, promtool, a JDK for Spark. What cannot be had
+# here is named, and its tests are skipped.
+optional-parts: $(VENV)/.dev
+	@PYTHONPATH=tests $(BIN)/python tools/optional_parts.py install
 
 # Kafka's tools, Kafka Streams and Kafka Connect as tenants; three brokers, one of which is killed.
 proof: $(VENV)/.dev

@@ -1,5 +1,14 @@
-"""What holds for every test: a failed assertion of the tests' own library shows its values as well."""
+"""What holds for every test: a failed assertion of the tests' own library shows its values as well, and at the end of a
+run stands what was skipped.
+"""
 
 import pytest
 
 pytest.register_assert_rewrite("support")
+
+from support.skips import skip_list  # noqa: E402
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Collect what is skipped."""
+    config.pluginmanager.register(skip_list, "skip list of a run")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from support.pages.cython_functions import cython_functions
+from support.skips.optional_parts import CHECKOUT, lacks
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE, UNIT = ROOT / "src/bifrost", ROOT / "tests/unit"
@@ -68,7 +69,7 @@ def committed() -> list[Path]:
         check=False,
     )
     if listed.returncode:
-        pytest.skip("not a git checkout")
+        pytest.skip(lacks(CHECKOUT))
     names = [name for name in listed.stdout.decode().split("\0") if name]
     return [ROOT / name for name in names if (ROOT / name).is_file()]
 

@@ -23,6 +23,7 @@ from bifrost.pipeline.spark.spark_session import SparkOptions, build_session
 from support.journal.billing import book
 from support.journal.journal_records import COLUMNS, rows_of
 from support.journal.quick_spark import SETTINGS
+from support.skips.optional_parts import JDK_FOR_SPARK, lacks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,7 +38,8 @@ def spark() -> Iterator[SparkSession]:
     try:
         find_java_home()
     except PipelineError as error:
-        pytest.skip(str(error))  # the wheel that brings a Java for Kafka has no JDK that Spark starts on
+        # The wheel that brings a Java for Kafka has no JDK that Spark starts on.
+        pytest.skip(lacks(JDK_FOR_SPARK, str(error)))
     session = build_session("tests", options)
     yield session
     session.stop()

@@ -22,10 +22,11 @@ from support.gateways.gateway_fixtures import FreshTopic, StartGateway
 from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.java.java_clients import JavaClients, JavaError
 from support.kerberos.kdc import REALM, Kdc, what_is_missing
+from support.skips.optional_parts import KERBEROS, lacks
 
 MISSING = what_is_missing()
 pytestmark = [
-    pytest.mark.skipif(MISSING is not None, reason=f"no Kerberos here: {MISSING}"),
+    pytest.mark.skipif(MISSING is not None, reason=lacks(KERBEROS, str(MISSING))),
     pytest.mark.skipif(
         version_under_test() != DEFAULT_VERSION, reason="the broker has no part in it: one version is enough"
     ),

@@ -24,6 +24,7 @@ from support.gateways.gateway_fixtures import FreshTopic
 from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.gateways.hosts_file import may_have_hosts, with_hosts
 from support.identity.certificates import Authority
+from support.skips.optional_parts import HOST_NAMES, lacks
 
 DOMAIN = "kafka.example.com"
 TENANTS = (TenantSpec("acme", principals=("CN=shop",)), TenantSpec("globex"))
@@ -79,7 +80,9 @@ def world(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield World(gateway, folder, authority, ca_file)
 
 
-@pytest.mark.skipif(not may_have_hosts(), reason="this system lets no user have a mount namespace")
+@pytest.mark.skipif(
+    not may_have_hosts(), reason=lacks(HOST_NAMES, "this system lets no user have a mount namespace")
+)
 @pytest.mark.parametrize("library", sorted(sni_clients.LIBRARIES))
 def test_a_library_finds_its_way_by_names_alone(library: str, world: World, fresh_topic: FreshTopic) -> None:
     fresh_topic("acme", sni_clients.TOPIC)

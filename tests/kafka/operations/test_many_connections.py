@@ -19,6 +19,7 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.messages import MetadataRequest
 from support.clients.raw_client import RawClient
 from support.gateways.gateway_process import HOST, INITECH, GatewayProcess
+from support.skips.optional_parts import DESCRIPTORS, lacks
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +71,7 @@ def gateway(kafka: EmbeddedKafka, tmp_path: Path) -> Iterator[Gateway]:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = HALF_OPEN + SPARE_DESCRIPTORS
     if before[1] != resource.RLIM_INFINITY and before[1] < wanted:
-        pytest.skip(f"needs {wanted} file descriptors; ulimit -Hn says {before[1]}")
+        pytest.skip(lacks(DESCRIPTORS, f"{wanted} are needed; ulimit -Hn says {before[1]}"))
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(wanted, before[0]), before[1]))
     limits = {
         "authentication_timeout_ms": 120_000,

@@ -23,9 +23,10 @@ from support.clients.record_batches import build_batch
 from support.gateways.secured_gateway import StartSecured
 from support.kerberos.kdc import REALM, Kdc, what_is_missing
 from support.physical_names import physical_name, prefix_of
+from support.skips.optional_parts import KERBEROS, lacks
 
 MISSING = what_is_missing()
-pytestmark = pytest.mark.skipif(MISSING is not None, reason=f"no Kerberos here: {MISSING}")
+pytestmark = pytest.mark.skipif(MISSING is not None, reason=lacks(KERBEROS, str(MISSING)))
 
 BROKER = "kafka/localhost"
 

@@ -20,6 +20,7 @@ from support.clients.routed_client import RoutedClient
 from support.gateways.gateway_process import HOST, GatewayProcess
 from support.java.java_clients import JavaClients, lacks_sasl
 from support.physical_names import MARK, physical_name
+from support.skips.optional_parts import OLDER_JAVA, lacks
 
 StartGateway = Callable[..., GatewayProcess]
 FreshTopic = Callable[..., bytes]
@@ -140,7 +141,7 @@ def fresh_topic(broker: Endpoint) -> FreshTopic:
 def java(request: pytest.FixtureRequest) -> Iterator[JavaClients]:
     """The Java clients of one version: `@pytest.mark.parametrize("java", ["2.8.2"], indirect=True)`."""
     if lacks_sasl(request.param):
-        pytest.skip(f"kafka-clients {request.param} has no SASL on Java 24 and later")
+        pytest.skip(lacks(OLDER_JAVA, f"kafka-clients {request.param} has no SASL on Java 24 and later"))
     with JavaClients(request.param) as clients:
         yield clients
 

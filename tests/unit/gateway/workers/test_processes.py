@@ -1,5 +1,6 @@
 """How many processes a configuration asks for; tests/kafka/operations/test_workers.py starts them."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.workers import processes
 from bifrost.gateway.workers.supervisor import Supervisor
 from support.journal.loading import SALT_KEY
+from support.skips.optional_parts import LINUX, lacks
 from unit.gateway.test_gateway import CONFIG
 
 
@@ -47,7 +49,7 @@ def test_one_process_is_a_gateway_by_itself(started: list[tuple[str, Any]], sour
     assert started == [("Gateway", 1)]
 
 
-@pytest.mark.skipif("sys.platform != 'linux'")
+@pytest.mark.skipif(sys.platform != "linux", reason=lacks(LINUX))
 def test_several_processes_have_a_supervisor(started: list[tuple[str, Any]], source: ConfigFiles) -> None:
     assert processes.run(config(2), source, ["worker"]) == 7
     assert started == [("Supervisor", 2)]
