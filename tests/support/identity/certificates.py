@@ -104,6 +104,32 @@ class Authority:
         path.write_bytes(self.pem)
         return path
 
+    def revocations(
+        self,
+        *revoked: Identity | Authority,
+        until: datetime.datetime | None = None,
+        extra: int = 0,
+    ) -> bytes:
+        """Return this CA's list of revoked certificates (CRL) in PEM.
+
+        Args:
+            revoked: whose certificates are on it.
+            until: time of the next update; a day from now by default.
+            extra: how many certificates of others are on it as well.
+        """
+        now = datetime.datetime.now(datetime.UTC)
+        until = until or now + DAY
+        builder = x509.CertificateRevocationListBuilder().issuer_name(self.certificate.subject)
+        builder = builder.last_update(min(now, until) - DAY).next_update(until)
+        serials = [one.certificate.serial_number for one in revoked] + [10**40 + one for one in range(extra)]
+        entries = [
+            x509.RevokedCertificateBuilder().serial_number(one).revocation_date(now - DAY).build()
+            for one in serials
+        ]
+        for entry in entries:
+            builder = builder.add_revoked_certificate(entry)
+        return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
     def server(self, *hosts: str) -> Identity:
         """Return a server's certificate for host names and IP addresses."""
         names = [_host_name(host) for host in hosts]

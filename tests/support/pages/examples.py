@@ -39,5 +39,6 @@ def load_example(name: str, folder: Path) -> Config:
     password = "x" if "key_password_file" in text else None
     authority.server("gateway.example.com").write(folder / "tls", "gateway", password=password)
     authority.write(folder / "tls/client-ca.pem")
+    (folder / "tls/client-ca.crl").write_bytes(authority.revocations())
     (folder / name).write_text(text)
     return load(folder / name)

@@ -51,6 +51,12 @@ class ServerTls(Section):
     """File of the CA certificates that are trusted to sign client certificates, in PEM; each is trusted by itself,
     whether it is a root or an intermediate one. Default: the key is absent, and `client_auth` is `none`."""
 
+    client_crl_file: Text | None = None
+    """File of the lists of revoked certificates (CRLs) of the CAs in `client_ca_file`, in PEM, at most 1 MiB. Each CA
+    between a client's certificate and its root needs one, also the root; a client is refused if one of them is revoked,
+    has no list, or its list has expired (its next update is past). Every intermediate CA in `client_ca_file` needs its
+    root there. Default: the key is absent, and revocation is not checked, as by a broker by default."""
+
     min_version: TlsVersion = TlsVersion.V1_2
     """Oldest TLS version that is accepted: `TLSv1.2` or `TLSv1.3`. Default `TLSv1.2`, the oldest that is safe; Kafka's
     clients speak TLSv1.3 on Java 11 and later."""
@@ -74,6 +80,11 @@ class ServerTls(Section):
         if self.client_auth is not ClientAuth.NONE and self.client_ca_file is None:
             raise ValueError(
                 f"client_auth {self.client_auth} trusts no certificate without client_ca_file: add it"
+            )
+        if self.client_ca_file is None and self.client_crl_file is not None:
+            raise ValueError(
+                "client_crl_file is about clients' certificates, and none is asked for without client_ca_file: "
+                "write client_auth and client_ca_file, or remove it"
             )
         if self.client_auth is ClientAuth.NONE and self.has_mapping:
             raise ValueError(

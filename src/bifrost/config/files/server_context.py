@@ -6,10 +6,12 @@ I/O except reading the files.
 """
 
 import ssl
+from datetime import datetime
 from pathlib import Path
 
 from bifrost.config.fields.server_tls import ClientAuth, ServerTls, TlsVersion
 from bifrost.config.files.reading import UnreadableError, read_regular_file
+from bifrost.config.files.revocation import MAX_CRL_BYTES, UnusableCrl, missing_issuers, read_expiry
 
 MAX_PEM_BYTES = 1 << 20
 """Largest file of certificates or of a key, in bytes: some 500 CAs."""
@@ -17,7 +19,7 @@ MAX_PEM_BYTES = 1 << 20
 MAX_KEY_PASSWORD_BYTES = 1024
 """Longest password of a key, OpenSSL's own limit."""
 
-FILE_KEYS = ("certificate_file", "key_file", "key_password_file", "client_ca_file")
+FILE_KEYS = ("certificate_file", "key_file", "key_password_file", "client_ca_file", "client_crl_file")
 """The keys of the section that name files."""
 
 _VERIFY = {
@@ -62,10 +64,48 @@ def build_server_context(tls: ServerTls) -> ssl.SSLContext:
     context.verify_mode = _VERIFY[tls.client_auth]
     if tls.client_ca_file is not None:
         _read_pem("client_ca_file", tls.client_ca_file, b"CERTIFICATE", "a CA certificate")
-        # As in a truststore of Java: every certificate in it is trusted, also an intermediate CA without its root.
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         _load_certificates(context, "client_ca_file", tls.client_ca_file)
+        if tls.client_crl_file is None:
+            # As in a truststore of Java: every certificate in it is trusted, also an intermediate CA without its root.
+            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        else:
+            _load_crls(context, tls.client_crl_file)
     return context
+
+
+def crl_expiry(tls: ServerTls) -> datetime | None:
+    """Return the time from which `client_crl_file` is out of date; None without that file.
+
+    Raises:
+        ServerContextError: the file cannot be read, or has no lists.
+    """
+    return None if tls.client_crl_file is None else _read_expiry(tls.client_crl_file)
+
+
+def _read_expiry(path: str) -> datetime:
+    try:
+        return read_expiry(read_regular_file(Path(path), MAX_CRL_BYTES))
+    except (UnreadableError, UnusableCrl) as error:
+        raise ServerContextError("client_crl_file", f"file {path}: {error}") from None
+
+
+def _load_crls(context: ssl.SSLContext, path: str) -> None:
+    """Check every certificate of a client's chain against the lists, up to a root, whose own issuer is itself."""
+    alone = missing_issuers(context.get_ca_certs())
+    if alone:
+        text = (
+            f"has {alone[0]} without the CA that issued it: with client_crl_file every chain is checked up to its "
+            "root, so add that"
+        )
+        raise ServerContextError("client_ca_file", text)
+    _read_expiry(path)
+    trusted = context.cert_store_stats()["x509_ca"]
+    _load_certificates(context, "client_crl_file", path, "CRLs")
+    if (
+        context.cert_store_stats()["x509_ca"] != trusted
+    ):  # The file changed between the two times that it was read.
+        raise ServerContextError("client_crl_file", f"file {path}: has certificates, which would be trusted")
+    context.verify_flags |= ssl.VERIFY_CRL_CHECK_CHAIN
 
 
 def _load_certificate(context: ssl.SSLContext, tls: ServerTls) -> None:
@@ -112,12 +152,12 @@ def _key_error(error: ssl.SSLError, tls: ServerTls, was_asked: bool) -> ServerCo
     return ServerContextError("key_file", text)
 
 
-def _load_certificates(context: ssl.SSLContext, key: str, path: str) -> None:
+def _load_certificates(context: ssl.SSLContext, key: str, path: str, what: str = "certificates") -> None:
     try:
         context.load_verify_locations(path)
     except ssl.SSLError as error:
         raise ServerContextError(
-            key, f"file {path}: cannot be read as certificates in PEM ({_reason(error)})"
+            key, f"file {path}: cannot be read as {what} in PEM ({_reason(error)})"
         ) from None
     except OSError as error:
         raise ServerContextError(key, f"file {path}: cannot be read ({error.strerror})") from None

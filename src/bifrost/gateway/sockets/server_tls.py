@@ -1,6 +1,7 @@
 """TLS towards clients: a context that is renewed with its files, and a handshake whose failure is explained."""
 
 import asyncio
+import math
 import os
 import ssl
 import time
@@ -11,7 +12,12 @@ from typing import Any, cast
 import structlog
 
 from bifrost.config.fields.server_tls import ServerTls
-from bifrost.config.files.server_context import FILE_KEYS, ServerContextError, build_server_context
+from bifrost.config.files.server_context import (
+    FILE_KEYS,
+    ServerContextError,
+    build_server_context,
+    crl_expiry,
+)
 from bifrost.gateway.sockets.socket_transport import Pace, SocketTransport, at_once
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.first_bytes.tls_failure import explain_tls_failure
@@ -25,19 +31,28 @@ LOOK_EVERY_MS = 3_000
 class ServerContexts:
     """The SSL context of one listener set, renewed when its files change."""
 
-    def __init__(self, name: str, tls: ServerTls, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        name: str,
+        tls: ServerTls,
+        now_ms: Callable[[], int],
+        wall_s: Callable[[], float] = time.time,
+    ) -> None:
         """Make the first context.
 
         Args:
             name: name of the listener set, for the log.
             tls: the listener set's section `tls`.
             now_ms: a monotonic clock.
+            wall_s: the time, in seconds since the epoch.
         Raises:
             ServerContextError: a file has become unusable since the configuration was loaded.
         """
         self._name = name
         self._tls = tls
-        self._now_ms = now_ms
+        self._now_ms, self._wall_s = now_ms, wall_s
+        self._valid_until_s = math.inf
+        """When the context has to be made anew because a list of revoked certificates expires."""
         self._seen = self._look()
         self._looked_ms = now_ms()
         self._context = self._build()
@@ -46,6 +61,11 @@ class ServerContexts:
         """Return the context for a new connection."""
         if self._now_ms() - self._looked_ms >= LOOK_EVERY_MS:
             self.refresh()
+        if self._wall_s() >= self._valid_until_s:
+            # A session of TLSv1.2 that this context remembers would be resumed without another look at the list.
+            self._valid_until_s = math.inf
+            if not self._renew():
+                self._context.minimum_version = ssl.TLSVersion.TLSv1_3
         return self._context
 
     def refresh(self) -> None:
@@ -56,17 +76,33 @@ class ServerContexts:
             return
         # Noted first, so that a change during the reading is found the next time.
         self._seen = found
+        if self._renew():
+            log.info("certificate_renewed", listener=self._name, certificate_file=self._tls.certificate_file)
+
+    def _renew(self) -> bool:
+        """Make a new context; if that fails, warn, keep the old one and return False."""
         try:
             self._context = self._build()
         except ServerContextError as error:
             log.warning(
                 "certificate_not_renewed", listener=self._name, key=f"tls.{error.key}", error=str(error)
             )
-        else:
-            log.info("certificate_renewed", listener=self._name, certificate_file=self._tls.certificate_file)
+            return False
+        return True
 
     def _build(self) -> ssl.SSLContext:
         context = build_server_context(self._tls)
+        expiry = crl_expiry(self._tls)
+        self._valid_until_s = math.inf if expiry is None else expiry.timestamp()
+        if expiry is not None and self._valid_until_s <= self._wall_s():
+            self._valid_until_s = math.inf
+            log.warning(
+                "client_crl_expired",
+                listener=self._name,
+                client_crl_file=self._tls.client_crl_file,
+                next_update=expiry.isoformat(),
+                detail="clients with certificates of its CA are refused until the file has a newer list",
+            )
         context.sslsocket_class = ServerSocket
         context.sni_callback = _note_server_name
         return context

@@ -30,6 +30,7 @@ def test_certificates_of_clients_need_a_ca_and_may_be_mapped(client_auth: str) -
     ("keys", "expected"),
     [
         ({"client_ca_file": "ca"}, "client_ca_file does nothing with client_auth none"),
+        ({"client_crl_file": "crl"}, "client_crl_file is about clients' certificates"),
         ({"principal_mapping_rules": "DEFAULT"}, "client_auth none asks for none"),
         ({"principal_mapping_rules": "RULE:(/x/"}, "a group is not closed"),
         ({"min_version": "TLSv1.1"}, "TLSv1.2"),

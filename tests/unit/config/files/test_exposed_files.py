@@ -60,6 +60,7 @@ def test_every_file_of_the_configuration_is_a_secret_or_is_known_to_be_none() ->
         "ca_file",
         "certificate_file",
         "client_ca_file",
+        "client_crl_file",
         "jwks_file",
         "token_endpoint_ca_file",
     }

@@ -1,3 +1,4 @@
+import datetime
 import ssl
 from pathlib import Path
 from typing import Any
@@ -5,8 +6,9 @@ from typing import Any
 import pytest
 
 from bifrost.config.fields.server_tls import ServerTls
-from bifrost.config.files.server_context import ServerContextError, build_server_context
-from support.identity.certificates import Authority, Identity
+from bifrost.config.files.revocation import MAX_CRL_BYTES
+from bifrost.config.files.server_context import ServerContextError, build_server_context, crl_expiry
+from support.identity.certificates import DAY, Authority, Identity
 
 AUTHORITY = Authority("CA")
 SERVER = AUTHORITY.server("gateway.example.com")
@@ -194,3 +196,97 @@ def test_files_that_do_not_serve_are_named_with_their_key(
     assert caught.value.__cause__ is None
     # OpenSSL asks for nothing at the terminal.
     assert capfd.readouterr() == ("", "")
+
+
+def crls_of(keys: dict[str, Any], tmp_path: Path, cas: bytes, lists: bytes) -> ssl.SSLContext:
+    (tmp_path / "cas.pem").write_bytes(cas)
+    (tmp_path / "crl.pem").write_bytes(lists)
+    files = {"client_ca_file": str(tmp_path / "cas.pem"), "client_crl_file": str(tmp_path / "crl.pem")}
+    return build(keys, client_auth="required", **files)
+
+
+def test_a_revoked_client_is_refused_and_others_are_not(keys: dict[str, Any], tmp_path: Path) -> None:
+    good, revoked = AUTHORITY.client("billing"), AUTHORITY.client("shop")
+    context = crls_of(keys, tmp_path, AUTHORITY.pem, AUTHORITY.revocations(revoked))
+
+    server, _ = connect(context, client_of(tmp_path, good))
+    assert server.getpeercert(binary_form=True) == good.der
+    with pytest.raises(ssl.SSLCertVerificationError, match="certificate revoked"):
+        connect(context, client_of(tmp_path, revoked))
+
+
+def test_an_expired_list_refuses_every_client_of_its_ca(keys: dict[str, Any], tmp_path: Path) -> None:
+    other = Authority("another CA")
+    late = AUTHORITY.revocations(until=datetime.datetime.now(datetime.UTC) - DAY)
+    context = crls_of(keys, tmp_path, AUTHORITY.pem + other.pem, late + other.revocations())
+
+    with pytest.raises(ssl.SSLCertVerificationError, match="CRL has expired"):
+        connect(context, client_of(tmp_path, AUTHORITY.client("billing")))
+    connect(context, client_of(tmp_path, other.client("billing")))
+
+
+def test_every_ca_of_a_chain_needs_a_list(keys: dict[str, Any], tmp_path: Path) -> None:
+    below = Authority("CA of clients", AUTHORITY)
+    client = client_of(tmp_path, below.client("billing"))
+    cas = AUTHORITY.pem + below.pem
+
+    connect(crls_of(keys, tmp_path, cas, AUTHORITY.revocations() + below.revocations()), client)
+    connect(crls_of(keys, tmp_path, AUTHORITY.pem, AUTHORITY.revocations() + below.revocations()), client)
+    for some in (AUTHORITY.revocations(), below.revocations()):
+        with pytest.raises(ssl.SSLCertVerificationError, match="unable to get certificate CRL"):
+            connect(crls_of(keys, tmp_path, cas, some), client)
+    with pytest.raises(ssl.SSLCertVerificationError, match="certificate revoked"):
+        connect(crls_of(keys, tmp_path, cas, AUTHORITY.revocations(below) + below.revocations()), client)
+
+
+def test_a_list_that_another_ca_has_signed_is_worth_nothing(keys: dict[str, Any], tmp_path: Path) -> None:
+    forged = Authority("CA").revocations()
+
+    with pytest.raises(ssl.SSLCertVerificationError):
+        connect(
+            crls_of(keys, tmp_path, AUTHORITY.pem, forged),
+            client_of(tmp_path, AUTHORITY.client("billing")),
+        )
+
+
+def test_lists_need_the_roots_of_intermediate_cas(keys: dict[str, Any], tmp_path: Path) -> None:
+    below = Authority("CA of clients", AUTHORITY)
+
+    with pytest.raises(ServerContextError, match="has commonName=CA of clients without the CA") as caught:
+        crls_of(keys, tmp_path, below.pem, below.revocations())
+    assert caught.value.key == "client_ca_file"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, "no such file"),
+        (b"lists", "has no X509 CRL block"),
+        (AUTHORITY.revocations() + Authority("mine").pem, "has a block 'CERTIFICATE'"),
+        (bytes(MAX_CRL_BYTES + 1), "larger than 1048576 bytes"),
+    ],
+)
+def test_a_file_without_lists_is_named_with_its_key(
+    keys: dict[str, Any], tmp_path: Path, content: bytes | None, expected: str
+) -> None:
+    path = tmp_path / "lists.pem"
+    if content is not None:
+        path.write_bytes(content)
+
+    with pytest.raises(ServerContextError, match=expected) as caught:
+        build(
+            keys,
+            client_auth="required",
+            client_ca_file=str(tmp_path / "ca.pem"),
+            client_crl_file=str(path),
+        )
+    assert caught.value.key == "client_crl_file"
+
+
+def test_the_expiry_of_lists_is_that_of_the_file(keys: dict[str, Any], tmp_path: Path) -> None:
+    until = datetime.datetime(2040, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
+    (tmp_path / "crl.pem").write_bytes(AUTHORITY.revocations(until=until))
+    files = {"client_ca_file": str(tmp_path / "ca.pem"), "client_crl_file": str(tmp_path / "crl.pem")}
+
+    assert crl_expiry(ServerTls.model_validate(keys | {"client_auth": "required"} | files)) == until
+    assert crl_expiry(ServerTls.model_validate(keys)) is None

@@ -1,6 +1,7 @@
 """Contexts that follow their files, and how handshakes end: without a socket."""
 
 import asyncio
+import datetime
 import os
 import ssl
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.config.fields.server_tls import ServerTls
+from bifrost.config.fields.server_tls import ClientAuth, ServerTls
 from bifrost.config.files.server_context import ServerContextError
 from bifrost.gateway.sockets.server_tls import (
     LOOK_EVERY_MS,
@@ -21,7 +22,7 @@ from bifrost.gateway.sockets.server_tls import (
 )
 from bifrost.gateway.sockets.socket_transport import Pace, at_once
 from bifrost.session.close_reason import CloseReason
-from support.identity.certificates import Authority
+from support.identity.certificates import DAY, Authority
 
 AUTHORITY = Authority("CA")
 
@@ -106,6 +107,65 @@ def test_a_file_that_is_gone_is_warned_of_and_may_come_back(
 def test_at_the_start_there_must_be_certificates(tmp_path: Path, clock: Clock) -> None:
     with pytest.raises(ServerContextError, match="no such file"):
         ServerContexts("outside", ServerTls(certificate_file=str(tmp_path / "a"), key_file="b"), clock)
+
+
+def mutual(tmp_path: Path, until: datetime.datetime) -> ServerTls:
+    """Write the files of a server that asks for certificates, with a list that is valid until then."""
+    files = AUTHORITY.server("gateway").write(tmp_path, "server")
+    AUTHORITY.write(tmp_path / "ca.pem")
+    (tmp_path / "crl.pem").write_bytes(AUTHORITY.revocations(until=until))
+    return ServerTls(
+        certificate_file=str(files.certificate),
+        key_file=str(files.key),
+        client_auth=ClientAuth.REQUIRED,
+        client_ca_file=str(tmp_path / "ca.pem"),
+        client_crl_file=str(tmp_path / "crl.pem"),
+    )
+
+
+UNTIL = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
+
+
+def test_a_new_list_of_revoked_certificates_makes_a_new_context(
+    tmp_path: Path, clock: Clock, logged: list[dict[str, Any]]
+) -> None:
+    contexts = ServerContexts("outside", mutual(tmp_path, UNTIL), clock, lambda: UNTIL.timestamp() - 1)
+    first = contexts.current()
+    replace(tmp_path / "crl.pem", AUTHORITY.revocations(AUTHORITY.client("shop"), until=UNTIL + DAY))
+    clock.now_ms += LOOK_EVERY_MS
+
+    assert contexts.current() is not first
+    assert [entry["event"] for entry in logged] == ["certificate_renewed"]
+
+
+def test_a_list_that_expires_is_warned_of_once_and_ends_the_sessions_that_could_be_resumed(
+    tmp_path: Path, clock: Clock, logged: list[dict[str, Any]]
+) -> None:
+    now = [UNTIL.timestamp() - 1]
+    contexts = ServerContexts("outside", mutual(tmp_path, UNTIL), clock, lambda: now[0])
+    first = contexts.current()
+    assert (contexts.current(), logged) == (first, [])
+
+    now[0] += 1
+    second = contexts.current()
+
+    assert second is not first
+    assert contexts.current() is second
+    assert [(entry["event"], entry["listener"], entry["next_update"]) for entry in logged] == [
+        ("client_crl_expired", "outside", "2040-01-01T00:00:00+00:00")
+    ]
+
+
+def test_a_list_that_expires_and_cannot_be_read_leaves_no_session_to_resume(
+    tmp_path: Path, clock: Clock, logged: list[dict[str, Any]]
+) -> None:
+    now = [UNTIL.timestamp() - 1]
+    contexts = ServerContexts("outside", mutual(tmp_path, UNTIL), clock, lambda: now[0])
+    (tmp_path / "crl.pem").unlink()
+    now[0] += 1
+
+    assert contexts.current().minimum_version is ssl.TLSVersion.TLSv1_3
+    assert [entry["event"] for entry in logged] == ["certificate_not_renewed"]
 
 
 def hello_to(name: str) -> bytes:
