@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -20,13 +21,13 @@ from bifrost.filters.build import build_plans
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.forwarding.lanes import NO_TENANT, Lanes
-from bifrost.forwarding.shares import Shares
 from bifrost.forwarding.time_budgets import TimeBudgets
 from bifrost.forwarding.turns import Turns
 from bifrost.gateway.admin.admin_pages import build_admin
 from bifrost.gateway.admin.counted import OfProcess
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.brokers.clusters import Clusters
+from bifrost.gateway.brokers.tenant_settings import TenantSettings
 from bifrost.gateway.brokers.virtual_clusters import virtual_clusters
 from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.client_handshake import ClientHandshake
@@ -44,6 +45,7 @@ from bifrost.gateway.loop.loop_guard import InternalErrors, Work, keep
 from bifrost.gateway.loop.paced_calls import PacedCalls
 from bifrost.gateway.loop.pauses import Pauses
 from bifrost.gateway.loop.spare_memory import release_unused
+from bifrost.gateway.loop.steps import THREAD_TURN_S, at_once
 from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.gateway.reload.reconfiguration import prepare
 from bifrost.gateway.reload.reloader import Reloader
@@ -84,9 +86,10 @@ class Gateway:
         self.clusters = Clusters(
             Cluster(one, config.tenants_of(one), self.limits, now_ms, peers) for one in config.clusters
         )
-        plans = build_plans()
+        plans, settings = build_plans(), TenantSettings.of(config)
         secured = self.client_authenticators.secure(config)
         in_flight_limits = InFlightLimits(_soon, peers.new_load, peers.again, peers.counter("waits"))
+        made = virtual_clusters(config, settings, self.clusters, now_ms, hits=in_flight_limits.hits)
         self.turns = Turns(_soon, monotonic_ns, in_flight_limits.load)
         """Whose large work is done next."""
         self.departures = PacedCalls("end_of_connection", _soon, monotonic_ns)
@@ -96,7 +99,7 @@ class Gateway:
             plans=plans,
             lanes=Lanes(plans, in_flight_limits, peers.new_traffic),
             sasl=secured.sasl,
-            virtual_clusters=virtual_clusters(config, self.clusters, now_ms, hits=in_flight_limits.hits),
+            virtual_clusters=at_once(made),
             max_in_flight_requests=self.limits.max_in_flight_requests,
             turns=self.turns,
         )
@@ -105,9 +108,8 @@ class Gateway:
         self.limits_hit: Counter[tuple[str, str]] = peers.counter("limits_hit")
         """How often a limit ended connections or made them wait, by its setting and the tenant."""
         self.tenants = OpenTenants(self.shared.lanes.in_flight_limits, peers.elsewhere, self.limits_hit)
-        self._limit_time(config)
         self.newcomers = Newcomers()
-        self._limit_connections(config)
+        self._limit_tenants(settings)
         self.failed_authentications = FailedAuthentications(
             _max_delay_ms(self.limits), peers.failures, self.limits_hit
         )
@@ -125,29 +127,26 @@ class Gateway:
         self.ends: Counter[CloseReason] = peers.counter("ends")
         """How many connections ended, by reason."""
 
-    def take_settings(self, config: Config, secured: Secured) -> None:
+    def take_settings(self, config: Config, settings: TenantSettings, secured: Secured) -> None:
         """Use the settings of another configuration from now on."""
         self.config = config
         self.limits = config.proxy.limits
         self.shared.sasl = secured.sasl
         self.client_authenticators.take(secured)
         self.shared.max_in_flight_requests = self.limits.max_in_flight_requests
-        self._limit_time(config)
-        self._limit_connections(config)
+        self._limit_tenants(settings)
         self.failed_authentications.max_delay_ms = _max_delay_ms(self.limits)
-
-    def _limit_time(self, config: Config) -> None:
-        self._cluster_of = {one.name: config.cluster_of(one).name for one in config.tenants}
-        self.budgets.limit(*time_shares(config))
 
     def _brokers_of(self, tenant: str) -> int:
         """Return the number of brokers in a tenant's cluster: at least 1, also while none is known."""
         cluster = self._cluster_of.get(tenant)
         return max(1, len(self.clusters[cluster].node_ids)) if cluster is not None else 1
 
-    def _limit_connections(self, config: Config) -> None:
-        self.tenants.limit(config.proxy.limits, config.tenants)
-        shares = shares_of(config.proxy.limits, len(config.tenants), self.peers.workers)
+    def _limit_tenants(self, settings: TenantSettings) -> None:
+        self._cluster_of = settings.upstreams
+        self.budgets.limit(settings.gateway_time, settings.broker_time)
+        self.tenants.limit(self.limits, settings.limits)
+        shares = shares_of(self.limits, len(settings.tenants), self.peers.workers)
         self.newcomers.most, self.newcomers.most_of_address = (
             shares.unauthenticated,
             shares.unauthenticated_of_address,
@@ -196,6 +195,7 @@ class Gateway:
         }
         background |= {loop.create_task(keep(place, work)) for place, work in works.items()}
         settle()
+        sys.setswitchinterval(THREAD_TURN_S)
         self.stalls.start()
         try:
             await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -350,14 +350,6 @@ class Gateway:
 def _max_delay_ms(limits: Limits) -> int:
     """Return the longest delay, which must leave the client enough of its authentication timeout."""
     return min(limits.max_authentication_delay_ms, limits.authentication_timeout_ms // 2)
-
-
-def time_shares(config: Config) -> tuple[Shares, Shares]:
-    """Return tenants' shares of the gateway's time, and of the brokers'."""
-    limits, tenants = config.proxy.limits, config.tenants
-    of_gateway = {one.name: one.limits.gateway_time_percent for one in tenants}
-    of_brokers = {one.name: one.limits.broker_time_percent for one in tenants}
-    return Shares(limits.gateway_time_percent, of_gateway), Shares(limits.broker_time_percent, of_brokers)
 
 
 def _later(delay_s: float, call: Callable[[], None]) -> None:

@@ -42,11 +42,12 @@ def test_a_problem_has_its_file_and_line(source: ConfigSource) -> None:
 
 def test_the_signature_changes_with_the_file_and_with_those_that_it_names(source: ConfigSource) -> None:
     config = source.read()
-    seen = [source.signature(config)]
+    parts = source.parts(config)
+    seen = [source.signature(parts)]
     Path(source.name).write_text(PROXY_YAML + "\n")
-    seen.append(source.signature(config))
+    seen.append(source.signature(parts))
     (Path(source.name).parent / "acme.password").write_text("another\n")
-    seen.append(source.signature(config))
+    seen.append(source.signature(parts))
 
     assert len(set(seen)) == 3
-    assert source.signature(config) == seen[-1]
+    assert source.signature(parts) == seen[-1]

@@ -8,6 +8,8 @@ from bifrost.config.fields.verifiers import Mechanism, ScramVerifier
 from bifrost.config.model import Config
 from bifrost.config.secrets import Secret
 from bifrost.forwarding.in_flight_limits import UNLIMITED
+from bifrost.gateway.brokers.limits_of_tenants import LimitsOfTenants
+from bifrost.gateway.brokers.tenant_settings import TenantSettings
 from bifrost.gateway.gateway import Gateway, now_ms
 from bifrost.session.close_reason import CloseReason
 
@@ -163,7 +165,7 @@ def test_limits_change_with_the_configuration(gateway: Gateway) -> None:
     proxy = {**CONFIG["proxy"], "limits": changed}
 
     config = Config.model_validate({**CONFIG, "proxy": proxy, "tenants": tenants})
-    gateway.take_settings(config, gateway.client_authenticators.secure(config))
+    gateway.take_settings(config, TenantSettings.of(config), gateway.client_authenticators.secure(config))
 
     assert (limits.load("acme").most, limits.of_all.most) == (5, 9)
     assert gateway.tenants.max_request_bytes("acme") == 4000
@@ -180,7 +182,9 @@ def test_a_connection_that_its_tenant_may_not_have_stays_a_newcomer(gateway: Gat
     one, other = Connection(), Connection()
     for each in (one, other):
         gateway.admit(each, "192.0.2.1")  # type: ignore[arg-type]
-    gateway.tenants.limit(gateway.limits.model_copy(update={"max_connections": 1}), gateway.config.tenants)
+    gateway.tenants.limit(
+        gateway.limits.model_copy(update={"max_connections": 1}), LimitsOfTenants.of(gateway.config.tenants)
+    )
 
     assert [gateway.let_in("acme", each) for each in (one, other)] == [True, False]  # type: ignore[arg-type]
     assert len(gateway.newcomers) == 1

@@ -1,7 +1,7 @@
 """Finds out whether the files of a configuration have changed on disk."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -20,23 +20,21 @@ def files_of(section: BaseModel) -> Iterator[str]:
                 yield from files_of(inner)
 
 
-def signature(path: Path, named: frozenset[str]) -> Signature:
-    """Return a value that changes when the configuration at `path`, or one of the files that it names, changes.
+def signature(path: Path, named: Sequence[str]) -> Signature:
+    """Return a value that changes when the configuration at `path`, or one of the files `named`, changes.
 
     A link counts as its target, so that a mounted Kubernetes secret changes when its link points to a new directory.
     """
-    is_folder = path.is_dir()
     try:
-        own = [path, *sorted(path.iterdir())] if is_folder else [path]
+        own = [path, *sorted(path.iterdir())] if path.is_dir() else [path]
     except OSError:
         own = [path]
-    folder = path if is_folder else path.parent
-    return tuple(_signature_of(one) for one in [*own, *(folder / name for name in sorted(named))])
+    return tuple(_signature_of(one) for one in (*map(str, own), *named))
 
 
-def _signature_of(path: Path) -> tuple[str, int, int, int] | None:
+def _signature_of(path: str) -> tuple[str, int, int, int] | None:
     try:
         found = os.stat(path)
     except OSError:
         return None
-    return str(path), found.st_ino, found.st_size, found.st_mtime_ns
+    return path, found.st_ino, found.st_size, found.st_mtime_ns

@@ -129,14 +129,17 @@ class Clusters:
         Raises:
             BrokerError: a cluster that is new or has other settings does not answer.
         """
-        described = {one.name: _described(before, one) for one in before.clusters}
+        changed = await asyncio.to_thread(_changed, before, config)
         limits = config.proxy.limits
         clusters: list[Cluster] = []
         changes: list[tuple[Cluster, Upstream, Sequence[Tenant]]] = []
         for upstream in config.clusters:
             old = self._clusters.get(upstream.name)
-            tenants = config.tenants_of(upstream)
-            if old is not None and described[upstream.name] != _described(config, upstream):
+            if old is not None and upstream.name not in changed:
+                clusters.append(old)
+                continue
+            tenants = await asyncio.to_thread(config.tenants_of, upstream)
+            if old is not None:
                 probe = Cluster(upstream, tenants, limits, now_ms, peers)
                 await self._probe(probe)
                 is_same = old.cluster_id is not None and old.cluster_id == probe.cluster_id
@@ -144,11 +147,9 @@ class Clusters:
                 if is_same:
                     await probe.close()
                     changes.append((old, upstream, tenants))
-            elif old is None:
+            else:
                 clusters.append(Cluster(upstream, tenants, limits, now_ms, peers))
                 await self._probe(clusters[-1])
-            else:
-                clusters.append(old)
         found = Clusters(clusters)
         for one in clusters:
             twin = found.twin_of(one)
@@ -207,6 +208,12 @@ class Clusters:
             report("refresh", error, upstream=cluster.name)
         else:
             self._note_answer(cluster)
+
+
+def _changed(before: Config, after: Config) -> set[str]:
+    """Return the names of the physical clusters whose settings differ. May run in any thread."""
+    described = {one.name: _described(before, one) for one in before.clusters}
+    return {one.name for one in after.clusters if described.get(one.name) != _described(after, one)}
 
 
 def _described(config: Config, upstream: Upstream) -> tuple[object, ...]:

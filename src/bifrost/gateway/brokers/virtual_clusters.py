@@ -2,14 +2,15 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.model import Config
-from bifrost.config.name_template import DEFAULT_MARK, NamePrefixes, NameTemplate
+from bifrost.config.name_template import NamePrefixes, NameTemplate
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.brokers.clusters import Clusters
+from bifrost.gateway.brokers.tenant_settings import TenantSettings
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
@@ -19,62 +20,86 @@ from bifrost.tenancy.topic_bounds import TopicBounds
 
 def virtual_clusters(
     config: Config,
+    settings: TenantSettings,
     clusters: Clusters,
     now_ms: Callable[[], int],
     before: VirtualClusters | None = None,
     hits: Counter[tuple[str, str]] | None = None,
-) -> VirtualClusters:
-    """Return the virtual clusters of a configuration.
+) -> Generator[None, None, VirtualClusters]:
+    """Make the virtual clusters of a configuration, a tenant in each step, and return them at the end.
 
     Args:
         config: the configuration with the tenants.
+        settings: what it says of them.
         clusters: its physical clusters.
         now_ms: a monotonic clock, in milliseconds.
         before: the virtual clusters of the configuration before this one. A tenant whose names keep their meaning, and
-            which loses none, keeps its virtual cluster, and its clients keep their connections.
+            which loses none, keeps its virtual cluster, and its clients keep their connections: they see the new
+            settings from the tenant's step on.
         hits: counts requests that are refused because of a limit.
     """
-    tenants = {tenant.name: tenant for tenant in config.tenants}
-    marks, namespaced = foreign_marks(config), config.namespaced_client_ids()
-    bounds: dict[str, TopicBounds] = {}
+    made = _Maker(config, settings, clusters, now_ms)
+    roots = {}
+    for name, tenant in settings.tenants.items():
+        old = None if before is None else before.of_tenant(name)
+        cluster = clusters[settings.upstreams[name]]
+        if old is not None and not _goes_on(
+            old, tenant, cluster, is_namespaced=name in settings.namespaced_client_ids
+        ):
+            old = None
+        known = None if old is None else old.namespace.bounds
+        bounds = known or TopicBounds(now_ms, Counter() if hits is None else hits, name)
+        _limit(bounds, config, tenant)
+        made.bounds[name] = bounds
+        if old is not None:
+            made.change(old)
+            roots[name] = old
+        else:
+            roots[name] = made.build(tenant)
+        yield
+    found = VirtualClusters(
+        roots, lambda account: made.build(settings.tenants[account.tenant], account.namespace)
+    )
+    if before is not None:
+        for below in found.keep(before):
+            made.change(below)
+    return found
 
-    def build(tenant: Tenant, tiers: tuple[str, ...] = ()) -> VirtualCluster:
-        cluster = clusters[config.cluster_of(tenant).name]
-        names = _names(tenant, tiers, marks[tenant.name], is_namespaced=tenant.name in namespaced)
+
+class _Maker:
+    """Makes the virtual clusters of one configuration, and changes those of the one before it."""
+
+    def __init__(
+        self, config: Config, settings: TenantSettings, clusters: Clusters, now_ms: Callable[[], int]
+    ) -> None:
+        self._config, self._settings = config, settings
+        self._clusters, self._now_ms = clusters, now_ms
+        self._pseudonym_key = _pseudonym_key(config)
+        self.bounds: dict[str, TopicBounds] = {}
+        """By tenant; one has to be there before `build` is called for it."""
+
+    def build(self, tenant: Tenant, tiers: tuple[str, ...] = ()) -> VirtualCluster:
+        """Return a new virtual cluster of a tenant, or of a namespace below it."""
+        settings, name = self._settings, tenant.name
+        cluster = self._clusters[settings.upstreams[name]]
+        is_namespaced = name in settings.namespaced_client_ids
         namespace = Namespace(
-            names,
+            _names(tenant, tiers, settings.foreign_marks[name], is_namespaced=is_namespaced),
             cluster.topic_ids,
-            **_settings(config, tenant),
-            now_ms=now_ms,
+            **_settings(self._config, tenant),
+            now_ms=self._now_ms,
             new_id=lambda: os.urandom(16),
-            bounds=bounds[tenant.name],
-            pseudonym_key=_pseudonym_key(config),
+            bounds=self.bounds[name],
+            pseudonym_key=self._pseudonym_key,
             cluster_id=lambda: cluster.cluster_id,
         )
         return VirtualCluster(namespace, cluster.name, cluster.fetch_sessions)
 
-    def change(cluster: VirtualCluster) -> None:
-        tenant = tenants[cluster.namespace.tenant]
-        cluster.namespace.change(tenant.allowed_topics, marks[tenant.name], **_settings(config, tenant))
-
-    roots = {}
-    for name, tenant in tenants.items():
-        old = None if before is None else before.of_tenant(name)
-        cluster = clusters[config.cluster_of(tenant).name]
-        if old is not None and not _goes_on(old, tenant, cluster, is_namespaced=name in namespaced):
-            old = None
-        known = None if old is None else old.namespace.bounds
-        bounds[name] = known or TopicBounds(now_ms, Counter() if hits is None else hits, name)
-        _limit(bounds[name], config, tenant)
-        if old is not None:
-            change(old)
-            roots[name] = old
-        else:
-            roots[name] = build(tenant)
-    found = VirtualClusters(roots, lambda account: build(tenants[account.tenant], account.namespace))
-    for below in found.keep(before) if before is not None else ():
-        change(below)
-    return found
+    def change(self, cluster: VirtualCluster) -> None:
+        """Give an existing virtual cluster the settings of this configuration."""
+        tenant = self._settings.tenants[cluster.namespace.tenant]
+        marks = self._settings.foreign_marks[tenant.name]
+        cluster.namespace.change(tenant.allowed_topics, marks, **_settings(self._config, tenant))
 
 
 def _names(
@@ -117,22 +142,6 @@ def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namesp
         return is_same
     wanted = {topic.encode() for topic in tenant.allowed_topics}
     return names.allowed_topics is not None and names.allowed_topics <= wanted
-
-
-def foreign_marks(config: Config) -> dict[str, frozenset[str]]:
-    """Return, by tenant, the prefixes of all other tenants' names, which a text for the tenant must not contain."""
-    literal = {
-        tenant.name: {tenant.prefixes.topic, tenant.prefixes.group, tenant.prefixes.transactional_id}
-        for tenant in config.tenants
-        if tenant.prefixes is not None
-    }
-    users: Counter[str] = Counter(prefix for prefixes in literal.values() for prefix in prefixes)
-    all_users = frozenset(users)
-    return {
-        tenant.name: (all_users - {one for one in literal.get(tenant.name, ()) if users[one] == 1})
-        | {DEFAULT_MARK}
-        for tenant in config.tenants
-    }
 
 
 def _pseudonym_key(config: Config) -> bytes:

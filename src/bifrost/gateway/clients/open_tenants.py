@@ -2,13 +2,13 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 
 from bifrost.config.fields.limits import Limits
 from bifrost.config.fields.tenant_limits import TenantLimits
-from bifrost.config.fields.tenants import Tenant
 from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.forwarding.rooms import Rooms
+from bifrost.gateway.brokers.limits_of_tenants import LimitsOfTenants
 from bifrost.gateway.clients.connection_shares import shares_of
 from bifrost.gateway.peers.elsewhere import Elsewhere, Nowhere
 
@@ -40,17 +40,16 @@ class OpenTenants:
         self._count = 0
         self.shares = shares_of(self._limits, 0)
 
-    def limit(self, limits: Limits, tenants: Iterable[Tenant]) -> None:
+    def limit(self, limits: Limits, of_tenants: LimitsOfTenants) -> None:
         """Set or change the limits of all tenants together and of each tenant."""
-        self._limits, self._limits_of = limits, {tenant.name: tenant.limits for tenant in tenants}
+        self._limits, self._limits_of = limits, of_tenants.each
         self.shares = shares_of(limits, len(self._limits_of))
-        most_of = {tenant: one.max_in_flight_requests for tenant, one in self._limits_of.items()}
-        self._in_flight_limits.limit(limits.max_in_flight_requests_total, most_of)
+        self._in_flight_limits.limit(limits.max_in_flight_requests_total, of_tenants.max_in_flight_requests)
         self.rooms.limit(
             limits.max_buffered_bytes_total,
             limits.max_buffered_bytes,
             limits.max_buffered_bytes_unauthenticated,
-            {tenant: one.max_buffered_bytes for tenant, one in self._limits_of.items()},
+            of_tenants.max_buffered_bytes,
         )
 
     def admit(self, tenant: str, connection: Hashable) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from bifrost.config.model import Config
+from bifrost.gateway.brokers.tenant_settings import TenantSettings
 from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.clients.listener import Listener
@@ -20,5 +21,5 @@ class ReloadContext(ClientContext, Protocol):
     def connections(self) -> tuple[ClientConnection, ...]:
         """Return the connections that are open."""
 
-    def take_settings(self, config: Config, secured: Secured) -> None:
+    def take_settings(self, config: Config, settings: TenantSettings, secured: Secured) -> None:
         """Use the settings of another configuration from now on."""

@@ -1,7 +1,8 @@
 """Changes the configuration of a running gateway: all of it or nothing, unnoticed by clients that it does not concern.
 
 First the gateway does everything that may fail, while it serves as before: it asks new clusters and binds new ports.
-Then it makes the change in one turn of the loop. Last it ends the connections that have no place any more.
+Then it changes one tenant after the other, and all other settings in one turn of the loop. Last it ends the
+connections that have no place any more. What takes time for each tenant runs in a thread or in steps of a millisecond.
 """
 
 import asyncio
@@ -12,11 +13,15 @@ import structlog
 
 from bifrost.config.model import Config
 from bifrost.gateway.brokers.clusters import Changed
+from bifrost.gateway.brokers.tenant_settings import TenantSettings
 from bifrost.gateway.brokers.virtual_clusters import virtual_clusters
+from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.listener import Listener
 from bifrost.gateway.clients.sni_listener import listener_of
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import Secured
+from bifrost.gateway.loop.steps import in_steps
+from bifrost.gateway.loop.sweep import visit
 from bifrost.gateway.reload.context import ReloadContext
 from bifrost.gateway.reload.needs_restart import check_changes
 from bifrost.session.close_reason import CloseReason
@@ -30,6 +35,7 @@ class Prepared:
 
     gateway: ReloadContext
     config: Config
+    settings: TenantSettings
     changed: Changed
     secured: Secured
     listeners: list[Listener]
@@ -38,13 +44,46 @@ class Prepared:
 
     async def take_effect(self) -> None:
         """Use the prepared configuration from now on."""
-        await _take_effect(self.gateway, self.config, self.changed, self.secured, self.listeners)
+        gateway = self.gateway
+        before = gateway.clusters
+        await self._change_tenants()
+        self._change_listeners()
+        await _end_the_displaced(gateway)
+        await self.changed.take_effect(before, self.config.proxy.limits)
+        for listener in self.listeners:
+            with contextlib.suppress(StartError):
+                # A broker's port that is taken is tried again with every refresh; the bootstrap port is bound already.
+                await listener.open()
 
     async def abandon(self) -> None:
         """Drop the prepared configuration; the gateway goes on as before."""
         for listener in self.new:
             listener.close()
         await self.changed.abandon(self.gateway.clusters)
+
+    async def _change_tenants(self) -> None:
+        """Change the tenants one by one, while the loop serves connections; then all else in one turn."""
+        gateway, shared = self.gateway, self.gateway.shared
+        clusters, hits = self.changed.clusters, shared.lanes.in_flight_limits.hits
+        made = virtual_clusters(
+            self.config, self.settings, clusters, gateway.now_ms, shared.virtual_clusters, hits
+        )
+        shared.virtual_clusters = await in_steps(made)
+        gateway.clusters = clusters
+        gateway.take_settings(self.config, self.settings, self.secured)
+
+    def _change_listeners(self) -> None:
+        gateway = self.gateway
+        gone = [one for one in gateway.listeners if one not in self.listeners]
+        gateway.listeners = self.listeners
+        for listener, listener_set in zip(self.listeners, self.config.proxy.listener_sets, strict=True):
+            try:
+                listener.take(listener_set)
+            except StartError as error:
+                # They were good when the configuration was loaded, a moment ago; the old ones serve on.
+                log.warning("listener_unchanged", listener=listener_set.name, error=str(error))
+        for listener in gone:
+            listener.close()
 
 
 async def prepare(gateway: ReloadContext, config: Config) -> Prepared:
@@ -57,6 +96,7 @@ async def prepare(gateway: ReloadContext, config: Config) -> Prepared:
     changed = await gateway.clusters.like(config, gateway.config, gateway.now_ms, gateway.peers)
     new: list[Listener] = []
     try:
+        settings = await asyncio.to_thread(TenantSettings.of, config)
         secured = await asyncio.to_thread(gateway.client_authenticators.secure, config)
         listeners = _listeners(gateway, config, new)
         for listener in new:
@@ -66,7 +106,7 @@ async def prepare(gateway: ReloadContext, config: Config) -> Prepared:
             listener.close()
         await changed.abandon(gateway.clusters)
         raise
-    return Prepared(gateway, config, changed, secured, listeners, new)
+    return Prepared(gateway, config, settings, changed, secured, listeners, new)
 
 
 def _listeners(gateway: ReloadContext, config: Config, new: list[Listener]) -> list[Listener]:
@@ -82,42 +122,15 @@ def _listeners(gateway: ReloadContext, config: Config, new: list[Listener]) -> l
     return found
 
 
-async def _take_effect(
-    gateway: ReloadContext, config: Config, changed: Changed, secured: Secured, listeners: list[Listener]
-) -> None:
-    before, gone = gateway.clusters, [one for one in gateway.listeners if one not in listeners]
-    gateway.clusters = changed.clusters
-    gateway.shared.virtual_clusters = virtual_clusters(
-        config,
-        changed.clusters,
-        gateway.now_ms,
-        gateway.shared.virtual_clusters,
-        gateway.shared.lanes.in_flight_limits.hits,
-    )
-    gateway.take_settings(config, secured)
-    gateway.listeners = listeners
-    for listener, listener_set in zip(listeners, config.proxy.listener_sets, strict=True):
-        try:
-            listener.take(listener_set)
-        except StartError as error:
-            # They were good when the configuration was loaded, a moment ago; the old ones serve on.
-            log.warning("listener_unchanged", listener=listener_set.name, error=str(error))
-    for listener in gone:
-        listener.close()
-    _end_the_displaced(gateway)
-    await changed.take_effect(before, config.proxy.limits)
-    for listener in listeners:
-        with contextlib.suppress(StartError):
-            # A broker's port that is taken is tried again with every refresh; the bootstrap port is bound already.
-            await listener.open()
-
-
-def _end_the_displaced(gateway: ReloadContext) -> None:
+async def _end_the_displaced(gateway: ReloadContext) -> None:
     """End the connections that have no place in the configuration that is in force now."""
     addresses = [one.addresses for one in gateway.listeners]
-    for connection in gateway.connections():
+
+    def look(connection: ClientConnection) -> None:
         lost = connection.lost_place()
         if lost is None and not any(connection.addresses is one for one in addresses):
             lost = (CloseReason.RECONFIGURED, "the listener set is gone, or is for others now")
         if lost is not None:
             connection.end(*lost)
+
+    await visit(gateway.connections(), look, "reload")

@@ -5,6 +5,7 @@ reason is logged, and the caller gets it.
 """
 
 import asyncio
+import operator
 import time
 from collections import Counter
 from collections.abc import Hashable
@@ -48,6 +49,8 @@ class Reloader:
         self._gateway = gateway
         self._source = source
         self._one_at_a_time = asyncio.Lock()
+        self._parts: tuple[Config, tuple[str, ...]] | None = None
+        """What a configuration names beside the source, and that configuration."""
         self._seen = self._signature()
         self.outcomes: Counter[Outcome] = Counter()
         """Number of reloads by outcome."""
@@ -85,7 +88,7 @@ class Reloader:
         gateway = self._gateway
         try:
             config = await asyncio.to_thread(self._source.read)
-            if config == gateway.config:
+            if await asyncio.to_thread(operator.eq, config, gateway.config):
                 return Outcome.UNCHANGED, "nothing has changed"
             await gateway.reconfigure(config)
         except ConfigError as error:
@@ -99,4 +102,7 @@ class Reloader:
         return Outcome.APPLIED, "the gateway goes on with it"
 
     def _signature(self) -> Hashable:
-        return self._source.signature(self._gateway.config)
+        config, known = self._gateway.config, self._parts
+        if known is None or known[0] is not config:
+            known = self._parts = config, self._source.parts(config)
+        return self._source.signature(known[1])

@@ -1,15 +1,15 @@
 from copy import deepcopy
 from typing import Any
 
-import pytest
-
 from bifrost.authentication.accounts import Account
 from bifrost.config.model import Config
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.brokers.clusters import Clusters
-from bifrost.gateway.brokers.virtual_clusters import foreign_marks, virtual_clusters
+from bifrost.gateway.brokers.tenant_settings import TenantSettings
+from bifrost.gateway.brokers.virtual_clusters import virtual_clusters
+from bifrost.gateway.loop.steps import at_once
 from bifrost.session.virtual_clusters import VirtualClusters
-from support.physical_names import MARK, prefix_of
+from support.physical_names import prefix_of
 from unit.gateway.test_gateway import CONFIG
 
 
@@ -24,9 +24,13 @@ def configured(**tenants: dict[str, Any]) -> Config:
     return Config.model_validate(data)
 
 
+def made(config: Config, clusters: Clusters, before: VirtualClusters | None = None) -> VirtualClusters:
+    return at_once(virtual_clusters(config, TenantSettings.of(config), clusters, int, before))
+
+
 def built(config: Config) -> VirtualClusters:
     clusters = Clusters(Cluster(one, (), config.proxy.limits, int) for one in config.clusters)
-    return virtual_clusters(config, clusters, int)
+    return made(config, clusters)
 
 
 def test_every_tenant_has_its_namespace() -> None:
@@ -91,37 +95,16 @@ def test_client_ids_that_are_to_be_unchanged_have_none() -> None:
 def test_a_tenant_whose_client_ids_change_begins_anew_and_no_other() -> None:
     config = configured()
     clusters = Clusters(Cluster(one, (), config.proxy.limits, int) for one in config.clusters)
-    before = virtual_clusters(config, clusters, int)
+    before = made(config, clusters)
 
-    after = virtual_clusters(configured(globex={"client_ids": "unchanged"}), clusters, int, before)
+    after = made(configured(globex={"client_ids": "unchanged"}), clusters, before)
 
     assert after.of_tenant("acme") is before.of_tenant("acme")
     assert after.of_tenant("globex") is not before.of_tenant("globex")
 
 
-@pytest.mark.parametrize(
-    ("literal", "acme", "globex"),
-    [
-        ({}, {MARK}, {MARK}),
-        ({"globex": "t1-"}, {MARK, "t1-"}, {MARK}),
-        ({"acme": "t1-", "globex": "t2-"}, {MARK, "t2-"}, {MARK, "t1-"}),
-    ],
-)
-def test_marks_are_what_stands_before_the_names_of_others(
-    literal: dict[str, str], acme: set[str], globex: set[str]
-) -> None:
-    kinds = ("topic", "group", "transactional_id")
-    config = configured(
-        **{name: {"prefixes": dict.fromkeys(kinds, prefix)} for name, prefix in literal.items()}
-    )
+def test_each_tenant_is_a_step() -> None:
+    config = configured()
+    clusters = Clusters(Cluster(one, (), config.proxy.limits, int) for one in config.clusters)
 
-    assert foreign_marks(config) == {"acme": acme, "globex": globex}
-
-
-def test_the_same_prefix_on_two_physical_clusters_is_a_mark_for_both() -> None:
-    kinds = dict.fromkeys(("topic", "group", "transactional_id"), "t-")
-    config = configured(
-        acme={"upstream": "one", "prefixes": kinds}, globex={"upstream": "other", "prefixes": kinds}
-    )
-
-    assert foreign_marks(config) == {"acme": {MARK, "t-"}, "globex": {MARK, "t-"}}
+    assert list(virtual_clusters(config, TenantSettings.of(config), clusters, int)) == [None, None]

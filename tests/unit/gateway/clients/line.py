@@ -17,6 +17,7 @@ from bifrost.gateway.brokers.broker_connection import BrokerConnection
 from bifrost.gateway.brokers.broker_security import BrokerSecurity
 from bifrost.gateway.brokers.cluster import Broker
 from bifrost.gateway.brokers.clusters import entry_to
+from bifrost.gateway.brokers.limits_of_tenants import LimitsOfTenants
 from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.newcomers import Newcomers
 from bifrost.gateway.clients.open_tenants import OpenTenants
@@ -74,7 +75,7 @@ class FakeGateway:
         self.clusters = {UPSTREAM: self.cluster}
         self.connections: set[ClientConnection] = set()
         self.tenants = OpenTenants(stage.shared.lanes.in_flight_limits)
-        self.tenants.limit(self.limits, ())
+        self.tenants.limit(self.limits, LimitsOfTenants.of(()))
         self.newcomers = Newcomers()
         self.newcomers.most = self.newcomers.most_of_address = self.limits.max_connections
         self.ends: Counter[CloseReason] = Counter()

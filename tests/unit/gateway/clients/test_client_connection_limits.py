@@ -7,6 +7,7 @@ import pytest
 from bifrost.config.fields.limits import Limits
 from bifrost.config.fields.tenant_limits import TenantLimits
 from bifrost.config.fields.tenants import Tenant
+from bifrost.gateway.brokers.limits_of_tenants import LimitsOfTenants
 from bifrost.session.close_reason import CloseReason
 from support.stage import messages
 from support.stage.messages import produce
@@ -18,7 +19,8 @@ pytestmark = pytest.mark.usefixtures("connects")
 
 
 def limit(gateway: FakeGateway, **limits: int) -> None:
-    gateway.tenants.limit(Limits(), [Tenant(name="acme", limits=TenantLimits(**limits))])
+    tenant = Tenant(name="acme", limits=TenantLimits(**limits))
+    gateway.tenants.limit(Limits(), LimitsOfTenants.of([tenant]))
 
 
 def turns(gateway: FakeGateway) -> None:

@@ -8,11 +8,12 @@ from bifrost.config.fields.limits import Limits
 from bifrost.config.fields.tenant_limits import TenantLimits
 from bifrost.config.fields.tenants import Tenant
 from bifrost.forwarding.in_flight_limits import InFlightLimits
+from bifrost.gateway.brokers.limits_of_tenants import LimitsOfTenants
 from bifrost.gateway.clients.open_tenants import OpenTenants
 
 
-def limited(**limits: TenantLimits) -> list[Tenant]:
-    return [Tenant(name=name, limits=one) for name, one in limits.items()]
+def limited(**limits: TenantLimits) -> LimitsOfTenants:
+    return LimitsOfTenants.of(Tenant(name=name, limits=one) for name, one in limits.items())
 
 
 def tenants(**limits: TenantLimits) -> OpenTenants:
@@ -98,7 +99,9 @@ def test_those_in_other_processes_count_as_well() -> None:
 
 def divided(*names: str, others: Others | None = None, **limits: int) -> OpenTenants:
     opened = OpenTenants(InFlightLimits(print), others)
-    opened.limit(Limits(max_connections=100, **limits), [Tenant(name=name) for name in names])
+    opened.limit(
+        Limits(max_connections=100, **limits), LimitsOfTenants.of(Tenant(name=name) for name in names)
+    )
     return opened
 
 

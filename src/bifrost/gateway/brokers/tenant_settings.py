@@ -1,0 +1,68 @@
+"""What a configuration says of its tenants, in the forms in which a running gateway looks it up.
+
+All of it follows from the configuration alone, and making it takes time for each tenant: 10,000 of them 50 ms. A reload
+makes it in a thread, so that the event loop only puts it in place of what was there.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bifrost.config.fields.tenants import Tenant
+from bifrost.config.model import Config
+from bifrost.config.name_template import DEFAULT_MARK
+from bifrost.forwarding.shares import Shares
+from bifrost.gateway.brokers.limits_of_tenants import LimitsOfTenants
+
+
+@dataclass(frozen=True, slots=True)
+class TenantSettings:
+    """The settings of all tenants, by their names."""
+
+    tenants: Mapping[str, Tenant]
+    upstreams: Mapping[str, str]
+    """The configuration's name of each tenant's physical cluster."""
+    foreign_marks: Mapping[str, frozenset[str]]
+    """The prefixes of all other tenants' names, which a text for the tenant must not contain."""
+    namespaced_client_ids: frozenset[str]
+    """The tenants whose client IDs have a prefix at the brokers."""
+    limits: LimitsOfTenants
+    gateway_time: Shares
+    """Tenants' shares of the gateway's time."""
+    broker_time: Shares
+    """Tenants' shares of the brokers' time."""
+
+    @classmethod
+    def of(cls, config: Config) -> "TenantSettings":
+        """Return the settings of a configuration. May run in any thread."""
+        limits, tenants = config.proxy.limits, config.tenants
+        own = LimitsOfTenants.of(tenants)
+        return cls(
+            tenants={one.name: one for one in tenants},
+            upstreams={one.name: config.cluster_of(one).name for one in tenants},
+            foreign_marks=_foreign_marks(config),
+            namespaced_client_ids=config.namespaced_client_ids(),
+            limits=own,
+            gateway_time=Shares(
+                limits.gateway_time_percent,
+                {name: one.gateway_time_percent for name, one in own.each.items()},
+            ),
+            broker_time=Shares(
+                limits.broker_time_percent, {name: one.broker_time_percent for name, one in own.each.items()}
+            ),
+        )
+
+
+def _foreign_marks(config: Config) -> dict[str, frozenset[str]]:
+    literal = {
+        tenant.name: {tenant.prefixes.topic, tenant.prefixes.group, tenant.prefixes.transactional_id}
+        for tenant in config.tenants
+        if tenant.prefixes is not None
+    }
+    users: Counter[str] = Counter(prefix for prefixes in literal.values() for prefix in prefixes)
+    all_users = frozenset(users)
+    return {
+        tenant.name: (all_users - {one for one in literal.get(tenant.name, ()) if users[one] == 1})
+        | {DEFAULT_MARK}
+        for tenant in config.tenants
+    }
