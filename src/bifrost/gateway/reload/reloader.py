@@ -8,16 +8,18 @@ import asyncio
 import operator
 import time
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Generator, Hashable
 from typing import Protocol
 
 import structlog
 
 from bifrost.config.config_source import ConfigSource
 from bifrost.config.errors import ConfigError
+from bifrost.config.fields.tenants import Tenant
 from bifrost.config.model import Config
 from bifrost.gateway.errors import BrokerError, StartError
 from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.loop.steps import in_steps
 from bifrost.gateway.reload_outcome import Outcome
 
 log = structlog.get_logger()
@@ -61,7 +63,10 @@ class Reloader:
         """Read the configuration again; return the outcome, and the reason in words."""
         async with self._one_at_a_time:
             self._seen = await asyncio.to_thread(self._signature)
+            before = list(self._gateway.config.tenants)
             outcome, text = await self._reload()
+            self._parts = None
+            await in_steps(_let_go(before))
         self.outcomes[outcome] += 1
         if outcome is Outcome.REFUSED:
             log.error("reload_refused", path=self._source.name, error=text)
@@ -106,3 +111,10 @@ class Reloader:
         if known is None or known[0] is not config:
             known = self._parts = config, self._source.parts(config)
         return self._source.signature(known[1])
+
+
+def _let_go(tenants: list[Tenant]) -> Generator[None, None, None]:
+    """Drop the tenants of the configuration before one by one: to free 10,000 of them at once takes 20 ms."""
+    while tenants:
+        tenants.pop()
+        yield

@@ -108,3 +108,28 @@ def test_a_file_that_changes_is_read_when_it_is_whole(path: Path) -> None:
         watching.cancel()
 
     assert played(path, scenario).outcomes == {Outcome.APPLIED: 1}
+
+
+@pytest.mark.usefixtures("fails")
+def test_what_a_configuration_names_is_looked_up_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    walked: list[Config] = []
+    parts = ConfigFiles.parts
+
+    def counted(source: ConfigFiles, config: Config) -> tuple[str, ...]:
+        walked.append(config)
+        return parts(source, config)
+
+    monkeypatch.setattr(ConfigFiles, "parts", counted)
+
+    async def scenario(reloader: Reloader) -> None:
+        watching = asyncio.create_task(reloader.watch(0.001))
+        await asyncio.sleep(0.05)
+        assert len(walked) == 1
+        write(path.parent / "acme.password", "another")
+        while Outcome.APPLIED not in reloader.outcomes:  # noqa: ASYNC110 - no event tells
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        watching.cancel()
+
+    assert played(path, scenario).outcomes[Outcome.APPLIED] == 1
+    assert len(walked) == 2
