@@ -9,7 +9,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers optional-parts proof soak rolling-restart connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers optional-parts proof soak rolling-restart faults connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make proof           Kafka's tools, Streams and Connect as tenants; three brokers, one killed"
 	@echo "make soak            random client operations, compared with a direct connection (HOURS=)"
 	@echo "make rolling-restart one gateway after the other under load (RESTARTS=)"
+	@echo "make faults          every fault of the network, between clients and gateway and between gateway and broker"
 	@echo "make connections     memory of connections that do nothing"
 	@echo "make pipeline        the tests of the Spark jobs alone"
 	@echo "make meter-kills     the metering job killed at random, totals compared (KILLS=)"
@@ -98,6 +99,11 @@ soak: $(VENV)/.dev
 # Gateways that follow each other on the same ports, under load from every kind of client.
 rolling-restart: $(VENV)/.dev
 	BIFROST_RESTARTS=$(RESTARTS) $(BIN)/python -m pytest tests/kafka/operations/test_rolling_restart.py
+
+# Connections that are late, narrow, cut, reset, silent and half-open, on either side of the gateway; `make test` has the
+# core of it. Two gateways behind HAProxy, one killed, are among them.
+faults: $(VENV)/.dev
+	BIFROST_FAULTS=all $(BIN)/python -m pytest -n 0 tests/kafka/faults
 
 # What connections cost that do nothing: ten thousand, and a thousand that have authenticated.
 connections: $(VENV)/.dev

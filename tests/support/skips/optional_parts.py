@@ -57,6 +57,7 @@ def _has_jdk_for_spark() -> bool:
 
 KERBEROS = "Kerberos"
 PROMTOOL = "promtool"
+HAPROXY = "HAProxy"
 HOST_NAMES = "host names of a program's own"
 JDK_FOR_SPARK = "a JDK that Spark starts on"
 OLDER_JAVA = "a Java older than 24"
@@ -79,6 +80,13 @@ PARTS = (
         "make optional-parts",
         packages=("prometheus",),
         is_there=has_programs("promtool"),
+    ),
+    Part(
+        HAPROXY,
+        "two gateways behind a load balancer, one killed",
+        "make optional-parts",
+        packages=("haproxy",),
+        is_there=has_programs("haproxy"),
     ),
     Part(
         HOST_NAMES,

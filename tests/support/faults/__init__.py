@@ -1,0 +1,1 @@
+"""Networks that fail: a relay with faults, a broker and clients that are reached through it."""
