@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 from support.brokers.kafka_versions import VERSION_VARIABLE, VERSIONS
 
 ROOT = Path(__file__).parents[2]
-NOT_ABOUT_VERSIONS = ("tests/kafka/test_embedded.py", "tests/kafka/test_demo.py")
+NOT_ABOUT_VERSIONS = ("tests/kafka/test_embedded.py", "tests/kafka/test_demo.py", "tests/kafka/faults")
 """They start clusters of their own, of the newest version."""
 
 

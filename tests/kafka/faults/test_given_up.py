@@ -19,7 +19,7 @@ from support.faults.fast_producer import (
 )
 from support.faults.fault import Fault
 from support.faults.line import Line
-from support.gateways.admin_port import value
+from support.gateways.admin_port import ask, value
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.worker_gateway import await_true
 from support.physical_names import physical_name
@@ -67,3 +67,13 @@ def test_a_client_that_gives_up_a_silent_broker_leaves_nothing_behind(line: Line
 
         await_true(lambda: line.connections == 0, "the connection ends", 30)
     assert value(line.gateway, "kafka_proxy_buffered_bytes") == 0
+
+
+def test_the_gateway_is_not_ready_while_its_broker_is_silent(line: Line) -> None:
+    since = line.gateway.mark()
+    silent = Fault(is_silent=True)
+    with line.proxy("broker").fault(toward_broker=silent, toward_client=silent):
+        line.gateway.await_event(since, event="refresh_failed", timeout_s=60)
+        await_true(lambda: ask(line.gateway, "/readyz")[0] == 503, "it is not ready", 60)
+
+    await_true(lambda: ask(line.gateway, "/readyz")[0] == 200, "it is ready again", 60)
