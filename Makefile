@@ -9,7 +9,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers optional-parts proof soak rolling-restart faults connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers optional-parts proof soak rolling-restart faults connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-stalls bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make bench           throughput, latency, CPU and memory beside HAProxy and a direct connection (PLOT=1)"
 	@echo "make bench-growth    what a request costs over tenants, topics, connections and partitions (PLOT=1)"
 	@echo "make bench-journal   what the journal costs"
+	@echo "make bench-stalls    how long periodic tasks keep requests waiting (TENANTS=, ONLY=, PLOT=1)"
 	@echo "make bench-workers   what two worker processes do against one"
 	@echo "make hostile         what a tenant feels of another that attacks (QUICK=1, CHECK=1, ONLY=, BROKERS=3, PLOT=1)"
 
@@ -181,6 +182,11 @@ TENANTS ?= 200
 bench-pipeline: $(VENV)/.dev
 	@$(BIN)/python -m bench.pipeline --rows $(ROWS) --tenants $(TENANTS) $(if $(CORES),--cores $(CORES)) \
 		$(if $(SCRATCH),--scratch $(SCRATCH)) $(if $(PLOT),--plot docs)
+
+# How long periodic tasks keep requests waiting; TENANTS="1 1000", ONLY=task, CHECK=1 and PLOT=1 as above.
+bench-stalls: $(VENV)/.dev
+	@$(BIN)/python -m bench.stalls $(if $(filter command line,$(origin TENANTS)),--tenants $(TENANTS)) \
+		$(if $(ONLY),--only "$(ONLY)") $(if $(CHECK),--check) $(if $(PLOT),--plot docs)
 
 # What two worker processes do against one.
 bench-workers: $(VENV)/.dev

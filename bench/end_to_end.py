@@ -68,7 +68,7 @@ class Frames:
         return whole
 
 
-class _Side:
+class Side:
     """A connection that is never waited for."""
 
     def __init__(self, client: RawClient) -> None:
@@ -84,6 +84,7 @@ class _Side:
         return bool(self._rest or self._to_send)
 
     def send(self, frame: bytes) -> None:
+        """Send a frame, or as much of it as can be sent now."""
         self._to_send.append(frame)
         self.flush()
 
@@ -121,7 +122,7 @@ class _Run:
         self._topic, self._topic_id = space.called(PRODUCED), topics.topic_id(space.tenant, PRODUCED)
         self.first_offset = end_offset(clients[0], self._topic, PARTITION)
         self._clients = clients
-        self._producer, self._consumer = _Side(clients[0]), _Side(clients[1])
+        self._producer, self._consumer = Side(clients[0]), Side(clients[1])
         batch, count = record_batch(RECORD_BYTES + 100, RECORD_BYTES)
         assert count == 1
         request = produce(self._topic, self._topic_id, PRODUCE_VERSION, PARTITION, batch)

@@ -81,7 +81,12 @@ class Laboratory:
 
     @contextmanager
     def gateway(
-        self, tenants: int = 1, *, spread: int = ACTIVE_TENANTS, more: str = ""
+        self,
+        tenants: int = 1,
+        *,
+        spread: int = ACTIVE_TENANTS,
+        more: str = "",
+        mechanisms: str = "PLAIN",
     ) -> Iterator[list[Subject]]:
         """Run a gateway, as `bifrost run` does, with a listener set for PLAINTEXT and one for TLS.
 
@@ -89,13 +94,15 @@ class Laboratory:
             tenants: how many it has.
             spread: how many of them its connections are of, in turns.
             more: a key of `proxy` with its value, such as `workers: 2`; it becomes a part of the subject's name.
+            mechanisms: what clients may authenticate by. The load uses PLAIN; with SCRAM the start takes seconds for
+                thousands of tenants, because each password's verifiers are derived.
         """
         directory, port = self._new_directory(), free_port(count=4)
         password = secrets.token_hex(8)
         (directory / "password").write_text(password)
         names = [TENANT] if tenants == 1 else [f"{TENANT}{number}" for number in range(tenants)]
         config = directory / "proxy.yaml"
-        config.write_text(_gateway_config(port, self, names, more))
+        config.write_text(_gateway_config(port, self, names, more, mechanisms))
         command = [sys.executable, "-m", "bifrost.cli.main", "run", "--config", str(config)]
         called = GATEWAY if tenants == 1 else f"{GATEWAY}, {tenants:,} tenants"
         called = f"{called}, {more}" if more else called
@@ -158,15 +165,15 @@ def visit_all(subject: Subject, spaces: list[Space]) -> None:
         client.close()
 
 
-def _gateway_config(port: int, bench: Laboratory, tenants: list[str], more: str) -> str:
+def _gateway_config(port: int, bench: Laboratory, tenants: list[str], more: str, mechanisms: str) -> str:
     upstream = f"{HOST}:{bench.upstream.port}"
     return "\n".join(
         [
             "proxy:",
             f"  {more}",
             "  listener_sets:",
-            *_listener_set("plain", port, "SASL_PLAINTEXT"),
-            *_listener_set("tls", port + 2, "SASL_SSL"),
+            *_listener_set("plain", port, "SASL_PLAINTEXT", mechanisms),
+            *_listener_set("tls", port + 2, "SASL_SSL", mechanisms),
             "      tls:",
             f"        certificate_file: {json.dumps(str(bench.certificate.certificate_file))}",
             f"        key_file: {json.dumps(str(bench.certificate.key_file))}",
@@ -184,7 +191,7 @@ def _gateway_config(port: int, bench: Laboratory, tenants: list[str], more: str)
     )
 
 
-def _listener_set(name: str, port: int, security_protocol: str) -> list[str]:
+def _listener_set(name: str, port: int, security_protocol: str, mechanisms: str) -> list[str]:
     return [
         f"    - name: {name}",
         "      port_range:",
@@ -194,8 +201,7 @@ def _listener_set(name: str, port: int, security_protocol: str) -> list[str]:
         f"        broker_port_range: {{ start: {port + 1}, end: {port + 1} }}",
         "        broker_id_base: 1",
         f"      security_protocol: {security_protocol}",
-        # Else each password's SCRAM verifiers are derived at the start: seconds, for thousands.
-        "      sasl_mechanisms: [PLAIN]",
+        f"      sasl_mechanisms: [{mechanisms}]",
     ]
 
 

@@ -1,7 +1,7 @@
 """The parts of a run: each puts its workloads on all subjects, in turns, and fills its tables."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from bench import goals
@@ -18,6 +18,7 @@ from bench.workloads import bulk_workloads, small_workloads, tiny_produce
 
 TLS_VERSIONS = (9, 12)
 """What goes by names alone: by IDs it costs the same, and TLS adds nothing to that."""
+MOST_TENANTS = 10_000
 PARTS = ("bulk", "small", "latency", "clients", "memory")
 
 
@@ -33,9 +34,11 @@ class Pace:
     client_rounds: int = 3
     read_mib: int = 128
     """What each tenant can read, of those that are used."""
+    most_tenants: int = MOST_TENANTS
+    """Of one more gateway, for the latency end to end; 0: there is none."""
 
 
-QUICK = Pace(1, 0.3, 0.2, 1.0, 32, 1, 32)
+QUICK = Pace(1, 0.3, 0.2, 1.0, 32, 1, 32, 0)
 
 
 @dataclass
@@ -106,10 +109,15 @@ class Run:
         }
         title = f"{goals.END_TO_END} at {RATE:,} records/s, open loop"
         table = Table(title, protocol, "ms", 2, plotted=tuple(shares))
-        for subject in self._in_turns(subjects):
-            found = measure_end_to_end(subject, self.topics, self.pace.latency_s)
-            for name, share in shares.items():
-                table.add(name, subject.name, percentile(found, share))
+        with ExitStack() as running:
+            if protocol == PLAINTEXT and self.pace.most_tenants:
+                started = running.enter_context(self.laboratory.gateway(self.pace.most_tenants))
+                subjects = [*subjects, *(one for one in started if one.protocol == protocol)]
+                self.topics.make([self.subjects[0], *subjects])
+            for subject in self._in_turns(subjects):
+                found = measure_end_to_end(subject, self.topics, self.pace.latency_s)
+                for name, share in shares.items():
+                    table.add(name, subject.name, percentile(found, share))
         return [table]
 
     def _clients(self, protocol: str, subjects: list[Subject]) -> list[Table]:

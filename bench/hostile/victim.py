@@ -16,8 +16,7 @@ from typing import Any, BinaryIO
 
 from bench.certificates import HOST
 from bench.client import RawClient
-from bench.end_to_end import _Side as Side
-from bench.end_to_end import end_after
+from bench.end_to_end import Side, end_after
 from bench.frames import fetch, produce, read_response, record_batch, request_frame
 from bench.hostile.field import Target
 from bench.topics import end_offset

@@ -77,3 +77,24 @@ def test_a_page_shows_every_goal_and_which_were_missed() -> None:
         "| resident | 45.80 | ≤ 47.7 | MiB |",
         "| throughput | **0.90** | ≥ 0.97 | of direct |",
     ]
+
+
+def test_tails_are_judged_with_any_number_of_tenants() -> None:
+    ways = {"haproxy": [2.0, 4.0], "gateway": [3.0, 3.5], "gateway, 10,000 tenants": [4.5, 5.5]}
+    table = Table(
+        f"{goals.END_TO_END} at 1,000 records/s", "PLAINTEXT", "ms", 2, rows={"p99": ways, "p50": ways}
+    )
+
+    found = judge([table], 2)
+
+    assert [(one.reached, one.limit, one.is_kept) for one in found] == [(0.25, 1.0, True), (2.0, 1.0, False)]
+
+
+def test_tls_has_its_own_limits_for_idle_connections_and_round_trips() -> None:
+    tables = [
+        _table(goals.IDLE_MEMORY, "idle", "TLS", gateway=[17.0]),
+        _table(goals.ROUND_TRIP, "Produce v9, p50", "TLS", haproxy=[100.0], gateway=[112.0]),
+        _table(goals.SYNCHRONOUS_CPU, "Produce v9", haproxy=[10.0], gateway=[10.5]),
+    ]
+
+    assert [one.is_kept for one in judge(tables, 2)] == [True, False, True]
