@@ -73,7 +73,8 @@ def test_the_gateway_is_not_ready_while_its_broker_is_silent(line: Line) -> None
     since = line.gateway.mark()
     silent = Fault(is_silent=True)
     with line.proxy("broker").fault(toward_broker=silent, toward_client=silent):
-        line.gateway.await_event(since, event="refresh_failed", timeout_s=60)
+        failed = line.gateway.await_event(since, event="refresh_failed", timeout_s=60)
+        assert line.kafka.told in failed["error"]
         await_true(lambda: ask(line.gateway, "/readyz")[0] == 503, "it is not ready", 60)
 
     await_true(lambda: ask(line.gateway, "/readyz")[0] == 200, "it is ready again", 60)
