@@ -92,7 +92,7 @@ KINDS = {
     "Text | None": "text",
     "TlsVersion": "`TLSv1.2` or `TLSv1.3`",
     "HttpUrl | None": "URL, `http://` or `https://`",
-    "UpstreamMechanism": "text",
+    "UpstreamMechanism | None": "text",
     "Username": "text",
     "Username | None": "text",
     "Url | None": "URL",

@@ -11,3 +11,7 @@ class BrokerError(Exception):
 
 class LoginError(BrokerError):
     """A broker refused the gateway's login; the text has the broker's own message and no secret."""
+
+
+class OtherMechanism(LoginError):
+    """A broker does not offer the SASL mechanism that was tried, but another one, which the next connection uses."""

@@ -28,8 +28,14 @@ LISTENERS = {
     "MTLS": "SSL",
     "SASLTLS": "SASL_SSL",
     "REAUTH": "SASL_PLAINTEXT",
+    "SHA256": "SASL_PLAINTEXT",
+    "CLEAR": "SASL_PLAINTEXT",
+    "CLEARTLS": "SASL_SSL",
 }
 """Those that every broker of this kind has, with their protocols."""
+ALL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+OFFERED = {"SHA256": ALL_MECHANISMS[:2], "CLEAR": ALL_MECHANISMS[:1], "CLEARTLS": ALL_MECHANISMS[:1]}
+"""The mechanisms of the listeners with SASL that do not have all."""
 _MODULES = "org.apache.kafka.common.security"
 _SCRAM_TYPES = {1: "sha256", 2: "sha512"}
 ALL, DESCRIBE = 2, 8
@@ -133,19 +139,20 @@ class SecureKafka(EmbeddedKafka):
             "ssl.principal.mapping.rules": r"RULE:^.*CN=([^,]+).*$/$1/,DEFAULT",
             "listener.name.mtls.ssl.client.auth": "required",
         }
-        for name in ("sasl", "sasltls", "reauth"):
-            own |= _password_mechanisms(name)
+        for name, protocol in LISTENERS.items():
+            if protocol.startswith("SASL"):
+                own |= _password_mechanisms(name.lower(), OFFERED.get(name, ALL_MECHANISMS))
         for mechanism in ("plain", "scram-sha-256", "scram-sha-512"):
             own[f"listener.name.reauth.{mechanism}.connections.max.reauth.ms"] = str(REAUTH_MS)
         return properties | own | self._properties
 
 
-def _password_mechanisms(listener: str) -> dict[str, str]:
+def _password_mechanisms(listener: str, offered: Sequence[str]) -> dict[str, str]:
     users = " ".join(f'user_{user}="{password}"' for user, password in USERS.items())
     at = f"listener.name.{listener}"
     scram = f"{_MODULES}.scram.ScramLoginModule required;"
     return {
-        f"{at}.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+        f"{at}.sasl.enabled.mechanisms": ",".join(offered),
         f"{at}.plain.sasl.jaas.config": f"{_MODULES}.plain.PlainLoginModule required {users};",
         f"{at}.scram-sha-256.sasl.jaas.config": scram,
         f"{at}.scram-sha-512.sasl.jaas.config": scram,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from bifrost.config.fields.security_protocol import SecurityProtocol
-from bifrost.config.fields.upstream_sasl import UpstreamMechanism
+from bifrost.config.fields.upstream_sasl import KEYS_OF_ONE, PASSWORD_MECHANISMS, UpstreamMechanism
 
 Loc = tuple[str | int, ...]
 
@@ -20,9 +20,7 @@ _KEYS = {
     UpstreamMechanism.PLAIN: _PASSWORD,
     UpstreamMechanism.SCRAM_SHA_256: _PASSWORD,
     UpstreamMechanism.SCRAM_SHA_512: _PASSWORD,
-    UpstreamMechanism.OAUTHBEARER: _ENDPOINT
-    | {"scope", "token_endpoint_ca_file", "header_urlencode", "token_file"},
-    UpstreamMechanism.GSSAPI: frozenset({"service_name", "principal", "keytab_file"}),
+    **KEYS_OF_ONE,
 }
 """The keys of each mechanism beside `mechanism` itself."""
 
@@ -89,11 +87,18 @@ def tenant_misfits(tree: Tree, tenant: int, protocol: SecurityProtocol | None) -
 
 def sasl_misfits(tree: Tree, at: Loc) -> Iterator[tuple[Loc, str]]:
     """Yield what is wrong with one account."""
+    given = _given(tree, at) & {key for keys in _KEYS.values() for key in keys}
+    named = tree.get(*at, "mechanism")
+    if named is None and "mechanism" in _given(tree, at):
+        return  # It is wrong, and reported already.
     try:
-        mechanism = UpstreamMechanism(str(tree.get(*at, "mechanism")))
+        mechanism = _implied(given) if named is None else UpstreamMechanism(str(named))
     except ValueError:
         return
-    given = _given(tree, at) & {key for keys in _KEYS.values() for key in keys}
+    place = at if named is None else (*at, "mechanism")
+    if named is None and not given:
+        yield at, "no account: add username and password_file, or mechanism with its keys"
+        return
     for key in sorted(given - _KEYS[mechanism]):
         others = ", ".join(one for one, keys in _KEYS.items() if key in keys)
         yield (*at, key), f"{key} is for {others}, not for {mechanism}: remove it"
@@ -114,8 +119,15 @@ def sasl_misfits(tree: Tree, at: Loc) -> Iterator[tuple[Loc, str]]:
     missing = sorted(needed - given)
     if missing:
         hint = ", or token_file" if needed is _ENDPOINT and not needed & given else ""
-        reason = "keytab_file" if mechanism is UpstreamMechanism.GSSAPI else mechanism
-        yield (*at, "mechanism"), f"{reason} needs {' and '.join(missing)}: add {_it(missing)}{hint}"
+        what = "a login by password" if named is None and _KEYS[mechanism] is _PASSWORD else mechanism
+        reason = "keytab_file" if mechanism is UpstreamMechanism.GSSAPI else what
+        yield place, f"{reason} needs {' and '.join(missing)}: add {_it(missing)}{hint}"
+
+
+def _implied(given: set[str]) -> UpstreamMechanism:
+    """Return the mechanism that the keys of an account name; one of those of a password stands for all of them."""
+    found = (mechanism for mechanism, keys in KEYS_OF_ONE.items() if keys & given)
+    return next(found, PASSWORD_MECHANISMS[0])
 
 
 def _tls_misfits(tree: Tree, at: Loc) -> Iterator[tuple[Loc, str]]:

@@ -23,11 +23,37 @@ class UpstreamMechanism(StrEnum):
     GSSAPI = "GSSAPI"
 
 
+PASSWORD_MECHANISMS = (
+    UpstreamMechanism.SCRAM_SHA_512,
+    UpstreamMechanism.SCRAM_SHA_256,
+    UpstreamMechanism.PLAIN,
+)
+"""Those that prove a password, the strongest first."""
+
+KEYS_OF_ONE = {
+    UpstreamMechanism.OAUTHBEARER: frozenset(
+        {
+            "token_endpoint_url",
+            "client_id",
+            "client_secret_file",
+            "scope",
+            "token_endpoint_ca_file",
+            "header_urlencode",
+            "token_file",
+        }
+    ),
+    UpstreamMechanism.GSSAPI: frozenset({"service_name", "principal", "keytab_file"}),
+}
+"""The keys that only one mechanism has: without `mechanism` they name it."""
+
+
 class UpstreamSasl(Section):
     """An account at the brokers. Which keys it has depends on the mechanism; any other is refused."""
 
-    mechanism: UpstreamMechanism = Field(examples=["SCRAM-SHA-512"])
-    """`PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`, `OAUTHBEARER` or `GSSAPI`. Required."""
+    mechanism: UpstreamMechanism | None = Field(default=None, examples=["SCRAM-SHA-512"])
+    """`PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`, `OAUTHBEARER` or `GSSAPI`. Default: the key is absent, and the other
+    keys say it: those of a token OAUTHBEARER, those of Kerberos GSSAPI; with a password it is the strongest one that
+    the broker offers of SCRAM-SHA-512, SCRAM-SHA-256 and, only where TLS proves who the broker is, PLAIN."""
 
     username: Username | None = Field(default=None, examples=["gateway"])
     """PLAIN and SCRAM: name of the account, 1 to 256 printable characters. Required there. Default: none."""
@@ -81,6 +107,16 @@ class UpstreamSasl(Section):
 
     client_secret: KeptSecret | None = Field(default=None, repr=False)
     """The client's secret. Not a key of the file: the loader reads it from `client_secret_file`."""
+
+    @property
+    def mechanisms(self) -> tuple[UpstreamMechanism, ...]:
+        """The mechanisms that the account can use, the strongest first: the one that is named, or those of its keys."""
+        if self.mechanism is not None:
+            return (self.mechanism,)
+        for mechanism, keys in KEYS_OF_ONE.items():
+            if any(getattr(self, key) for key in keys):
+                return (mechanism,)
+        return PASSWORD_MECHANISMS
 
     @property
     def account(self) -> str:

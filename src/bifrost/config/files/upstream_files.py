@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 
+from bifrost.config.fields.upstream_sasl import KEYS_OF_ONE, UpstreamMechanism
 from bifrost.config.kept_secret import KeptSecret
 
 Loc = tuple[str | int, ...]
@@ -166,7 +167,9 @@ def named_files(loc: Loc, section: dict[str, object], *, is_tls: bool) -> Iterat
 
 def lacks_gssapi(section: dict[str, object]) -> bool:
     """Whether a section needs Kerberos but the library for it is not installed."""
-    return section.get("mechanism") == "GSSAPI" and find_spec("gssapi") is None
+    keys = KEYS_OF_ONE[UpstreamMechanism.GSSAPI]
+    is_implied = section.get("mechanism") is None and any(section.get(key) for key in keys)
+    return (section.get("mechanism") == "GSSAPI" or is_implied) and find_spec("gssapi") is None
 
 
 def _section(

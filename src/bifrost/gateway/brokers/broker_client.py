@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from bifrost.gateway.brokers.broker_login import connect_failure
 from bifrost.gateway.brokers.broker_security import BrokerSecurity
 from bifrost.gateway.brokers.own_request import decode_response, encode_request
-from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.errors import BrokerError, OtherMechanism
 from bifrost.wire.errors import WireError
 from bifrost.wire.message import Message
 
@@ -94,12 +94,17 @@ class BrokerClient:
         options = self._security.connect_options(self._host) if self._security is not None else {}
         login = self._login
         async with login.pace.attempt(deadline) if login is not None else contextlib.nullcontext():
-            with self._worded():
-                async with asyncio.timeout_at(deadline):
-                    self._reader, self._writer = await asyncio.open_connection(
-                        self._host, self._port, **options
-                    )
-            await self._log_in(deadline)
+            try:
+                await self._open(options, deadline)
+            except OtherMechanism:
+                await self.close()
+                await self._open(options, deadline)
+
+    async def _open(self, options: dict[str, Any], deadline: float) -> None:
+        with self._worded():
+            async with asyncio.timeout_at(deadline):
+                self._reader, self._writer = await asyncio.open_connection(self._host, self._port, **options)
+        await self._log_in(deadline)
 
     async def _log_in(self, deadline: float) -> None:
         self._renew_at = None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 from bifrost.gateway.brokers.broker_events import BrokerEvents
 from bifrost.gateway.brokers.broker_login import MAX_LOGIN_FRAME_BYTES, Login, connect_failure
 from bifrost.gateway.brokers.broker_tls import tls_failure
+from bifrost.gateway.errors import OtherMechanism
 from bifrost.gateway.sockets.socket_transport import SocketTransport
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.errors import WireError
@@ -182,30 +183,43 @@ async def connect(
         LoginError: the broker did not let the gateway in.
         BrokerError: there is no connection within the time limit.
     """
-    made: BrokerConnection | None = None
     context = security.tls_context()
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + timeout_ms / 1000
+    deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
     try:
         async with login.pace.attempt(deadline) if login is not None else contextlib.nullcontext():
-            async with asyncio.timeout_at(deadline):
-                transport, made = await loop.create_connection(
-                    lambda: BrokerConnection(client), broker.host, broker.port
-                )
-                if made.transport is None:  # An error of the gateway's own, or it is lost already.
-                    transport.abort()
-                    raise ConnectionResetError("the connection was closed as soon as it was made")
-                if context is not None:
-                    await made.encrypt(context, broker.host)
-            if login is not None:
-                await made.log_in(login, broker, deadline)
+            try:
+                return await _open(client, broker, context, login, deadline)
+            except OtherMechanism:
+                return await _open(client, broker, context, login, deadline)
+    except (OSError, EOFError, WireError) as error:
+        raise connect_failure(error, _address(broker), timeout_ms) from error
+
+
+async def _open(
+    client: BrokerEvents,
+    broker: "Broker",
+    context: ssl.SSLContext | None,
+    login: Login | None,
+    deadline: float,
+) -> BrokerConnection:
+    made: BrokerConnection | None = None
+    try:
+        async with asyncio.timeout_at(deadline):
+            transport, made = await asyncio.get_running_loop().create_connection(
+                lambda: BrokerConnection(client), broker.host, broker.port
+            )
+            if made.transport is None:  # An error of the gateway's own, or it is lost already.
+                transport.abort()
+                raise ConnectionResetError("the connection was closed as soon as it was made")
+            if context is not None:
+                await made.encrypt(context, broker.host)
+        if login is not None:
+            await made.log_in(login, broker, deadline)
         return made
-    except BaseException as error:
+    except BaseException:
         if made is not None and made.transport is not None:
             made.transport.abort()
-        if not isinstance(error, OSError | EOFError | WireError):
-            raise
-        raise connect_failure(error, _address(broker), timeout_ms) from error
+        raise
 
 
 async def renew_login(connection: BrokerConnection, broker: "Broker", login: Login, timeout_ms: int) -> None:

@@ -1,6 +1,7 @@
 """A login at a broker, over an existing connection.
 
     (ApiVersions v0)  ──▶  SaslHandshake v1  ──▶  SaslAuthenticate v0 to v2  ──▶ … ──▶ session_lifetime_ms
+                                 └──another mechanism is offered──▶ OtherMechanism: once more on a new connection
 
 The same exchange, on a connection where no request awaits an answer, renews a login (KIP-368). Brokers from 1.0 on have
 these requests; older ones expect tokens without a header, which is not implemented here.
@@ -16,6 +17,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+from bifrost.authentication.mechanism_choice import MechanismChoice
 from bifrost.authentication.sasl_client import BearerClient, LoginFailed, PlainClient, SaslClient
 from bifrost.authentication.scram_client import SaltedPasswords, ScramClient
 from bifrost.config.fields.client_tls import ClientTls
@@ -26,7 +28,7 @@ from bifrost.gateway.brokers.gssapi_client import GssapiAccount
 from bifrost.gateway.brokers.login_pace import LoginPace
 from bifrost.gateway.brokers.oauth_token import TokenSource, token_source
 from bifrost.gateway.brokers.own_request import decode_response, encode_request
-from bifrost.gateway.errors import BrokerError, LoginError
+from bifrost.gateway.errors import BrokerError, LoginError, OtherMechanism
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -82,14 +84,15 @@ class Login:
         self._sasl = sasl
         self.pace = LoginPace(now_ms, workers)
         self._secrets = [one.reveal() for one in (sasl.password, sasl.client_secret) if one is not None]
-        self._passwords: SaltedPasswords | None = None
+        self._choice = MechanismChoice(sasl, tls)
+        self._passwords: dict[UpstreamMechanism, SaltedPasswords] = {
+            one: SaltedPasswords(one, _given(sasl.password)) for one in self._choice.allowed if one in _SCRAM
+        }
         self._tokens: TokenSource | None = None
         self._kerberos: GssapiAccount | None = None
-        if sasl.mechanism in _SCRAM:
-            self._passwords = SaltedPasswords(sasl.mechanism, _given(sasl.password))
-        elif sasl.mechanism is UpstreamMechanism.OAUTHBEARER:
+        if UpstreamMechanism.OAUTHBEARER in self._choice.allowed:
             self._tokens = token_source(sasl, tls, timeout_ms=timeout_ms, now_ms=now_ms)
-        elif sasl.mechanism is UpstreamMechanism.GSSAPI:
+        elif UpstreamMechanism.GSSAPI in self._choice.allowed:
             self._kerberos = GssapiAccount(sasl)
 
     async def log_in(
@@ -106,17 +109,19 @@ class Login:
         Returns:
             Milliseconds after which the login must be renewed, None if it never expires.
         Raises:
+            OtherMechanism: the broker offers another mechanism, which a login on a new connection uses.
             LoginError: the broker did not accept the account, or the exchange could not be made.
             BrokerError, OSError, WireError: the connection failed.
         """
         try:
             async with asyncio.timeout_at(deadline):
-                client = await self._new_client(host)
+                mechanism = self._choice.at(address)
+                client = await self._new_client(mechanism, host)
                 exchange = _Exchange(ask)
                 if api_versions is None:
                     api_versions = await exchange.call(ApiVersionsRequest(), 0)
                 version = _authenticate_version(api_versions)
-                await self._handshake(exchange)
+                await self._handshake(exchange, mechanism, address)
                 lifetime_ms = await self._authenticate(exchange, client, version)
         except LoginFailed as error:
             raise LoginError(f"{address}: {error}") from None
@@ -129,24 +134,22 @@ class Login:
         part = RENEW_FROM + RENEW_JITTER * random.random()
         return max(MIN_RENEW_MS, min(int(lifetime_ms * part), MAX_RENEW_MS))
 
-    async def _new_client(self, host: str) -> SaslClient:
+    async def _new_client(self, mechanism: UpstreamMechanism, host: str) -> SaslClient:
         sasl = self._sasl
         if self._tokens is not None:
             return BearerClient(await self._tokens.token())
         if self._kerberos is not None:
             return await self._kerberos.in_thread(self._kerberos.new_client, host)
         assert sasl.username is not None
-        if self._passwords is not None:
-            return ScramClient(sasl.username, self._passwords, secrets.token_urlsafe(24))
+        if mechanism in self._passwords:
+            return ScramClient(sasl.username, self._passwords[mechanism], secrets.token_urlsafe(24))
         return PlainClient(sasl.username, _given(sasl.password))
 
-    async def _handshake(self, exchange: "_Exchange") -> None:
-        response = await exchange.call(SaslHandshakeRequest(mechanism=str(self._sasl.mechanism)), 1)
+    async def _handshake(self, exchange: "_Exchange", mechanism: UpstreamMechanism, address: str) -> None:
+        response = await exchange.call(SaslHandshakeRequest(mechanism=str(mechanism)), 1)
         if response.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
-            offered = self._words(", ".join(response.mechanisms)) or "no other"
-            raise LoginFailed(
-                f"the broker does not offer {self._sasl.mechanism}, but {offered}: mend mechanism"
-            )
+            other = self._choice.choose(address, mechanism, response.mechanisms)
+            raise OtherMechanism(f"{address}: the broker does not offer {mechanism}, but {other}")
         if response.error_code == ErrorCode.ILLEGAL_SASL_STATE:
             raise LoginFailed("the broker's listener does not authenticate by SASL: mend security_protocol")
         if response.error_code != ErrorCode.NONE:
@@ -154,22 +157,22 @@ class Login:
 
     async def _authenticate(self, exchange: "_Exchange", client: SaslClient, version: int) -> int:
         """Exchange tokens until both sides are done; return the session's lifetime in milliseconds, 0 if unlimited."""
-        token = await self._aside(client.first)
+        token = await self._aside(client, client.first)
         for _ in range(MAX_ROUNDS):
             response = await exchange.call(SaslAuthenticateRequest(auth_bytes=token), version)
             if response.error_code != ErrorCode.NONE:
                 raise LoginFailed(self._refusal(response, client))
-            answer = await self._aside(client.respond, response.auth_bytes)
+            answer = await self._aside(client, client.respond, response.auth_bytes)
             if answer is None:
                 return int(response.session_lifetime_ms)
             token = answer
         raise LoginFailed(f"not logged in after {MAX_ROUNDS} tokens")
 
-    async def _aside(self, step: Callable[..., R], *arguments: object) -> R:
+    async def _aside(self, client: SaslClient, step: Callable[..., R], *arguments: object) -> R:
         """Run a step of an exchange; in a thread if it derives keys or asks a KDC, which would block the event loop."""
         if self._kerberos is not None:
             return await self._kerberos.in_thread(step, *arguments)
-        if self._passwords is not None:
+        if isinstance(client, ScramClient):
             return await asyncio.to_thread(step, *arguments)
         return step(*arguments)
 

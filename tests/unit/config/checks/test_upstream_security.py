@@ -108,6 +108,22 @@ def test_every_mechanism_has_its_keys(folder: Path, mechanism: str, keys: str) -
             "13: client_id is for OAUTHBEARER, not for SCRAM-SHA-512: remove it",
         ),
         (
+            "  security_protocol: SASL_PLAINTEXT\n  sasl: {}\n",
+            "13: no account: add username and password_file, or mechanism with its keys",
+        ),
+        (
+            "  security_protocol: SASL_PLAINTEXT\n  sasl: { username: x }\n",
+            "13: a login by password needs password_file: add it",
+        ),
+        (
+            f'  security_protocol: SASL_PLAINTEXT\n  sasl: {{ username: x, token_file: "{PASSWORD}" }}\n',
+            "13: username is for PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, not for OAUTHBEARER: remove it",
+        ),
+        (
+            "  security_protocol: SASL_PLAINTEXT\n  sasl: { client_id: x }\n",
+            "13: OAUTHBEARER needs client_secret_file and token_endpoint_url: add them",
+        ),
+        (
             "  security_protocol: SSL\n  tls: { certificate_file: gateway.pem }\n",
             "13: certificate_file goes with key_file: add that, or remove this",
         ),
@@ -130,6 +146,19 @@ def test_what_does_not_go_together_is_said_where_it_stands(
     assert problems_of(folder, PROXY_YAML.replace(BOOTSTRAP, BOOTSTRAP + upstream)) == [
         f"proxy.yaml:{expected}"
     ]
+
+
+@pytest.mark.parametrize(
+    "keys", [f'username: gateway, password_file: "{PASSWORD}"', f'token_file: "{PASSWORD}"']
+)
+def test_an_account_may_name_no_mechanism(folder: Path, keys: str) -> None:
+    sasl = f"{SASL}    {{ {keys} }}\n".replace("sasl:\n    ", "sasl: ")
+    (folder / "proxy.yaml").write_text(PROXY_YAML.replace(BOOTSTRAP, sasl))
+
+    account = load("proxy.yaml").upstream.sasl
+
+    assert account is not None
+    assert account.mechanism is None
 
 
 def test_a_keytab_needs_its_principal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

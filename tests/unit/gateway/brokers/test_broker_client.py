@@ -10,7 +10,7 @@ import pytest
 from bifrost.gateway.brokers.broker_client import MAX_RESPONSE_BYTES, BrokerClient
 from bifrost.gateway.brokers.login_pace import LoginPace
 from bifrost.gateway.brokers.own_request import encode_request
-from bifrost.gateway.errors import BrokerError, LoginError
+from bifrost.gateway.errors import BrokerError, LoginError, OtherMechanism
 from support.stage import messages
 from support.stage.fake_transport import framed
 from support.stage.playbook import read_request, response_frame, split_frames
@@ -171,12 +171,17 @@ class Login:
         self.renew_after_ms = renew_after_ms
         self.hosts: list[tuple[str, str]] = []
         self.fails = False
+        self.other_mechanisms = 0
+        """How many times in a row the broker offers another mechanism than the one that is tried."""
 
     async def log_in(self, ask: Any, host: str, address: str, deadline: float) -> int | None:
         assert deadline > asyncio.get_running_loop().time()
         self.hosts.append((host, address))
         if self.fails:
             raise LoginError(f"{address}: refused")
+        if self.other_mechanisms:
+            self.other_mechanisms -= 1
+            raise OtherMechanism(f"{address}: another mechanism")
         assert (await ask(encode_request(METADATA, 9, 1))).startswith(b"\0\0\0\1")
         return self.renew_after_ms
 
@@ -235,4 +240,30 @@ def test_a_login_that_is_refused_ends_the_connection(monkeypatch: pytest.MonkeyP
 
     assert isinstance(error, LoginError)
     assert (broker.requests, broker.closed) == ([], 1)
+    assert login.pace.has_failed
+
+
+def test_a_broker_with_another_mechanism_is_asked_by_a_second_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    login = Login()
+    login.other_mechanisms = 1
+
+    broker, (answer,) = logged_in(monkeypatch, login, 1)
+
+    assert answer.controller_id == 9
+    assert (broker.connections, broker.closed) == (2, 2)
+    assert not login.pace.has_failed
+
+
+def test_a_broker_that_wants_another_mechanism_each_time_has_refused_the_login(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    login = Login()
+    login.other_mechanisms = 2
+
+    broker, (error,) = logged_in(monkeypatch, login, 1)
+
+    assert isinstance(error, LoginError)
+    assert (broker.connections, broker.closed) == (2, 2)
     assert login.pace.has_failed

@@ -1,7 +1,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -13,7 +13,7 @@ from bifrost.gateway.brokers.broker_connection import (
 )
 from bifrost.gateway.brokers.broker_login import MAX_LOGIN_FRAME_BYTES
 from bifrost.gateway.brokers.login_pace import LoginPace
-from bifrost.gateway.errors import BrokerError, LoginError
+from bifrost.gateway.errors import BrokerError, LoginError, OtherMechanism
 from bifrost.session.close_reason import CloseReason
 from support.stage.fake_transport import FakeTransport, framed, receive
 
@@ -250,6 +250,38 @@ def test_a_refusal_closes_and_counts(monkeypatch: pytest.MonkeyPatch, client: Cl
         assert login.pace.has_failed
 
     played(monkeypatch, client, login, scenario)
+
+
+@pytest.mark.parametrize("others", [1, 2])
+def test_a_broker_with_another_mechanism_gets_one_more_connection(
+    monkeypatch: pytest.MonkeyPatch, client: Client, others: int
+) -> None:
+    login, made = Login(), []
+
+    async def log_in(*_: Any) -> None:
+        if len(made) <= others:
+            raise OtherMechanism("another mechanism")
+
+    async def create_connection(_loop: Any, factory: Any, _host: str, _port: int) -> Any:
+        made.append(factory())
+        made[-1].connection_made(FakeTransport())
+        return made[-1].transport, made[-1]
+
+    monkeypatch.setattr(login, "log_in", log_in)
+    monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", create_connection)
+
+    async def run() -> BrokerConnection | LoginError:
+        try:
+            return await connect(client, BROKER, SECURITY, login, 1000)  # type: ignore[arg-type]
+        except LoginError as error:
+            return error
+
+    found = asyncio.run(run())
+
+    assert len(made) == 2
+    assert cast(FakeTransport, made[0].transport).is_aborted
+    assert (found is made[1], login.pace.has_failed) == ((True, False) if others == 1 else (False, True))
+    assert client.ends == []
 
 
 def test_a_login_that_ends_is_due_and_renewed_on_the_connection(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bifrost.authentication.sasl_client import LoginFailed
+from bifrost.config.fields.client_tls import ClientTls
 from bifrost.config.fields.upstream_sasl import UpstreamMechanism, UpstreamSasl
 from bifrost.config.kept_secret import KeptSecret
 from bifrost.gateway.brokers import broker_login as module
@@ -19,7 +20,7 @@ from bifrost.gateway.brokers.broker_login import (
     Login,
     connect_failure,
 )
-from bifrost.gateway.errors import LoginError
+from bifrost.gateway.errors import LoginError, OtherMechanism
 from bifrost.wire.error_codes import ErrorCode
 from support.clients.scram_client import ScramClient
 from support.stage import messages
@@ -58,11 +59,12 @@ class Broker:
         return response_frame(answer, header.api_version, header.correlation_id)
 
 
-def login(mechanism: str = "PLAIN", password: bytes = b"wile-e") -> Login:
-    sasl = UpstreamSasl(
-        mechanism=UpstreamMechanism(mechanism), username="gateway", password=KeptSecret(password)
-    )
-    return Login(sasl, tls=None, timeout_ms=1000, now_ms=lambda: 0)
+def login(
+    mechanism: str | None = "PLAIN", password: bytes = b"wile-e", tls: ClientTls | None = None
+) -> Login:
+    named = None if mechanism is None else UpstreamMechanism(mechanism)
+    sasl = UpstreamSasl(mechanism=named, username="gateway", password=KeptSecret(password))
+    return Login(sasl, tls=tls, timeout_ms=1000, now_ms=lambda: 0)
 
 
 def logged_in(
@@ -179,6 +181,38 @@ def test_a_handshake_that_is_refused(error: int, expected: str) -> None:
 
     assert failure(broker) == expected
     assert broker.tokens == []
+
+
+def refusing(*offered: str) -> Broker:
+    """Return a broker that offers these mechanisms alone, and not what it is asked for."""
+    broker = Broker()
+    broker.handshake = messages.SaslHandshakeResponse(
+        error_code=int(ErrorCode.UNSUPPORTED_SASL_MECHANISM), mechanisms=list(offered)
+    )
+    return broker
+
+
+def test_a_login_without_a_mechanism_goes_on_with_what_the_broker_offers_on_the_next_connection() -> None:
+    one, refused = login(None, tls=ClientTls()), refusing("PLAIN")
+
+    with pytest.raises(OtherMechanism, match="does not offer SCRAM-SHA-512, but PLAIN"):
+        logged_in(refused, one)
+    assert refused.tokens == []
+
+    broker = Broker()
+    logged_in(broker, one)
+    assert broker.tokens == [b"\0gateway\0wile-e"]
+
+
+def test_a_broker_that_offers_plain_alone_in_clear_is_not_told_the_password() -> None:
+    one, refused = login(None), refusing("PLAIN")
+
+    assert "the password is not sent in clear" in failure(refused, one)
+    assert refused.tokens == []
+    again = Broker()
+    again.handshake = refused.handshake
+    failure(again, one)
+    assert again.tokens == []
 
 
 def test_a_broker_that_is_too_old_is_told_no_secret() -> None:
