@@ -61,7 +61,7 @@ class CloseReason(StrEnum):
     ADDRESS_CONNECTIONS = "address_connections"
     """Too many clients of this one's address were authenticating: it found no place."""
     IDLE = "idle"
-    """The client sent nothing and awaited no answer for `max_idle_ms`."""
+    """The client sent nothing for `max_idle_ms`, and awaited no answer or had closed its side."""
     DRAINED = "drained"
     """The gateway stops, and every request was answered."""
     SHUTDOWN = "shutdown"

@@ -9,6 +9,7 @@ import confluent_kafka
 import psutil
 import pytest
 
+from bifrost.wire.messages import MetadataRequest
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import await_offset
 from support.faults.fast_producer import (
@@ -26,6 +27,8 @@ from support.physical_names import physical_name
 
 pytestmark = pytest.mark.skipif("BIFROST_WORKERS" in os.environ, reason="the one process is measured")
 
+MAX_IN_FLIGHT = 100
+"""What a connection may have by default; the gateway reads no more of it until something is answered."""
 FLAT = 12 * MIB
 """What the gateway's memory may grow by: 1 MiB waits to be written, some frames are received; the rest is a reserve."""
 
@@ -78,3 +81,18 @@ def test_the_gateway_is_not_ready_while_its_broker_is_silent(line: Line) -> None
         await_true(lambda: ask(line.gateway, "/readyz")[0] == 503, "it is not ready", 60)
 
     await_true(lambda: ask(line.gateway, "/readyz")[0] == 200, "it is ready again", 60)
+
+
+@pytest.mark.parametrize("requests", [50, 150], ids=["read", "unread"])
+def test_requests_that_a_silent_broker_never_answers_end_with_their_client(line: Line, requests: int) -> None:
+    silent = Fault(is_silent=True)
+    with line.proxy("broker").fault(toward_broker=silent, toward_client=silent):
+        with RawClient.authenticated(line.gateway.broker_endpoint(line.tenant_name)) as client:
+            for _ in range(requests):
+                client.send(MetadataRequest(topics=[]), 9)
+            await_true(
+                lambda: line.in_flight == min(requests, MAX_IN_FLIGHT), "all that may be are in flight"
+            )
+
+        await_true(lambda: line.connections == 0, "the connection ends", 60)
+    assert line.in_flight == 0

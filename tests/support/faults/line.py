@@ -53,6 +53,11 @@ class Line:
         """How many connections the tenant has to the gateway."""
         return int(value(self.gateway, "kafka_proxy_active_client_connections", tenant=self.tenant_name))
 
+    @property
+    def in_flight(self) -> int:
+        """How many of the tenant's requests await an answer."""
+        return int(value(self.gateway, "kafka_proxy_in_flight_requests", tenant=self.tenant_name))
+
     def proxy(self, side: str) -> FaultProxy:
         """Return the proxy at the `client` side or at the `broker` side of the gateway."""
         return self.before_gateway if side == "client" else self.kafka.proxy

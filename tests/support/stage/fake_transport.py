@@ -36,6 +36,10 @@ class FakeTransport:
     def setsockopt(self, *_options: int) -> None:
         """Be the socket as well."""
 
+    def getsockopt(self, *_options: int) -> bytes:
+        """The other end has not closed it: TCP_ESTABLISHED, the first byte of the kernel's information."""
+        return b"\1"
+
     def fileno(self) -> int:
         """There is none to write to: all is written by the transport."""
         return -1

@@ -136,7 +136,8 @@ class Limits(Section):
 
     max_idle_ms: DurationMs = Field(default=600_000, ge=1000, le=2**31 - 1)
     """Time after which a connection is closed whose client has sent nothing and waits for no response, in milliseconds.
-    Default 10 min, a broker's own `connections.max.idle.ms`; that of clients is 9 min, so they usually close first."""
+    A client that has closed its side waits for none. Default 10 min, a broker's own `connections.max.idle.ms`; that of
+    clients is 9 min, so they usually close first."""
 
     upstream_connect_timeout_ms: DurationMs = Field(default=10_000, ge=100, le=3_600_000)
     """Time for a connection to a broker to be established, in milliseconds; then the client's connection is

@@ -25,6 +25,7 @@ from bifrost.gateway.loop.deadline import MAX_WAIT_MS, Deadline
 from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.loop.pauses import BROKER, CLIENT, Unread
 from bifrost.gateway.sockets.client_origin import DIRECT, ClientOrigin
+from bifrost.gateway.sockets.closed_peer import has_peer_closed
 from bifrost.gateway.sockets.half_close import HalfClose
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import OVER_BUDGET, CloseReason
@@ -231,9 +232,10 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     @property
     def bytes_received(self) -> int | None:
-        """Bytes that the client has sent; None while the connection is busy and so not idle."""
+        """Bytes that the client has sent; None while the connection is busy, for a client that is there."""
         is_waiting = TURN in self._session.needs or self._task is not None
         is_busy = self._session.awaits_broker or is_waiting or self._is_write_paused
+        is_busy = is_busy and (self._reads_client or not has_peer_closed(self._transport))
         return self._framer.received if self._session.is_authenticated and not is_busy else None
 
     def look_at_frames(self, now_ms: int, timeout_ms: int) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bifrost.gateway.clients import client_connection
 from bifrost.session.close_reason import CloseReason
 from support.stage import messages
 from support.stage.fake_transport import framed, receive
@@ -62,6 +63,24 @@ def test_one_that_does_not_read_its_answers_is_not_idle() -> None:
 
         line.connection.resume_writing()
         assert line.connection.bytes_received is not None
+
+    played(scenario)
+
+
+def test_one_that_is_not_read_is_idle_once_its_client_has_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[object] = []
+    monkeypatch.setattr(client_connection, "has_peer_closed", lambda transport: transport in closed)
+
+    async def scenario(gateway: FakeGateway) -> None:
+        line = await connected(gateway)
+        closed.append(line.client)
+        assert line.connection.bytes_received is None, "it is read, so that the end will be seen"
+
+        line.broker_side.pause_writing()
+        assert line.connection.bytes_received is not None
+
+        closed.clear()
+        assert line.connection.bytes_received is None
 
     played(scenario)
 
