@@ -77,7 +77,7 @@ KINDS = {
     "Port | None": "port, 1 to 65535",
     "Name | None": "text",
     "NamespacePath | None": "text",
-    "Prefix": "text",
+    "Prefix | None": "text",
     "Host | None": "host",
     "KerberosPart": "text",
     "Name": "text",

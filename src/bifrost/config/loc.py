@@ -15,5 +15,8 @@ class Tree(Protocol):
     def text(self, *loc: str | int) -> str | None:
         """Return the text at `loc`."""
 
+    def number(self, *loc: str | int) -> int | None:
+        """Return the whole number at `loc`."""
+
     def indexes(self, *loc: str | int) -> range:
         """Return the indexes of the list at `loc`."""

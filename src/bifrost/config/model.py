@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pydantic import Field, model_validator
 
 from bifrost.config.checks.clashes import find_clashes
+from bifrost.config.checks.port_clashes import MAX_LISTENER_SETS
 from bifrost.config.fields.client_ids import ClientIds
 from bifrost.config.fields.journal import Journal
 from bifrost.config.fields.kerberos import Kerberos
@@ -43,8 +44,10 @@ class Admin(Section):
 class Proxy(Section):
     """The gateway itself."""
 
-    listener_sets: tuple[ListenerSet, ...] = Field(min_length=1, max_length=64, examples=["[...]"])
-    """The ways to reach the gateway, 1 to 64. Required."""
+    listener_sets: tuple[ListenerSet, ...] = Field(
+        min_length=1, max_length=MAX_LISTENER_SETS, examples=["[...]"]
+    )
+    """The ways to reach the gateway, 1 to 1,000. Required."""
 
     admin: Admin | None = None
     """The operator's HTTP port. A change needs a restart. Default: none."""

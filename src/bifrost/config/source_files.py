@@ -15,8 +15,8 @@ from bifrost.config.kubernetes.virtual_clusters import VirtualClusters
 MAX_FILE_BYTES = 1 << 20
 """Largest configuration file, in bytes: some 6,500 tenants, read in about two seconds."""
 
-MAX_FILES = 256
-"""Most files in a folder: four times the most virtual clusters, so that none is left out by mistake."""
+MAX_FILES = 1_024
+"""Most files in a folder: more than the most virtual clusters, so that none is left out by mistake."""
 
 MAX_FOLDER_BYTES = 8 << 20
 """Largest sum of the files in a folder, in bytes."""

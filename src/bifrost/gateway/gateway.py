@@ -139,11 +139,12 @@ class Gateway:
 
     def _brokers_of(self, tenant: str) -> int:
         """Return the number of brokers in a tenant's cluster: at least 1, also while none is known."""
-        cluster = self._cluster_of.get(tenant)
+        cluster = self.cluster_of.get(tenant)
         return max(1, len(self.clusters[cluster].node_ids)) if cluster is not None else 1
 
     def _limit_tenants(self, settings: TenantSettings) -> None:
-        self._cluster_of = settings.upstreams
+        self.cluster_of = settings.upstreams
+        """The name of each tenant's physical cluster."""
         self.budgets.limit(settings.gateway_time, settings.broker_time)
         self.tenants.limit(self.limits, settings.limits)
         shares = shares_of(self.limits, len(settings.tenants), self.peers.workers)

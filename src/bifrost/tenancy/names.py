@@ -19,6 +19,7 @@ table of names caches its results. A configuration in which two tenants' names c
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NewType
 
 from bifrost.config.fields.journal import JOURNAL_TOPIC
@@ -72,8 +73,8 @@ class TenantNames:
         prefixes: the prefixes of its physical names; None for those of the default template.
         tiers: the namespace below the tenant that has these names; empty for all of the tenant's names.
         namespaces_client_ids: whether brokers see the tenant's client IDs with the prefix of its groups.
-        foreign_marks: what a text about another tenant would contain: the prefixes of the others, or their common
-            start.
+        foreign_marks: what a text about another tenant would contain: the prefixes of all, or their common start. Its
+            own are removed from the text before.
     """
 
     __slots__ = (
@@ -142,7 +143,9 @@ class TenantNames:
 
     def allow(self, allowed_topics: Iterable[str] | None, foreign_marks: Iterable[str]) -> None:
         """Replace the list of the tenant's topics, and the marks of foreign ones; see the class."""
-        self._foreign_marks = tuple(sorted(mark.encode() for mark in {*foreign_marks, *self._above} if mark))
+        self._foreign_marks = _encoded(
+            frozenset(foreign_marks).union(self._above) if self._above else foreign_marks
+        )
         self._allowed = (
             None
             if allowed_topics is None
@@ -267,6 +270,16 @@ class TenantNames:
             own = own.replace(prefix, b"")
         # No text is better than one that may name another tenant's entity.
         return b"" if any(mark in own for mark in self._foreign_marks) else own
+
+
+def _encoded(marks: Iterable[str]) -> tuple[bytes, ...]:
+    return _encode_once(frozenset(marks))
+
+
+@lru_cache(maxsize=4)
+def _encode_once(marks: frozenset[str]) -> tuple[bytes, ...]:
+    """Return the marks as they stand in a text: one tuple for all tenants that have the same."""
+    return tuple(sorted(mark.encode() for mark in marks if mark))
 
 
 def _own_names(prefixes: NamePrefixes) -> dict[Entity, OwnNames[Any, Any]]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from bifrost.config.checks.port_clashes import MAX_LISTENER_SETS
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import ListTransactionsRequest, MetadataRequest
@@ -20,14 +22,18 @@ from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.gateways.gateway_process import HOST, GatewayProcess, free_ports
 from support.gateways.virtual_cluster_texts import PROD
-from support.physical_names import MARK
+from support.physical_names import MARK, physical_name
 
 PORTS = 2
 """Of each virtual cluster: one to bootstrap from, and that of the only broker."""
 
 
 class VirtualClusters(GatewayProcess):
-    """A gateway with a folder that has a file for each prefix; those of `with_users` ask for a password."""
+    """A gateway with a folder that has a file for each prefix; those of `with_users` ask for a password.
+
+    With `side_by_side` their ports follow each other, as those of an operator who counts them up; `change` is called
+    with the `spec` of each document.
+    """
 
     def __init__(
         self,
@@ -37,6 +43,8 @@ class VirtualClusters(GatewayProcess):
         *,
         with_users: Sequence[str] = (),
         later: Sequence[str] = (),
+        side_by_side: bool = False,
+        change: Callable[[str, dict[str, Any]], None] = lambda prefix, spec: None,
     ) -> None:
         super().__init__(directory, upstream)
         self.folder = directory / "proxy.yaml"  # what the process is given
@@ -44,6 +52,8 @@ class VirtualClusters(GatewayProcess):
         self._prefixes = [*prefixes, *later]
         self._with_users = with_users
         self._later = later
+        self._side_by_side = side_by_side
+        self._change = change
         self._ports: dict[str, int] = {}
 
     def of(self, prefix: str) -> Endpoint:
@@ -59,7 +69,8 @@ class VirtualClusters(GatewayProcess):
 
     def _write_configuration(self) -> None:
         self.folder.mkdir(exist_ok=True)
-        self._ports = {}
+        first = free_ports(len(self._prefixes)) if self._side_by_side else 0
+        self._ports = {prefix: first + n for n, prefix in enumerate(self._prefixes)} if first else {}
         while len(self._ports) < len(self._prefixes):
             port = free_ports(PORTS)
             if all(abs(port - other) >= PORTS for other in self._ports.values()):
@@ -76,10 +87,13 @@ class VirtualClusters(GatewayProcess):
         spec = document["spec"]
         spec["listener"] |= {"bind": HOST, "port": port, "advertisedHost": HOST, "brokerIdBase": 1}
         spec["listener"]["brokerPorts"] = {"start": port + 1, "end": port + 1}
+        if self._side_by_side:
+            del spec["listener"]["brokerPorts"]
         spec["targetCluster"]["bootstrapServers"] = self._bootstrap_servers
         if prefix in self._with_users:
             user = {"username": f"{prefix}user", "passwordFile": "password"}
             spec["auth"] = {"credentials": [user]}
+        self._change(prefix, spec)
         return document
 
 
@@ -259,4 +273,75 @@ def test_a_tenant_comes_and_goes_with_its_file(kafka: EmbeddedKafka, tmp_path: P
         with pytest.raises(KafkaException):
             AdminClient(comes.for_confluent).list_topics(timeout=2)
         assert set(consumer.list_topics(timeout=20).topics) >= {"orders"}
+        consumer.close()
+
+
+def test_virtual_clusters_of_one_broker_have_ports_that_follow_each_other(
+    kafka: EmbeddedKafka, tmp_path: Path
+) -> None:
+    prefixes = ("n1-", "n2-")
+    with VirtualClusters(tmp_path, kafka.bootstrap, prefixes, side_by_side=True, later=["n3-"]) as gateway:
+        one, two = gateway.of("n1-"), gateway.of("n2-")
+        assert two.port == one.port + 1
+        assert exchange(one, "orders", "of the first") == ["of the first"]
+        assert exchange(two, "orders", "of the second") == ["of the second"]
+        [broker] = AdminClient(one.for_confluent).list_topics(timeout=20).brokers.values()
+        assert (broker.id, broker.port) == (1, one.port)
+        consumer = Consumer(one.for_confluent | {"group.id": "g"})
+        assert "orders" in consumer.list_topics(timeout=20).topics
+
+        # The second one's broker is at the port after its own, which clients know: it is not given away meanwhile.
+        since = gateway.mark()
+        gateway.provoked.add("reload_refused")
+        gateway.write("n3-")
+        refused = gateway.await_event(since, event="reload_refused")
+
+        assert f"port {two.port + 1} " in refused["error"]
+        assert exchange(two, "later", "still") == ["still"]
+        assert "orders" in consumer.list_topics(timeout=20).topics
+        consumer.close()
+
+
+def test_a_kind_without_a_prefix_has_names_as_without_any(
+    kafka: EmbeddedKafka, broker: Endpoint, tmp_path: Path
+) -> None:
+    alone = {"a1-": "topicPrefix", "a2-": "groupPrefix", "a3-": "transactionIdPrefix"}
+
+    def keep_one(prefix: str, spec: dict[str, Any]) -> None:
+        spec["virtualization"] = {alone[prefix]: prefix}
+
+    with VirtualClusters(tmp_path, kafka.bootstrap, list(alone), change=keep_one) as gateway:
+        for prefix, key in alone.items():
+            assert exchange(gateway.of(prefix), "orders", prefix) == [prefix]
+            default = physical_name(f"tenant-{prefix}prod", "")
+            begins = dict.fromkeys(alone.values(), default) | {key: prefix}
+            assert f"{begins['topicPrefix']}orders" in topics_of(broker)
+            assert f"{begins['groupPrefix']}orders-group" in groups_of(broker)
+            assert f"{begins['transactionIdPrefix']}orders-tx" in transactional_ids_of(broker)
+        for prefix in alone:
+            own = gateway.of(prefix)
+            assert topics_of(own) - {"__consumer_offsets"} == {"orders"}
+            assert groups_of(own) == {"orders-group"}
+            assert transactional_ids_of(own) == {"orders-tx"}
+
+
+@pytest.mark.timeout(300)
+def test_a_thousand_virtual_clusters_are_served_and_reloaded(kafka: EmbeddedKafka, tmp_path: Path) -> None:
+    prefixes = [f"m{number:03}-" for number in range(MAX_LISTENER_SETS)]
+    with VirtualClusters(tmp_path, kafka.bootstrap, prefixes, side_by_side=True) as gateway:
+        first, last = gateway.of(prefixes[0]), gateway.of(prefixes[-1])
+        assert exchange(first, "orders", "of the first") == ["of the first"]
+        assert exchange(last, "orders", "of the last") == ["of the last"]
+        consumer = Consumer(last.for_confluent | {"group.id": "g"})
+        consumer.list_topics(timeout=20)
+        assert psutil.Process(gateway.pid).memory_info().rss < 160 << 20
+
+        since = gateway.mark()
+        (gateway.folder / f"{prefixes[0]}prod.yaml").unlink()
+        gateway.await_event(since, event="reloaded", outcome="applied", timeout_s=120)
+
+        with pytest.raises(KafkaException):
+            AdminClient(first.for_confluent).list_topics(timeout=2)
+        assert "orders" in consumer.list_topics(timeout=20).topics
+        assert exchange(last, "later", "of the last") == ["of the last"]
         consumer.close()

@@ -24,7 +24,7 @@ def test_the_file_of_a_user_loads_as_it_stands(folder: Path) -> None:
     assert listener_set.name == "plaintext"
     assert (ports.bind_host, ports.advertised_host) == ("0.0.0.0", "proxy.example.com")
     assert (ports.bootstrap_port, ports.broker_id_base) == (9092, 1)
-    assert [ports.broker_port(n) for n in (0, 1, 2, 3, 4)] == [None, 9093, 9094, 9095, None]
+    assert ports.broker_ports((0, 1, 2, 3, 4)) == {1: 9093, 2: 9094, 3: 9095}
     assert config.clusters[0].bootstrap == tuple(Address(f"kafka-{n}.internal", 9092) for n in (1, 2, 3))
     acme, globex = config.tenants
     assert acme.allowed_topics == ("orders", "billing", "events", "audit.log")

@@ -8,15 +8,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bifrost.config.checks.internal_prefixes import prefix_misfits
+from bifrost.config.checks.port_clashes import port_misfits
 from bifrost.config.checks.sni_tenants import sni_misfits
 from bifrost.config.checks.upstream_security import security_misfits
 from bifrost.config.fields.journal import journal_misfits
 from bifrost.config.fields.upstream import DEFAULT_UPSTREAM
 from bifrost.config.loc import Loc
 from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH, NameTemplate, fold
-
-MAX_LISTENER_SETS = 64
-_WILDCARD_IPV4 = "0.0.0.0"  # noqa: S104 - recognised, not bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ def find_clashes(data: object, bad: Collection[Loc] = ()) -> list[Clash]:
     tree = _Tree(data, bad)
     sets: Loc = ("proxy", "listener_sets")
     return [
-        *_port_clashes(tree),
+        *(Clash(loc, text, first) for loc, text, first in port_misfits(tree)),
         *_repeated(tree, [(*sets, index, "name") for index in tree.indexes(*sets)]),
         *_unknown_tenants(tree),
         *(Clash(loc, text) for loc, text in sni_misfits(tree)),
@@ -93,90 +91,6 @@ class _Tree:
     def indexes(self, *loc: str | int) -> range:
         value = self.get(*loc)
         return range(len(value)) if isinstance(value, Sequence) and not isinstance(value, str) else range(0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ports:
-    loc: Loc
-    what: str
-    host: str
-    low: int
-    high: int
-
-
-def _port_clashes(tree: _Tree) -> Iterator[Clash]:
-    seen = _admin_ports(tree)
-    for index in list(tree.indexes("proxy", "listener_sets"))[:MAX_LISTENER_SETS]:
-        for ports in _ports_of_set(tree, ("proxy", "listener_sets", index, "port_range")):
-            if ports.low > ports.high:
-                yield Clash(
-                    (*ports.loc, "start"),
-                    f"the range starts at {ports.low}, after its end {ports.high}: exchange the two",
-                )
-                continue
-            for other in seen:
-                low, high = max(ports.low, other.low), min(ports.high, other.high)
-                if low <= high and _hosts_overlap(ports.host, other.host):
-                    some = f"port {low} is" if low == high else f"ports {low} to {high} are"
-                    yield Clash(
-                        ports.loc,
-                        f"{some} taken twice, by {ports.what} and by {other.what}: move one of them",
-                        other.loc,
-                    )
-                    break
-            seen.append(ports)
-
-
-def _admin_ports(tree: _Tree) -> list[_Ports]:
-    port = tree.number(*_ADMIN, "port")
-    host = tree.text(*_ADMIN, "bind_host") or "127.0.0.1"
-    return [] if port is None else [_Ports((*_ADMIN, "port"), "admin", host, port, port)]
-
-
-_ADMIN: Loc = ("proxy", "admin")
-
-
-def _ports_of_set(tree: _Tree, at: Loc) -> list[_Ports]:
-    """Return the ports of one listener set in the order of the file."""
-    name = tree.text(*at[:-1], "name")
-    suffix = f" of {name}" if name else ""
-    host = tree.text(*at, "bind_host") or _WILDCARD_IPV4
-    found = []
-    bootstrap = tree.number(*at, "bootstrap_port")
-    if bootstrap is not None:
-        found.append(_Ports((*at, "bootstrap_port"), f"bootstrap_port{suffix}", host, bootstrap, bootstrap))
-    start = tree.number(*at, "broker_port_range", "start")
-    end = tree.number(*at, "broker_port_range", "end")
-    if start is not None and end is not None:
-        found.append(_Ports((*at, "broker_port_range"), f"broker_port_range{suffix}", host, start, end))
-    sni: Loc = (*at[:-1], "sni")
-    port = tree.number(*sni, "port")
-    if port is not None:
-        return [
-            _Ports(
-                (*sni, "port"), f"port{suffix}", tree.text(*sni, "bind_host") or _WILDCARD_IPV4, port, port
-            )
-        ]
-    keys = tree.get(*at)
-    order = list(keys) if isinstance(keys, Mapping) else []
-    return sorted(found, key=lambda ports: order.index(ports.loc[-1]))
-
-
-def _hosts_overlap(one: str, other: str) -> bool:
-    """Whether binding the same port on both fails.
-
-    A listener on `::` takes IPv6 only (asyncio sets IPV6_V6ONLY), so it stands beside one on 0.0.0.0. A host
-    name may resolve to either family, so it overlaps with both wildcards.
-    """
-    one, other = ("127.0.0.1" if host.lower() == "localhost" else host.lower() for host in (one, other))
-    if one == other:
-        return True
-    for wildcard, host in ((one, other), (other, one)):
-        if wildcard == _WILDCARD_IPV4:
-            return ":" not in host
-        if wildcard == "::":
-            return ":" in host or not host.replace(".", "").isdigit()
-    return False
 
 
 def _unknown_tenants(tree: _Tree) -> Iterator[Clash]:
@@ -283,15 +197,16 @@ def _overlaps(prefixes: Mapping[int, str | None]) -> dict[int, int]:
 
 
 def _prefix(tree: _Tree, tenant: int, kind: str) -> str | None:
-    if tree.get("tenants", tenant, "prefixes") is not None:
-        return tree.text("tenants", tenant, "prefixes", kind)
+    at: Loc = ("tenants", tenant, "prefixes", kind)
+    if tree.is_bad(*at) or tree.get(*at) is not None:
+        return tree.text(*at)
     name = tree.text("tenants", tenant, "name")
     return None if name is None else NameTemplate().prefix(name)
 
 
 def _overlap(tree: _Tree, earlier: int, later: int, kind: str) -> Clash:
     both = (earlier, later)
-    literal = [one for one in both if tree.get("tenants", one, "prefixes") is not None]
+    literal = [one for one in both if tree.get("tenants", one, "prefixes", kind) is not None]
     names = [str(tree.text("tenants", one, "name")) for one in both]
     if not literal:
         return Clash(

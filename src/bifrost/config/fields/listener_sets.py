@@ -1,5 +1,6 @@
 """The ways to reach the gateway: the section `proxy.listener_sets`."""
 
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Annotated
 
@@ -59,22 +60,30 @@ class PortRange(Section):
     bootstrap_port: Port = Field(examples=["9092"])
     """TCP port clients bootstrap from; any broker of the physical cluster may serve it. Required."""
 
-    broker_port_range: BrokerPortRange = Field(examples=["{ start: 9093, end: 9095 }"])
-    """TCP ports of the brokers. Required."""
+    broker_port_range: BrokerPortRange | None = Field(default=None, examples=["{ start: 9093, end: 9095 }"])
+    """TCP ports of the brokers. Default: the key is absent, and the physical cluster has one broker only, with any
+    node ID, which clients reach at `bootstrap_port` as well. If there are more, clients reach the one with the lowest
+    node ID alone, and the log says so."""
 
     broker_id_base: Count = Field(default=0, ge=0, le=2**31 - 1)
-    """Node ID of the broker that has the first port of the range. Default 0, the first ID that Strimzi and
+    """Node ID of the broker that has the first port of `broker_port_range`. Default 0, the first ID that Strimzi and
     most automation give; set 1 for clusters counted from 1."""
 
-    def broker_port(self, broker_id: int) -> int | None:
-        """Return the port of the broker with this node ID, None when the range has none for it."""
-        port = self.broker_port_range.start + broker_id - self.broker_id_base
-        return port if self.broker_port_range.start <= port <= self.broker_port_range.end else None
+    def broker_ports(self, node_ids: Collection[int]) -> dict[int, int]:
+        """Return the port of each of these brokers that has one, by its node ID."""
+        ports = self.broker_port_range
+        if ports is None:
+            return {min(node_ids): self.bootstrap_port} if node_ids else {}
+        wanted = {node_id: ports.start + node_id - self.broker_id_base for node_id in node_ids}
+        return {node_id: port for node_id, port in wanted.items() if ports.start <= port <= ports.end}
 
-    def broker_ids(self) -> range:
-        """Return the node IDs that have a port."""
-        size = self.broker_port_range.end - self.broker_port_range.start + 1
-        return range(self.broker_id_base, self.broker_id_base + size)
+    @model_validator(mode="after")
+    def _check_base(self) -> "PortRange":
+        if self.broker_port_range is None and self.broker_id_base:
+            raise ValueError(
+                "broker_id_base is of no use without broker_port_range: add that, or remove this"
+            )
+        return self
 
 
 class ListenerSet(Section):

@@ -7,6 +7,7 @@ from bifrost.config.fields.policy import Policy
 from bifrost.config.fields.tenant_limits import TenantLimits
 from bifrost.config.fields.upstream_sasl import UpstreamSasl
 from bifrost.config.fields.verifiers import ScramVerifier
+from bifrost.config.name_template import NamePrefixes, NameTemplate
 from bifrost.config.secrets import Secret
 from bifrost.config.section import Section
 from bifrost.config.values import Flag, Name, NamespacePath, Prefix, Text, TopicName, Username
@@ -77,16 +78,23 @@ NO_USERS = Auth.model_construct()
 
 
 class Prefixes(Section):
-    """The prefixes of the tenant's physical names, in place of `__vt_` and its name."""
+    """The prefixes of the tenant's physical names, in place of `__vt_` and its name: one, two or all three."""
 
-    topic: Prefix = Field(examples=["t1-"])
-    """The prefix of every topic. No tenant's prefix may be the start of another's on the same upstream. Required."""
+    topic: Prefix | None = Field(default=None, examples=["t1-"])
+    """The prefix of every topic. No tenant's prefix may be the start of another's on the same upstream. Default:
+    `__vt_`, the tenant's name and `_`."""
 
-    group: Prefix = Field(examples=["t1-"])
-    """The prefix of every group ID. Required."""
+    group: Prefix | None = Field(default=None, examples=["t1-"])
+    """The prefix of every group ID. Default: as for `topic`."""
 
-    transactional_id: Prefix = Field(examples=["t1-"])
-    """The prefix of every transactional ID. Required."""
+    transactional_id: Prefix | None = Field(default=None, examples=["t1-"])
+    """The prefix of every transactional ID. Default: as for `topic`."""
+
+    @model_validator(mode="after")
+    def _check_any(self) -> "Prefixes":
+        if self.topic is None and self.group is None and self.transactional_id is None:
+            raise ValueError("has no prefix: add topic, group or transactional_id, or remove the section")
+        return self
 
 
 class Tenant(Section):
@@ -139,6 +147,19 @@ class Tenant(Section):
     """The users that belong to the tenant. Default: none; then a listener set has to be the tenant's own (its key
     `tenant`, with `security_protocol` `PLAINTEXT` or `SSL`), or tokens have to name their tenant
     (`proxy.oauth.namespace_claim`)."""
+
+    @property
+    def name_prefixes(self) -> NamePrefixes:
+        """The prefixes of its physical names: those of `prefixes`, and the default ones of the other kinds."""
+        default = NamePrefixes.of_tenant(self.name, NameTemplate())
+        own = self.prefixes
+        if own is None:
+            return default
+        return NamePrefixes(
+            own.topic or default.topic,
+            own.group or default.group,
+            own.transactional_id or default.transactional_id,
+        )
 
     @property
     def upstream_accounts(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ MAX_DEPTH = 32
 MAX_ALIASES = 1000
 """Most uses of anchors (`*name`) in one file."""
 
-MAX_DOCUMENTS = 1000
+MAX_DOCUMENTS = 1_024
 """Most documents (separated by `---`) in one file; the model has room for far fewer virtual clusters."""
 
 MAX_VALUES = 200_000

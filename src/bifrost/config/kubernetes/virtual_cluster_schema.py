@@ -5,11 +5,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from bifrost.config.kubernetes.broker_ports import DEFAULT_BROKER_PORTS
 from bifrost.config.kubernetes.camel_case import reword, to_camel
 from bifrost.config.kubernetes.target_clusters import TARGET_KEYS
 from bifrost.config.kubernetes.virtual_clusters import (
     API_VERSION,
-    DEFAULT_BROKER_PORTS,
     GATEWAY,
     GATEWAY_KEYS,
     LISTENER_KEYS,
@@ -30,7 +30,8 @@ _OWN: Mapping[str, str] = {
     "name": "Name of the tenant and its virtual cluster: letters, digits, `.`, `_` and `-`, at most 64. Required.",
     "port": "TCP port clients bootstrap from; no other virtual cluster has it. Required.",
     "brokerPorts": "TCP ports that stand for the brokers of the physical cluster, both ends included. Default: the "
-    f"{DEFAULT_BROKER_PORTS} ports after `port`.",
+    f"{DEFAULT_BROKER_PORTS} ports after `port`, or those up to the `port` of the next virtual cluster where that is "
+    "nearer. Where the next follows at once, `port` stands for the only broker as well, whatever its node ID.",
     "securityProtocol": "How clients connect, in the words of their own `security.protocol`. Default: what the other "
     "sections ask for, SASL with `spec.auth`, TLS with `tls`, and without both `PLAINTEXT`: clients are not asked who "
     "they are, and all who reach the port are this tenant's.",
@@ -41,8 +42,8 @@ _OWN: Mapping[str, str] = {
     "Kafka's clients; all others are discovered. Required, unless another document describes a cluster of this `name`.",
     "targetName": "What logs call the physical cluster, and other documents that mean the same. Default: its first "
     "broker, such as `kafka-1.internal-9092`.",
-    "virtualization": "The names that exist for the tenant and what their physical names begin with: all three "
-    f"prefixes, or none; then each physical name begins with `{DEFAULT_MARK}`, the tenant's name and `_`.",
+    "virtualization": "The names that exist for the tenant and what their physical names begin with. Names "
+    f"of a kind without a prefix begin with `{DEFAULT_MARK}`, the tenant's name and `_`.",
     "auth": "The users that belong to the tenant. Default: none, and clients do not authenticate by SASL.",
     "filters": "None is built yet: a filter that is listed is refused by name.",
     "labels": "For people and other programs; the gateway does not look at them.",
@@ -74,7 +75,6 @@ def document_definitions(definitions: Mapping[str, Schema]) -> dict[str, Schema]
     target["anyOf"] = [{"required": ["bootstrapServers"]}, {"required": ["name"]}]
     target["properties"]["name"].pop("default", None)
     rules = _object(keys_of("Prefixes", PREFIX_KEYS) | keys_of("Tenant", TENANT_KEYS))
-    rules["dependentRequired"] = {key: [one for one in PREFIX_KEYS if one != key] for key in PREFIX_KEYS}
     others = keys_of("Tenant", TENANT_SECTIONS)
     for key in ("port", "brokerPorts", "securityProtocol"):
         _describe(listener["properties"], key, key)

@@ -19,10 +19,11 @@ here.
 import re
 from collections.abc import Mapping, Sequence
 
-from bifrost.config.checks.clashes import MAX_LISTENER_SETS
+from bifrost.config.checks.port_clashes import MAX_LISTENER_SETS
 from bifrost.config.fields.listener_sets import ListenerSet, PortRange
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.fields.upstream import Upstream
+from bifrost.config.kubernetes.broker_ports import DEFAULT_BROKER_PORTS, MAX_PORT, Neighbours, is_port
 from bifrost.config.kubernetes.camel_case import camel_keys
 from bifrost.config.kubernetes.resource import Resource
 from bifrost.config.kubernetes.target_clusters import TARGET_KEYS, Target, merge_targets
@@ -33,11 +34,6 @@ from bifrost.config.model import Proxy
 API_VERSION = "gateway.corp/v1alpha1"
 VIRTUAL_CLUSTER = "KafkaVirtualCluster"
 GATEWAY = "KafkaGateway"
-
-DEFAULT_BROKER_PORTS = 16
-"""Number of ports for the brokers, after the listener's own, when brokerPorts is absent."""
-
-MAX_PORT = 65_535
 
 TOP_KEYS = ("apiVersion", "kind", "metadata", "spec")
 METADATA_KEYS = ("name", "labels", "annotations")
@@ -79,7 +75,9 @@ class VirtualClusters(Translation):
         kinds = [(resource, self._read_head(resource)) for resource in resources]
         clusters = [resource for resource, kind in kinds if kind == VIRTUAL_CLUSTER]
         proxy = self._read_gateway([resource for resource, kind in kinds if kind == GATEWAY])
-        for resource in clusters[:MAX_LISTENER_SETS]:
+        served = clusters[:MAX_LISTENER_SETS]
+        self._neighbours = Neighbours(served)
+        for resource in served:
             self._read_cluster(resource)
         for resource in clusters[MAX_LISTENER_SETS:][:1]:
             text = f": {len(clusters)} are a {VIRTUAL_CLUSTER}, one gateway takes {MAX_LISTENER_SETS}: run another"
@@ -98,8 +96,8 @@ class VirtualClusters(Translation):
         if self._default_ports.isdisjoint(locs):
             return ""
         return (
-            f"; without brokerPorts the brokers have the {DEFAULT_BROKER_PORTS} ports after port: "
-            "set it, or leave more ports between"
+            f"; without brokerPorts the brokers have the {DEFAULT_BROKER_PORTS} ports after port, or those up to the "
+            "port of the next virtual cluster: set it, or leave more ports between"
         )
 
     # -- documents
@@ -191,7 +189,9 @@ class VirtualClusters(Translation):
         ports = self.copy_fields(resource, at, ports_to, listener, PortRange, PORT_KEYS)
         copied = self.copy_fields(resource, at, to, listener, ListenerSet, LISTENER_KEYS)
         if "broker_port_range" not in ports:
-            ports |= self._broker_ports(resource, ports_to, listener.get("port"))
+            ports |= self._broker_ports(resource, ports_to, listener)
+            if "broker_port_range" not in ports and type(ports.get("broker_id_base")) is int:
+                del ports["broker_id_base"]  # the only broker may have any ID
         protocol = listener.get("securityProtocol")
         if "securityProtocol" not in listener:
             sasl, tls = ("SASL_" if "auth" in spec else ""), ("SSL" if "tls" in listener else "PLAINTEXT")
@@ -205,18 +205,23 @@ class VirtualClusters(Translation):
             self.tell(resource, ("spec", "auth"), text, spoils=("tenants", to[-1], "auth"))
         return {**copied, "port_range": ports}
 
-    def _broker_ports(self, resource: Resource, ports_to: Loc, port: object) -> dict[str, object]:
+    def _broker_ports(
+        self, resource: Resource, ports_to: Loc, listener: Mapping[str, object]
+    ) -> dict[str, object]:
+        """Return the range of ports that follow; nothing when the port itself stands for the only broker."""
         to: Loc = (*ports_to, "broker_port_range")
         at: Loc = ("spec", "listener", "port")
         self.origins[to] = (resource, at)
-        if isinstance(port, int) and not isinstance(port, bool) and 1 <= port < MAX_PORT:
-            self._default_ports.add(to)
-            last = min(port + DEFAULT_BROKER_PORTS, MAX_PORT)
-            return {"broker_port_range": {"start": port + 1, "end": last}}
-        self.unreported.add(to)
+        port = listener.get("port")
         if port == MAX_PORT:
+            self.unreported.add(to)
             text = f": {MAX_PORT} leaves none for the brokers: take a lower one, or set brokerPorts"
             self.tell(resource, at, text)
+        elif isinstance(port, int) and is_port(port):
+            ports = self._neighbours.broker_ports_after(port, listener.get("bind"))
+            if ports:
+                self._default_ports.add(to)
+                return {"broker_port_range": {"start": ports[0], "end": ports[-1]}}
         return {}
 
     def _read_tenant(self, resource: Resource, to: Loc) -> dict[str, object]:

@@ -7,7 +7,6 @@ from typing import Any
 
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.model import Config
-from bifrost.config.name_template import NamePrefixes, NameTemplate
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.brokers.clusters import Clusters
 from bifrost.gateway.brokers.tenant_settings import TenantSettings
@@ -84,7 +83,7 @@ class _Maker:
         cluster = self._clusters[settings.upstreams[name]]
         is_namespaced = name in settings.namespaced_client_ids
         namespace = Namespace(
-            _names(tenant, tiers, settings.foreign_marks[name], is_namespaced=is_namespaced),
+            _names(tenant, tiers, settings.foreign_marks, is_namespaced=is_namespaced),
             cluster.topic_ids,
             **_settings(self._config, tenant),
             now_ms=self._now_ms,
@@ -98,7 +97,7 @@ class _Maker:
     def change(self, cluster: VirtualCluster) -> None:
         """Give an existing virtual cluster the settings of this configuration."""
         tenant = self._settings.tenants[cluster.namespace.tenant]
-        marks = self._settings.foreign_marks[tenant.name]
+        marks = self._settings.foreign_marks
         cluster.namespace.change(tenant.allowed_topics, marks, **_settings(self._config, tenant))
 
 
@@ -108,7 +107,7 @@ def _names(
     return TenantNames(
         tenant.name,
         tenant.allowed_topics,
-        prefixes=_prefixes(tenant),
+        prefixes=tenant.name_prefixes,
         tiers=tiers,
         namespaces_client_ids=is_namespaced,
         foreign_marks=marks,
@@ -132,11 +131,10 @@ def _limit(bounds: TopicBounds, config: Config, tenant: Tenant) -> None:
 def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namespaced: bool) -> bool:
     """Whether all names of a tenant keep their meaning."""
     names = old.namespace.names
-    root = _prefixes(tenant) or NamePrefixes.of_tenant(tenant.name, NameTemplate())
     is_same = (
         old.fetch_sessions is cluster.fetch_sessions
         and (names.client_id_prefix is not None) == is_namespaced
-        and names.is_named_by(root)
+        and names.is_named_by(tenant.name_prefixes)
     )
     if not is_same or tenant.allowed_topics is None:
         return is_same
@@ -147,10 +145,3 @@ def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namesp
 def _pseudonym_key(config: Config) -> bytes:
     key = config.proxy.pseudonym_key
     return b"" if key is None else key.reveal()
-
-
-def _prefixes(tenant: Tenant) -> NamePrefixes | None:
-    prefixes = tenant.prefixes
-    if prefixes is None:
-        return None
-    return NamePrefixes(prefixes.topic, prefixes.group, prefixes.transactional_id)

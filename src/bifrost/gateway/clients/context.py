@@ -1,6 +1,6 @@
 """What client connections need from their gateway: a Gateway, or in tests an object with the same attributes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from bifrost.authentication.failed_authentications import FailedAuthentications
@@ -33,6 +33,7 @@ class ClientContext(Protocol):
 
     config: Config
     clusters: Clusters
+    cluster_of: Mapping[str, str]
     departures: PacedCalls
     handshakes: PacedCalls
     failed_authentications: FailedAuthentications

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Iterator
 from typing import cast
 
 import structlog
@@ -21,6 +22,12 @@ from bifrost.tenancy.brokers import BrokerAddresses, BrokerPorts
 
 log = structlog.get_logger()
 
+_NO_PORT = "clients cannot reach this broker: widen broker_port_range or mend broker_id_base"
+_ONE_PORT = (
+    "clients cannot reach this broker: the listener has a single port, which is enough for a cluster of one broker: "
+    "give it broker_port_range (brokerPorts), in a virtual cluster or leave ports free after its port"
+)
+
 WARN_EVERY_S = 60.0
 """Time between two warnings that no broker has a port: an operator who comes later sees it as well."""
 
@@ -38,7 +45,7 @@ class Listener:
         self.listener_set = listener_set
         self._ingress = Ingress(listener_set, gateway)
         self._name = listener_set.name
-        self.addresses: BrokerAddresses = _addresses_of(listener_set)
+        self.addresses: BrokerAddresses = self._addresses_of(listener_set)
         """Addresses that clients are told; a new object when connections with the old ones have to end."""
         self._reserved: Port | None = None
         self._servers: dict[int | None, Port] = {}
@@ -56,7 +63,24 @@ class Listener:
     @property
     def leads_to_a_broker(self) -> bool:
         """Whether a broker that is known has an open port."""
+        if self._has_one_port:
+            return None in self._servers and bool(self._gateway.clusters.node_ids)
         return not self._servers.keys().isdisjoint(self._gateway.clusters.node_ids)
+
+    @property
+    def _has_one_port(self) -> bool:
+        """Whether the bootstrap port stands for the only broker as well."""
+        return _has_one_port(self.listener_set)
+
+    def owned_ports(self) -> Iterator[tuple[int, str]]:
+        """Yield each open port that stands for a broker, and the tenant whose clients alone know it."""
+        owner, ports = self.listener_set.tenant, self.addresses
+        if owner is None or not isinstance(ports, BrokerPorts):
+            return
+        for node_id in self._servers:
+            port = None if node_id is None else ports.port_of(node_id)
+            if port is not None:
+                yield port, owner
 
     def is_at(self, listener_set: ListenerSet) -> bool:
         """Whether `listener_set` has this listener's bootstrap address; the rest may change while it is open."""
@@ -75,7 +99,7 @@ class Listener:
             for node_id in [one for one in self._servers if one is not None]:
                 self._servers.pop(node_id).close()
         if _meaning_of(before) != _meaning_of(listener_set):
-            self.addresses = _addresses_of(listener_set)
+            self.addresses = self._addresses_of(listener_set)
 
     async def reserve(self) -> None:
         """Bind the bootstrap port without listening, so that a port in use is known before anything else.
@@ -105,9 +129,13 @@ class Listener:
         Raises:
             StartError: a port cannot be bound.
         """
-        ports, known = self.addresses, self._gateway.clusters.served_node_ids
+        known = self._known
+        if self._has_one_port:
+            wanted = self._addresses_of(self.listener_set)
+            self.addresses = self.addresses if wanted == self.addresses else wanted
+        ports = self.addresses
         assert isinstance(ports, BrokerPorts)
-        for node_id in sorted(known):
+        for node_id in () if self._has_one_port else sorted(known):
             port = ports.port_of(node_id)
             if port is not None and node_id not in self._servers:
                 await self._serve(node_id, await self._bind(port))
@@ -147,7 +175,9 @@ class Listener:
             SessionEnded: no broker is known.
         """
         # The broker may have left since the client connected; then any other one tells the client where to go.
-        clusters = self._gateway.clusters
+        clusters, ports = self._gateway.clusters, self.addresses
+        if self._has_one_port and isinstance(ports, BrokerPorts):
+            node_id = ports.broker_id_base
         brokers = clusters.brokers_at(node_id) or clusters.brokers_at(None)
         entry = entry_to(
             brokers,
@@ -162,6 +192,24 @@ class Listener:
         host, _ = _bootstrap_of(self.listener_set)
         return await self._gateway.peers.ports.bind(self._name, host, port)
 
+    @property
+    def _known(self) -> frozenset[int]:
+        """The node IDs of the brokers to reach: of the tenant's cluster if the listener set is a tenant's own."""
+        clusters, tenant = self._gateway.clusters, self.listener_set.tenant
+        cluster = None if tenant is None else self._gateway.cluster_of.get(tenant)
+        return clusters.served_node_ids if cluster is None else clusters[cluster].served_node_ids
+
+    def _addresses_of(self, listener_set: ListenerSet) -> BrokerAddresses:
+        if listener_set.sni is not None:
+            return listener_set.sni.names
+        port_range = listener_set.port_range
+        assert port_range is not None
+        ports = port_range.broker_port_range
+        host, port = port_range.advertised_host, port_range.bootstrap_port
+        if ports is None:
+            return BrokerPorts(host, start=port, end=port, broker_id_base=min(self._known, default=0))
+        return BrokerPorts(host, start=ports.start, end=ports.end, broker_id_base=port_range.broker_id_base)
+
     def _warn_of_brokers_without_port(self, ports: BrokerPorts, known: frozenset[int]) -> None:
         without = frozenset(node_id for node_id in known if ports.port_of(node_id) is None)
         for node_id in sorted(without - self._without_port):
@@ -169,7 +217,7 @@ class Listener:
                 "broker_without_port",
                 listener=self._name,
                 node_id=node_id,
-                detail="clients cannot reach this broker: widen broker_port_range or mend broker_id_base",
+                detail=_ONE_PORT if self._has_one_port else _NO_PORT,
             )
         self._without_port = without
         if known and without == known and time.monotonic() >= self._warn_again_s:
@@ -210,14 +258,5 @@ def _meaning_of(listener_set: ListenerSet) -> tuple[object, ...]:
     return listener_set.port_range, listener_set.sni, listener_set.security_protocol, listener_set.tenant
 
 
-def _addresses_of(listener_set: ListenerSet) -> BrokerAddresses:
-    if listener_set.sni is not None:
-        return listener_set.sni.names
-    port_range = listener_set.port_range
-    assert port_range is not None
-    return BrokerPorts(
-        advertised_host=port_range.advertised_host,
-        start=port_range.broker_port_range.start,
-        end=port_range.broker_port_range.end,
-        broker_id_base=port_range.broker_id_base,
-    )
+def _has_one_port(listener_set: ListenerSet) -> bool:
+    return listener_set.port_range is not None and listener_set.port_range.broker_port_range is None

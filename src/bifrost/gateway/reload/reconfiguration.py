@@ -23,6 +23,7 @@ from bifrost.gateway.issuers.client_authenticators import Secured
 from bifrost.gateway.loop.steps import in_steps
 from bifrost.gateway.loop.sweep import visit
 from bifrost.gateway.reload.context import ReloadContext
+from bifrost.gateway.reload.moved_ports import check_ports
 from bifrost.gateway.reload.needs_restart import check_changes
 from bifrost.session.close_reason import CloseReason
 
@@ -93,6 +94,7 @@ async def prepare(gateway: ReloadContext, config: Config) -> Prepared:
         BrokerError, StartError: the gateway cannot use this configuration; nothing has changed.
     """
     check_changes(gateway.config, config)
+    check_ports({port: owner for one in gateway.listeners for port, owner in one.owned_ports()}, config)
     changed = await gateway.clusters.like(config, gateway.config, gateway.now_ms, gateway.peers)
     new: list[Listener] = []
     try:
@@ -124,11 +126,11 @@ def _listeners(gateway: ReloadContext, config: Config, new: list[Listener]) -> l
 
 async def _end_the_displaced(gateway: ReloadContext) -> None:
     """End the connections that have no place in the configuration that is in force now."""
-    addresses = [one.addresses for one in gateway.listeners]
+    addresses = {id(one.addresses): one.addresses for one in gateway.listeners}
 
     def look(connection: ClientConnection) -> None:
         lost = connection.lost_place()
-        if lost is None and not any(connection.addresses is one for one in addresses):
+        if lost is None and id(connection.addresses) not in addresses:
             lost = (CloseReason.RECONFIGURED, "the listener set is gone, or is for others now")
         if lost is not None:
             connection.end(*lost)

@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from bifrost.config.checks.clashes import Clash, find_clashes
+from support.physical_names import MARK, prefix_of
 
 
 def tenants(*names: object) -> dict[str, Any]:
@@ -68,45 +69,20 @@ def test_thousands_of_tenants_are_compared_quickly() -> None:
     assert len(find_clashes(tenants(*["same"] * 5000))) == 4999
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        ("0.0.0.0", "127.0.0.1", True),
-        ("0.0.0.0", "gateway", True),
-        ("::", "gateway", True),
-        ("::", "::1", True),
-        ("::", "0.0.0.0", False),
-        ("::", "127.0.0.1", False),
-        ("0.0.0.0", "::1", False),
-        ("127.0.0.1", "localhost", True),
-        ("GATEWAY", "gateway", True),
-        ("10.0.0.1", "10.0.0.2", False),
-    ],
-)
-def test_ports_meet_where_binding_both_would_fail(one: str, other: str, expected: bool) -> None:
-    for hosts in ((one, other), (other, one)):
-        found = find_clashes(sets(*({"bind_host": host, "bootstrap_port": 9092} for host in hosts)))
-        assert bool(found) == expected
+def test_prefixes_overlap_kind_by_kind_with_those_that_others_have_by_default() -> None:
+    mixed = [
+        {"name": "a", "prefixes": {"group": "x-"}},
+        {"name": "b", "prefixes": {"topic": "x-"}},
+        {"name": "c", "prefixes": {"topic": "y-", "group": prefix_of("b")}},
+        {"name": "d", "prefixes": {"transactional_id": MARK}},
+    ]
 
+    found = find_clashes({"tenants": mixed})
 
-def test_ranges_that_touch_do_not_clash_and_ranges_that_share_do() -> None:
-    def two(start: int) -> dict[str, Any]:
-        return sets(
-            {"broker_port_range": {"start": 1, "end": 10}}, {"broker_port_range": {"start": start, "end": 20}}
-        )
-
-    assert find_clashes(two(11)) == []
-    [clash] = find_clashes(two(8))
-    assert (
-        clash.text
-        == "ports 8 to 10 are taken twice, by broker_port_range and by broker_port_range: move one of them"
-    )
-
-
-def test_a_reversed_range_takes_no_ports() -> None:
-    [clash] = find_clashes(sets({"bootstrap_port": 5, "broker_port_range": {"start": 9, "end": 1}}))
-
-    assert clash.loc == ("proxy", "listener_sets", 0, "port_range", "broker_port_range", "start")
+    assert [(clash.loc, clash.first) for clash in found] == [
+        (("tenants", 2, "prefixes", "group"), ("tenants", 1, "name")),
+        (("tenants", 3, "prefixes", "transactional_id"), ("tenants", 0, "name")),
+    ]
 
 
 def test_listener_sets_share_no_name() -> None:

@@ -17,8 +17,7 @@ def test_a_brokers_port_is_counted_from_the_base(broker_id: int, port: int | Non
         broker_id_base=5,
     )
 
-    assert ports.broker_port(broker_id) == port
-    assert (broker_id in ports.broker_ids()) == (port is not None)
+    assert ports.broker_ports({broker_id}) == ({} if port is None else {broker_id: port})
 
 
 PORT_RANGE = {"advertised_host": "gw", "bootstrap_port": 99, "broker_port_range": {"start": 100, "end": 102}}
@@ -46,3 +45,13 @@ def test_a_repeated_scram_nonce_can_be_allowed_where_scram_is_offered(mechanisms
 def test_a_repeated_scram_nonce_is_not_allowed_where_scram_is_not_offered(section: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match="allow_repeated_scram_nonce is for SCRAM"):
         ListenerSet(name="old", port_range=PORT_RANGE, allow_repeated_scram_nonce=True, **section)
+
+
+def test_without_a_range_the_bootstrap_port_is_that_of_the_only_broker() -> None:
+    ports = PortRange(advertised_host="gw", bootstrap_port=9092)
+
+    assert ports.broker_ports({7}) == {7: 9092}
+    assert ports.broker_ports({9, 8}) == {8: 9092}
+    assert ports.broker_ports(()) == {}
+    with pytest.raises(ValueError, match="broker_id_base is of no use without broker_port_range"):
+        PortRange(advertised_host="gw", bootstrap_port=9092, broker_id_base=1)

@@ -4,7 +4,9 @@ import pytest
 from pydantic import ValidationError
 
 from bifrost.config.fields.tenants import Credential, Tenant
+from bifrost.config.name_template import NamePrefixes
 from bifrost.config.secrets import Secret
+from support.physical_names import prefix_of
 
 
 def credential(**more: Any) -> dict[str, Any]:
@@ -49,14 +51,30 @@ def test_a_tenant_may_delete_nothing_unless_it_is_said() -> None:
     assert tenant.auth.principals == ()
 
 
-def test_a_tenants_prefixes_are_all_given_or_none() -> None:
-    prefixes = {"topic": "t1-", "group": "t1-", "transactional_id": "t1-"}
+OURS = prefix_of("acme")
 
-    assert Tenant.model_validate({"name": "acme", "prefixes": prefixes}).prefixes is not None
-    for key in prefixes:
-        others = {name: value for name, value in prefixes.items() if name != key}
-        with pytest.raises(ValidationError, match=f"prefixes.{key}"):
-            Tenant.model_validate({"name": "acme", "prefixes": others})
+
+@pytest.mark.parametrize(
+    ("prefixes", "expected"),
+    [
+        ({"topic": "t1-"}, ("t1-", OURS, OURS)),
+        ({"group": "g1-"}, (OURS, "g1-", OURS)),
+        ({"transactional_id": "x1-"}, (OURS, OURS, "x1-")),
+        ({"topic": "t1-", "group": "g1-"}, ("t1-", "g1-", OURS)),
+        ({"topic": "t1-", "group": "g1-", "transactional_id": "x1-"}, ("t1-", "g1-", "x1-")),
+    ],
+)
+def test_a_kind_without_a_prefix_of_its_own_has_the_default_one(
+    prefixes: dict[str, str], expected: tuple[str, str, str]
+) -> None:
+    tenant = Tenant.model_validate({"name": "acme", "prefixes": prefixes})
+
+    assert tenant.name_prefixes == NamePrefixes(*expected)
+
+
+def test_a_section_of_prefixes_has_one_at_least() -> None:
+    with pytest.raises(ValidationError, match="has no prefix"):
+        Tenant.model_validate({"name": "acme", "prefixes": {}})
 
 
 def test_a_tenants_accounts_are_its_own_and_those_of_its_users() -> None:

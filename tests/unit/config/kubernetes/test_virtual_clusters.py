@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from bifrost.config.fields.tenants import Prefixes
+from bifrost.config.name_template import NamePrefixes
 from bifrost.config.values import Address
+from support.physical_names import prefix_of
 from unit.config.virtual_cluster_files import AUTH, FILTERS, PROD, loaded, mistakes
 
 Problems = Callable[..., list[str]]
@@ -82,8 +84,7 @@ def test_every_other_key_is_that_of_the_flat_dialect(folder: Path) -> None:
     config = loaded(folder, text + AUTH)
 
     [listener_set], [tenant] = config.proxy.listener_sets, config.tenants
-    assert listener_set.port_range.broker_ids() == range(1, 3)
-    assert listener_set.port_range.broker_port(1) == 9200
+    assert listener_set.port_range.broker_ports(range(5)) == {1: 9200, 2: 9201}
     assert listener_set.sasl_mechanisms == ("PLAIN",)
     assert (tenant.allowed_topics, tenant.allow_topic_deletion) == (("orders",), True)
     assert tenant.auth.credentials[0].password.matches(b"wile-e")
@@ -99,6 +100,18 @@ def test_without_virtualization_the_names_begin_as_in_the_flat_dialect(folder: P
     text = PROD[: PROD.index("  # 3.")]
 
     assert loaded(folder, text).tenants[0].prefixes is None
+
+
+@pytest.mark.parametrize("key", ["topicPrefix", "groupPrefix", "transactionIdPrefix"])
+def test_each_prefix_may_stand_alone(folder: Path, key: str) -> None:
+    text = PROD[: PROD.index("    topicPrefix")] + f'    {key}: "t1-"\n'
+
+    [tenant] = loaded(folder, text).tenants
+
+    default = prefix_of("tenant-a-prod")
+    kinds = {"topicPrefix": "topic", "groupPrefix": "group", "transactionIdPrefix": "transactional_id"}
+    expected = dict.fromkeys(kinds.values(), default) | {kinds[key]: "t1-"}
+    assert tenant.name_prefixes == NamePrefixes(**expected)
 
 
 # -- security
@@ -252,11 +265,6 @@ def test_a_missing_password_file_has_its_line(problems: Problems) -> None:
             'topicPrefix: "t1-"',
             'topicPrefix: "t1/"',
             "18: spec.virtualization.topicPrefix: 't1/' has characters",
-        ),
-        (
-            '    topicPrefix: "t1-"\n',
-            "",
-            "17: spec.virtualization.topicPrefix is missing: add it, e.g. topicPrefix: ",
         ),
         (
             "transactionIdPrefix",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bifrost.config.checks.clashes import MAX_LISTENER_SETS
+from bifrost.config.checks.port_clashes import MAX_LISTENER_SETS
 from bifrost.config.fields.tenants import Prefixes
 from bifrost.config.fields.verifiers import Mechanism, ScramVerifier
 from support.journal.loading import load
@@ -33,17 +33,46 @@ def test_virtual_clusters_of_the_same_brokers_share_an_upstream(folder: Path) ->
     assert config.tenants[1].prefixes == Prefixes(topic="t2-", group="t2-", transactional_id="t2-")
 
 
-def test_ports_that_follow_by_default_must_not_meet(problems: Problems) -> None:
-    explained = (
-        "(see line 9); without brokerPorts the brokers have the 16 ports after port: set it, or leave more "
-        "ports between"
-    )
+def ranges(folder: Path, *ports: int) -> list[tuple[int, int] | None]:
+    """The ports of the brokers of virtual clusters at these ports; None: their port is the only broker's as well."""
+    documents = [
+        PROD.replace("tenant-a-prod", f"t-{port}").replace("t1-", f"p{port}-").replace("9093", str(port))
+        for port in ports
+    ]
+    sets = loaded(folder, "---\n".join(documents))
+    found = [one.port_range.broker_port_range for one in sets.proxy.listener_sets]
+    return [None if one is None else (one.start, one.end) for one in found]
 
-    assert problems(text=f"{PROD}---\n{second().replace('9193', '9094')}") == [
-        "a.yaml:30: port 9094 is taken twice, by port of tenant-b and by brokerPorts of tenant-a-prod: "
-        f"move one of them {explained}",
-        "a.yaml:30: ports 9095 to 9109 are taken twice, by brokerPorts of tenant-b and by brokerPorts of "
-        f"tenant-a-prod: move one of them {explained}",
+
+def test_the_ports_of_the_brokers_end_before_the_next_virtual_cluster(folder: Path) -> None:
+    assert ranges(folder, 9093, 9094) == [None, (9095, 9110)]
+    assert ranges(folder, 9094, 9093, 9097) == [(9095, 9096), None, (9098, 9113)]
+    assert ranges(folder, 9093, 9110, 9109) == [(9094, 9108), (9111, 9126), None]
+
+
+def test_a_virtual_cluster_on_another_address_does_not_end_them(folder: Path) -> None:
+    other = second().replace("9193", "9094").replace("0.0.0.0", '"::1"')
+
+    sets = loaded(folder, f"{PROD}---\n{other}").proxy.listener_sets
+
+    assert [one.port_range.broker_port_range.start for one in sets] == [9094, 9095]
+
+
+def test_the_only_broker_may_have_any_node_id(folder: Path) -> None:
+    first = PROD.replace("    port", "    brokerIdBase: 1\n    port")
+
+    [one, _] = loaded(folder, f"{first}---\n{second().replace('9193', '9094')}").proxy.listener_sets
+
+    assert one.port_range.broker_ports({7}) == {7: 9093}
+
+
+def test_ports_that_follow_by_default_must_not_meet_ports_that_are_written(problems: Problems) -> None:
+    other = second().replace("    port", "    brokerPorts: { start: 9100, end: 9101 }\n    port")
+
+    assert problems(text=f"{PROD}---\n{other}") == [
+        "a.yaml:30: ports 9100 to 9101 are taken twice, by brokerPorts of tenant-b and by brokerPorts of "
+        "tenant-a-prod: move one of them (see line 9); without brokerPorts the brokers have the 16 ports after port, "
+        "or those up to the port of the next virtual cluster: set it, or leave more ports between"
     ]
 
 
@@ -83,14 +112,14 @@ def test_the_line_is_that_of_the_right_document(problems: Problems) -> None:
 
 
 def test_there_are_no_more_than_one_gateway_takes(problems: Problems) -> None:
-    names = [f"tenant-{index}" for index in range(MAX_LISTENER_SETS + 2)]
+    names = [f"tenant-{index}-" for index in range(MAX_LISTENER_SETS + 2)]
     documents = [
         PROD.replace("tenant-a-prod", name).replace("t1-", f"{name}.").replace("9093", str(2000 + 20 * index))
         for index, name in enumerate(names)
     ]
 
     assert problems(text="---\n".join(documents)) == [
-        f"a.yaml:{64 * 21 + 2}: kind: 66 are a KafkaVirtualCluster, one gateway takes 64: run another"
+        f"a.yaml:{1000 * 21 + 2}: kind: 1002 are a KafkaVirtualCluster, one gateway takes 1000: run another"
     ]
 
 

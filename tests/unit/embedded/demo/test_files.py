@@ -24,8 +24,7 @@ def test_gateway_takes_the_configuration(tmp_path: Path) -> None:
     port_range = config.proxy.listener_sets[0].port_range
     assert port_range.bind_host == port_range.advertised_host == "127.0.0.1"
     assert port_range.bootstrap_port == 19092
-    assert port_range.broker_port(1) == 19093
-    assert len(port_range.broker_ids()) == 1
+    assert port_range.broker_ports((0, 1, 2)) == {1: 19093}
     assert [str(broker) for broker in config.upstream.bootstrap] == ["127.0.0.1:29092"]
     assert [tenant.name for tenant in config.tenants] == ["acme", "globex"]
     assert config.tenants[0].allowed_topics == ("orders", "billing", "events", "audit.log")

@@ -21,28 +21,16 @@ def test_every_tenant_has_its_cluster_and_its_shares() -> None:
 
 
 @pytest.mark.parametrize(
-    ("literal", "acme", "globex"),
+    ("prefixes", "expected"),
     [
-        ({}, {MARK}, {MARK}),
-        ({"globex": "t1-"}, {MARK, "t1-"}, {MARK}),
-        ({"acme": "t1-", "globex": "t2-"}, {MARK, "t2-"}, {MARK, "t1-"}),
+        ({}, {MARK}),
+        ({"globex": {"topic": "t1-"}}, {MARK, "t1-"}),
+        ({"acme": {"topic": "t1-", "group": "g1-"}, "globex": {"group": "t2-"}}, {MARK, "t1-", "g1-", "t2-"}),
     ],
 )
-def test_marks_are_what_stands_before_the_names_of_others(
-    literal: dict[str, str], acme: set[str], globex: set[str]
+def test_marks_are_the_prefixes_of_all_tenants(
+    prefixes: dict[str, dict[str, str]], expected: set[str]
 ) -> None:
-    kinds = ("topic", "group", "transactional_id")
-    config = configured(
-        **{name: {"prefixes": dict.fromkeys(kinds, prefix)} for name, prefix in literal.items()}
-    )
+    config = configured(**{name: {"prefixes": own} for name, own in prefixes.items()})
 
-    assert TenantSettings.of(config).foreign_marks == {"acme": acme, "globex": globex}
-
-
-def test_the_same_prefix_on_two_physical_clusters_is_a_mark_for_both() -> None:
-    kinds = dict.fromkeys(("topic", "group", "transactional_id"), "t-")
-    config = configured(
-        acme={"upstream": "one", "prefixes": kinds}, globex={"upstream": "other", "prefixes": kinds}
-    )
-
-    assert TenantSettings.of(config).foreign_marks == {"acme": {MARK, "t-"}, "globex": {MARK, "t-"}}
+    assert TenantSettings.of(config).foreign_marks == expected

@@ -108,3 +108,21 @@ def test_each_tenant_is_a_step() -> None:
     clusters = Clusters(Cluster(one, (), config.proxy.limits, int) for one in config.clusters)
 
     assert list(virtual_clusters(config, TenantSettings.of(config), clusters, int)) == [None, None]
+
+
+def test_a_text_names_the_tenant_s_own_things_and_no_one_else_s() -> None:
+    clusters = built(configured(acme={"prefixes": {"topic": "t1-"}}, globex={"prefixes": {"topic": "t2-"}}))
+    names = clusters.of_tenant("acme").namespace.names
+
+    assert names.virtual_text(b"topic t1-orders is full") == b"topic orders is full"
+    assert names.virtual_text(f"group {prefix_of('acme')}g is gone".encode()) == b"group g is gone"
+    assert names.virtual_text(b"topic t2-orders is full") == b""
+    assert names.virtual_text(f"group {prefix_of('globex')}g is gone".encode()) == b""
+
+
+def test_all_tenants_share_the_marks_of_others() -> None:
+    clusters = built(configured(acme={"prefixes": {"topic": "t1-"}}, globex={"prefixes": {"topic": "t2-"}}))
+
+    one, other = (clusters.of_tenant(name).namespace.names for name in ("acme", "globex"))
+
+    assert one._foreign_marks is other._foreign_marks

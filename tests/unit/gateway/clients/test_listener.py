@@ -149,3 +149,47 @@ def test_a_listener_that_never_opened_can_be_closed() -> None:
     one.close()
 
     assert one._servers == {}
+
+
+ONE_PORT = LISTENER_SET.model_copy(
+    update={"port_range": PortRange(advertised_host="proxy.example.com", bootstrap_port=9092)}
+)
+
+
+def test_a_single_port_stands_for_the_only_broker_whatever_its_id(logged: list[dict[str, Any]]) -> None:
+    one = listener(7, listener_set=ONE_PORT)
+
+    asyncio.run(one.follow_brokers())
+
+    assert one.addresses.address_of(7, "acme") == ("proxy.example.com", 9092)
+    assert logged == []
+
+
+def test_a_single_port_is_the_lowest_broker_s_and_the_log_says_what_to_do(
+    logged: list[dict[str, Any]],
+) -> None:
+    one = listener(2, 3, listener_set=ONE_PORT)
+
+    asyncio.run(one.follow_brokers())
+
+    assert one.addresses.address_of(2, "acme") == ("proxy.example.com", 9092)
+    assert one.addresses.address_of(3, "acme") is None
+    [entry] = logged
+    assert (entry["event"], entry["node_id"]) == ("broker_without_port", 3)
+    assert "brokerPorts" in entry["detail"]
+
+
+def test_the_addresses_of_a_single_port_change_with_its_broker() -> None:
+    one = listener(1, listener_set=ONE_PORT)
+    before = one.addresses
+    asyncio.run(one.follow_brokers())
+    same = one.addresses
+    clusters: Any = SimpleNamespace(served_node_ids=frozenset({5}), node_ids=frozenset({5}))
+    one._gateway.clusters = clusters
+
+    asyncio.run(one.follow_brokers())
+
+    assert before is same
+    assert one.addresses is not same
+    assert one.addresses.address_of(5, "acme") == ("proxy.example.com", 9092)
+    assert one.addresses.address_of(1, "acme") is None
