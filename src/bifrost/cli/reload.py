@@ -43,7 +43,9 @@ def reload(
     except (OSError, http.client.HTTPException) as error:
         where = f"{admin.bind_host}:{admin.port}"
         typer.echo(
-            f"error: no gateway answers at {where} ({error}): does it run, with this configuration?", err=True
+            f"error: no gateway answers at {where} ({error}): does it run, with this configuration? If proxy.admin "
+            "has changed, send SIGHUP and look at the log",
+            err=True,
         )
         raise typer.Exit(2) from None
     typer.echo(text.rstrip(), err=status != HTTPStatus.OK)

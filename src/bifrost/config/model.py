@@ -50,12 +50,12 @@ class Proxy(Section):
     """The ways to reach the gateway, 1 to 1,000. Required."""
 
     admin: Admin | None = None
-    """The operator's HTTP port. A change needs a restart. Default: none."""
+    """The operator's HTTP port. Default: none."""
 
     watch_files_ms: DurationMs = Field(default=2_000, ge=0, le=3_600_000)
     """Time between two checks of this file and those that it names, in milliseconds. When one has changed, and is the
     same at the next check, all are read again (see [operations.md](operations.md)). Default 2 s; 0 turns it off, and
-    SIGHUP and `bifrost reload` remain. A change of this key itself needs a restart."""
+    SIGHUP and `bifrost reload` remain."""
 
     workers: Workers = 1
     """Processes that carry the clients' connections: a number from 1 to 64, or `auto`, one for each CPU that the

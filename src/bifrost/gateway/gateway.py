@@ -24,6 +24,8 @@ from bifrost.forwarding.lanes import NO_TENANT, Lanes
 from bifrost.forwarding.time_budgets import TimeBudgets
 from bifrost.forwarding.turns import Turns
 from bifrost.gateway.admin.admin_pages import build_admin
+from bifrost.gateway.admin.admin_place import AdminPlace
+from bifrost.gateway.admin.admin_port import Admin
 from bifrost.gateway.admin.counted import OfProcess
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.brokers.clusters import Clusters
@@ -117,7 +119,7 @@ class Gateway:
         self.reloader = None if source is None else Reloader(self, source)
         self._connections: set[ClientConnection] = set()
         self._handshakes: set[ClientHandshake] = set()
-        self._admin = build_admin(config, OfProcess(self), self.reloader) if peers.is_alone else None
+        self.admin = AdminPlace(config, self._build_admin)
         self.is_ready = False
         """Whether clients can be served: see `_can_serve`, which is looked at whenever the clusters were asked."""
         self.listener_watch = ListenerWatch(peers.ports.served)
@@ -182,7 +184,7 @@ class Gateway:
         background: set[asyncio.Task[Any]] = set()
         if self.reloader is not None:
             loop.add_signal_handler(signal.SIGHUP, self._reload_in, background)
-            background.add(loop.create_task(keep("watch", partial(self._watch, self.reloader))))
+            background.add(loop.create_task(keep("watch", self.reloader.watch)))
         serving = loop.create_task(self._serve())
         stopping = loop.create_task(stop.wait())
         sweep = partial(close_idle, self._connections, lambda: self.limits.max_idle_ms)
@@ -284,13 +286,12 @@ class Gateway:
         background.add(task)
         task.add_done_callback(background.discard)
 
-    async def _watch(self, reloader: Reloader) -> None:
-        if self.config.proxy.watch_files_ms:
-            await reloader.watch(self.config.proxy.watch_files_ms / 1000)
+    def _build_admin(self, config: Config) -> Admin | None:
+        """Return the operator's port; None in a worker, whose supervisor has it."""
+        return build_admin(config, OfProcess(self), self.reloader) if self.peers.is_alone else None
 
     async def _serve(self) -> None:
-        if self._admin is not None:
-            await self._admin.open()
+        await self.admin.open()
         for listener in self.listeners:
             await listener.reserve()
         self.client_authenticators.begin()
@@ -341,8 +342,7 @@ class Gateway:
         if self.journaling is not None:
             await self.journaling.end()
         await self.clusters.close()
-        if self._admin is not None:
-            self._admin.close()
+        self.admin.close()
         # Give the loop one turn, so that the transports write what they have and close.
         await asyncio.sleep(0)
         log.info("stopped", ends={str(reason): count for reason, count in self.ends.items()})

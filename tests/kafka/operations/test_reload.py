@@ -152,8 +152,7 @@ def test_limits_hold_for_connections_that_are_open(reloadable: Reloadable) -> No
     [
         (lambda config: config.update(colour="red"), "colour: unknown key"),
         (lambda config: config["upstream"].update(bootstrap=[f"{HOST}:1"]), f"upstream upstream: {HOST}:1: "),
-        (lambda config: config["proxy"]["admin"].update(bind_host="0.0.0.0"), "proxy.admin cannot change"),
-        (lambda config: config["proxy"].update(watch_files_ms=77), "proxy.watch_files_ms cannot change"),
+        (lambda config: config["proxy"].update(journal={}), "proxy.journal cannot change"),
     ],
 )
 def test_a_bad_configuration_is_refused_whole(

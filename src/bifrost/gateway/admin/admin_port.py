@@ -6,6 +6,7 @@ HTTP; a request that h11 refuses, that is too large or that does not arrive in t
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -63,20 +64,24 @@ class Admin:
         self._host, self._port = host, port
         self._pages, self._commands = pages, commands
         self._server: asyncio.Server | None = None
+        self._bound: socket.socket | None = None
         self._open = 0
 
-    async def open(self) -> None:
+    async def open(self, replaces: "Admin | None" = None) -> None:
         """Listen.
 
+        Args:
+            replaces: the port that is closed when this one is open; both may have the same number.
         Raises:
             StartError: the port cannot be bound.
         """
-        bound = bind("admin", self._host, self._port)
-        self._server = await asyncio.start_server(self._serve, sock=bound)
+        before = None if replaces is None else replaces._bound
+        self._bound = bind("admin", self._host, self._port, before)
+        self._server = await asyncio.start_server(self._serve, sock=self._bound)
         log.info("listening", listener="admin", address=f"{self._host}:{self._port}")
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening; requests that were begun are answered."""
         if self._server is not None:
             self._server.close()
 

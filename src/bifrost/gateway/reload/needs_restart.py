@@ -4,10 +4,8 @@ from bifrost.config.model import Config
 from bifrost.gateway.errors import StartError
 
 NEEDS_RESTART = {
-    "admin": "proxy.admin",
     "journal": "proxy.journal",
     "pseudonym_key": "proxy.pseudonym_key_file",
-    "watch_files_ms": "proxy.watch_files_ms",
     "workers": "proxy.workers",
 }
 """By field of `Proxy`: the key in the configuration. docs/operations.md has the same list."""

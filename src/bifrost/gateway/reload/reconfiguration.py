@@ -22,7 +22,7 @@ from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import Secured
 from bifrost.gateway.loop.steps import in_steps
 from bifrost.gateway.loop.sweep import visit
-from bifrost.gateway.reload.context import ReloadContext
+from bifrost.gateway.reload.context import Move, ReloadContext
 from bifrost.gateway.reload.moved_ports import check_ports
 from bifrost.gateway.reload.needs_restart import check_changes
 from bifrost.session.close_reason import CloseReason
@@ -42,6 +42,7 @@ class Prepared:
     listeners: list[Listener]
     new: list[Listener]
     """The `listeners` whose ports are bound and not served yet."""
+    admin: Move
 
     async def take_effect(self) -> None:
         """Use the prepared configuration from now on."""
@@ -49,6 +50,7 @@ class Prepared:
         before = gateway.clusters
         await self._change_tenants()
         self._change_listeners()
+        self.admin.take_effect()
         await _end_the_displaced(gateway)
         await self.changed.take_effect(before, self.config.proxy.limits)
         for listener in self.listeners:
@@ -58,6 +60,7 @@ class Prepared:
 
     async def abandon(self) -> None:
         """Drop the prepared configuration; the gateway goes on as before."""
+        self.admin.abandon()
         for listener in self.new:
             listener.close()
         await self.changed.abandon(self.gateway.clusters)
@@ -103,12 +106,13 @@ async def prepare(gateway: ReloadContext, config: Config) -> Prepared:
         listeners = _listeners(gateway, config, new)
         for listener in new:
             await listener.reserve()
+        admin = await gateway.admin.prepare(config)
     except BaseException:
         for listener in new:
             listener.close()
         await changed.abandon(gateway.clusters)
         raise
-    return Prepared(gateway, config, settings, changed, secured, listeners, new)
+    return Prepared(gateway, config, settings, changed, secured, listeners, new, admin)
 
 
 def _listeners(gateway: ReloadContext, config: Config, new: list[Listener]) -> list[Listener]:

@@ -51,6 +51,8 @@ class Reloader:
         self._gateway = gateway
         self._source = source
         self._one_at_a_time = asyncio.Lock()
+        self._applied = asyncio.Event()
+        """Set when another configuration is in force, which may have another `watch_files_ms`."""
         self._parts: tuple[Config, tuple[str, ...]] | None = None
         """What a configuration names beside the source, and that configuration."""
         self._seen = self._signature()
@@ -75,11 +77,12 @@ class Reloader:
         self._gateway.note_reload(str(outcome), text)
         return outcome, text
 
-    async def watch(self, interval_s: float) -> None:
-        """Reload when the source has changed and then stayed the same for one interval."""
+    async def watch(self) -> None:
+        """Reload, for ever, when the source has changed and then stayed the same for one `watch_files_ms`."""
         pending: Hashable = None
         while True:
-            await asyncio.sleep(interval_s)
+            if await self._interval_changes():
+                continue
             now = await asyncio.to_thread(self._signature)
             if now == self._seen:
                 pending = None
@@ -88,6 +91,17 @@ class Reloader:
             else:
                 await self.reload()
                 pending = None
+
+    async def _interval_changes(self) -> bool:
+        """Wait for one `watch_files_ms`, for ever if it is 0; return True when another configuration is in force."""
+        self._applied.clear()
+        interval_ms = self._gateway.config.proxy.watch_files_ms
+        try:
+            async with asyncio.timeout(interval_ms / 1000 if interval_ms else None):
+                await self._applied.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def _reload(self) -> tuple[Outcome, str]:
         gateway = self._gateway
@@ -104,6 +118,7 @@ class Reloader:
             report("reload", error, path=self._source.name)
             return Outcome.REFUSED, f"{self._source.name}: {type(error).__name__}: see the gateway's log"
         self.applied_s = time.time()
+        self._applied.set()
         return Outcome.APPLIED, "the gateway goes on with it"
 
     def _signature(self) -> Hashable:

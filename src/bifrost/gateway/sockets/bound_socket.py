@@ -23,13 +23,14 @@ _ours: "WeakSet[socket.socket]" = WeakSet()
 _WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not bound
 
 
-def bind(name: str, host: str, port: int) -> socket.socket:
+def bind(name: str, host: str, port: int, replaces: socket.socket | None = None) -> socket.socket:
     """Return a socket bound to a port, not listening yet. Log if another gateway has the port as well.
 
     Args:
         name: name of the listener, for errors and the log.
         host: an address of this machine, or a name of one.
         port: the TCP port.
+        replaces: a socket of this process that is closed soon; it may have the same port on another address.
     Raises:
         StartError: the port cannot be bound.
     """
@@ -37,9 +38,11 @@ def bind(name: str, host: str, port: int) -> socket.socket:
         if not is_shareable() or not _is_taken(host, port):
             return _bound(host, port, shares=is_shareable())
         bound = _bound(host, port, shares=True)
-        if _is_ours_twice(bound):
+        if _is_ours_twice(bound, replaces):
             bound.close()
             raise OSError(errno.EADDRINUSE, "Address already in use")
+        if replaces is not None and _meets(bound, replaces):
+            return bound
     except OSError as error:
         raise StartError(f"{name}: {_bind_failure(host, port, error)}") from error
     log.info(
@@ -83,16 +86,18 @@ def _bound(host: str, port: int, *, shares: bool) -> socket.socket:
     return bound
 
 
-def _is_ours_twice(bound: socket.socket) -> bool:
+def _is_ours_twice(bound: socket.socket, replaces: socket.socket | None) -> bool:
     """Whether this process has the port already: two of its own listeners must not share one."""
+    return any(other not in (bound, replaces) and _meets(bound, other) for other in tuple(_ours))
+
+
+def _meets(bound: socket.socket, other: socket.socket) -> bool:
+    """Whether two sockets get connections to the same address."""
+    if other.fileno() < 0 or other.family != bound.family:
+        return False
     host, port, *_ = bound.getsockname()
-    for other in tuple(_ours):
-        if other is bound or other.fileno() < 0 or other.family != bound.family:
-            continue
-        other_host, other_port, *_ = other.getsockname()
-        if other_port == port and (host == other_host or _WILDCARDS & {host, other_host}):
-            return True
-    return False
+    other_host, other_port, *_ = other.getsockname()
+    return bool(other_port == port and (host == other_host or _WILDCARDS & {host, other_host}))
 
 
 def _bind_failure(host: str, port: int, error: OSError) -> str:

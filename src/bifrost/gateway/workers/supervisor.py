@@ -23,6 +23,7 @@ from bifrost.config.config_source import ConfigSource
 from bifrost.config.model import Config
 from bifrost.forwarding.lanes import NO_TENANT
 from bifrost.gateway.admin.admin_pages import build_admin
+from bifrost.gateway.admin.admin_place import AdminPlace
 from bifrost.gateway.admin.counted import WorkerCounts
 from bifrost.gateway.clients.endings import log_end
 from bifrost.gateway.errors import StartError
@@ -92,7 +93,8 @@ class Supervisor:
         self._counted = OfAll(self, self._sums)
         processes = Processes(self._pids, lambda: sum(one.cpu_s for one in self.worker_counts()))
         count = partial(asyncio.to_thread, self._sums.refresh)
-        self._admin = build_admin(config, self._counted, self.reloader, self._is_healthy, count, processes)
+        more = (self._counted, self.reloader, self._is_healthy, count, processes)
+        self._admin = AdminPlace(config, lambda config: build_admin(config, *more))
         self._seen: tuple[list[int], int] = ([], 0)
         """The brokers, and the number of tenants, that the last worker to become ready knew."""
 
@@ -154,16 +156,14 @@ class Supervisor:
         self.stalls.start()
         try:
             self._add_places(self.config)
-            if self._admin is not None:
-                await self._admin.open()
+            await self._admin.open()
             keeping = {loop.create_task(self._keep(number)) for number in range(self.shared_limits.workers)}
             works = {
                 "workers": self._look,
                 "journal": self._journal.run,
                 "listener_watch": self.listener_watch.run,
+                "watch": self.reloader.watch,
             }
-            if self.config.proxy.watch_files_ms:
-                works["watch"] = partial(self.reloader.watch, self.config.proxy.watch_files_ms / 1000)
             for place, work in works.items():
                 begin(keep(place, work))
             await asyncio.wait((stopping, *keeping), return_when=asyncio.FIRST_COMPLETED)
@@ -176,8 +176,7 @@ class Supervisor:
             for task in tuple(background):
                 task.cancel()
             await self._stop(keeping, hurry)
-            if self._admin is not None:
-                self._admin.close()
+            self._admin.close()
             await asyncio.sleep(0)
             ends = self._counted.ends()
             log.info("stopped", ends={str(reason): count for reason, count in ends.items() if count})
@@ -379,14 +378,15 @@ class Supervisor:
         """Have all workers use another configuration, or none.
 
         Raises:
-            StartError: a worker cannot use it; nothing has changed.
+            StartError: a worker, or the operator's port, cannot use it; nothing has changed.
         """
         check_changes(self.config, config)
         async with self._changing:
             self._add_places(config)
             content = dumps(Handover(config, self._key, dict(self.places.by_tenant)))
             children = tuple(self._children.values())
-            await agree(children, content)
+            async with self._admin.moved(config):
+                await agree(children, content)
             self.config = config
             for child, error in await take(children):
                 # Its configuration is unknown now; the next worker starts with the new one.

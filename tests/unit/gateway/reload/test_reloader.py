@@ -54,6 +54,11 @@ def write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
+def watched(interval_ms: int, text: str = PROXY_YAML) -> str:
+    """Return a configuration whose files are checked so often."""
+    return text.replace("proxy:\n", f"proxy:\n  watch_files_ms: {interval_ms}\n")
+
+
 def played(path: Path, scenario: Callable[[Reloader], Awaitable[Any]]) -> Reloader:
     source = ConfigFiles(path, SALT_KEY)
     reloader = Reloader(FakeGateway(source.read()), source)
@@ -99,8 +104,10 @@ def test_what_is_wrong_is_refused_with_its_reason(
 
 @pytest.mark.usefixtures("fails")
 def test_a_file_that_changes_is_read_when_it_is_whole(path: Path) -> None:
+    write(path, watched(10))
+
     async def scenario(reloader: Reloader) -> None:
-        watching = asyncio.ensure_future(reloader.watch(0.01))
+        watching = asyncio.ensure_future(reloader.watch())
         await asyncio.sleep(0.05)
         assert not reloader.outcomes
         write(path.parent / "acme.password", "another\n")
@@ -120,9 +127,10 @@ def test_what_a_configuration_names_is_looked_up_once(path: Path, monkeypatch: p
         return parts(source, config)
 
     monkeypatch.setattr(ConfigFiles, "parts", counted)
+    write(path, watched(1))
 
     async def scenario(reloader: Reloader) -> None:
-        watching = asyncio.create_task(reloader.watch(0.001))
+        watching = asyncio.create_task(reloader.watch())
         await asyncio.sleep(0.05)
         assert len(walked) == 1
         write(path.parent / "acme.password", "another")
@@ -133,3 +141,48 @@ def test_what_a_configuration_names_is_looked_up_once(path: Path, monkeypatch: p
 
     assert played(path, scenario).outcomes[Outcome.APPLIED] == 1
     assert len(walked) == 2
+
+
+async def outcomes_reach(reloader: Reloader, count: int) -> None:
+    async with asyncio.timeout(30):
+        while reloader.outcomes.total() < count:  # noqa: ASYNC110 - no event tells
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.usefixtures("fails")
+def test_another_interval_is_used_at_once(path: Path) -> None:
+    write(path, watched(3_600_000))
+
+    async def scenario(reloader: Reloader) -> None:
+        watching = asyncio.create_task(reloader.watch())
+        await asyncio.sleep(0)
+        write(path, watched(10))
+        await reloader.reload()
+        write(path, watched(10, PROXY_YAML.replace("name: acme", "name: acme-2")))
+        await outcomes_reach(reloader, 2)
+        assert not watching.done()
+        watching.cancel()
+
+    assert played(path, scenario).outcomes == {Outcome.APPLIED: 2}
+
+
+@pytest.mark.usefixtures("fails")
+def test_the_watch_is_turned_on_and_off(path: Path) -> None:
+    write(path, watched(0))
+
+    async def scenario(reloader: Reloader) -> None:
+        watching = asyncio.create_task(reloader.watch())
+        await asyncio.sleep(0.05)
+        write(path, watched(10))
+        await asyncio.sleep(0.05)
+        assert not reloader.outcomes
+        await reloader.reload()
+        write(path, watched(0, PROXY_YAML.replace("name: acme", "name: acme-2")))
+        await outcomes_reach(reloader, 2)
+        write(path, watched(10))
+        await asyncio.sleep(0.1)
+        assert reloader.outcomes == {Outcome.APPLIED: 2}
+        assert not watching.done()
+        watching.cancel()
+
+    played(path, scenario)

@@ -100,6 +100,22 @@ def test_two_listeners_of_one_gateway_do_not_share(
             bind("listener two", *second).close()
 
 
+@pytest.mark.parametrize("host", ["192.0.2.9", "0.0.0.0"])
+def test_a_listener_may_have_the_port_of_the_one_that_it_replaces(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, logged: list[Any], host: str
+) -> None:
+    bound_to: dict[int, tuple[str, int]] = {}
+    monkeypatch.setattr(socket.socket, "getsockname", lambda sock: bound_to[id(sock)])
+    with bind("admin", *ADDRESS) as old:
+        bound_to[id(old)] = ADDRESS
+        kernel.held_by, kernel.address = "a gateway", (host, 9092)
+        kernel.on_bind = lambda sock: bound_to.update({id(sock): (host, 9092)})
+        with bind("admin", host, 9092, replaces=old) as new:
+            assert new.fileno() >= 0
+
+    assert logged == []
+
+
 def test_where_ports_cannot_be_shared_one_is_bound_as_ever(
     kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
