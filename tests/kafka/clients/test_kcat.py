@@ -14,6 +14,7 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from support.clients.endpoint import Endpoint
 from support.gateways.gateway_fixtures import FreshTopic
 from support.gateways.gateway_process import GatewayProcess, TenantSpec
+from support.skips.optional_parts import KCAT, lacks
 
 TENANT = "acme"
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -24,7 +25,7 @@ FIXED_IN = (2, 6, 1)
 def kcat() -> str:
     program = shutil.which("kcat")
     if program is None:
-        pytest.skip("kcat is not installed: apt-get install kcat")
+        pytest.skip(lacks(KCAT))
     text = subprocess.run([program, "-V"], check=False, capture_output=True, text=True, timeout=30).stdout
     found = re.search(r"librdkafka (\d+)\.(\d+)\.(\d+)", text)
     assert found is not None, text

@@ -58,6 +58,7 @@ def _has_jdk_for_spark() -> bool:
 KERBEROS = "Kerberos"
 PROMTOOL = "promtool"
 HAPROXY = "HAProxy"
+KCAT = "kcat"
 HOST_NAMES = "host names of a program's own"
 JDK_FOR_SPARK = "a JDK that Spark starts on"
 OLDER_JAVA = "a Java older than 24"
@@ -87,6 +88,13 @@ PARTS = (
         "make optional-parts",
         packages=("haproxy",),
         is_there=has_programs("haproxy"),
+    ),
+    Part(
+        KCAT,
+        "SCRAM with a librdkafka that repeats its nonce",
+        "make optional-parts",
+        packages=("kcat",),
+        is_there=has_programs("kcat"),
     ),
     Part(
         HOST_NAMES,
