@@ -32,6 +32,7 @@ from bifrost.config.name_template import (
 )
 from bifrost.tenancy.member_ids import other_side
 from bifrost.tenancy.ownership import OwnNames
+from bifrost.tenancy.topic_regex import confine, original
 from bifrost.wire.entity import Entity
 
 VirtualTopic = NewType("VirtualTopic", bytes)
@@ -243,8 +244,6 @@ class TenantNames:
         Raises:
             InvalidRegex: the pattern does not parse, or cannot be confined.
         """
-        from bifrost.tenancy.topic_regex import confine  # 1 MiB, only for tenants that subscribe by patterns
-
         prefix = self._own[entity].shared_prefix.decode()
         if entity != Entity.TOPIC_NAME or self._allowed is None:
             return confine(regex, prefix)
@@ -253,8 +252,6 @@ class TenantNames:
 
     def original_regex(self, physical_regex: str) -> str | None:
         """Return the pattern as the tenant wrote it, None when it is not the tenant's."""
-        from bifrost.tenancy.topic_regex import original  # as above
-
         return original(physical_regex, self.topics.shared_prefix.decode())
 
     def virtual_text(self, text: bytes) -> bytes:
