@@ -44,7 +44,7 @@ from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import ClientAuthenticators, Secured
 from bifrost.gateway.loop.garbage import settle, watch_garbage
 from bifrost.gateway.loop.loop_guard import InternalErrors, Work, keep
-from bifrost.gateway.loop.paced_calls import PacedCalls
+from bifrost.gateway.loop.paced_calls import CONNECTIONS_AT_ONCE, PacedCalls
 from bifrost.gateway.loop.pauses import Pauses
 from bifrost.gateway.loop.spare_memory import release_unused
 from bifrost.gateway.loop.steps import THREAD_TURN_S, at_once
@@ -94,8 +94,7 @@ class Gateway:
         made = virtual_clusters(config, settings, self.clusters, now_ms, hits=in_flight_limits.hits)
         self.turns = Turns(_soon, monotonic_ns, in_flight_limits.load)
         """Whose large work is done next."""
-        self.departures = PacedCalls("end_of_connection", _soon, monotonic_ns)
-        self.handshakes = PacedCalls("tls_handshake", _soon, monotonic_ns)
+        self.departures, self.handshakes, self.connects = _paced_calls()
         self.budgets = TimeBudgets(in_flight_limits, _later, monotonic_ns, self._brokers_of)
         self.shared = SharedState(
             plans=plans,
@@ -361,6 +360,15 @@ def _journaling(gateway: "Gateway", journal: JournalSettings) -> "Journaling":
     from bifrost.gateway.journaling.journaling import Journaling  # 0.5 MiB, only if there is a journal
 
     return Journaling(gateway, journal, gateway.config)
+
+
+def _paced_calls() -> tuple[PacedCalls, PacedCalls, PacedCalls]:
+    """Return what paces the ends of connections, steps of TLS handshakes, and connections to brokers."""
+    return (
+        PacedCalls("end_of_connection", _soon, monotonic_ns),
+        PacedCalls("tls_handshake", _soon, monotonic_ns),
+        PacedCalls("connect", _soon, monotonic_ns, CONNECTIONS_AT_ONCE),
+    )
 
 
 def _soon(call: Callable[[], None]) -> None:

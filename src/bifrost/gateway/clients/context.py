@@ -34,6 +34,7 @@ class ClientContext(Protocol):
     config: Config
     clusters: Clusters
     cluster_of: Mapping[str, str]
+    connects: PacedCalls
     departures: PacedCalls
     handshakes: PacedCalls
     failed_authentications: FailedAuthentications

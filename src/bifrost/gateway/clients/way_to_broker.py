@@ -37,11 +37,12 @@ class WayToBroker:
         return None if chosen is None else f"{chosen.host}:{chosen.port}"
 
     async def connect(self, client: "ClientConnection") -> BrokerConnection:
-        """Return a connection to the broker, logged in.
+        """Return a connection to the broker, logged in. When very many clients come at once, they connect by turns.
 
         Raises:
             BrokerError: the gateway cannot connect or log in.
         """
+        await self._gateway.connects.turn()
         timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
         return await connect(client, self._broker, self.cluster.security, self._login, timeout_ms)
 

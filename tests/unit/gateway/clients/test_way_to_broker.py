@@ -11,10 +11,11 @@ from bifrost.gateway.brokers.broker_connection import BrokerConnection
 from bifrost.gateway.brokers.cluster import Broker
 from bifrost.gateway.clients.way_to_broker import WayToBroker
 from bifrost.gateway.errors import BrokerError, LoginError
+from bifrost.gateway.loop.paced_calls import PacedCalls
 from bifrost.session.client_session import ClientSession
 from support.stage.stage import UPSTREAM, Stage
 
-from .line import FakeGateway
+from .line import FakeGateway, settled
 
 
 class Scene:
@@ -44,6 +45,23 @@ def test_a_connection_leads_to_where_the_broker_is_now(connects: Any) -> None:
     asyncio.run(play())
 
     assert connects.made == [("kafka-2.internal", 9092)]
+
+
+def test_many_clients_that_come_at_once_connect_by_turns(connects: Any) -> None:
+    async def play() -> None:
+        scene = Scene()
+        turns: list[Any] = []
+        scene.gateway.connects = PacedCalls("connect", turns.append, lambda: 0, 2)
+        tasks = [asyncio.create_task(scene.way.connect(SimpleNamespace())) for _ in range(3)]  # type: ignore[arg-type]
+        await settled()
+        assert len(connects.made) == 2
+
+        turns.pop()()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(play())
+
+    assert len(connects.made) == 3
 
 
 def test_a_broker_that_the_cluster_does_not_name_any_more_is_looked_for_where_it_was(connects: Any) -> None:

@@ -9,10 +9,10 @@ from bifrost.gateway.loop.paced_calls import BUDGET_NS, PacedCalls
 class Loop:
     """A loop whose turns and clock a test turns by hand."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = 1000) -> None:
         self.calls: list[Callable[[], None]] = []
         self.now_ns = 0
-        self.paced = PacedCalls("end_of_connection", self.calls.append, lambda: self.now_ns)
+        self.paced = PacedCalls("end_of_connection", self.calls.append, lambda: self.now_ns, most)
         self.released: list[int] = []
 
     def leave(self, number: int, takes_ns: int = BUDGET_NS // 4) -> None:
@@ -57,6 +57,40 @@ def test_the_next_turn_has_time_again() -> None:
             loop.leave(4 * turn + number)
         loop.turn()
     assert loop.released == list(range(12))
+
+
+def test_no_more_calls_come_in_a_turn_than_its_number() -> None:
+    loop = Loop(most=3)
+    for number in range(8):
+        loop.leave(number, takes_ns=0)
+    assert loop.released == [0, 1, 2]
+
+    loop.turn()
+    assert loop.released == list(range(6))
+    loop.turn()
+    assert loop.released == list(range(8))
+
+
+def test_work_that_awaits_its_turn_goes_on_in_order_and_one_that_was_cancelled_keeps_no_other() -> None:
+    begun: list[int] = []
+
+    async def scenario() -> None:
+        running = asyncio.get_running_loop()
+        paced = PacedCalls("connect", running.call_soon, lambda: 0, 2)
+
+        async def work(number: int) -> None:
+            await paced.turn()
+            begun.append(number)
+
+        tasks = [running.create_task(work(number)) for number in range(6)]
+        await asyncio.sleep(0)
+        assert begun == [0, 1]
+        tasks[2].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(scenario())
+
+    assert begun == [0, 1, 3, 4, 5]
 
 
 def test_one_that_fails_does_not_keep_the_others() -> None:
