@@ -1,6 +1,6 @@
 """What requests cost a broker: the CPU time of a small request of each API, and of a KiB more of items in it.
 
-    python -m bench.broker_costs
+    python -m bench.broker_costs [partitions]
 
 The numbers in `bifrost.forwarding.broker_costs` come from here, rounded up. Requests are written by their schemas
 (bench/hostile/shapes.py) and name nothing that exists. A broker needs some thousand requests before its compiler has
@@ -9,19 +9,23 @@ done its work, so the first APIs appear costlier than they are; what changes som
 
 import socket
 import struct
+import sys
 import time
 from dataclasses import dataclass
 
+from bench.client import RawClient
 from bench.hostile.shapes import Shape, build
 from bench.subjects import cpu_s_of
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import SERVED, served_versions
+from bifrost.wire.messages import CreateTopicsRequest, DeleteTopicsRequest
 from bifrost.wire.schema import request_schema
 
 SMALL_BYTES, LARGE_BYTES = 1, 20_000
 IN_FLIGHT = 20
 WARM_S, MEASURED_S, TIMEOUT_S = 0.5, 1.0, 8.0
+PARTITIONS, ROUNDS, AFTER_S = 200, 5, 2.0
 NOT_SENT = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.API_VERSIONS})
 """The gateway answers these itself."""
 
@@ -67,9 +71,33 @@ def _exchange(connection: socket.socket, frame: bytes, seconds: float) -> int:
     return count
 
 
+def measure_partitions(kafka: EmbeddedKafka) -> None:
+    """Print what a partition costs to create and to delete: much of it comes after the answer."""
+    host, port = kafka.bootstrap.split(",")[0].split(":")
+    client = RawClient(host, int(port), None, timeout_s=60)
+    for number in range(ROUNDS):
+        name = f"wide{number}"
+        topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=PARTITIONS, replication_factor=1)
+        deleted = DeleteTopicsRequest.DeleteTopicState(name=name, topic_id=bytes(16))
+        costs = []
+        for request, version in (
+            (CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 7),
+            (DeleteTopicsRequest(topics=[deleted], timeout_ms=30_000), 6),
+        ):
+            before_s = sum(map(cpu_s_of, kafka.pids))
+            client.request(request, version)
+            time.sleep(AFTER_S)
+            costs.append((sum(map(cpu_s_of, kafka.pids)) - before_s) / PARTITIONS * 1e6)
+        print(f"a partition: {costs[0]:.0f} us to create, {costs[1]:.0f} us to delete", flush=True)
+    client.close()
+
+
 def main() -> None:
-    """Print a line for each served API."""
+    """Print a line for each served API, or what partitions cost."""
     with EmbeddedKafka(heap_mb=512) as kafka:
+        if sys.argv[1:] == ["partitions"]:
+            measure_partitions(kafka)
+            return
         for api_key in sorted(set(SERVED) - NOT_SENT):
             schema, version = request_schema(api_key), max(served_versions(api_key) or (0,))
             try:

@@ -62,6 +62,8 @@ class Exchange:
     """Whether a filter must see the response in any case."""
     met: frozenset[type[Need]] = frozenset()
     """Kinds of need that were met for this request: a filter does not ask for them again."""
+    new_partitions: int = 0
+    """How many partitions the brokers create for this request, which is what it costs them."""
     _notes: dict[Note[Any], Any] = field(default_factory=dict)
 
     def keep(self, note: Note[Kept], value: Kept) -> None:

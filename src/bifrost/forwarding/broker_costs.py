@@ -2,11 +2,16 @@
 
 A gateway cannot measure a broker's threads; Kafka's own request quota (KIP-124) can. These are the CPU times of small
 requests that a warm broker took on one core of 2024 (`python -m bench.broker_costs`), rounded up. What else a request
-names is charged by the engine, by the item (`BROKER_ITEM_NS` in load.pxd). Bytes of records are not charged: they are
-bandwidth, which the brokers' own quotas limit.
+names is charged by the engine, by the item (`BROKER_ITEM_NS` in load.pxd), and the session charges the partitions that
+are created. Bytes of records are not charged: they are bandwidth, which the brokers' own quotas limit.
 """
 
 from bifrost.wire.api_keys import ApiKey
+
+NEW_PARTITION_NS = 2_000_000
+"""What a partition costs the brokers that a request creates: most of it at once, for its directory, files and place in
+the metadata, and the rest when it is deleted (`python -m bench.broker_costs partitions`). Kafka's own quota counts
+partitions as well (KIP-599)."""
 
 _USUAL_NS = 50_000
 _COSTS_NS = {

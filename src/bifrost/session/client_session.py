@@ -28,6 +28,7 @@ from bifrost.filters.steps import (
     TopicIds,
 )
 from bifrost.filters.topics.automatic_creation import ABSENT_TOPICS
+from bifrost.forwarding.broker_costs import NEW_PARTITION_NS
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.lane import Awaited, Lane, Reason
 from bifrost.forwarding.load import ITEM_NS
@@ -275,6 +276,8 @@ class ClientSession(IdentifiedSession):
             lane.usage.count_request(frame, offset)
         # Not before `count_request`, which may pause: a request that is written must also be awaited.
         self.to_broker += segments
+        if exchange is not None:
+            lane.load.broker_left_ns -= exchange.new_partitions * NEW_PARTITION_NS
         if reason != Reason.UNANSWERED:
             self._in_flight.await_broker(Awaited(correlation_id, lane, exchange, began_ns))
         return FORWARD

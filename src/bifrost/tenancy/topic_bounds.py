@@ -116,7 +116,16 @@ class TopicBounds:
 class Growth:
     """What one request adds: each item is judged as if those before it existed already."""
 
-    __slots__ = ("_added", "_bounds", "_counted", "_default_partitions", "_partitions", "_recent", "_topics")
+    __slots__ = (
+        "_added",
+        "_bounds",
+        "_counted",
+        "_default_partitions",
+        "_partitions",
+        "_recent",
+        "_topics",
+        "new_partitions",
+    )
 
     def __init__(
         self,
@@ -128,6 +137,8 @@ class Growth:
         self._bounds, self._default_partitions = bounds, default_partitions
         self._counted, self._recent = counted, recent
         self._added: dict[PhysicalTopic, int] = {}
+        self.new_partitions = 0
+        """How many partitions the allowed items add."""
         self._topics, self._partitions = len(counted), sum(counted.values())
         for name, count in recent.items():
             before = counted.get(name, 0)
@@ -168,6 +179,7 @@ class Growth:
         self._added[topic] = max(1, wanted)
         self._topics += not before
         self._partitions += more
+        self.new_partitions += more
         return None
 
     def commit(self) -> None:

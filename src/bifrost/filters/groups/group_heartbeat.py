@@ -9,7 +9,7 @@ from typing import Any
 
 from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, TopicCount
-from bifrost.filters.topics.growth import begin_growth
+from bifrost.filters.topics.growth import begin_growth, commit_growth
 from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import Refusal
@@ -101,7 +101,7 @@ class StreamsTopologyFilter(RequestFilter):
                 for topic in in_steps(subtopology.source_topics)
             ]
         if growth is not None:
-            growth.commit()
+            commit_growth(exchange, growth)
         return FORWARD
 
 

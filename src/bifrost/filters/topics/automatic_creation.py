@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.plan import Plan
 from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep, TopicCount
-from bifrost.filters.topics.growth import begin_growth
+from bifrost.filters.topics.growth import begin_growth, commit_growth
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.topic_bounds import BY_DEFAULT
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
@@ -66,7 +66,7 @@ class AutomaticCreationFilter:
         for name in in_steps(absent):
             if growth.add(namespace.physical_name(name), BY_DEFAULT) is not None:
                 refused[name] = None
-        growth.commit()
+        commit_growth(exchange, growth)
         if not refused:
             return FORWARD
         exchange.keep(_REFUSED, refused)

@@ -15,3 +15,9 @@ def begin_growth(exchange: Exchange) -> Growth | TopicCount | None:
     if bounds is None:
         return None
     return bounds.grow() if bounds.is_counted or TopicCount in exchange.met else TopicCount()
+
+
+def commit_growth(exchange: Exchange, growth: Growth) -> None:
+    """Count the allowed topics and partitions as existing, and note for the session what they cost the brokers."""
+    growth.commit()
+    exchange.new_partitions = growth.new_partitions

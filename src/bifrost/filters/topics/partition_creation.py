@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, TopicCount
-from bifrost.filters.topics.growth import begin_growth
+from bifrost.filters.topics.growth import begin_growth, commit_growth
 from bifrost.wire.entity import Entity
 from bifrost.wire.messages import CreatePartitionsResponse
 from bifrost.wire.steps import in_steps
@@ -51,7 +51,7 @@ class PartitionCreationFilter:
         if refused and not accepted:
             return Answer(CreatePartitionsResponse(results=refused))
         if growth is not None and not request.validate_only:
-            growth.commit()
+            commit_growth(exchange, growth)
         request.topics = accepted
         exchange.keep(_REFUSED, refused)
         return FORWARD

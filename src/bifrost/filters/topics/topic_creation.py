@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, TopicCount
-from bifrost.filters.topics.growth import begin_growth
+from bifrost.filters.topics.growth import begin_growth, commit_growth
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import Growth
@@ -51,7 +51,7 @@ class TopicCreationFilter:
         if refused and not accepted:
             return Answer(CreateTopicsResponse(topics=refused))
         if growth is not None and not request.validate_only:
-            growth.commit()
+            commit_growth(exchange, growth)
         request.topics = accepted
         exchange.keep(_REFUSED, refused)
         return FORWARD

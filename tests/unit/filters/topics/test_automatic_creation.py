@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from bifrost.forwarding.broker_costs import NEW_PARTITION_NS, broker_cost_ns
 from bifrost.tenancy.topic_bounds import COUNTED_FOR_MS, TOPICS_LIMIT
+from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from support.physical_names import physical_name, prefix_of
 from support.stage import messages
@@ -169,3 +171,15 @@ def test_a_tenant_without_bounds_is_not_asked_for(stage: Stage) -> None:
         >> client_sends(metadata("orders"))
         << to_broker(metadata(physical_name("acme", "orders")))
     )
+
+
+def test_a_topic_that_is_created_is_charged_to_the_brokers_time(stage: Stage) -> None:
+    book = found_absent(stage, "a", "b", "c") << counts()
+    load = stage.shared.lanes.in_flight_limits.load("initech")
+    before_ns = load.broker_left_ns
+
+    book >> counted(stage.namespaces["initech"].bounds, {}, default_partitions=8)
+
+    assert book << to_broker(metadata(*physical("a", "b")))
+    charged_ns = 2 * 8 * NEW_PARTITION_NS + broker_cost_ns(ApiKey.METADATA)
+    assert before_ns - load.broker_left_ns == charged_ns
