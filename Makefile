@@ -9,14 +9,15 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers optional-parts proof soak rolling-restart faults connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-stalls bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers taint optional-parts proof soak rolling-restart faults connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-stalls bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo [FOR=15s]  two tenants on one real Kafka, live"
 	@echo "make test            lint, types, contracts, tests against real brokers"
 	@echo "make optional-parts  what some tests need and not every machine has; without it they are skipped"
-	@echo "make three-brokers   forged requests, taint and neighbours with three brokers"
+	@echo "make three-brokers   the suites of isolation with three brokers, which are killed and started again"
+	@echo "make taint           what two tenants are told, searched for what is the other's (GIB=, ROUNDS=, BROKERS=)"
 	@echo "make test-matrix     the tests with real clients against each version of Kafka from 2.8 on"
 	@echo "make proof           Kafka's tools, Streams and Connect as tenants; three brokers, one killed"
 	@echo "make soak            random client operations, compared with a direct connection (HOURS=)"
@@ -88,10 +89,23 @@ optional-parts: $(VENV)/.dev
 proof: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/applications
 
-# Isolation where leaders and coordinators are spread over three brokers: payloads that name what is foreign.
+# Isolation where leaders and coordinators are spread over three brokers, with three replicas; in each suite brokers are killed
+# and started again. Forged requests start with an empty cluster, and the last file deletes the cluster's internal topics.
+FORGERY := tests/kafka/forgery
+THREE := BIFROST_TEST_BROKERS=3 $(BIN)/python -m pytest -n 0 -o timeout=900
 three-brokers: $(VENV)/.dev
-	BIFROST_TEST_BROKERS=3 $(BIN)/python -m pytest -n 0 tests/kafka/forgery/test_forged_payloads.py \
-		tests/kafka/forgery/test_unknown_ids.py tests/kafka/taint tests/kafka/equivalence/test_neighbours.py
+	$(THREE) $(FORGERY)/test_forged_requests.py
+	$(THREE) $(FORGERY) $(addprefix --ignore=$(FORGERY)/,test_forged_requests.py test_forgeries_bite.py)
+	$(THREE) $(addprefix tests/kafka/,equivalence differential transactions taint)
+	$(THREE) $(FORGERY)/test_forgeries_bite.py
+
+# Two tenants' clients and attackers before a tap until GIB= were delivered and each attacker has played all ROUNDS= times,
+# with BROKERS= of which each is killed once; every byte is searched. Memory: three times as much.
+GIB ?= 1
+ROUNDS ?= 3
+taint: $(VENV)/.dev
+	BIFROST_TEST_BROKERS=$(or $(BROKERS),3) BIFROST_TAINT_GIB=$(GIB) BIFROST_TAINT_ROUNDS=$(ROUNDS) \
+		$(BIN)/python -m pytest -n 0 tests/kafka/taint -o log_cli=true -o log_cli_level=WARNING
 
 # Random client operations against a broker and through the gateway; HOURS= of them.
 soak: $(VENV)/.dev

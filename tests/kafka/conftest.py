@@ -16,8 +16,10 @@ from support.brokers.kafka_versions import (
     skip_unless_offered,
     version_under_test,
 )
+from support.brokers.placed_topics import place_internal_topics
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
+from support.clients.routed_client import RoutedClient
 from support.gateways import gateway_fixtures
 
 
@@ -40,7 +42,11 @@ def kafka() -> Iterator[EmbeddedKafka]:
 
     Tests that can do with several have as many as BIFROST_TEST_BROKERS says (`make three-brokers`).
     """
-    with cluster_of(version_under_test(), brokers=brokers_under_test()) as cluster:
+    brokers = brokers_under_test()
+    with cluster_of(version_under_test(), brokers=brokers) as cluster:
+        if brokers > 1:
+            with RoutedClient(Endpoint("127.0.0.1", cluster.broker_port(1))) as client:
+                place_internal_topics(client)
         yield cluster
 
 

@@ -2,6 +2,8 @@
 
 Hypothesis draws them, the same ones for every commit. `make soak` draws others, for hours. A failure tells all
 operations that led there, with the seed of each one's arguments.
+
+With three brokers (`make three-brokers`) each machine loses one of them for a while.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
 from bifrost.wire.messages import MetadataRequest
-from support.brokers.kafka_versions import version_under_test
+from support.brokers.broker_loss import BrokerLoss
+from support.brokers.kafka_versions import brokers_under_test, version_under_test
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.gateways.gateway_process import GatewayProcess
@@ -33,6 +36,9 @@ log = logging.getLogger(__name__)
 
 MACHINES = 5
 STEPS = 500
+BROKERS = brokers_under_test()
+KILLED, STARTED = 150, 300
+"""The steps of each machine before which a broker is killed and started again."""
 SOAK_S = float(os.environ.get("BIFROST_SOAK_S", "0"))
 """How long to go on with new ones; 0: no longer than the same few take."""
 
@@ -44,39 +50,77 @@ class RandomClient(RuleBasedStateMachine):
 
     players: ClassVar[Sequence[Player]]
     played: ClassVar[Counter[str]]
+    loss: ClassVar[BrokerLoss | None] = None
     left_out: ClassVar[Counter[str]]
     """What the broker under test is too old for; the newest is for nothing."""
 
     def __init__(self) -> None:
         """Start with names that no machine had before."""
         super().__init__()
-        self.machine = Machine(self.players, prefix=f"df{next(_NUMBERS)}-")
+        number = next(_NUMBERS)
+        self.machine = Machine(self.players, prefix=f"df{number}-")
+        self._lost = 1 + number % BROKERS
+        self._steps = 0
 
     @rule(operation=st.sampled_from(OPERATIONS), rng=st.randoms(use_true_random=True))
     def do(self, operation: Operation, rng: random.Random) -> None:
         """Do something, to a topic if there is one."""
+        self._lose()
         chosen = operation if self.machine.model.topics else OPERATIONS[0]
-        is_played = self.machine.step(chosen, rng)
+        try:
+            is_played = self.machine.step(chosen, rng)
+        except Exception:
+            # What Hypothesis tells is how it comes to that again, which it may not.
+            log.exception("operation %d of the machine %s", self._steps, self.machine.prefix)
+            raise
         (self.played if is_played else self.left_out)[chosen.__name__] += 1
+
+    def teardown(self) -> None:
+        """Leave a whole cluster to the next machine: this one may have ended early."""
+        if self.loss is not None and self.loss.away is not None:
+            self.loss.restore()
+            for player in self.players:
+                player.reconnect()
+
+    def _lose(self) -> None:
+        """Kill a broker or start it again when it is time; that through which all worlds are entered at once."""
+        self._steps += 1
+        if self.loss is None or self._steps not in (KILLED, STARTED):
+            return
+        if self._steps == KILLED:
+            self.loss.kill(self._lost)
+        if self._steps == STARTED or self._lost == 1:
+            self.loss.restore()
+        for player in self.players:
+            player.reconnect()
 
 
 @pytest.fixture
 def players(kafka: EmbeddedKafka, broker: Endpoint, gateway: GatewayProcess) -> Iterator[list[Player]]:
-    """The broker itself, and the cluster of tenant initech, which has a dynamic namespace and may delete."""
-    through = gateway.broker_endpoint("initech")
+    """The brokers themselves, and the cluster of tenant soylent, which has a dynamic namespace and may delete."""
+    through = gateway.broker_endpoint("soylent")
     with RawClient.authenticated(through) as client:
         cluster_id = client.request(MetadataRequest(topics=[]), 5).cluster_id
-    direct = Player(broker, advertised_port=broker.port, cluster_id=kafka.cluster_id)
-    tenant = Player(through, advertised_port=through.port, cluster_id=cluster_id)
+    ports = [kafka.broker_port(node_id) for node_id in kafka.node_ids]
+    direct = Player(broker, advertised_ports=ports, cluster_id=kafka.cluster_id)
+    ports = [gateway.broker_port(node_id) for node_id in kafka.node_ids]
+    tenant = Player(through, advertised_ports=ports, cluster_id=cluster_id)
     yield [direct, tenant]
     direct.close()
     tenant.close()
 
 
 @pytest.fixture
-def client(players: list[Player]) -> type[RandomClient]:
+def client(
+    players: list[Player], kafka: EmbeddedKafka, gateway: GatewayProcess
+) -> Iterator[type[RandomClient]]:
     """The client, at both worlds."""
-    return type("Client", (RandomClient,), {"players": players, "played": Counter(), "left_out": Counter()})
+    loss = BrokerLoss(kafka, lambda: [gateway.endpoint("soylent")]) if BROKERS > 1 else None
+    own = {"players": players, "played": Counter(), "left_out": Counter(), "loss": loss}
+    yield type("Client", (RandomClient,), own)
+    if loss is not None:
+        loss.restore()
+        assert loss.count >= len(kafka.node_ids)
 
 
 def run(client: type[RandomClient], *, is_new: bool) -> None:

@@ -85,7 +85,6 @@ EACH = 2
 class Observed(World):
     """A world of which nothing is left out that others could change."""
 
-    brokers = 1
     ends_by_time = False
     """Whether what ended meanwhile is left out."""
 

@@ -26,9 +26,9 @@ import pytest
 from observer import Observed, Observer, Told
 
 from bifrost.embedded.kafka import DEFAULT_VERSION
-from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import CreateTopicsRequest, MetadataRequest
+from bifrost.wire.messages import MetadataRequest
 from support.brokers.kafka_versions import brokers_under_test, cluster_of, version_under_test
+from support.brokers.placed_topics import place_internal_topics
 from support.clients.endpoint import Endpoint
 from support.clients.raw_operations import topic_id_of, warm_up
 from support.clients.routed_client import RoutedClient
@@ -41,8 +41,6 @@ from support.physical_names import prefix_of
 OBSERVER, NEIGHBOUR = "observer", "neighbour"
 TENANTS = [replace(INITECH, name=name) for name in (OBSERVER, NEIGHBOUR)]
 """Allowed what the scenarios do."""
-INTERNAL_PARTITIONS = 4
-"""As bifrost.embedded gives a cluster."""
 MAX_SHOWN = 20
 LEAST_ANSWERS = 480
 
@@ -64,36 +62,16 @@ class Played:
     loot: Loot
 
 
-def place_internal_topics(client: RoutedClient, brokers: int) -> None:
-    """Create the topics of groups and transactions such that each key has the same coordinator in both clusters."""
-    for name in ("__consumer_offsets", "__transaction_state", "__share_group_state"):
-        topic = CreateTopicsRequest.CreatableTopic(
-            name=name,
-            num_partitions=-1,
-            replication_factor=-1,
-            assignments=[
-                CreateTopicsRequest.CreatableReplicaAssignment(
-                    partition_index=number, broker_ids=[1 + number % brokers]
-                )
-                for number in range(INTERNAL_PARTITIONS)
-            ],
-            configs=[CreateTopicsRequest.CreatableTopicConfig(name="cleanup.policy", value="compact")],
-        )
-        (created,) = client.request(CreateTopicsRequest(topics=[topic], timeout_ms=20_000), 5).topics
-        assert created.error_code == ErrorCode.NONE, created
-
-
 def play(directory: Path, loot: Loot | None) -> Played:
     """Play the script in a new cluster: beside the neighbour, or alone with the loot of then."""
     brokers = brokers_under_test()
-    Observed.brokers = brokers
     with (
         cluster_of(version_under_test(), brokers=brokers) as kafka,
         GatewayProcess(directory, kafka.bootstrap, tenants=TENANTS, brokers=brokers) as gateway,
     ):
         with RoutedClient(Endpoint(HOST, kafka.broker_port(1))) as client:
             if brokers > 1:
-                place_internal_topics(client, brokers)
+                place_internal_topics(client)
             warm_up(client)
             internal_topic_id = topic_id_of(client, "__consumer_offsets")
         neighbour = None
@@ -103,7 +81,7 @@ def play(directory: Path, loot: Loot | None) -> Played:
         endpoint = gateway.broker_endpoint(OBSERVER)
         with RoutedClient(endpoint) as client:
             cluster_id = client.request(MetadataRequest(topics=[]), 5).cluster_id
-        world = Observed(endpoint, advertised_port=endpoint.port, cluster_id=cluster_id)
+        world = Observed(endpoint, advertised_ports=[endpoint.port], cluster_id=cluster_id)
         try:
             observer = Observer(world, neighbour.act if neighbour else lambda: None)
             observer.take_producer_ids(beyond=loot.victim.producer_id)

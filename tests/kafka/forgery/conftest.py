@@ -1,4 +1,7 @@
-"""Forgery: a tenant's credential in a hostile hand. Whatever it names of others, there is no such thing."""
+"""Forgery: a tenant's credential in a hostile hand. Whatever it names of others, there is no such thing.
+
+With three brokers (`make three-brokers`) one of them is away while a file's tests run, or was killed before.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import pytest
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import InitProducerIdRequest
+from support.brokers.broker_loss import BrokerLoss
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import create_topic, metadata_of, produce, topic_id_of
@@ -23,6 +27,29 @@ from support.physical_names import prefix_of
 Attack = Callable[[str], Prober]
 ATTACKERS = ("initech", "acme")
 """One with a dynamic namespace, which may delete topics, and one with a list of four, which may not."""
+
+
+AWAY = {"test_forged_frames.py": 2, "test_forged_patterns.py": 3, "test_forged_requests.py": 3}
+"""The broker without which a file's tests run; before the others the first one is killed and comes back."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def broker_loss(
+    request: pytest.FixtureRequest, kafka: EmbeddedKafka, gateway: GatewayProcess
+) -> Iterator[None]:
+    """Take a broker away, if there are several."""
+    if len(kafka.node_ids) == 1:
+        yield
+        return
+    loss = BrokerLoss(kafka, lambda: [gateway.endpoint(tenant) for tenant in ATTACKERS])
+    node_id = AWAY.get(request.path.name)
+    if node_id is None:
+        with loss.without(1):
+            pass
+        yield
+        return
+    with loss.without(node_id):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -94,7 +94,7 @@ class WorkerPeers:
         if self.epoch == 0:
             request.rebalance_timeout_ms, request.topic_partitions = 30_000, []
             request.subscribed_topic_regex = self.regex
-        answer = prober.client().request(request, 1)
+        answer = prober.connections.request(request, 1)
         if answer.error_code == ErrorCode.NONE:
             self.epoch = answer.member_epoch
             for topic in [] if answer.assignment is None else answer.assignment.topic_partitions:
@@ -157,24 +157,26 @@ def test_pattern_that_does_not_compile_is_refused(regex: str, attack: Attack, vi
 def test_patterns_list_own_transactions_only(
     tenant: str, attack: Attack, own: dict[str, Own], victim: BusyVictim
 ) -> None:
-    client = attack(tenant).client()
+    connections = attack(tenant).connections
     listed: dict[str, set[str]] = {}
+
+    def ask(request: ListTransactionsRequest, version: int) -> list[Any]:
+        """Each broker lists those that it coordinates."""
+        return [connections.at(node_id).request(request, version) for node_id in connections.nodes]
 
     for regex in ESCAPES:
         pattern = regex.replace("TAG", victim.victim.tag)
-        answer = client.request(ListTransactionsRequest(transactional_id_pattern=pattern), 2)
-        if answer.error_code == ErrorCode.NONE:
-            listed[regex] = {one.transactional_id for one in answer.transaction_states}
+        answers = ask(ListTransactionsRequest(transactional_id_pattern=pattern), 2)
+        if {answer.error_code for answer in answers} == {ErrorCode.NONE}:
+            listed[regex] = {one.transactional_id for answer in answers for one in answer.transaction_states}
         else:
-            assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
-    everything = {
-        one.transactional_id for one in client.request(ListTransactionsRequest(), 1).transaction_states
-    }
+            assert {answer.error_code for answer in answers} == {ErrorCode.INVALID_REGULAR_EXPRESSION}
+    states = [one for answer in ask(ListTransactionsRequest(), 1) for one in answer.transaction_states]
+    everything = {one.transactional_id for one in states}
 
     assert "own-transaction" in listed[".*"]
     assert listed[".*"] == everything
     assert all(found <= everything for found in listed.values())
-    ids = {one.producer_id for one in client.request(ListTransactionsRequest(), 1).transaction_states}
-    assert victim.victim.producer_id not in ids
+    assert victim.victim.producer_id not in {one.producer_id for one in states}
     by_producer = ListTransactionsRequest(producer_id_filters=[victim.victim.producer_id])
-    assert client.request(by_producer, 1).transaction_states == []
+    assert all(answer.transaction_states == [] for answer in ask(by_producer, 1))

@@ -13,6 +13,7 @@ import pytest
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED, SERVED, served_versions
 from conftest import ATTACKERS, Attack
+from support.brokers.kafka_versions import brokers_under_test
 from support.forgery.forged_requests import Loot, Own, forgeries
 from support.forgery.probe import without_made_up
 from support.forgery.victim import BusyVictim
@@ -30,6 +31,9 @@ NAMES_NOTHING = {
 SETTLING_S = {ApiKey.SHARE_FETCH: 20.0, ApiKey.SHARE_ACKNOWLEDGE: 20.0}
 """Seconds in which to ask again: a broker prepares a share partition in the background, for as long as it takes on a
 busy machine, and says so in one of three ways until then."""
+if brokers_under_test() > 1:
+    # A topic that a request creates has a leader a moment later, and other brokers hear of it later still.
+    SETTLING_S |= dict.fromkeys((ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS), 10.0)
 MAX_SHOWN = 5
 FORGED = sorted((set(SERVED) | REFUSED) - NAMES_NOTHING)
 

@@ -69,19 +69,33 @@ def recreate_topic(client: AnyClient, name: str, partitions: int = 1) -> bytes:
 
 
 def create_topic(
-    client: AnyClient, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+    client: AnyClient,
+    name: str,
+    partitions: int = 1,
+    configs: Mapping[str, str] | None = None,
+    assignments: Sequence[CreateTopicsRequest.CreatableReplicaAssignment] = (),
 ) -> bytes:
-    """Create a topic, wait until its partitions have leaders, and return its ID."""
-    error_code = _try_to_create(client, name, partitions, configs or {})
+    """Create a topic, wait until its partitions have leaders, and return its ID.
+
+    Without assignments it has as many replicas as the cluster gives by default.
+    """
+    error_code = _try_to_create(client, name, partitions, configs or {}, assignments)
     assert error_code == ErrorCode.NONE, ErrorCode(error_code).name
     return await_topic(client, name, partitions)
 
 
-def _try_to_create(client: AnyClient, name: str, partitions: int, configs: Mapping[str, str]) -> int:
+def _try_to_create(
+    client: AnyClient,
+    name: str,
+    partitions: int,
+    configs: Mapping[str, str],
+    assignments: Sequence[CreateTopicsRequest.CreatableReplicaAssignment] = (),
+) -> int:
     topic = CreateTopicsRequest.CreatableTopic(
         name=name,
-        num_partitions=partitions,
-        replication_factor=1,
+        num_partitions=-1 if assignments else partitions,
+        replication_factor=-1,
+        assignments=list(assignments),
         configs=[
             CreateTopicsRequest.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()
         ],

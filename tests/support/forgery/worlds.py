@@ -16,6 +16,7 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message, Struct
 from bifrost.wire.messages import DescribeConfigsRequest
 from bifrost.wire.schema import FieldType
+from support.brokers.placed_topics import assignments_of
 from support.clients.endpoint import Endpoint
 from support.clients.raw_operations import create_topic, metadata_of, produce, topic_id_of
 from support.clients.record_batches import Batch, is_old_format, read_batches
@@ -28,6 +29,19 @@ _MEMBER_ID = re.compile(r"\b(?P<client>raw|static-\d+)-[0-9a-f]{8}(-[0-9a-f]{4})
 _MADE_UP_NUMBERS = {"producer_id": 0, "session_id": 1}
 """Fields whose values Kafka makes up, from the least value that it does; those below mean "none"."""
 _SETTLE_S = 20.0
+_NOT_YET = (ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+"""The last transaction is still being completed; the broker asks the controller for producer IDs."""
+PLACED = frozenset(
+    {
+        "eligible_leader_replicas",
+        "isr_nodes",
+        "leader_epoch",
+        "leader_id",
+        "offline_replicas",
+        "replica_nodes",
+    }
+)
+"""Fields of a partition that say which brokers have it, or what came of it."""
 
 
 class ConnectionClosedError(Exception):
@@ -37,19 +51,21 @@ class ConnectionClosedError(Exception):
 class World:
     """One of the two, with what was made in it."""
 
-    def __init__(self, endpoint: Endpoint, *, advertised_port: int, cluster_id: str) -> None:
+    def __init__(self, endpoint: Endpoint, *, advertised_ports: Sequence[int], cluster_id: str) -> None:
         """Connect.
 
         Args:
             endpoint: where its only broker is reached, or the first of several.
-            advertised_port: at which its answers should say that this broker is.
+            advertised_ports: at which its answers should say that the brokers are, by their IDs.
             cluster_id: the one its answers should give.
         """
         self.endpoint = endpoint
         self.is_tenant = endpoint.username is not None
-        self._advertised_port = advertised_port
+        self._ports = {port: f"PORT {number}" for number, port in enumerate(advertised_ports, 1)}
         self._cluster_id = cluster_id
         self.admin = RoutedClient(endpoint)
+        self.brokers = len(self.admin.nodes)
+        self._placed: set[str] = set()
         self._client: RoutedClient | None = None
         self._ids: dict[bytes, str] = {}
         self._numbers: dict[tuple[str, int], str] = {}
@@ -62,6 +78,12 @@ class World:
         """Close its connections."""
         self.forget()
         self.admin.close()
+
+    def reconnect(self) -> None:
+        """Connect anew: brokers were lost or are back."""
+        self.forget()
+        self.admin.close()
+        self.admin = RoutedClient(self.endpoint)
 
     def forget(self) -> None:
         """Start a new scenario, on a new connection."""
@@ -90,7 +112,7 @@ class World:
         deadline = time.monotonic() + _SETTLE_S
         while True:
             response = self.ask(message, version)
-            if response.error_code != ErrorCode.CONCURRENT_TRANSACTIONS:
+            if response.error_code not in _NOT_YET:
                 return response
             self.answers.pop()
             assert time.monotonic() < deadline
@@ -130,8 +152,11 @@ class World:
         configs: Mapping[str, str] | None = None,
     ) -> bytes:
         """Make a topic, unless an earlier scenario did, and return its ID. The records go to partition 0."""
+        if self.brokers > 1:
+            self._placed.add(name)
         if not self.has_topic(name):
-            create_topic(self.admin, name, partitions, configs)
+            placed = assignments_of(name, partitions, self.brokers) if self.brokers > 1 else ()
+            create_topic(self.admin, name, partitions, configs, placed)
             if records:
                 produce(self.admin, name, records)
         return self.id_of(name)
@@ -153,10 +178,22 @@ class World:
         return [one if isinstance(one, str) else self._struct(one) for one in self.answers]
 
     def _struct(self, struct: Struct) -> dict[str, Any]:
-        return {
+        values = {
             field.name: self._value(field.name, field.type, getattr(struct, field.name))
             for field in struct.FIELDS
         }
+        return self._without_places(values) if self.brokers > 1 else values
+
+    def _without_places(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Leave out what Kafka draws where there are several brokers: a topic's places, unless the test chose them."""
+        if "controller_id" in values:
+            # Brokers name any of themselves as the controller (KRaft), another one each time.
+            values["controller_id"] = "left out"
+        name, partitions = values.get("name") or values.get("topic_id"), values.get("partitions")
+        if isinstance(partitions, list) and "name" in values and name not in self._placed:
+            for partition in (one for one in partitions if isinstance(one, dict)):
+                partition.update(dict.fromkeys(PLACED & partition.keys(), "left out"))
+        return values
 
     def _value(self, name: str, kind: FieldType, value: Any) -> Any:
         if isinstance(value, list):
@@ -178,7 +215,7 @@ class World:
                 return "CLUSTER" if value == self._cluster_id else value
             return self._names.get(value) or _MEMBER_ID.sub(r"\g<client>-MEMBER", value)
         if name == "port":
-            return "PORT" if value == self._advertised_port else value
+            return self._ports.get(value, value)
         if name in _MADE_UP_NUMBERS and value >= _MADE_UP_NUMBERS[name]:
             known = f"{name} number {len(self._numbers)}"
             return self._numbers.setdefault((name, value), known)

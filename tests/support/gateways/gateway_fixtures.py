@@ -17,7 +17,7 @@ from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import recreate_topic, warm_up
 from support.clients.routed_client import RoutedClient
-from support.gateways.gateway_process import HOST, GatewayProcess
+from support.gateways.gateway_process import ACME, GLOBEX, HOST, INITECH, SOYLENT, GatewayProcess
 from support.java.java_clients import JavaClients, lacks_sasl
 from support.physical_names import MARK, physical_name
 from support.skips.optional_parts import OLDER_JAVA, lacks
@@ -49,11 +49,12 @@ def broker(kafka: EmbeddedKafka) -> Endpoint:
 def gateway(
     kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[GatewayProcess]:
-    """A gateway with the tenants acme (a list of topics), globex (dynamic), initech (dynamic, may delete and place)."""
+    """A gateway with the tenants acme (a list of topics), globex (dynamic), initech and soylent (may delete)."""
     with RoutedClient(broker) as client:
         warm_up(client)
     directory, brokers = tmp_path_factory.mktemp("gateway"), brokers_under_test()
-    with GatewayProcess(directory, kafka.bootstrap, brokers=brokers) as process:
+    tenants = (ACME, GLOBEX, INITECH, SOYLENT)
+    with GatewayProcess(directory, kafka.bootstrap, tenants=tenants, brokers=brokers) as process:
         yield process
 
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -84,6 +84,10 @@ INITECH = TenantSpec(
     allow_topic_deletion=True,
     policy={"allow_replica_assignments": True, "group_configs": ASSIGNS_AT_ONCE},
 )
+
+SOYLENT = replace(INITECH, name="soylent")
+"""As initech, and its prefix does not change which coordinator a name has: Java's hash code of `__vt_soylent_` is
+divisible by 4, the number of partitions that the embedded Kafka has for groups and for transactions."""
 
 
 class GatewayProcess:

@@ -38,16 +38,13 @@ def create_topic(machine: Machine) -> Play:
     exists = len(topics) >= MAX_TOPICS
     topic = machine.topic() if exists else Topic(machine.name("topic"), rng.randint(1, 3))
     config = CreateTopicsRequest.CreatableTopicConfig(name="retention.ms", value="604800001")
-    named = CreateTopicsRequest.CreatableTopic(
-        name=topic.name,
-        num_partitions=topic.partitions,
-        replication_factor=1,
-        configs=[config] if rng.random() < 0.5 else [],
-    )
+    configs, partitions = [config] if rng.random() < 0.5 else [], topic.partitions
     version = machine.version(ApiKey.CREATE_TOPICS)
     topics[topic.name] = topic
 
     def play(player: Player) -> None:
+        named = player.placed(topic.name, partitions)
+        named.configs = configs
         player.ask(CreateTopicsRequest(topics=[named]), version)
         await_topic(player.admin, topic.name, topic.partitions)
         player.id_of(topic.name)
@@ -83,10 +80,10 @@ def create_partitions(machine: Machine) -> Play:
     topic, rng = machine.topic(), machine.rng
     count = topic.partitions + rng.choice((-1, 0, 1, 1))
     version = machine.version(ApiKey.CREATE_PARTITIONS)
-    topic.partitions = max(topic.partitions, count) if count > topic.partitions else topic.partitions
-    wanted = CreatePartitionsRequest.CreatePartitionsTopic(name=topic.name, count=count, assignments=None)
+    before, topic.partitions = topic.partitions, max(topic.partitions, count)
 
     def play(player: Player) -> None:
+        wanted = player.grown(topic.name, before, count)
         player.ask(CreatePartitionsRequest(topics=[wanted], timeout_ms=10_000), version)
         await_topic(player.admin, topic.name, topic.partitions)
 

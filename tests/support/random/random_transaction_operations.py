@@ -115,10 +115,10 @@ def _await_end(player: Player, transactional_id: str) -> None:
         return
     request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
 
-    def state() -> str:
-        return str(player.ask_quietly(request, 0).transaction_states[0].transaction_state)
+    def state() -> Any:
+        return player.ask_quietly(request, 0).transaction_states[0]
 
-    settled(state, lambda name: name in ("CompleteCommit", "CompleteAbort"))
+    settled(state, lambda one: one.transaction_state in ("CompleteCommit", "CompleteAbort"))
 
 
 def _read_when_stable(player: Player, topic: str, topic_id: bytes, partition: int, version: int) -> None:

@@ -14,7 +14,9 @@ from typing import Any
 
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.message import Message
+from bifrost.wire.messages import CreatePartitionsRequest, CreateTopicsRequest
 from bifrost.wire.schema import request_schema
+from support.brokers.placed_topics import assignments_of, replicas_of
 from support.clients.raw_operations import log_start, records_of
 from support.clients.record_batches import read_batches
 from support.forgery.worlds import World, differences
@@ -49,6 +51,23 @@ class Player(World):
         answer = self.ask(message, version)
         self.answers.pop()
         return answer
+
+    def placed(self, name: str, partitions: int) -> CreateTopicsRequest.CreatableTopic:
+        """Return a topic to be created; before several brokers, one whose replicas have the same places everywhere."""
+        topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+        if self.brokers > 1:
+            self._placed.add(name)
+            topic.num_partitions = topic.replication_factor = -1
+            topic.assignments = assignments_of(name, partitions, self.brokers)
+        return topic
+
+    def grown(self, name: str, before: int, count: int) -> CreatePartitionsRequest.CreatePartitionsTopic:
+        """Return what gives a topic so many partitions, likewise."""
+        replicas = replicas_of(name, count, self.brokers)[before:] if self.brokers > 1 else []
+        assignment = CreatePartitionsRequest.CreatePartitionsAssignment
+        return CreatePartitionsRequest.CreatePartitionsTopic(
+            name=name, count=count, assignments=[assignment(broker_ids=one) for one in replicas] or None
+        )
 
     def note(self, value: Any) -> None:
         """Let a plain value count in the comparison."""
@@ -145,7 +164,9 @@ class Machine:
             try:
                 play(player)
             except AssertionError as error:
-                raise AssertionError(f"{self._where()}: {error}") from error
+                world = "tenant" if player.is_tenant else "direct"
+                told = "\n".join(map(repr, player.answers[-5:]))
+                raise AssertionError(f"{self._where()}, {world}: {error}; told at last:\n{told}") from error
             found.append(player.comparable())
         for other in found[1:]:
             lines = differences(found[0], other)
