@@ -100,7 +100,7 @@ three-brokers: $(VENV)/.dev
 	$(THREE) $(FORGERY)/test_forgeries_bite.py
 
 # Two tenants' clients and attackers before a tap until GIB= were delivered and each attacker has played all ROUNDS= times,
-# with BROKERS= of which each is killed once; every byte is searched. Memory: three times as much.
+# with BROKERS=, of which each is killed once with BIFROST_TAINT_LOSSES=1; every byte is searched. Memory: three times as much.
 GIB ?= 1
 ROUNDS ?= 3
 taint: $(VENV)/.dev

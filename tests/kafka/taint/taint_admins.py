@@ -47,7 +47,7 @@ def make_topics(side: Side) -> None:
     admin = AdminClient(side.endpoint.for_confluent | {"client.id": side.named("admin")})
     configs = {"retention.ms": side.config_value}
     names = [*SHARED, *side.own_topics]
-    done(admin.create_topics([NewTopic(name, 2, 1, config=configs) for name in names]))
+    done(admin.create_topics([NewTopic(name, 2, -1, config=configs) for name in names]))
     _await_topics(admin, set(names))
     for name, described in done(admin.describe_topics(TopicCollection(names))).items():
         most = described.topic_id.get_most_significant_bits()
@@ -71,8 +71,9 @@ def confluent_admin(side: Side, stop: threading.Event) -> int:
     for turn in itertools.count():
         if stop.is_set() and turn:
             return 0
-        _change_topic(admin, side, side.named(f"brief-{turn}"))
-        _change_topic(admin, side, f"brief-{turn}")
+        number = next(side.numbers)
+        _change_topic(admin, side, side.named(f"brief-{number}"))
+        _change_topic(admin, side, f"brief-{number}")
         listed = set(admin.list_topics(timeout=WAIT_S).topics)
         assert names <= listed
         partitions = [TopicPartition(name, 0) for name in names]
@@ -102,7 +103,7 @@ def confluent_admin(side: Side, stop: threading.Event) -> int:
 
 
 def _change_topic(admin: AdminClient, side: Side, name: str) -> None:
-    done(admin.create_topics([NewTopic(name, 1, 1, config={"retention.ms": side.config_value})]))
+    done(admin.create_topics([NewTopic(name, 1, -1, config={"retention.ms": side.config_value})]))
     _await_topics(admin, {name})
     # The brokers' metadata is a moment behind the controller's.
     try_to(lambda: done(admin.describe_topics(TopicCollection([name]))))
@@ -143,8 +144,8 @@ def python_admin(side: Side, stop: threading.Event) -> int:
         for turn in itertools.count():
             if stop.is_set() and turn:
                 return 0
-            name = side.named(f"python-{turn}")
-            admin.create_topics([PythonTopic(name, 1, 1, topic_configs={"retention.ms": side.config_value})])
+            name = side.named(f"python-{next(side.numbers)}")
+            admin.create_topics([PythonTopic(name, 1, -1, topic_configs={"retention.ms": side.config_value})])
             admin.describe_topics([topic, SHARED[0]])
             for call in (
                 admin.list_transactions,

@@ -73,14 +73,16 @@ def attacked_ids(loot: Loot) -> list[bytes]:
     return [*loot.topic_ids, *texts]
 
 
-def attack(endpoint: Endpoint, own: Own, loot: Loot, sent: Sent, stop: threading.Event) -> int:
-    """Send every API at every version at least once, and go on until told to stop."""
+def attack(
+    endpoint: Endpoint, own: Own, loot: Loot, sent: Sent, least_rounds: int, stop: threading.Event
+) -> int:
+    """Send every API at every version in so many rounds at least, and go on until told to stop."""
     prober = Prober(endpoint)
     try:
-        for number in itertools.count():
+        for number in itertools.count(sent.rounds):
             for api_key in sorted((set(SERVED) | REFUSED) - NOT_SENT):
                 for version in served_versions(api_key) or ():
-                    if stop.is_set() and sent.rounds:
+                    if stop.is_set() and sent.rounds >= least_rounds:
                         return 0
                     for message in _requests(api_key, version, own, loot, number):
                         prober.ask(message, version)

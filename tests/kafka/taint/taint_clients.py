@@ -9,12 +9,12 @@ import asyncio
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from kafka.structs import OffsetAndMetadata
 from taint_side import SHARED, Side, check_records
 
@@ -24,12 +24,15 @@ from support.clients.python_consumer import poll
 Work = Callable[[Side, threading.Event], int]
 WAIT_S = 40.0
 BURST = 200
+LARGE_BURST, LARGE_AHEAD = 20, 200
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 AHEAD = 4_000
 """Records written that may not be read yet."""
 
 
 def _producer(side: Side, stream: str, **options: Any) -> Producer:
-    own = {"client.id": side.named(f"producer-{stream}"), "linger.ms": 5}
+    # What is sent again, when a broker was lost, is written once.
+    own = {"client.id": side.named(f"producer-{stream}"), "linger.ms": 5, "enable.idempotence": True}
     named = {name.replace("_", "."): value for name, value in options.items()}
     return Producer(side.endpoint.for_confluent | own | named)
 
@@ -46,22 +49,32 @@ def _consumer(side: Side, group: str, **options: Any) -> Consumer:
     return Consumer(side.endpoint.for_confluent | own | named)
 
 
-def _take(consumer: Consumer, wait_s: float) -> list[tuple[bytes, bytes, str]]:
+def _take(side: Side, consumer: Consumer, wait_s: float) -> list[tuple[bytes, bytes, str]]:
     messages: list[Any] = consumer.consume(2 * BURST, wait_s)
     for message in messages:
         error = message.error()
-        assert error is None or error.code() == KafkaError._MAX_POLL_EXCEEDED, error
+        is_known = error is None or error.code() == KafkaError._MAX_POLL_EXCEEDED
+        assert is_known or side.disturbed.is_set(), error
     return [(one.key(), one.value(), one.headers()[0][0]) for one in messages if one.error() is None]
 
 
-def _stream(side: Side, stop: threading.Event, topic: str, group: str, **options: Any) -> int:
-    """Write to a topic and read it again, in one group."""
-    producer = _producer(side, topic)
+def _stream(
+    side: Side,
+    stop: threading.Event,
+    topic: str,
+    group: str,
+    *,
+    codecs: Sequence[str] = CODECS[:1],
+    **options: Any,
+) -> int:
+    """Write to a topic and read it again, in one group; a burst by each codec in turn."""
+    producers = itertools.cycle([_producer(side, topic, compression_type=codec) for codec in codecs])
     read: list[tuple[bytes, bytes, str]] = []
     sent = 0
     with closing(_consumer(side, group, **options)) as consumer:
         consumer.subscribe([topic])
         while not stop.is_set():
+            producer = next(producers)
             if sent - len(read) < AHEAD:
                 for number in range(sent, sent + BURST):
                     producer.produce(
@@ -69,11 +82,12 @@ def _stream(side: Side, stop: threading.Event, topic: str, group: str, **options
                     )
                 sent += BURST
             producer.poll(0)
-            read += _take(consumer, 0.05)
-        assert producer.flush(WAIT_S) == 0
+            read += _take(side, consumer, 0.05)
+        for producer in itertools.islice(producers, len(codecs)):
+            assert producer.flush(WAIT_S) == 0
         deadline = time.monotonic() + WAIT_S
         while len(read) < sent and time.monotonic() < deadline:
-            read += _take(consumer, 0.2)
+            read += _take(side, consumer, 0.2)
         consumer.commit(asynchronous=False)
     check_records(side, topic, sent, read)
     return len(read)
@@ -89,11 +103,43 @@ def confluent_consumer_protocol(side: Side, stop: threading.Event) -> int:
     return _stream(side, stop, side.own_topics[0], side.named("group"), group_protocol="consumer")
 
 
+def confluent_codecs(side: Side, stop: threading.Event) -> int:
+    """Batches of every codec, in a topic that only this tenant has."""
+    return _stream(side, stop, side.own_topics[2], side.named("codecs"), codecs=CODECS)
+
+
+def confluent_large(side: Side, stop: threading.Event) -> int:
+    """Large records, which make up most of the traffic; each is checked when it is read."""
+    topic = side.own_topics[3]
+    producer = _producer(side, topic)
+    numbers: list[int] = []
+    sent = 0
+    with closing(_consumer(side, side.named("large"))) as consumer:
+        consumer.subscribe([topic])
+        deadline = None
+        while deadline is None or (len(numbers) < sent and time.monotonic() < deadline):
+            if stop.is_set():
+                assert producer.flush(WAIT_S) == 0
+                deadline = deadline or time.monotonic() + WAIT_S
+            elif sent - len(numbers) < LARGE_AHEAD:
+                for number in range(sent, sent + LARGE_BURST):
+                    value = side.large_value(topic, number)
+                    producer.produce(topic, value, side.key(number), headers=side.headers())
+                sent += LARGE_BURST
+            producer.poll(0)
+            for key, value, _header in _take(side, consumer, 0.05):
+                number = int(value.split(b" ", 3)[2])
+                assert (key, value) == (side.key(number), side.large_value(topic, number))
+                numbers.append(number)
+    assert sorted(numbers) == list(range(sent))
+    return len(numbers)
+
+
 def confluent_transactions(side: Side, stop: threading.Event) -> int:
     """Consume, transform and produce in transactions, of which every third is aborted."""
     topic, group = SHARED[2], side.named("copiers")
     producer = _producer(side, topic, transactional_id=side.named("transaction"))
-    producer.init_transactions(WAIT_S)
+    _until_done(lambda: producer.init_transactions(WAIT_S))
     read: list[tuple[bytes, bytes, str]] = []
     committed = 0
     with closing(_consumer(side, group)) as source, closing(_consumer(side, side.named("audit"))) as target:
@@ -103,25 +149,60 @@ def confluent_transactions(side: Side, stop: threading.Event) -> int:
             if stop.is_set():
                 break
             taken = source.consume(BURST, 0.2)
-            producer.begin_transaction()
-            is_aborted = turn % 3 == 2
-            for number in range(committed, committed + 50):
-                value = b"aborted" if is_aborted else side.value(topic, number)
-                producer.produce(topic, value, side.key(number), headers=side.headers())
-            # An abort would otherwise drop what is not yet sent.
-            assert producer.flush(WAIT_S) == 0
-            position = source.position(source.assignment())
-            if taken and not is_aborted:
-                metadata = source.consumer_group_metadata()
-                producer.send_offsets_to_transaction(position, metadata, WAIT_S)
-            (producer.abort_transaction if is_aborted else producer.commit_transaction)(WAIT_S)
-            committed += 0 if is_aborted else 50
-            read += _take(target, 0.01)
+            values = [b"aborted"] * 50
+            if turn % 3 < 2:
+                values = [side.value(topic, number) for number in range(committed, committed + 50)]
+            if _transact(
+                side, producer, source if taken else None, values, committed, is_aborted=turn % 3 == 2
+            ):
+                committed += 50
+            read += _take(side, target, 0.01)
         deadline = time.monotonic() + WAIT_S
         while len(read) < committed and time.monotonic() < deadline:
-            read += _take(target, 0.2)
+            read += _take(side, target, 0.2)
     check_records(side, topic, committed, read)
     return len(read)
+
+
+def _transact(
+    side: Side,
+    producer: Producer,
+    source: Consumer | None,
+    values: list[bytes],
+    first: int,
+    *,
+    is_aborted: bool,
+) -> bool:
+    """Write records in one transaction, with the position of a consumer, and return whether it was committed."""
+    topic = SHARED[2]
+    producer.begin_transaction()
+    try:
+        for number, value in enumerate(values, first):
+            producer.produce(topic, value, side.key(number), headers=side.headers())
+        # An abort would otherwise drop what is not yet sent.
+        assert producer.flush(WAIT_S) == 0
+        if source is not None and not is_aborted:
+            position, metadata = source.position(source.assignment()), source.consumer_group_metadata()
+            _until_done(lambda: producer.send_offsets_to_transaction(position, metadata, WAIT_S))
+        if not is_aborted:
+            _until_done(lambda: producer.commit_transaction(WAIT_S))
+            return True
+    except KafkaException as failure:
+        if not (failure.args[0].txn_requires_abort() and side.disturbed.is_set()):
+            raise
+    _until_done(lambda: producer.abort_transaction(WAIT_S))
+    return False
+
+
+def _until_done(call: Callable[[], None]) -> None:
+    """Do a step of a transaction, again while librdkafka says that it may be tried again."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        try:
+            return call()
+        except KafkaException as failure:
+            if not failure.args[0].retriable() or time.monotonic() > deadline:
+                raise
 
 
 def aiokafka(side: Side, stop: threading.Event) -> int:
@@ -132,7 +213,10 @@ def aiokafka(side: Side, stop: threading.Event) -> int:
 async def _aiokafka(side: Side, stop: threading.Event) -> int:
     topic = SHARED[1]
     producer = AIOKafkaProducer(
-        client_id=side.named("aio-producer"), linger_ms=5, **side.endpoint.for_aiokafka
+        client_id=side.named("aio-producer"),
+        linger_ms=5,
+        enable_idempotence=True,
+        **side.endpoint.for_aiokafka,
     )
     consumer = AIOKafkaConsumer(
         topic,
@@ -179,7 +263,9 @@ def kafka_python_compressed(side: Side, stop: threading.Event) -> int:
     read: list[tuple[bytes, bytes, str]] = []
     sent = 0
     with (
-        closing(KafkaProducer(compression_type="gzip", linger_ms=5, **common)) as producer,
+        closing(
+            KafkaProducer(compression_type="gzip", linger_ms=5, enable_idempotence=True, **common)
+        ) as producer,
         closing(
             KafkaConsumer(
                 topic,
@@ -195,11 +281,12 @@ def kafka_python_compressed(side: Side, stop: threading.Event) -> int:
         deadline = None
         while deadline is None or (len(read) < sent and time.monotonic() < deadline):
             if not stop.is_set():
-                for number in range(sent, sent + BURST // 4):
+                # Not further ahead: on a slow machine what waits for two minutes is given up.
+                for number in range(sent, min(sent + BURST // 4, len(read) + AHEAD // 4)):
                     producer.send(
                         topic, side.value(topic, number), key=side.key(number), headers=side.headers()
                     )
-                sent += BURST // 4
+                    sent = number + 1
             elif deadline is None:
                 producer.flush(WAIT_S)
                 deadline = time.monotonic() + WAIT_S
@@ -217,6 +304,7 @@ def kafka_python_compressed(side: Side, stop: threading.Event) -> int:
 STREAMS: tuple[Work, ...] = (
     confluent_classic,
     confluent_consumer_protocol,
+    confluent_codecs,
     confluent_transactions,
     aiokafka,
     kafka_python_compressed,

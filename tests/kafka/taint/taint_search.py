@@ -88,4 +88,16 @@ def exposures_of(
     yield from (exposure for exposure in found if exposure.secret.value not in ids)
     wanted = [secret for secret in secrets if secret.value in ids]
     for request, answer in connection.answers():
-        yield from exposures(answer, [one for one in wanted if one.value not in request.frame], attacked)
+        asked_not = [one for one in wanted if one.value not in request.frame]
+        found = list(exposures(answer, asked_not, attacked))
+        yield from (exposure for exposure in found if not _is_of_own_member(exposure, request.client_id))
+
+
+def _is_of_own_member(exposure: Exposure, client_id: str) -> bool:
+    """Whether an ID is that of a member which the asking client itself has made, of this ID, in a round before.
+
+    A member chooses its own ID in the newer groups. Behind it stands its client ID, and others have another one.
+    """
+    _, _, behind = exposure.around.rpartition(exposure.secret.value)
+    own = client_id.encode()
+    return any(size + own in behind for size in (bytes([len(own) + 1]), len(own).to_bytes(2, "big")))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +14,8 @@ from support.clients.endpoint import Endpoint
 SHARED = ("shared", "aio-shared", "copied")
 """Topics that both tenants have; `copied` is written in transactions."""
 RECORD_BYTES = 700
+LARGE_BYTES = 24_000
+"""Of the records that make up most of the traffic."""
 
 
 def _hex(size: int = 8) -> str:
@@ -27,6 +32,11 @@ class Side:
     """A retention in ms that cannot be guessed."""
     topic_ids: dict[str, bytes] = field(default_factory=dict)
     endpoint: Endpoint = field(init=False)
+    disturbed: threading.Event = field(default_factory=threading.Event)
+    """Set while a broker is away: what clients do may fail then, and is done again."""
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+    """For names that are used once."""
+    _large: str = field(default_factory=lambda: _hex(LARGE_BYTES // 2))
     _padding: str = field(default_factory=lambda: _hex(RECORD_BYTES // 2))
 
     def named(self, kind: str) -> str:
@@ -36,11 +46,15 @@ class Side:
     @property
     def own_topics(self) -> tuple[str, ...]:
         """Topics that only this tenant has."""
-        return self.named("own"), self.named("packed")
+        return self.named("own"), self.named("packed"), self.named("codecs"), self.named("large")
 
     def value(self, stream: str, number: int) -> bytes:
         """The value of a record: hex, so that no number of the protocol can occur in it."""
         return f"{self.marker} {stream} {number:09d} {self._padding}".encode()
+
+    def large_value(self, stream: str, number: int) -> bytes:
+        """The value of a large record."""
+        return f"{self.marker} {stream} {number:09d} {self._large}".encode()
 
     def key(self, number: int) -> bytes:
         """Its key."""
@@ -51,7 +65,9 @@ class Side:
         return [(f"header-{self.marker}", f"header-value-{self.marker}".encode())]
 
 
-def check_records(side: Side, stream: str, sent: int, read: list[tuple[bytes, bytes, str]]) -> None:
+def check_records(
+    side: Side, stream: str, sent: int, read: list[tuple[bytes, bytes, str]], *, is_large: bool = False
+) -> None:
     """Check that what was read is what the tenant sent, each record once and whole.
 
     Args:
@@ -59,10 +75,12 @@ def check_records(side: Side, stream: str, sent: int, read: list[tuple[bytes, by
         stream: of its producer.
         sent: how many were sent, from number 0 on.
         read: key, value and the first header's name of each record read.
+        is_large: whether the records are large ones.
     """
+    value_of = side.large_value if is_large else side.value
     numbers = sorted(int(value.split(b" ", 3)[2]) for _key, value, _header in read)
     assert numbers == list(range(sent)), f"{stream}: sent {sent}, read {len(numbers)}"
     for key, value, header in read:
         number = int(value.split(b" ", 3)[2])
-        assert (key, value) == (side.key(number), side.value(stream, number))
+        assert (key, value) == (side.key(number), value_of(stream, number))
         assert header == side.headers()[0][0]

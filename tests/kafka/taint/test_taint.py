@@ -1,8 +1,11 @@
 """Two tenants with unguessable names and payloads work at full tilt; every byte delivered to each is searched.
 
 Neither may be told anything of the other's (names, records, configs, IDs, members), nor a physical name, the upstream's
-address or its cluster ID. The clients reach the gateway through a tap, which keeps the bytes. BIFROST_TAINT_S sets
-for how many seconds they work; memory grows with it, as all is kept until the search.
+address or its cluster ID. The clients reach the gateway through a tap, which keeps the bytes; compressed batches are
+searched unpacked as well. BIFROST_TAINT_S sets for how many seconds they work at least, BIFROST_TAINT_ROUNDS how often
+each attacker plays all its requests, and BIFROST_TAINT_GIB how much is delivered at least (`make taint`); memory grows
+with it, as all is kept until the search. With three brokers one was killed and came back before; with
+BIFROST_TAINT_LOSSES=1 each of them is killed while they work.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import logging
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -21,7 +25,8 @@ from itertools import chain
 import pytest
 from taint_admins import confluent_admin, make_topics, python_admin
 from taint_attacker import ATTACKER, Sent, attack, attacked_ids, attacked_names, make_loot, make_own
-from taint_clients import STREAMS
+from taint_batches import DECODERS, unpacked
+from taint_clients import STREAMS, confluent_large
 from taint_numbers import COUNTS, EPOCHS, grow, numbers_told, raise_epoch
 from taint_search import Exposure, Secret, address_secrets, exposures, exposures_of, id_secrets
 from taint_side import Side
@@ -31,6 +36,7 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import SERVED
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import DescribeClusterRequest, MetadataRequest
+from support.brokers.broker_loss import BrokerLoss
 from support.brokers.kafka_versions import brokers_under_test
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
@@ -45,7 +51,13 @@ from support.physical_names import MARK, physical_name, prefix_of
 BEHIND = "127.0.0.2"
 """Where the gateway listens; it says that it is where the tap is."""
 WORK_S = float(os.environ.get("BIFROST_TAINT_S", "15"))
-LIMIT_S = 180 + 4 * WORK_S
+WORK_ROUNDS = int(os.environ.get("BIFROST_TAINT_ROUNDS", "1"))
+WORK_BYTES = int(float(os.environ.get("BIFROST_TAINT_GIB", "0")) * (1 << 30))
+LOSES = "BIFROST_TAINT_LOSSES" in os.environ
+LIMIT_S = 180 + 4 * WORK_S + 300 * WORK_ROUNDS * brokers_under_test() + 600 * LOSES + 3 * WORK_BYTES / 1e6
+"""More than it takes on a busy machine: a round some minutes, a megabyte a second."""
+CALM_S = 20.0
+"""How long what clients do may fail after a broker is back."""
 MAX_SHOWN = 5
 LEAST_RECORDS, LEAST_BYTES, LEAST_API_KEYS = 5_000, 5_000_000, 40
 
@@ -68,6 +80,8 @@ class Party:
     sent: Sent = field(default_factory=Sent)
     records: dict[str, int] = field(default_factory=dict)
     connections: list[Connection] = field(default_factory=list)
+    unpacked: Counter[str] = field(default_factory=Counter)
+    """Bytes of records that were searched unpacked, by codec."""
 
     def secrets(self) -> list[Secret]:
         """What the other must never be told."""
@@ -99,13 +113,17 @@ class Recorded:
     upstream: list[Secret]
 
     def found(self, party: Party, other: Party) -> list[Exposure]:
-        """Return every secret that was delivered to a party."""
+        """Return every secret that was delivered to a party, compressed or not."""
         assert party.loot is not None
         secrets = [*other.secrets(), *self.upstream]
         names, ids = attacked_names(party.loot), attacked_ids(party.loot)
-        return [
-            one for connection in party.connections for one in exposures_of(connection, secrets, names, ids)
-        ]
+        found = []
+        for connection in party.connections:
+            found += exposures_of(connection, secrets, names, ids)
+            for codec, records in unpacked(connection):
+                party.unpacked[codec] += len(records)
+                found += exposures(records, secrets, names)
+        return found
 
 
 def upstream_secrets(kafka: EmbeddedKafka) -> list[Secret]:
@@ -131,30 +149,81 @@ def jobs_of(party: Party, gateway: GatewayProcess) -> dict[str, Callable[[thread
     assert party.loot is not None
     endpoint = gateway.broker_endpoint(party.side.name)
     own = make_own(party.side, endpoint)
-    jobs = {work.__name__: partial(work, party.side) for work in (*STREAMS, confluent_admin, python_admin)}
-    growing = partial(grow, endpoint, party.victim.topic, party.counts[1:])
-    return {**jobs, "grow": growing, "attack": partial(attack, endpoint, own, party.loot, party.sent)}
+    side = party.side
+    streams = (*STREAMS, confluent_large) if WORK_BYTES else STREAMS
+    jobs = {work.__name__: partial(work, side) for work in streams}
+    begun_anew = {work.__name__: partial(work, side) for work in (confluent_admin, python_admin)}
+    begun_anew["grow"] = partial(grow, endpoint, party.victim.topic, party.counts[1:])
+    begun_anew["attack"] = partial(attack, endpoint, own, party.loot, party.sent, WORK_ROUNDS)
+    return jobs | {name: partial(again, side, job) for name, job in begun_anew.items()}
 
 
-def work(gateway: GatewayProcess, parties: tuple[Party, Party]) -> None:
-    """Let both tenants work at once, for the time."""
+def again(side: Side, job: Callable[[threading.Event], int], stop: threading.Event) -> int:
+    """Do a job, from its beginning when it fails while a broker is away: it asks without a client's retries."""
+    while True:
+        try:
+            return job(stop)
+        except Exception:
+            if not side.disturbed.is_set():
+                raise
+            if stop.is_set():
+                return 0
+            time.sleep(0.5)
+
+
+def work(gateway: GatewayProcess, parties: tuple[Party, Party], tap: Tap, kafka: EmbeddedKafka) -> None:
+    """Let both tenants work at once, until enough was done."""
     stop = threading.Event()
     jobs = [(party, jobs_of(party, gateway)) for party in parties]
     with ExitStack() as stack:
-        victims = [stack.enter_context(BusyVictim(party.victim)) for party in parties]
         pool = stack.enter_context(ThreadPoolExecutor(max_workers=32))
         stack.callback(stop.set)
-        futures = [
-            (party, name, pool.submit(job, stop)) for party, named in jobs for name, job in named.items()
-        ]
-        deadline = time.monotonic() + WORK_S
-        while time.monotonic() < deadline and not any(future.done() for _, _, future in futures):
-            time.sleep(0.05)
+        futures = {
+            (party.side.name, name): pool.submit(job, stop)
+            for party, named in jobs
+            for name, job in named.items()
+        }
+        start = time.monotonic()
+
+        def go_on(until: Callable[[], bool]) -> None:
+            while not until() and not any(future.done() for future in futures.values()):
+                time.sleep(0.05)
+
+        # The victims ask without retries: they are over before a broker is lost.
+        with BusyVictim(parties[0].victim) as first, BusyVictim(parties[1].victim) as second:
+            go_on(lambda: time.monotonic() > start + WORK_S)
+        first.check()
+        second.check()
+        if LOSES:
+            lose_each(kafka, gateway, parties, go_on)
+        go_on(lambda: sum(len(one.received) for one in list(tap.connections)) >= WORK_BYTES)
+        _log.info("worked for %.0f s", time.monotonic() - start)
         stop.set()
-        for party, name, future in futures:
-            party.records[name] = future.result(LIMIT_S)
-    for victim in victims:
-        victim.check()
+        for party, named in jobs:
+            for name in named:
+                # Attackers play their rounds to the end, alone at last.
+                party.records[name] = futures[party.side.name, name].result(LIMIT_S)
+
+
+def lose_each(
+    kafka: EmbeddedKafka,
+    gateway: GatewayProcess,
+    parties: tuple[Party, Party],
+    go_on: Callable[[Callable[[], bool]], None],
+) -> None:
+    """Kill one broker after the other while everything goes on."""
+    loss = BrokerLoss(
+        kafka, lambda: [gateway.endpoint(party.side.name) for party in parties], elects_first=False
+    )
+    for party in parties:
+        party.side.disturbed.set()
+    for node_id in kafka.node_ids:
+        with loss.without(node_id):
+            time.sleep(1)
+    calm = time.monotonic() + CALM_S
+    go_on(lambda: time.monotonic() > calm)
+    for party in parties:
+        party.side.disturbed.clear()
 
 
 def ask_unauthenticated(endpoint: Endpoint) -> None:
@@ -173,6 +242,9 @@ def ask_unauthenticated(endpoint: Endpoint) -> None:
 def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """The work, done before a gateway of its own and recorded; what was recorded is only looked at."""
     brokers = brokers_under_test()
+    if brokers > 1:
+        with BrokerLoss(kafka).without(brokers):
+            pass
     with RoutedClient(broker) as client:
         warm_up(client)
         internal_topic_id = topic_id_of(client, "__consumer_offsets")
@@ -192,7 +264,7 @@ def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.Te
                     other.victim, other.side, cluster_id=kafka.cluster_id, internal_topic_id=internal_topic_id
                 )
             try:
-                work(gateway, parties)
+                work(gateway, parties, tap, kafka)
                 for port in ports:
                     ask_unauthenticated(Endpoint(HOST, port))
             finally:
@@ -226,7 +298,8 @@ def test_everything_that_a_client_can_ask_was_asked(recorded: Recorded) -> None:
         assert received > LEAST_BYTES
         assert set(SERVED) <= set(api_keys_of(party.connections))
         assert len(api_keys_of(party.connections)) >= LEAST_API_KEYS
-        assert party.sent.rounds >= 1
+        assert party.sent.rounds >= WORK_ROUNDS
+    assert sum(len(one.received) for party in recorded.parties for one in party.connections) >= WORK_BYTES
 
 
 def is_attack(connection: Connection) -> bool:
@@ -240,7 +313,27 @@ def test_no_tenant_was_told_anything_of_the_other_or_of_the_upstream(place: int,
 
     found = recorded.found(party, other)
 
+    _log.info("bytes of unpacked records: %s", dict(party.unpacked))
     assert [(one.secret.what, one.around) for one in found[:MAX_SHOWN]] == []
+    assert set(party.unpacked) == {name for name, _ in DECODERS.values()}
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_search_finds_in_batches_of_every_codec_what_a_tenant_wrote_itself(
+    place: int, recorded: Recorded
+) -> None:
+    party = recorded.parties[place]
+    marker = [Secret("marker", party.side.marker.encode())]
+
+    found = {
+        codec
+        for connection in party.connections
+        if any(request.api_key == ApiKey.FETCH for request in connection.requests)
+        for codec, records in unpacked(connection)
+        if next(exposures(records, marker), None)
+    }
+
+    assert found == {name for name, _ in DECODERS.values()}
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -336,5 +429,12 @@ def test_an_echo_is_no_secret_but_the_same_bytes_in_another_answer_are() -> None
     connection.received += answer + (2).to_bytes(4, "big") + topic_id
 
     assert len(list(exposures_of(connection, secrets, [], [topic_id]))) == 1
+    own_member, others_member = (topic_id + one for one in (b"\x06static\x04raw", b"\x06static\x07victim"))
+    connection.received += (len(own_member) + 4).to_bytes(4, "big") + (2).to_bytes(4, "big") + own_member
+    assert len(list(exposures_of(connection, secrets, [], [topic_id]))) == 1
+    connection.received += (
+        (len(others_member) + 4).to_bytes(4, "big") + (2).to_bytes(4, "big") + others_member
+    )
+    assert len(list(exposures_of(connection, secrets, [], [topic_id]))) == 2
     assert list(exposures(b"x" + name + b"y", secrets, [name])) == []
     assert len(list(exposures(b"x" + name[:-1] + b"y", secrets, [name]))) == 1

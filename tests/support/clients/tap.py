@@ -80,6 +80,8 @@ class Connection:
         start = 0
         while start + 8 <= len(self.received):
             end = start + 4 + int.from_bytes(self.received[start : start + 4], "big")
+            if end > len(self.received):
+                break
             correlation_id = int.from_bytes(self.received[start + 4 : start + 8], "big", signed=True)
             yield asked[correlation_id], bytes(self.received[start:end])
             start = end
