@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 TableFormat = Literal["parquet", "delta"]
 LOG_SETTINGS = Path(__file__).parent / "log4j2.properties"
+COMPILE_ALL = "-XX:-DontCompileHugeMethods"
+"""JVM's option. What Spark generates for wide rows is methods above 8,000 bytes, which a JVM interprets by default."""
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -89,6 +91,7 @@ def build_session(name: str, options: SparkOptions) -> SparkSession:
 def session_settings(options: SparkOptions) -> dict[str, str]:
     """Return Spark's settings for `options`, without master, memory and jars."""
     settings = {
+        "spark.executor.extraJavaOptions": COMPILE_ALL,
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -100,10 +103,11 @@ def session_settings(options: SparkOptions) -> dict[str, str]:
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
     }
     if options.is_embedded:
+        log = f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}"
         settings |= {
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
-            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()} -XX:-UsePerfData",
+            "spark.driver.extraJavaOptions": f"{log} -XX:-UsePerfData {COMPILE_ALL}",
         }
     partitions = options.shuffle_partitions or (_cores(options.master) if options.is_embedded else 0)
     if partitions:

@@ -1,6 +1,6 @@
 import pytest
 
-from bifrost.pipeline.spark.spark_session import SparkOptions, is_submitted, session_settings
+from bifrost.pipeline.spark.spark_session import COMPILE_ALL, SparkOptions, is_submitted, session_settings
 
 
 def test_an_embedded_master_listens_on_this_machine_alone() -> None:
@@ -15,6 +15,13 @@ def test_on_a_cluster_addresses_and_partitions_are_spark_s_business() -> None:
     settings = session_settings(SparkOptions(master="spark://host:7077"))
 
     assert not any("bindAddress" in name or "shuffle" in name for name in settings)
+
+
+def test_large_generated_methods_are_compiled_wherever_a_job_runs() -> None:
+    embedded, cluster = (session_settings(SparkOptions(master=name)) for name in ("local[2]", "yarn"))
+
+    assert COMPILE_ALL in embedded["spark.driver.extraJavaOptions"]
+    assert COMPILE_ALL in cluster["spark.executor.extraJavaOptions"]
 
 
 def test_delta_needs_its_extension_and_own_settings_win() -> None:
