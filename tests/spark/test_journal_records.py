@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -11,13 +12,14 @@ from pyspark.sql import DataFrame
 from bifrost.pipeline.metering.journal_records import (
     MAX_RANGES,
     MAX_REJECTED_CHARACTERS,
+    are_all_new,
     future_record,
     read_records,
     rejected,
     rows_of,
     unseen,
 )
-from bifrost.pipeline.metering.metered_tables import TABLES, table_schemas
+from bifrost.pipeline.metering.metered_tables import KEYS, TABLES, table_schemas
 from support.journal.journal_records import NOON_MS, Journal
 
 Topic = Callable[..., DataFrame]
@@ -142,3 +144,29 @@ def test_among_many_gateways_none_is_seen_twice_either(topic: Topic) -> None:
     known = rows_of(read_records(topic(records[1:])), "usage", None)
 
     assert [row.gateway_id for row in unseen(usage, known).collect()] == ["gw-0"]
+
+
+def test_records_are_all_new_unless_one_came_twice_or_is_known(topic: Topic) -> None:
+    journal = Journal(numbers=count(60))
+    # The numbers 60 to 67 are bits of two sets of 64.
+    records = [journal.topic("acme", "orders") for _ in range(7)] + [journal.event("acme")]
+    other = Journal("gw-2", numbers=count(60)).topic("acme", "orders")
+
+    def are_new(batch: list[dict[str, Any]], known: list[dict[str, Any]]) -> bool:
+        keys = [rows_of(read_records(topic(known)), kind, None).select(*KEYS) for kind in ("usage", "event")]
+        return are_all_new(read_records(topic(batch)), keys)
+
+    assert are_new(records, [])
+    assert not are_new([*records, records[3]], [])
+    assert are_new(records[::2], [*records[1::2], other]), "every second number, and those of another gateway"
+    assert not are_new(records[2:], records[:3])
+    assert not are_new(records, records[-1:]), "an event"
+
+
+def test_among_many_gateways_one_record_that_came_twice_is_found(topic: Topic) -> None:
+    records = [Journal(f"gw-{number}").topic("acme", "orders") for number in range(MAX_RANGES + 2)]
+    known = rows_of(read_records(topic(records[-1:])), "usage", None).select(*KEYS)
+
+    assert are_all_new(read_records(topic(records)), [known.limit(0)])
+    assert not are_all_new(read_records(topic([*records, records[-1]])), [known.limit(0)])
+    assert not are_all_new(read_records(topic(records)), [known])

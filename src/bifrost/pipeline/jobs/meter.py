@@ -17,7 +17,7 @@ import datetime
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
@@ -28,6 +28,7 @@ from bifrost.pipeline.metering import sums
 from bifrost.pipeline.metering.journal_records import (
     KINDS,
     KNOWN_VERSION,
+    are_all_new,
     future_record,
     read_records,
     rejected,
@@ -35,7 +36,7 @@ from bifrost.pipeline.metering.journal_records import (
     unseen,
 )
 from bifrost.pipeline.metering.journal_topic import check_topic, stream_files, stream_topic
-from bifrost.pipeline.metering.metered_tables import TABLES, open_tables
+from bifrost.pipeline.metering.metered_tables import KEYS, TABLES, open_tables
 from bifrost.pipeline.spark.progress import LiveProgress, PlainProgress, follow
 from bifrost.pipeline.spark.tables import Tables, Transaction
 
@@ -146,9 +147,11 @@ class Meter:
         return found.notes
 
     def _add(self, change: Transaction, read: DataFrame, found: _Survey, watermark_ms: int | None) -> None:
+        before = {table: change.read(table, found.days) for table in TABLES.values()}
+        is_new = are_all_new(read, [table.select(*KEYS) for table in before.values()])
         for kind in found.kinds:
             rows = rows_of(read, kind, watermark_ms)
-            change.append(TABLES[kind], unseen(rows, change.read(TABLES[kind], found.days)))
+            change.append(TABLES[kind], rows if is_new else unseen(rows, before[TABLES[kind]]))
         if found.notes.rejected:
             bad = rejected(read)
             days = [row.day for row in bad.select("day").distinct().collect()]
@@ -157,13 +160,13 @@ class Meter:
             )
 
 
-def _refuse_the_future(found: Any) -> None:
-    if found is not None:
-        raise FutureSchemaError(
-            f"{found.topic}, partition {found.partition}, offset {found.offset}: a record of schema version "
-            f"{found.version}, this release reads up to {KNOWN_VERSION}: update bifrost-kafka here and start again, "
-            "nothing is lost"
-        )
+def _refuse_the_future(read: DataFrame) -> NoReturn:
+    found = read.agg(future_record().alias("first")).collect()[0]["first"]
+    raise FutureSchemaError(
+        f"{found.topic}, partition {found.partition}, offset {found.offset}: a record of schema version "
+        f"{found.version}, this release reads up to {KNOWN_VERSION}: update bifrost-kafka here and start again, "
+        "nothing is lost"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,23 +187,33 @@ def _survey(read: DataFrame, watermark_ms: int | None) -> _Survey:
     Raises:
         FutureSchemaError: a record is of an unknown version.
     """
-    is_sound = F.col("reason").isNull()
     late = F.lit(False) if watermark_ms is None else F.col("interval_end_ms") < F.lit(watermark_ms)
-    found = read.agg(
-        F.collect_set("day").alias("days"),
-        F.collect_set(F.unix_seconds("hour")).alias("hours"),
-        F.collect_set(F.when(is_sound, F.col("kind"))).alias("kinds"),
-        F.max(F.when(is_sound, F.col("interval_end_ms"))).alias("newest_ms"),
-        F.count(F.lit(1)).alias("records"),
-        F.count("reason").alias("rejected"),
-        F.count(F.when(is_sound & late, 1)).alias("late"),
-        future_record().alias("future"),
-    ).first()
-    assert found is not None
-    _refuse_the_future(found.future)
-    notes = BatchNotes(found.records, found.rejected, found.late)
-    kinds = [kind for kind in KINDS if kind in found.kinds]
-    return _Survey(sorted(found.days), sorted(found.hours), kinds, found.newest_ms, notes)
+    # A rejected record has no hour. Few groups of numbers alone: such aggregates cost least for each row.
+    parts = (
+        read.groupBy("hour", F.when(F.col("hour").isNotNull(), F.col("kind")).alias("kind"))
+        .agg(
+            F.max("interval_end_ms").alias("newest_ms"),
+            F.count(F.lit(1)).alias("records"),
+            F.count(F.when(late, 1)).alias("late"),
+            F.count(F.when(F.col("version") > KNOWN_VERSION, 1)).alias("future"),
+        )
+        .withColumn("day", F.date_format("hour", "yyyy-MM-dd"))
+        .withColumn("hour", F.unix_seconds("hour"))
+        .collect()
+    )
+    if any(part.future for part in parts):
+        _refuse_the_future(read)
+    sound = [part for part in parts if part.hour is not None]
+    records = sum(part.records for part in parts)
+    return _Survey(
+        days=sorted({part.day for part in sound}),
+        hours=sorted({part.hour for part in sound}),
+        kinds=[kind for kind in KINDS if any(part.kind == kind for part in sound)],
+        newest_ms=max((part.newest_ms for part in sound), default=None),
+        notes=BatchNotes(
+            records, records - sum(part.records for part in sound), sum(part.late for part in sound)
+        ),
+    )
 
 
 def _sum_up(change: Transaction, found: _Survey) -> None:
@@ -208,8 +221,10 @@ def _sum_up(change: Transaction, found: _Survey) -> None:
     days = found.days
     if "usage" in found.kinds:
         touched = F.col("hour").isin(*(F.timestamp_seconds(F.lit(hour)) for hour in found.hours))
+        # Parquet has the least and the most of a number in a file, not of a time: so files of other hours are not read.
+        near = F.col("interval_end_ms").between(found.hours[0] * 1000, (found.hours[-1] + 3600) * 1000)
         untouched = change.read("usage_hourly", days).where(~touched)
-        hourly = sums.hourly_usage(change.read("usage", days).where(touched))
+        hourly = sums.hourly_usage(change.read("usage", days).where(near & touched))
         change.replace("usage_hourly", untouched.unionByName(hourly), days)
         change.replace("usage_daily", sums.daily_usage(change.read("usage_hourly", days)), days)
     if "snapshot" in found.kinds:

@@ -7,16 +7,17 @@ of a schema version that this release does not know is neither: `future_record` 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, reduce
 from typing import TYPE_CHECKING
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from bifrost.pipeline.metering.metered_tables import KEYS, TABLES, head_columns, journal_schema, table_schemas
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Row
+    from pyspark.sql import Column, Row
 
 KNOWN_VERSION = 1
 """The newest `schema_version` that this release reads."""
@@ -155,6 +156,50 @@ def rejected(read: DataFrame) -> DataFrame:
         "timestamp",
         "reason",
         value.alias("value"),
+    )
+
+
+def are_all_new(read: DataFrame, known: Iterable[DataFrame]) -> bool:
+    """Return whether each valid record came once, and is not `known`: then `unseen` would return all of them.
+
+    Compares sets of 64 sequence numbers as the bits of one number, which is much less than the keys of all rows. Of
+    `known` only rows in the range of the numbers of `read` are compared: Parquet's statistics pass over the others.
+
+    Args:
+        read: the rows of `read_records`.
+        known: the keys of the records that are in the tables already, each kind's.
+    """
+    ours = _number_sets(read.where(F.col("reason").isNull())).persist()
+    try:
+        sums = ours.groupBy("gateway_id", "epoch").agg(
+            F.sum("rows").alias("rows"),
+            F.sum(F.bit_count("bits")).alias("numbers"),
+            F.min("least").alias("least"),
+            F.max("most").alias("most"),
+        )
+        ranges = sums.limit(MAX_RANGES + 1).collect()
+        if any(one["rows"] != one["numbers"] for one in ranges):
+            return False
+        theirs = reduce(DataFrame.union, known)
+        if len(ranges) <= MAX_RANGES:
+            theirs = theirs.where(_in_reach(ranges, ["gateway_id", "epoch"], "sequence"))
+        elif not sums.where("rows != numbers").isEmpty():
+            return False
+        keys = ["gateway_id", "epoch", "word"]
+        both = ours.join(_number_sets(theirs).select(*keys, F.col("bits").alias("theirs")), keys)
+        return both.where(F.col("bits").bitwiseAND(F.col("theirs")) != 0).isEmpty()
+    finally:
+        ours.unpersist()
+
+
+def _number_sets(rows: DataFrame) -> DataFrame:
+    """Return for each 64 sequence numbers which of them occur, as the bits of a long, and in how many rows."""
+    bit = F.expr("shiftleft(1L, CAST(sequence & 63 AS INT))")
+    return rows.groupBy("gateway_id", "epoch", F.shiftright("sequence", 6).alias("word")).agg(
+        F.count(F.lit(1)).alias("rows"),
+        F.bit_or(bit).alias("bits"),
+        F.min("sequence").alias("least"),
+        F.max("sequence").alias("most"),
     )
 
 

@@ -21,6 +21,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as F
+
 from bifrost.pipeline.errors import StoreError
 from bifrost.pipeline.spark.hadoop_files import FileIsThereError, HadoopFiles
 
@@ -113,14 +115,19 @@ class Tables:
         wanted = sorted(valid) if days is None else sorted(set(days) & set(valid))
         paths = [self.files.path(one) for day in wanted for one in valid[day]]
         if not paths:
-            return self.spark.createDataFrame([], self.schemas[table])
+            return self._empty(table)
         return self.spark.read.schema(self.schemas[table]).parquet(*paths)
 
     def _read_delta(self, table: str, days: Iterable[str] | None) -> DataFrame:
         if not self.files.exists(f"{table}/_delta_log"):
-            return self.spark.createDataFrame([], self.schemas[table])
+            return self._empty(table)
         frame = self.spark.read.format("delta").load(self.files.path(table))
         return frame if days is None else frame.where(frame.day.isin(sorted(days)))
+
+    def _empty(self, table: str) -> DataFrame:
+        # Spark's optimizer knows that it has no rows, and leaves out what is done with them.
+        columns = [F.lit(None).cast(one.dataType).alias(one.name) for one in self.schemas[table]]
+        return self.spark.range(1).where(F.lit(False)).select(*columns)
 
     def begin(self) -> Transaction:
         """Begin a change of the tables."""
