@@ -1,5 +1,7 @@
 """`make bench-pipeline`: a generated month of journal through meter and bill: rows a second, memory, growth.
 
+Beside them the least Spark job that reads, parses and sums the same files: what `meter` takes beyond it is its own.
+
 Each run is the command itself, in a process of its own. The smallest journal is run with each number of partitions,
 the larger ones with as many as the machine has cores: so both growths are seen without hours of waiting. CPU time is
 what to compare on a machine where others work too.
@@ -33,12 +35,13 @@ _BATCH = re.compile(r"batch=\d+ rows=(\d+) ")
 
 @dataclass(frozen=True)
 class Figures:
-    """One journal through meter and bill."""
+    """One journal through meter and bill, and through the least job (`bench.spark_floor`)."""
 
     rows: int
     cores: int
     meter: Run
     bill: Run
+    floor: Run
 
     @property
     def rows_per_s(self) -> float:
@@ -171,13 +174,14 @@ class Bench:
         bill = run_watched(*jobs, "bill", *what, *spark)
         for folder in (tables, out):
             shutil.rmtree(folder)
-        figures = Figures(rows, cores, meter, bill)
+        floor = run_watched("-m", "bench.spark_floor", "--files", journal, *spark)
+        figures = Figures(rows, cores, meter, bill, floor)
         tell(figures)
         return figures
 
 
 def _print(one: Figures) -> None:
-    for name, run in (("meter", one.meter), ("bill", one.bill)):
+    for name, run in (("meter", one.meter), ("bill", one.bill), ("floor", one.floor)):
         print(
             f"{one.rows:>12,} rows, {one.cores} partitions: {name:5} {run.seconds:>8,.1f} s, "
             f"{one.rows / run.seconds:>9,.0f} rows/s, {run.cpu_s / one.rows * 1e6:>6,.1f} CPU µs/row, "
@@ -189,8 +193,9 @@ def _print(one: Figures) -> None:
 def as_markdown(generated: Sequence[tuple[int, Run]], figures: Sequence[Figures]) -> str:
     """Return the figures as a page has them, with what the largest journal takes in relation to the smallest."""
     made = dict(generated)
-    head = "rows | partitions | generated, s | meter, s | rows/s | CPU µs/row | MiB | bill, s | MiB | both, rows/s"
-    lines = [f"| {head} |", f"|{' ---: |' * 10}"]
+    meter = "meter, s | rows/s | CPU µs/row | floor, CPU µs/row | MiB"
+    head = f"rows | partitions | generated, s | {meter} | bill, s | MiB | both, rows/s"
+    lines = [f"| {head} |", f"|{' ---: |' * 11}"]
     for one in figures:
         cells = [
             f"{one.rows:,}",
@@ -199,6 +204,7 @@ def as_markdown(generated: Sequence[tuple[int, Run]], figures: Sequence[Figures]
             f"{one.meter.seconds:,.0f}",
             f"{one.rows / one.meter.seconds:,.0f}",
             f"{one.meter.cpu_s / one.rows * 1e6:,.0f}",
+            f"{one.floor.cpu_s / one.rows * 1e6:,.0f}",
             f"{one.meter.peak_mib:,.0f}",
             f"{one.bill.seconds:,.0f}",
             f"{one.bill.peak_mib:,.0f}",
