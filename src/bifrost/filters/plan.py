@@ -39,6 +39,11 @@ class Direction:
         """For decode and encode; compiled when first needed, which for most messages is never."""
         return compile_layout(self.message, self.version)
 
+    @property
+    def codes(self) -> Program:
+        """For `error_codes`; likewise compiled when first needed."""
+        return compile_program(self.message, self.version, {})
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -65,4 +65,5 @@ cdef inline int enter_tag(Program program, Reader* r, Level* level) except -2:
             return program.tags[i].op
     return -1
 
+cdef int note_codes(Op* op, Reader* r, int64_t n) noexcept
 cdef bint is_usual(Peek peek, Reader* r) except -1

@@ -62,6 +62,19 @@ class Passage:
         drops_trailing: bool = False,
     ) -> None: ...
 
+def error_codes(program: Program, frame: bytes | memoryview, start: int) -> list[tuple[int, int]]:
+    """Return the error codes in the body of a response, each with how often it is there; NONE is none of them.
+
+    Args:
+        program: of the response, without slots.
+        frame: the response.
+        start: where its body begins.
+    Returns:
+        Pairs of a code and a number; with more than eight different codes 0 stands for all others.
+    Raises:
+        MalformedFrame: the body does not parse.
+    """
+
 def peek(peek: Peek, frame: bytes | memoryview, start: int) -> tuple[int, ...]:
     """Read the numbers that `peek` names, in the message's order; bools as False and True.
 

@@ -10,14 +10,16 @@ thousand times the tenant's own.
 A `Program` (for `rewrite`) is flat, so that walking it takes no recursion. An op is (kind, flags, slot, a, b):
 
     SKIP a                 a bytes: neighbouring fields of fixed size are one op
+    CODE a                 the same, with an error code among them, which a walk notes in its reader; the slot says
+                           where, counted from 1
     STRING, BYTES, UUID    slot: 0 neutral, 1..9 looked up in Names.tables[slot], or SLOT_DECODE
                            (a of a STRING is 1: a null one has to be decoded)
     ADDRESS                host and port of the broker whose node ID are the 4 bytes before: looked up by those bytes in
                            slot SLOT_ADDRESS, where the host's bytes stand with the 4 of the port behind them
     INT16, INT32 a         slot SLOT_USUAL: the number has to be a, or the frame has to be decoded
     ARRAY a, b             loop over the ops up to END; a: the op behind that END, b: smallest element in bytes
-                           (flag FIXED: b is the size of every element, all are skipped at once, no END;
-                           slot SLOT_USUAL: a null one has to be decoded)
+                           (flag FIXED: b is the size of every element, all are skipped at once, no END, slot as of
+                           CODE, or 0; slot SLOT_USUAL: a null one has to be decoded)
     STRUCT a               a nullable one: an int8 marker; if it says null, go on at op a
     TAGS a, b              tagged fields: b entries of `tags` from the a-th on, each (tag, first op), or (tag, -1)
                            if a slot lies within; their ops stand behind the program's own END, each up to END
@@ -51,8 +53,8 @@ from libc.string cimport memcmp
 
 from bifrost.wire.output cimport Output, open_output, put_length, take
 from bifrost.wire.reader cimport (
-    ADDRESS, ARRAY, BOOL, BYTES, END, FIXED, INT8, INT16, INT32, INT64, SKIP, STRING, STRUCT, TAGS, UINT16, UINT32, UUID,
-    be16, be32, close_frame, number_size, open_frame, read_bytes_length, read_count, read_marker, read_number,
+    ADDRESS, ARRAY, BOOL, BYTES, CODE, END, FIXED, INT8, INT16, INT32, INT64, SKIP, STRING, STRUCT, TAGS, UINT16, UINT32, UUID,
+    be16, be32, close_frame, note_code, number_size, open_frame, read_bytes_length, read_count, read_marker, read_number,
     read_string_length, step,
 )
 
@@ -71,7 +73,7 @@ cdef class Program:
                                | 1 << END | 1 << INT16 | 1 << INT32)
         cdef bint is_peek = isinstance(self, Peek), is_good
         if type(self) is Program:
-            kinds |= 1 << ADDRESS
+            kinds |= 1 << ADDRESS | 1 << CODE
         elif is_peek:
             kinds = (1 << SKIP | 1 << STRING | 1 << BYTES | 1 << END | 1 << BOOL | 1 << INT8 | 1 << INT16 | 1 << UINT16
                      | 1 << INT32 | 1 << UINT32 | 1 << INT64)
@@ -86,11 +88,15 @@ cdef class Program:
                        and 0 <= b < 65536)
             if is_peek:
                 is_good = is_good and (slot == 0 or (kind == INT16 or kind == INT32) and 0 <= slot <= NEGATIVE)
+            elif kind == CODE:
+                is_good = is_good and 0 < slot < USUAL and slot < a
+            elif kind == ARRAY and flags & FIXED and slot < USUAL:
+                is_good = is_good and 0 <= slot < b
             else:
                 is_good = is_good and (0 <= slot < SLOTS or slot == DECODE or slot == USUAL)
             is_good = is_good and not (kind == TAGS and a + b > m) and not (kind == ARRAY and b == 0)
             if kind == ADDRESS:
-                is_good = is_good and i > 0 and self.ops[i - 1].kind == SKIP and self.ops[i - 1].a >= 4
+                is_good = is_good and i > 0 and self.ops[i - 1].kind in (SKIP, CODE) and self.ops[i - 1].a >= 4
             if not is_good:
                 raise ValueError(f"op {i} is out of range: {(kind, flags, slot, a, b)}")
             self.ops[i] = Op(kind, flags, slot, a, b)
@@ -195,6 +201,10 @@ cdef int skip_op(Program program, Reader* r, int i, int depth) except -1:
     if op.kind == SKIP:
         need(r, op.a)
         r.pos += op.a
+    elif op.kind == CODE:
+        need(r, op.a)
+        note_code(r, r.data + r.pos + op.slot - 1)
+        r.pos += op.a
     elif op.kind == STRING:
         r.pos += max(0, read_string_length(r, op.flags))
     elif op.kind == BYTES:
@@ -219,6 +229,7 @@ cdef int skip_op(Program program, Reader* r, int i, int depth) except -1:
     elif op.kind == ARRAY:
         n = read_count(r, op.flags, op.b)
         if op.flags & FIXED:
+            note_codes(op, r, n)
             r.pos += max(0, n) * op.b
         else:
             while n > 0:
@@ -231,6 +242,30 @@ cdef int skip_op(Program program, Reader* r, int i, int depth) except -1:
     elif op.kind == STRUCT and not read_marker(r, op.flags):
         return op.a
     return i + 1
+
+cdef int note_codes(Op* op, Reader* r, int64_t n) noexcept:
+    """Note the error codes in the n elements, all of one size, of the array at `op`, if its elements have one."""
+    cdef const uint8_t* at = r.data + r.pos + op.slot - 1
+    # Of a frame that is not whole, not all may be there: then the walk ends, and comes again.
+    if op.slot == 0 or op.slot >= USUAL or n * op.b > r.end - r.pos:
+        return 0
+    while n > 0:
+        n -= 1
+        note_code(r, at)
+        at += op.b
+    return 0
+
+def error_codes(Program program not None, frame, Py_ssize_t start):
+    """The error codes in a body, and how often each is there."""
+    cdef Reader r
+    cdef int i = 0
+    open_frame(frame, start, &r)
+    try:
+        while program.ops[i].kind != END:
+            i = skip_op(program, &r, i, 0)
+        return [(r.code[i], r.times[i]) for i in range(r.codes)]
+    finally:
+        close_frame(&r)
 
 def count_items(Program program not None, frame, Py_ssize_t start, int64_t most):
     """The elements of all arrays in a body; when they are more than `most`, some number above it."""

@@ -34,6 +34,9 @@ IF_USUAL = 0x100
 _USUAL = frozenset({FieldType.INT16, FieldType.INT32})
 """Numbers that can be compared with their default."""
 
+_CODE_BEFORE = 250
+"""Slots of a CODE, which say where an error code stands, are below this: larger ones have another meaning."""
+
 _Op = tuple[int, int, int, int, int]
 
 
@@ -61,7 +64,7 @@ def _compile_program(name: str, version: int, slots: tuple[tuple[str, int], ...]
     unknown = {path for path, _ in slots} - _paths(schema.fields, "")
     if unknown:
         raise ValueError(f"{name} has no field {min(unknown)}")
-    writer = ProgramWriter(version, schema.is_flexible(version), dict(slots))
+    writer = ProgramWriter(version, schema.is_flexible(version), dict(slots), notes_codes=True)
     writer.struct(schema.fields, "")
     return writer.program()
 
@@ -124,8 +127,11 @@ def _compile_peek(name: str, version: int, fields: tuple[tuple[str, Usually], ..
 class ProgramWriter:
     """Writes one program: the ops of the message, then those of its tagged fields."""
 
-    def __init__(self, version: int, flexible: bool, slots: Mapping[str, int]) -> None:
+    def __init__(
+        self, version: int, flexible: bool, slots: Mapping[str, int], *, notes_codes: bool = False
+    ) -> None:
         self.ops: list[_Op] = []
+        self._notes_codes = notes_codes
         self._tags: list[tuple[int, int]] = []
         self._version = version
         self._flexible = flexible
@@ -148,9 +154,13 @@ class ProgramWriter:
         return self.ops, self._tags
 
     def emit(self, kind: int, flags: int = 0, slot: int = 0, a: int = 0, b: int = 0) -> int:
-        """Add an op and return its index; a SKIP behind a SKIP is added to that one."""
-        if kind == Kind.SKIP and self.ops and self.ops[-1][0] == kind and self._jump_target != len(self.ops):
-            self.ops[-1] = (kind, 0, 0, self.ops[-1][3] + a, 0)
+        """Add an op and return its index; a SKIP, or a CODE, behind a SKIP is added to that one."""
+        last = self.ops[-1] if self.ops and self._jump_target != len(self.ops) else (Kind.END, 0, 0, 0, 0)
+        size = last[3]
+        if (last[0], kind) == (Kind.SKIP, Kind.CODE) and size + slot < _CODE_BEFORE:
+            self.ops[-1] = (kind, 0, size + slot, size + a, 0)
+        elif kind == Kind.SKIP and last[0] in (Kind.SKIP, Kind.CODE):
+            self.ops[-1] = (last[0], 0, last[2], size + a, 0)
         else:
             self.ops.append((kind, flags, slot, a, b))
         return len(self.ops) - 1
@@ -211,7 +221,8 @@ class ProgramWriter:
         elif field.type in _FIXED_SIZES:
             if slot:
                 raise ValueError(f"{path} is a number and cannot have a slot")
-            self.emit(Kind.SKIP, a=_FIXED_SIZES[field.type])
+            is_code = self._notes_codes and _is_error_code(field)
+            self.emit(Kind.CODE if is_code else Kind.SKIP, slot=int(is_code), a=_FIXED_SIZES[field.type])
         else:
             kind = Kind.STRING if field.type is FieldType.STRING else Kind.BYTES
             flags = _length_flags(field, self._version, self._flexible, nullable)
@@ -241,9 +252,11 @@ class ProgramWriter:
             self.scalar(field, path, nullable=False)
         else:
             self.emit(Kind.SKIP, a=smallest)
-        if self.ops[array + 1 :] == [(Kind.SKIP, 0, 0, smallest, 0)]:
-            self.ops.pop()
-            self.ops[array] = (Kind.ARRAY, flags | Flag.FIXED, self.ops[array][2], 0, smallest)
+        if [(one[0] in (Kind.SKIP, Kind.CODE), one[3]) for one in self.ops[array + 1 :]] == [
+            (True, smallest)
+        ]:
+            inner = self.ops.pop()
+            self.ops[array] = (Kind.ARRAY, flags | Flag.FIXED, self.ops[array][2] or inner[2], 0, smallest)
         else:
             self.emit(Kind.END)
         self._jump_behind(array)
@@ -280,6 +293,10 @@ def _paths(fields: Sequence[Field], prefix: str) -> set[str]:
 
 def _kind(field: Field) -> Kind:
     return Kind[field.type.name]
+
+
+def _is_error_code(field: Field) -> bool:
+    return field.type is FieldType.INT16 and field.name.endswith("error_code")
 
 
 def _length_flags(field: Field, version: int, flexible: bool, nullable: bool) -> int:

@@ -10,7 +10,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 cpdef enum Kind:
     SKIP, STRING, BYTES, UUID, ARRAY, STRUCT, TAGS, END
     RECORDS, BOOL, INT8, INT16, UINT16, INT32, UINT32, INT64, FLOAT64
-    ADDRESS
+    ADDRESS, CODE
 
 cpdef enum Flag:
     COMPACT = 1      # length + 1 as a varint, instead of int16 (string) or int32
@@ -24,6 +24,8 @@ cpdef enum Flag:
 cdef enum:
     MAX_STRING = 0x7FFF    # bytes; Kafka refuses longer ones in compact form as well
     HOT_STEPS = 8192       # rounds of one frame on the hot path: half a millisecond
+    CODES = 8              # different error codes of one frame that are told apart
+    OTHER_CODE = 0         # stands for those beyond; as an error code 0 is NONE
 
 cdef struct Reader:
     const uint8_t* data
@@ -34,12 +36,19 @@ cdef struct Reader:
     bint own             # the frame is a bytes object: slices of it may be kept
     bint hot             # see steps.pyx
     int64_t steps
+    int codes            # how many of the next two are used: error codes that were passed, and how often each
+    int16_t code[CODES + 1]
+    int64_t times[CODES + 1]
     Py_buffer view       # else this holds its memory until close_frame
 
 cdef int fail(Reader* r, str reason) except -1
 cdef int open_frame(object frame, Py_ssize_t start, Reader* r) except -1
 cdef int out_of_steps(Reader* r) except -1
+cdef void add_code(Reader* r, int code) noexcept
 cdef object read_number(Reader* r, int kind)
+
+cdef inline uint16_t be16(const uint8_t* p) noexcept:
+    return <uint16_t>(p[0] << 8 | p[1])
 
 cdef inline int open_hot_frame(object frame, Reader* r) except -1:
     open_frame(frame, 0, r)
@@ -60,13 +69,15 @@ cdef inline int need(Reader* r, int64_t size) except -1:
         fail(r, "frame ends within a field")
     return 0
 
+cdef inline void note_code(Reader* r, const uint8_t* at) noexcept:
+    """Note the error code that stands there, if it is one."""
+    if at[0] | at[1]:
+        add_code(r, <int16_t>be16(at))
+
 cdef inline int need_whole(Reader* r, int64_t size) except -1:
     if size > r.whole - r.pos:
         fail(r, "frame ends within a field")
     return 0
-
-cdef inline uint16_t be16(const uint8_t* p) noexcept:
-    return <uint16_t>(p[0] << 8 | p[1])
 
 cdef inline uint32_t be32(const uint8_t* p) noexcept:
     return <uint32_t>p[0] << 24 | <uint32_t>p[1] << 16 | <uint32_t>p[2] << 8 | p[3]

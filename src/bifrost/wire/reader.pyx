@@ -21,6 +21,17 @@ cdef int out_of_steps(Reader* r) except -1:
     pause()
     return 0
 
+cdef void add_code(Reader* r, int code) noexcept:
+    cdef int i = 0
+    while i < r.codes and r.code[i] != code:
+        i += 1
+    if i >= CODES:
+        i, code = CODES, OTHER_CODE
+    if i >= r.codes:
+        r.codes = i + 1
+        r.code[i], r.times[i] = <int16_t>code, 0
+    r.times[i] += 1
+
 cdef object read_number(Reader* r, int kind):
     """A number or bool."""
     cdef const uint8_t* p = r.data + r.pos
@@ -62,7 +73,7 @@ cdef int open_frame(object frame, Py_ssize_t start, Reader* r) except -1:
         r.data = <const uint8_t*>r.view.buf
         r.end = r.view.len
     r.pos, r.whole, r.tail = start, r.end, -1
-    r.hot, r.steps = False, steps_to_pause()
+    r.hot, r.steps, r.codes = False, steps_to_pause(), 0
     if start < 0 or start > r.end:
         close_frame(r)
         fail(r, "frame ends before its body")

@@ -23,10 +23,10 @@ from libc.string cimport memcmp
 from bifrost.wire.errors import MalformedFrame
 
 from bifrost.wire.output cimport open_output, put, put_be, put_length, take, write_size
-from bifrost.wire.program cimport DECODE, MAX_DEPTH, SLOTS, Level, Op, enter_tag, push
+from bifrost.wire.program cimport DECODE, MAX_DEPTH, SLOTS, USUAL, Level, Op, enter_tag, note_codes, push
 from bifrost.wire.reader cimport (
-    ADDRESS, ARRAY, BYTES, END, FIXED, INT16, INT32, MAX_STRING, SKIP, STRING, TAGS, UUID,
-    be16, be32, close_frame, fail, is_zero_uuid, need, need_whole, number_size, open_frame, read_count, read_length,
+    ADDRESS, ARRAY, BYTES, CODE, END, FIXED, INT16, INT32, MAX_STRING, SKIP, STRING, TAGS, UUID,
+    be16, be32, close_frame, fail, is_zero_uuid, need, need_whole, note_code, number_size, open_frame, read_count, read_length,
     read_marker, read_string_length, read_varint, step,
 )
 from bifrost.wire.window cimport window
@@ -137,6 +137,10 @@ cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
         if kind == SKIP:
             need(r, op.a)
             r.pos += op.a
+        elif kind == CODE:
+            need(r, op.a)
+            note_code(r, r.data + r.pos + op.slot - 1)
+            r.pos += op.a
         elif kind == STRING:
             at = r.pos
             n = read_string_length(r, op.flags)
@@ -165,10 +169,12 @@ cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
                     return 0
         elif kind == ARRAY:
             n = read_count(r, op.flags, op.b)
-            if op.slot and n and (op.slot == DECODE) == (n > 0):
+            if op.slot >= USUAL and n and (op.slot == DECODE) == (n > 0):
                 return 0
             if n > 0:
                 if op.flags & FIXED:
+                    if op.slot:
+                        note_codes(op, r, n)
                     r.pos += n * op.b
                 else:
                     level = push(level, stack, r, i, -1, n)
