@@ -388,6 +388,8 @@ ENGINE_CLOCK = ("bifrost.forwarding.clock", "monotonic_ns")
 READS_THE_ENGINE_CLOCK = {
     str(Path("forwarding", "work.py")): "work that pauses measures how long it has taken",
     "session/client_session.py": "a session measures what each message costs the gateway",
+    "session/held_frames.py": "frames that wait know when they came",
+    "session/identified_session.py": "a session measures how long the gateway keeps a message",
 }
 """Modules below the gateway that read the compiled engine's clock."""
 

@@ -3,6 +3,7 @@
 
 from libc.stdint cimport int64_t
 
+from bifrost.forwarding.gateway_time cimport GatewayTime
 from bifrost.forwarding.lane cimport Lane
 from bifrost.forwarding.load cimport Load
 from bifrost.journal.usage cimport Passing
@@ -20,7 +21,10 @@ cdef class Forwarding(FrameConsumer):
     cdef Lane passing_lane
     cdef Passing passing_request, passing_response
     cdef public Load _load
-    cdef int64_t now_ns(self) noexcept
+    cdef public GatewayTime _gateway_time
+    cdef int64_t turn_ns                              # when the bytes at hand were received; 0: not known
+    cdef Py_ssize_t requests_sent, responses_sent     # since then
+    cdef int64_t begin_turn(self) noexcept
     cdef int spend_since(self, int64_t began_ns) except -1
     cdef bint is_clear(self) except -1
     cdef int pass_on(self, frame) except? -1

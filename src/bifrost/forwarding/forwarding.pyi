@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from bifrost.forwarding.gateway_time import GatewayTime
 from bifrost.forwarding.lane import Lane, Reason
 from bifrost.forwarding.load import Load
 from bifrost.wire.framer import FrameConsumer
@@ -29,6 +30,8 @@ class Forwarding(FrameConsumer):
     to_broker: list[bytes | memoryview]
     _load: Load | None
     """The tenant's load, to which its time is charged; None while the tenant is not known."""
+    _gateway_time: GatewayTime | None
+    """Counts how long the tenant's messages are kept; None while the tenant is not known."""
     _max_in_flight: int
     """Requests that may await their answers; from then on the session holds what comes."""
 

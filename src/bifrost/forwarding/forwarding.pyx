@@ -29,7 +29,7 @@ cdef int pass_request(Forwarding session, object frame, Reader* r) except? -1:
     cdef int reason
     cdef Lane lane = judged_request(session._lanes, None, frame, r, session._judge_request_fields, &reason)
     cdef Py_ssize_t start = r.pos
-    cdef int64_t began_ns = 0
+    cdef int64_t began_ns = 0, since_ns
     cdef list segments
     if reason != PASSES:
         return reason
@@ -41,7 +41,9 @@ cdef int pass_request(Forwarding session, object frame, Reader* r) except? -1:
         return NOT_IN_PLACE
     session.to_broker += segments
     lane.receive(r.end + 4)
-    await_answer(lane, r, start, began_ns, clock_ns(), session._queue)
+    since_ns = clock_ns()
+    await_answer(lane, r, start, session.turn_ns or since_ns, began_ns, since_ns, session._queue)
+    session.requests_sent += session.turn_ns != 0
     return PASSES
 
 cdef int put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns) except? -1:
@@ -54,7 +56,8 @@ cdef int put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns)
     if not put_body(lane.passage.request, r, out, lane.to_physical, lane.client_id_prefix, lane.passage.drops_trailing):
         return NOT_IN_PLACE
     lane.receive(r.end + 4)
-    await_answer(lane, r, start, now_ns, now_ns if lane.usage is None else clock_ns(), session._queue)
+    await_answer(lane, r, start, now_ns, now_ns, now_ns if lane.usage is None else clock_ns(), session._queue)
+    session.requests_sent += session.turn_ns != 0
     return PASSES
 
 cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
@@ -72,9 +75,11 @@ cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
     segments = rewrite_body(awaited.lane.passage.response, frame, r, awaited.lane.to_virtual, None, None, False)
     if segments is None:
         return NOT_IN_PLACE
+    awaited.lane.traffic.count_errors(r)
     if awaited.lane.usage is not None:
         r.pos = start
         awaited.lane.usage.add_response(r, True)
+    session.responses_sent += session.turn_ns != 0
     awaited.end(4 + <Py_ssize_t>be32(<const uint8_t*>PyBytes_AS_STRING(segments[0])), came_ns, clock_ns())
     session.to_client += segments
     queue.popleft()
@@ -92,9 +97,11 @@ cdef int put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns
         return reason
     if not put_body(awaited.lane.passage.response, r, out, awaited.lane.to_virtual, None, False):
         return NOT_IN_PLACE
+    awaited.lane.traffic.count_errors(r)
     if awaited.lane.usage is not None:
         r.pos = start
         awaited.lane.usage.add_response(r, True)
+    session.responses_sent += session.turn_ns != 0
     awaited.end(out.size - begin, now_ns, now_ns if awaited.lane.usage is None else clock_ns())
     queue.popleft()
     while queue and PyBytes_CheckExact(queue[0]):
@@ -116,7 +123,9 @@ cdef int stream_request(Forwarding session, object frame, Reader* r) except? -1:
         return NOT_IN_PLACE
     session.to_broker += segments
     session.passing_lane, session.request_bytes = lane, r.whole + 4
-    session.passing_request = await_answer(lane, r, start, began_ns, clock_ns(), session._queue)
+    session.passing_request = await_answer(lane, r, start, session.turn_ns or began_ns, began_ns, clock_ns(),
+                                           session._queue)
+    session.requests_sent += session.turn_ns != 0
     return PASSES
 
 cdef int stream_response(Forwarding session, object frame, Reader* r) except? -1:
@@ -130,7 +139,9 @@ cdef int stream_response(Forwarding session, object frame, Reader* r) except? -1
     segments = rewrite_head(awaited.lane.passage.response, frame, r, awaited.lane.to_virtual, None)
     if segments is None:
         return NOT_IN_PLACE
+    awaited.lane.traffic.count_errors(r)
     session.to_client += segments
+    session.responses_sent += session.turn_ns != 0
     if awaited.lane.usage is not None:
         r.pos = start
         session.passing_response = awaited.lane.usage.add_response(r, True)
@@ -149,15 +160,23 @@ cdef class Forwarding(FrameConsumer):
         return (self._authentication is None and not self._held_requests
                 and len(self._queue) < self._max_in_flight)
 
-    cdef int64_t now_ns(self) noexcept:
-        return clock_ns()
+    cdef int64_t begin_turn(self) noexcept:
+        self.turn_ns = clock_ns()
+        return self.turn_ns
 
     cdef int spend_since(self, int64_t began_ns) except -1:
-        """Charge the tenant for the time since then, if it is known whose session this is."""
+        """Charge the tenant for the time since then, if it is known whose session this is, and end the turn."""
         cdef int64_t now_ns
+        self.turn_ns = 0
         if self._load is None:
             return 0
         now_ns = clock_ns()
+        if self._gateway_time is not None:
+            if self.requests_sent:
+                self._gateway_time.add(False, now_ns - began_ns, self.requests_sent)
+            if self.responses_sent:
+                self._gateway_time.add(True, now_ns - began_ns, self.responses_sent)
+        self.requests_sent = self.responses_sent = 0
         return self._load.spend(now_ns - began_ns, now_ns)
 
     def forward_request(self, frame):
@@ -236,7 +255,7 @@ cdef class Forwarding(FrameConsumer):
             while room > 0:
                 r.end = r.whole = framer.small(&r.data)
                 r.pos = 0
-                r.hot, r.steps = True, HOT_STEPS
+                r.hot, r.steps, r.codes = True, HOT_STEPS, 0
                 if not r.end:
                     break
                 reason = put_request(self, &r, &out, now_ns) if is_request else put_response(self, &r, &out, now_ns)

@@ -51,7 +51,7 @@ cdef class Awaited:
     cdef readonly int32_t correlation_id
     cdef readonly Lane lane
     cdef readonly object exchange
-    cdef int64_t began_ns, since_ns
+    cdef int64_t read_ns, began_ns, since_ns
     cdef bint is_over
     cpdef void finish(self, Py_ssize_t size, int64_t came_ns=*) noexcept
     cdef void end(self, Py_ssize_t size, int64_t came_ns, int64_t now_ns) noexcept
@@ -59,5 +59,6 @@ cdef class Awaited:
 
 
 cdef Lane judged_request(dict lanes, Lane lane, object frame, Reader* r, object judge_fields, int* reason)
-cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t began_ns, int64_t since_ns, object queue)
+cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t read_ns, int64_t began_ns, int64_t since_ns,
+                          object queue)
 cdef Awaited judged_response(object queue, object frame, Reader* r, object judge_fields, bint is_claimed, int* reason)

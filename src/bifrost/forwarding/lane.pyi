@@ -70,11 +70,21 @@ class Awaited:
     lane: Lane
     exchange: Any
 
-    def __init__(self, correlation_id: int, lane: Lane, exchange: Any, began_ns: int = 0) -> None:
-        """Note a request that is sent now; `began_ns` is when the gateway began with it, by `monotonic_ns`."""
+    def __init__(
+        self, correlation_id: int, lane: Lane, exchange: Any, began_ns: int = 0, read_ns: int = 0
+    ) -> None:
+        """Note a request that is sent now.
+
+        Args:
+            correlation_id: of the request.
+            lane: along which it is sent.
+            exchange: the data of the filters, or None.
+            began_ns: when the gateway began to work on it, by `monotonic_ns`; 0 for just now.
+            read_ns: when it was read; 0 for when the gateway began to work on it.
+        """
 
     def finish(self, size: int, came_ns: int = 0) -> None:
-        """Count the broker's answer, `size` bytes for the client, and the time it took since this was made.
+        """Count the broker's answer, `size` bytes for the client, and the time it took since it was read.
 
         `came_ns` is when it came, 0 for just now.
         """

@@ -53,12 +53,14 @@ cdef class Lane:
 cdef class Awaited:
     """A request that the broker will answer."""
 
-    def __init__(self, int32_t correlation_id, Lane lane not None, exchange, int64_t began_ns=0):
+    def __init__(self, int32_t correlation_id, Lane lane not None, exchange, int64_t began_ns=0,
+                 int64_t read_ns=0):
         self.correlation_id = correlation_id
         self.lane = lane
         self.exchange = exchange
         self.since_ns = clock_ns()
         self.began_ns = began_ns or self.since_ns
+        self.read_ns = read_ns or self.began_ns
         lane.load.begin()
         lane.load.broker_left_ns -= lane.broker_ns
         if lane.usage is not None:
@@ -71,7 +73,7 @@ cdef class Awaited:
     cdef void end(self, Py_ssize_t size, int64_t came_ns, int64_t now_ns) noexcept:
         """Note its answer, which came at `came_ns` and is ready now."""
         self.lane.traffic.count_answer(size)
-        self.lane.traffic.finish(now_ns - self.since_ns)
+        self.lane.traffic.finish(now_ns - self.read_ns)
         if self.lane.usage is not None:
             came_ns = came_ns or now_ns
             self.lane.usage.finish(size, came_ns - self.since_ns, self.since_ns - self.began_ns + now_ns - came_ns)
@@ -128,7 +130,8 @@ cdef Lane judged_request(dict lanes, Lane lane, object frame, Reader* r, object 
     reason[0] = FOR_FILTERS if lane.passage.request is None else PASSES
     return lane
 
-cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t began_ns, int64_t since_ns, object queue):
+cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t read_ns, int64_t began_ns, int64_t since_ns,
+                          object queue):
     """Put a request that is sent on behind those that are awaited; return what counts records still to come."""
     cdef Awaited awaited = Awaited.__new__(Awaited)
     cdef Passing passing = None
@@ -140,6 +143,7 @@ cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t began_
     awaited.lane = lane
     awaited.since_ns = since_ns
     awaited.began_ns = began_ns
+    awaited.read_ns = read_ns
     lane.load.begin()
     lane.load.broker_left_ns -= lane.broker_ns
     if r.hot:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from weakref import WeakValueDictionary
 
 from bifrost.filters.plan import Plans
+from bifrost.forwarding.gateway_time import GatewayTime
 from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.forwarding.lane import Lane
 from bifrost.forwarding.lane_names import LaneNames
@@ -25,6 +26,7 @@ class Lanes:
         plans: Plans,
         in_flight_limits: InFlightLimits,
         new_traffic: Callable[[str, int | None], Traffic] = lambda tenant, api_key: Traffic(),
+        new_gateway_time: Callable[[str], GatewayTime] = lambda tenant: GatewayTime(),
     ) -> None:
         """Begin without lanes. There are at most tenants times served APIs counters, and one more for each tenant.
 
@@ -32,11 +34,13 @@ class Lanes:
             plans: what happens to each message.
             in_flight_limits: limits the requests of each tenant.
             new_traffic: makes the counters of a tenant and an API.
+            new_gateway_time: makes the counters of how long a tenant's messages are kept.
         """
-        self._plans, self._new_traffic = plans, new_traffic
+        self._plans, self._new_traffic, self._new_gateway_time = plans, new_traffic, new_gateway_time
         self.in_flight_limits = in_flight_limits
         self._tables: WeakValueDictionary[tuple[str, LaneNames], LaneTable] = WeakValueDictionary()
         self._traffic: dict[tuple[str, int | None], Traffic] = {}
+        self._gateway_times: dict[str, GatewayTime] = {}
 
     def table(self, tenant: str, names: LaneNames) -> "LaneTable":
         """Return the lanes on which a tenant's messages get these names: one object for all sessions."""
@@ -58,6 +62,17 @@ class Lanes:
         if traffic is None:
             traffic = self._traffic[tenant, api_key] = self._new_traffic(tenant, api_key)
         return traffic
+
+    def gateway_time(self, tenant: str) -> GatewayTime:
+        """Return the counters of how long a tenant's messages are kept."""
+        found = self._gateway_times.get(tenant)
+        if found is None:
+            found = self._gateway_times[tenant] = self._new_gateway_time(tenant)
+        return found
+
+    def gateway_times(self) -> Iterator[tuple[str, GatewayTime]]:
+        """Yield each tenant that has connected, with how long its messages were kept."""
+        yield from list(self._gateway_times.items())
 
     def __iter__(self) -> Iterator[tuple[str, int | None, Traffic]]:
         """Yield the tenant, API key and counters of each pair that was used."""

@@ -5,9 +5,12 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from bifrost.forwarding.cells cimport Cells
+from bifrost.forwarding.gateway_time cimport BOUNDS as ALL_BOUNDS
+from bifrost.wire.reader cimport Reader
 
 cdef enum:
-    BOUNDS = 14
+    FIRST_BOUND = 3          # requests take longer than the first bounds of the gateway's own time
+    BOUNDS = ALL_BOUNDS - FIRST_BOUND
 
     # The numbers of a Traffic, in this order.
     REQUESTS = 0
@@ -23,7 +26,10 @@ cdef class Traffic:
     cdef int64_t own[TRAFFIC]
     cdef int64_t* at
     cdef Cells cells
+    cdef dict known_errors
+    cdef object new_cell
     cdef void finish(self, int64_t ns) noexcept
+    cdef int add_errors(self, int code, bint is_own, int64_t more) except -1
 
     cdef inline void count_request(self, Py_ssize_t size) noexcept:
         self.at[REQUESTS] += 1
@@ -31,3 +37,10 @@ cdef class Traffic:
 
     cdef inline void count_answer(self, Py_ssize_t size) noexcept:
         self.at[SENT] += size
+
+    cdef inline int count_errors(self, Reader* r) except -1:
+        """Count the error codes that a walk over a broker's answer has noted."""
+        cdef int i
+        for i in range(r.codes):
+            self.add_errors(r.code[i], False, r.times[i])
+        return 0

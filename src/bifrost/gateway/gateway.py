@@ -98,7 +98,7 @@ class Gateway:
         self.budgets = TimeBudgets(in_flight_limits, _later, monotonic_ns, self._brokers_of)
         self.shared = SharedState(
             plans=plans,
-            lanes=Lanes(plans, in_flight_limits, peers.new_traffic),
+            lanes=Lanes(plans, in_flight_limits, peers.new_traffic, peers.new_gateway_time),
             sasl=secured.sasl,
             virtual_clusters=at_once(made),
             max_in_flight_requests=self.limits.max_in_flight_requests,

@@ -22,6 +22,7 @@ from bifrost.authentication.sasl_server import SaslExchange, SaslSettings, new_e
 from bifrost.config.fields.verifiers import Mechanism
 from bifrost.filters.api_versions import OfferedVersions, is_valid
 from bifrost.filters.plan import Plan, Plans
+from bifrost.session.answered_errors import error_of_api_versions
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.refusal import build_refusal
 from bifrost.wire import headers
@@ -86,6 +87,7 @@ class Authentication:
         self._exchange: SaslExchange | None = None
         self._state = _State.UNAUTHENTICATED
         self._answers: list[bytes] = []
+        self._errors: list[int] = []
 
     @property
     def mechanism(self) -> str | None:
@@ -100,6 +102,11 @@ class Authentication:
     def take_answers(self) -> list[bytes]:
         """Return the answers to send to the client, also after `receive` raised, and forget them."""
         taken, self._answers = self._answers, []
+        return taken
+
+    def take_errors(self) -> list[int]:
+        """Return the error codes in the answers, also after `receive` raised, and forget them."""
+        taken, self._errors = self._errors, []
         return taken
 
     def receive(self, frame: bytes | memoryview) -> Proven | None:
@@ -122,7 +129,10 @@ class Authentication:
             raise SessionEnded(CloseReason.SESSION_EXPIRED, detail)
         match header.api_key:
             case ApiKey.API_VERSIONS:
-                self._answers.append(answer_api_versions(self._plans, self._offered, header, frame))
+                answer = answer_api_versions(self._plans, self._offered, header, frame)
+                self._answers.append(answer)
+                code = error_of_api_versions(answer)
+                self._errors += [code] if code else []
             case ApiKey.SASL_HANDSHAKE if is_first:
                 self._handshake(header, frame)
             case ApiKey.SASL_AUTHENTICATE if not is_first:
@@ -138,6 +148,7 @@ class Authentication:
         if request.mechanism not in names:
             error = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             response = SaslHandshakeResponse(error_code=error, mechanisms=names)
+            self._errors.append(error)
             self._answers.append(encode_answer(header.correlation_id, plan, response))
             self._settings.outcomes["", "", "failure"] += 1
             detail = f"the client wants another SASL mechanism than {', '.join(names)}"
@@ -154,6 +165,7 @@ class Authentication:
         def refuse(message: str) -> None:
             error = ErrorCode.SASL_AUTHENTICATION_FAILED
             response = SaslAuthenticateResponse(error_code=error, error_message=message)
+            self._errors.append(error)
             self._answers.append(encode_answer(header.correlation_id, plan, response))
 
         answer, proven = self._respond(request.auth_bytes, refuse)

@@ -34,6 +34,7 @@ from bifrost.forwarding.lane import Awaited, Lane, Reason
 from bifrost.forwarding.load import ITEM_NS
 from bifrost.forwarding.traffic import Traffic
 from bifrost.session import metering
+from bifrost.session.answered_errors import count_errors, count_own_answer
 from bifrost.session.authentication import answer_here, encode_answer
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.decoded_request import exceeded_limit, is_decodable, refusal, too_large
@@ -51,8 +52,6 @@ from bifrost.wire.codec import decode, encode, release
 from bifrost.wire.message import Message
 from bifrost.wire.rewriting import rewrite
 from bifrost.wire.window import keep
-
-_FOR_EVER_NS = 2**63 - 1
 
 _SENT_ON = frozenset({Reason.PASSES, Reason.UNANSWERED, Reason.FOR_FILTERS})
 _SENT_BACK = frozenset({Reason.PASSES, Reason.FOR_FILTERS, Reason.OVER_BUDGET})
@@ -156,7 +155,7 @@ class ClientSession(IdentifiedSession):
         if self._authentication is not None and not self.is_holding:
             self._authenticate(self._authentication, frame)
             return
-        self._held_requests.append(keep(frame))
+        self._requests.hold(keep(frame))
         if reason != Reason.HELD:
             self._release_requests()
 
@@ -169,7 +168,7 @@ class ClientSession(IdentifiedSession):
         """
         reason = self.forward_response(frame)
         if reason != Reason.PASSES:
-            self._held_responses.append(keep(frame))
+            self._responses.hold(keep(frame))
         if reason == Reason.HELD:
             return
         self._release_responses()
@@ -189,9 +188,6 @@ class ClientSession(IdentifiedSession):
         inquiries = (self._listing, self._absent)
         return any(one is not None and one.is_under_way for one in inquiries)
 
-    def _until_ns(self) -> int:
-        return _FOR_EVER_NS if self._shared.turns is None else self._shared.turns.until_ns()
-
     def _decide(self, held: HeldFrames, run: Callable[[Buffer], Step]) -> Step:
         """Work on the first held frame, if there is time."""
         until_ns = self._until_ns()
@@ -207,7 +203,7 @@ class ClientSession(IdentifiedSession):
             if self._authentication is None and self._renews_authentication(self._held_requests[0]):
                 self._authentication = self._new_authentication()
             if self._authentication is not None:
-                self._authenticate(self._authentication, self._held_requests.popleft())
+                self._authenticate(self._authentication, self._requests.take())
                 continue
             step = self._decide(held, self._request)
             if isinstance(step, BrokerAnswer) and not self._is_asking:
@@ -279,7 +275,9 @@ class ClientSession(IdentifiedSession):
         if exchange is not None:
             lane.load.broker_left_ns -= exchange.new_partitions * NEW_PARTITION_NS
         if reason != Reason.UNANSWERED:
-            self._in_flight.await_broker(Awaited(correlation_id, lane, exchange, began_ns))
+            awaited = Awaited(correlation_id, lane, exchange, began_ns, self._requests.came_ns)
+            self._in_flight.await_broker(awaited)
+        self._note_kept(self._requests)
         return FORWARD
 
     def _decoded_request(
@@ -346,8 +344,7 @@ class ClientSession(IdentifiedSession):
     def _send_own(self, traffic: Traffic, lane: Lane | None, frame: Buffer, answer: bytes) -> None:
         """Queue the gateway's own answer to a request, after the answers to the requests before it."""
         metering.count_own_answer(self._meter, self._namespace, lane, frame, answer)
-        traffic.receive(4 + len(frame))
-        traffic.send(len(answer))
+        count_own_answer(traffic, lane, len(frame), answer)
         self.to_client += self._in_flight.answer(answer)
 
     # -- broker to client
@@ -395,6 +392,8 @@ class ClientSession(IdentifiedSession):
                 return decided
             segments = decided
         metering.count_answer(self._meter, self._namespace, awaited, physical, segments)
+        count_errors(awaited, physical, segments)
         awaited.finish(sum(map(len, segments)), came_ns)
         self.to_client += [*segments, *self._in_flight.complete()]
+        self._note_kept(self._responses)
         return FORWARD

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from bifrost.filters.steps import Need, RequestStep, ResponseStep, TopicIds
+from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.work import Work
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.in_flight import Buffer
@@ -25,12 +26,13 @@ Step = RequestStep | ResponseStep
 class HeldFrames:
     """The frames of one direction, the work on the first of them, and what that needs."""
 
-    __slots__ = ("_tries", "_work", "frames", "met", "need")
+    __slots__ = ("_came_ns", "_tries", "_work", "frames", "met", "need")
 
     def __init__(self) -> None:
         """Hold nothing."""
         self.frames: deque[Buffer] = deque()
         """The engine reads this queue too (`Forwarding`), so it is always the same object."""
+        self._came_ns: deque[int] = deque()
         self.need: Need | None = None
         """What the first frame waits for; then `meet`."""
         self.met: frozenset[type[Need]] = frozenset()
@@ -38,6 +40,26 @@ class HeldFrames:
         self._work: Work[Step] | None = None
         """The work on the first frame, while it has paused."""
         self._tries = 0
+
+    def hold(self, frame: Buffer) -> None:
+        """Hold a frame that has just come, behind the others."""
+        self.frames.append(frame)
+        self._came_ns.append(monotonic_ns())
+
+    def put_back(self, frame: Buffer) -> None:
+        """Hold a frame before the others."""
+        self.frames.appendleft(frame)
+        self._came_ns.appendleft(monotonic_ns())
+
+    def take(self) -> Buffer:
+        """Remove the first frame, undecided."""
+        self._came_ns.popleft()
+        return self.frames.popleft()
+
+    @property
+    def came_ns(self) -> int:
+        """When the first frame came, by `monotonic_ns`; of one that was dropped meanwhile: now."""
+        return self._came_ns[0] if self._came_ns else monotonic_ns()
 
     def decide(self, run: Callable[[Buffer], Step], namespace: Namespace, until_ns: int) -> Step:
         """Work on the first frame until `until_ns`, or to the end; a frame that is decided is removed.
@@ -63,7 +85,7 @@ class HeldFrames:
             if isinstance(step, TopicIds):
                 self._count_try()
             return step
-        self.frames.popleft()
+        self.take()
         self.met, self._tries = frozenset(), 0
         return step
 
@@ -89,5 +111,6 @@ class HeldFrames:
         """Remove all frames; return the paused work, which the caller must cancel or work off."""
         work, self._work = self._work, None
         self.frames.clear()
+        self._came_ns.clear()
         self.need, self.met, self._tries = None, frozenset(), 0
         return work

@@ -7,6 +7,7 @@ from bifrost.authentication.accounts import Account
 from bifrost.authentication.oauthbearer_server import KeysAreFetched
 from bifrost.authentication.session_lifetime import SessionLifetime
 from bifrost.filters.filter import Scope
+from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.forwarding import Forwarding
 from bifrost.forwarding.lane import Lane
 from bifrost.forwarding.lane_names import lane_names
@@ -21,6 +22,8 @@ from bifrost.session.session_lanes import OWN_APIS, SessionLanes
 from bifrost.session.shared_state import Entry, SharedState
 from bifrost.session.topics.absent_topics import AbsentTopics
 from bifrost.session.topics.topic_listing import TopicListing
+
+_FOR_EVER_NS = 2**63 - 1
 
 
 class IdentifiedSession(Forwarding):
@@ -44,6 +47,7 @@ class IdentifiedSession(Forwarding):
         self._queue = self._in_flight.queue
         self._requests, self._responses = HeldFrames(), HeldFrames()
         self._held_requests, self._held_responses = self._requests.frames, self._responses.frames
+        self._gateway_time = None
         self._listing: TopicListing | None = None
         self._absent: AbsentTopics | None = None
         self.to_client: list[Buffer] = []
@@ -79,6 +83,14 @@ class IdentifiedSession(Forwarding):
         """The mechanism by which the client is authenticating; None when it is not."""
         return None if self._authentication is None else self._authentication.mechanism
 
+    def _until_ns(self) -> int:
+        return _FOR_EVER_NS if self._shared.turns is None else self._shared.turns.until_ns()
+
+    def _note_kept(self, held: HeldFrames) -> None:
+        """Count how long the first held frame was kept, which goes on now."""
+        assert self._gateway_time is not None
+        self._gateway_time.note(held is self._responses, monotonic_ns() - held.came_ns)
+
     def lifetime_left_ms(self) -> int | None:
         """Return how long the client may go on without authenticating again; None: for ever.
 
@@ -99,7 +111,7 @@ class IdentifiedSession(Forwarding):
         if self._in_flight.queue:
             # A broker, too, takes the next request only when the one before is answered.
             self._max_in_flight = 1
-            self._held_requests.appendleft(bytes(frame))
+            self._requests.put_back(bytes(frame))
             return
         api_key = int.from_bytes(frame[:2], "big")
         tenant = NO_TENANT if self._proven is None else self._proven.account.tenant
@@ -109,13 +121,15 @@ class IdentifiedSession(Forwarding):
         try:
             proven = authentication.receive(frame)
         except KeysAreFetched:
-            self._held_requests.appendleft(bytes(frame))
+            self._requests.put_back(bytes(frame))
             self._requests.need = IssuerKeys()
             return
         finally:
             answers = authentication.take_answers()
             traffic.send(sum(map(len, answers)))
             self.to_client += answers
+            for code in authentication.take_errors():
+                traffic.fail(code, is_own=True)
         if proven is None:
             return
         self.authentications += 1
@@ -147,6 +161,7 @@ class IdentifiedSession(Forwarding):
         self._ways = SessionLanes(table, self._route, self._meter)
         self._lanes = self._ways.known
         self._load = self._shared.lanes.in_flight_limits.load(self._namespace.tenant)
+        self._gateway_time = self._shared.lanes.gateway_time(self._namespace.tenant)
         self._absent = AbsentTopics(self._namespace, self._in_flight)
         self._listing = TopicListing(
             self._namespace, self._route, self._in_flight, self._shared.lanes.in_flight_limits

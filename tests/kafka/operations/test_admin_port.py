@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from bifrost.embedded.kafka import EmbeddedKafka
-from bifrost.wire.messages import HeartbeatRequest
+from bifrost.wire.messages import DescribeAclsRequest, HeartbeatRequest
 from support.clients.raw_client import RawClient, request_frame
-from support.clients.raw_operations import produce, records_of
+from support.clients.raw_operations import produce, produce_request, records_of
+from support.clients.record_batches import build_batch
 from support.gateways.admin_port import ask, await_value, value
 from support.gateways.gateway_fixtures import FreshTopic, StartGateway
 from support.gateways.gateway_process import HOST, GatewayProcess, free_ports
@@ -48,6 +49,32 @@ def test_requests_bytes_and_times_are_counted_by_tenant_and_api(
         assert value(watched, "kafka_proxy_active_client_connections", tenant="acme") == 1
         assert value(watched, "kafka_proxy_requests_total", tenant="globex", api="Produce") == 0
     await_value(lambda: value(watched, "kafka_proxy_active_client_connections", tenant="acme"), 0)
+
+
+def test_errors_are_counted_by_who_answered_and_times_by_direction(
+    watched: GatewayProcess, fresh_topic: FreshTopic
+) -> None:
+    fresh_topic("acme", "orders")
+    batch = build_batch([b"x"])
+
+    with RawClient.authenticated(watched.broker_endpoint("acme")) as client:
+        for version in (3, 9):
+            client.request(produce_request("missing", batch), version)
+            client.request(produce_request("orders", batch, partition=7), version)
+        client.request(DescribeAclsRequest(), 3)
+        client.request(HeartbeatRequest(group_id="nobody", member_id="m"), 4)
+
+    labels = {"tenant": "acme", "api": "Produce", "source": "broker", "error": "UNKNOWN_TOPIC_OR_PARTITION"}
+    assert value(watched, "kafka_proxy_errors_total", **labels) == 4
+    labels = {"tenant": "acme", "api": "DescribeAcls", "source": "gateway", "error": "SECURITY_DISABLED"}
+    assert value(watched, "kafka_proxy_errors_total", **labels) == 1
+    for direction in ("request", "response"):
+        labels = {"tenant": "acme", "direction": direction}
+        assert value(watched, "kafka_proxy_gateway_duration_seconds_count", **labels) == 5
+        assert 0 < value(watched, "kafka_proxy_gateway_duration_seconds_sum", **labels) < 30
+    assert re.search(
+        r'^bifrost_build_info{[^}]*version="[\d.]+"[^}]*} 1.0$', ask(watched, "/metrics")[1], re.MULTILINE
+    )
 
 
 def test_every_request_is_counted_whichever_way_it_takes(watched: GatewayProcess) -> None:

@@ -20,7 +20,7 @@ from support.stage.lanes import SAME_NAMES
 from unit.gateway.test_gateway import CONFIG
 
 NAME = re.compile(r"\b(?:kafka_proxy|bifrost)_[a-z_]*[a-z]\b")
-SUFFIXES = {"counter": "_total"}
+SUFFIXES = {"counter": "_total", "info": "_info"}
 OF_SAMPLES = ("", "_bucket", "_count", "_sum")
 NO_METRICS = {"bifrost_journal"}
 """Words that look like a metric: the topic `__bifrost_journal`."""
@@ -52,6 +52,8 @@ def metrics() -> dict[str, Metric]:
     gateway = Gateway(Config.model_validate(CONFIG))
     lane = gateway.shared.lanes.new_lane("acme", SAME_NAMES, ApiKey.FETCH, 12)
     lane.traffic.receive(100)
+    lane.traffic.fail(3, is_own=False)
+    gateway.shared.lanes.gateway_time("acme").note(False, 1)
     Awaited(1, lane, None).finish(2000)
     gateway.internal_errors.counts["accept"] += 1
     gateway.listener_watch.listeners = lambda: [("plaintext", 9092, True)]  # type: ignore[method-assign]

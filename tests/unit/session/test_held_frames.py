@@ -15,7 +15,8 @@ LATER_NS = 2**62
 
 def holding(*frames: bytes) -> HeldFrames:
     held = HeldFrames()
-    held.frames.extend(frames)
+    for frame in frames:
+        held.hold(frame)
     return held
 
 

@@ -84,6 +84,12 @@ class Counted(Protocol):
     def traffic(self) -> Iterable[tuple[str, int | None, TrafficCounts]]:
         """Return the counters of traffic with their tenant and API key."""
 
+    def errors(self) -> Iterable[tuple[str, int | None, bool, int, int]]:
+        """Return tenant, API key, whether the gateway itself gave it, error code (0: others), and how often."""
+
+    def gateway_times(self) -> Iterable[tuple[str, tuple[int, ...]]]:
+        """Return the tenants, with the numbers of their `GatewayTime`."""
+
     def connections(self) -> Mapping[str, int]:
         """Return the number of open connections by tenant; unauthenticated ones are under the empty name."""
 
@@ -159,6 +165,17 @@ class OfProcess:
     def traffic(self) -> Iterator[tuple[str, int | None, TrafficCounts]]:
         """Yield the counters of traffic themselves, not copies."""
         yield from self._gateway.shared.lanes
+
+    def errors(self) -> Iterator[tuple[str, int | None, bool, int, int]]:
+        """Yield the error codes of each tenant and API."""
+        for tenant, api_key, traffic in self._gateway.shared.lanes:
+            for code, is_own, times in traffic.errors:
+                yield tenant, api_key, is_own, code, times
+
+    def gateway_times(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yield the tenants and their numbers."""
+        for tenant, one in self._gateway.shared.lanes.gateway_times():
+            yield tenant, one.numbers
 
     def connections(self) -> Mapping[str, int]:
         """Count the open connections, by tenant."""

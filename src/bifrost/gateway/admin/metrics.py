@@ -1,31 +1,29 @@
 """The counters of a gateway as Prometheus metrics. Other modules count plain numbers; only a scrape runs code here.
 
 Labels: `tenant` is the tenant's name, empty before authentication; `api` is Kafka's name of the API, `other` for APIs
-that are not served. Clients choose neither, so the number of series is bounded by tenants times served APIs.
+that are not served; `error` one of at most so many codes of each. Clients choose none, so the number of series is
+bounded by the tenants; tests/unit/gateway/admin/test_series.py counts those that one can make.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
-from bifrost.forwarding.traffic import DURATION_BOUNDS_S
-from bifrost.gateway.admin.counted import Counted, StallCounts, TrafficCounts, WorkerCounts
+from bifrost.gateway.admin.build_info import build_metrics
+from bifrost.gateway.admin.counted import Counted, StallCounts, WorkerCounts
 from bifrost.gateway.admin.journal_metrics import journal_metrics
+from bifrost.gateway.admin.traffic_metrics import error_metrics, gateway_time_metrics, traffic_metrics
 from bifrost.gateway.loop.loop_stalls import histogram
 from bifrost.gateway.loop.pauses import SIDES
 from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.reload_outcome import Outcome
 from bifrost.session.close_reason import CloseReason
-from bifrost.wire.schema import request_schema
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-OTHER = "other"
-_BOUNDS = [*map(str, DURATION_BOUNDS_S), "+Inf"]
 
 
 class Metrics(Collector):
@@ -56,7 +54,10 @@ class Metrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield all metrics."""
         counted = self._counted
-        yield from _traffic_metrics([(tenant, _name(key), one) for tenant, key, one in counted.traffic()])
+        yield from build_metrics()
+        yield from traffic_metrics(counted.traffic())
+        yield from error_metrics(counted.errors())
+        yield from gateway_time_metrics(counted.gateway_times())
         yield from self._connection_metrics()
         yield from self._limit_metrics()
         errors = CounterMetricFamily(
@@ -235,31 +236,3 @@ def _reload_metrics(reloader: Reloader) -> Iterator[Metric]:
         "When the configuration in force was read.",
         value=reloader.applied_s,
     )
-
-
-def _name(api_key: int | None) -> str:
-    return OTHER if api_key is None else request_schema(api_key).name.removesuffix("Request")
-
-
-def _traffic_metrics(counted: list[tuple[str, str, TrafficCounts]]) -> Iterator[Metric]:
-    for name, text, field in (
-        ("kafka_proxy_requests", "Requests of clients.", "requests"),
-        ("kafka_proxy_bytes_received", "Bytes of requests, received from clients.", "bytes_received"),
-        ("kafka_proxy_bytes_sent", "Bytes of responses, for clients.", "bytes_sent"),
-    ):
-        family = CounterMetricFamily(name, text, labels=["tenant", "api"])
-        for tenant, api, traffic in counted:
-            family.add_metric([tenant, api], getattr(traffic, field))
-        yield family
-    durations = HistogramMetricFamily(
-        "kafka_proxy_request_duration_seconds",
-        "Time from a request's being sent on to its response's being ready for the client.",
-        labels=["tenant", "api"],
-    )
-    for tenant, api, traffic in counted:
-        below = list(accumulate(traffic.durations))
-        if below[-1]:
-            durations.add_metric(
-                [tenant, api], list(zip(_BOUNDS, below, strict=True)), traffic.duration_ns / 1e9
-            )
-    yield durations

@@ -13,6 +13,7 @@ import structlog
 
 from bifrost.authentication.failed_authentications import Failures
 from bifrost.config.fields.journal import Journal
+from bifrost.forwarding.gateway_time import GatewayTime
 from bifrost.forwarding.in_flight_limits import Again
 from bifrost.forwarding.load import Load
 from bifrost.forwarding.traffic import Traffic
@@ -57,6 +58,10 @@ class AlonePeers:
     def new_traffic(self, tenant: str, api_key: int | None) -> Traffic:
         """Return the counters of a tenant and an API."""
         return Traffic()
+
+    def new_gateway_time(self, tenant: str) -> GatewayTime:
+        """Return the counters of how long a tenant's messages are kept."""
+        return GatewayTime()
 
     def new_load(self, tenant: str | None, of_all: Load | None) -> Load:
         """Return the counter of requests in flight of a tenant or (None) of all."""

@@ -83,7 +83,7 @@ cdef class CompiledRelay:
 
     cdef int received(self, Py_ssize_t size) except -1:
         cdef Forwarding session = self.session
-        cdef int64_t began_ns = session.now_ns()
+        cdef int64_t began_ns = session.begin_turn()
         self.take(size, session)
         return session.spend_since(began_ns)
 

@@ -11,6 +11,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from bifrost.forwarding.lanes import NO_TENANT
+from bifrost.forwarding.traffic import MAX_ERROR_CELLS, OTHER_ERRORS
 from bifrost.gateway.admin.counted import StallCounts, TrafficCounts, WorkerCounts
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.loop.loop_stalls import take_recent
@@ -22,6 +23,9 @@ from bifrost.session.close_reason import CloseReason
 if TYPE_CHECKING:
     from bifrost.gateway.reload.reloader import Reloader
     from bifrost.gateway.workers.supervisor import Supervisor
+
+ErrorKey = tuple[str, int | None, bool, int]
+"""Tenant, API key, whether the gateway itself gave it, and an error code."""
 
 GAUGES = frozenset({"brokers", "answering", "journal_state"})
 """Kinds of numbers that count only while their worker runs."""
@@ -110,6 +114,7 @@ class OfAll:
     def __init__(self, supervisor: "Supervisor", sums: Sums) -> None:
         """Read the state of the supervisor's workers, and the sums of their last refresh."""
         self._supervisor, self._sums = supervisor, sums
+        self._error_keys: dict[tuple[str, int | None], set[ErrorKey]] = {}
 
     @property
     def is_ready(self) -> bool:
@@ -143,6 +148,31 @@ class OfAll:
                 tenant, api_key = labels
                 assert api_key is None or isinstance(api_key, int)
                 yield str(tenant), api_key, TrafficSums(numbers)
+
+    def errors(self) -> Iterator[tuple[str, int | None, bool, int, int]]:
+        """Yield the sums of all workers, with as many codes as one process tells apart."""
+        found: Counter[tuple[str, int | None, bool, int]] = Counter()
+        for (kind, *labels), (times, *_) in self._sums.all.items():
+            if kind == "errors":
+                tenant, api_key, code, is_own = labels
+                assert api_key is None or isinstance(api_key, int)
+                found[self._told_apart((str(tenant), api_key, bool(is_own), int(code or 0)))] += times
+        for key, times in found.items():
+            yield *key, times
+
+    def _told_apart(self, key: ErrorKey) -> ErrorKey:
+        """Return `key`, or the key of other codes when other workers have met as many as one may tell apart."""
+        known = self._error_keys.setdefault(key[:2], set())
+        if key not in known and len(known) >= MAX_ERROR_CELLS - 2:
+            key = (*key[:3], OTHER_ERRORS)
+        known.add(key)
+        return key
+
+    def gateway_times(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yield the sums of all workers, by tenant."""
+        for (kind, *labels), numbers in self._sums.all.items():
+            if kind == "gateway_time":
+                yield str(labels[0]), numbers
 
     def connections(self) -> Mapping[str, int]:
         """Add up the connections in running workers, for tenants that have or had any."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bifrost.authentication.failed_authentications import SharedFailures
 from bifrost.config.fields.journal import Journal
+from bifrost.forwarding.gateway_time import GATEWAY_TIME_CELLS, GatewayTime
 from bifrost.forwarding.load import Load
 from bifrost.forwarding.traffic import TRAFFIC_CELLS, Traffic
 from bifrost.gateway.loop.loop_stalls import STALL_CELLS, LoopStalls
@@ -107,7 +108,15 @@ class WorkerPeers(AlonePeers):
 
     def new_traffic(self, tenant: str, api_key: int | None) -> Traffic:
         """Return the counters of a tenant and an API in the shared counters."""
-        return Traffic(self._counters.cells(("traffic", tenant, api_key), TRAFFIC_CELLS))
+        counters = self._counters
+        return Traffic(
+            counters.cells(("traffic", tenant, api_key), TRAFFIC_CELLS),
+            lambda code, is_own: counters.cells(("errors", tenant, api_key, code, int(is_own)), 1),
+        )
+
+    def new_gateway_time(self, tenant: str) -> GatewayTime:
+        """Return the counters of how long a tenant's messages are kept in the shared counters."""
+        return GatewayTime(self._counters.cells(("gateway_time", tenant), GATEWAY_TIME_CELLS))
 
     def new_load(self, tenant: str | None, of_all: Load | None) -> Load:
         """Return a load that counts in the shared limits, where the other workers read it."""
