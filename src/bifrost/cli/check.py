@@ -1,8 +1,9 @@
 """`bifrost check`: says whether a gateway would accept a configuration, without starting anything.
 
 It reads what `bifrost run` would read, also the password files, but opens no socket: it does not check whether a port
-is free or a host name resolves. It warns of files of secrets that others can read. Exit status: 0 the configuration is
-valid, 2 it is not, or the command line is wrong.
+is free or a host name resolves. It warns of files of secrets that others can read. With `--connect` it asks the
+physical clusters as well. Exit status: 0 the configuration is valid, 1 a physical cluster says that it would not do, 2
+the configuration is not valid, or the command line is wrong.
 """
 
 import os
@@ -14,12 +15,16 @@ import typer
 from bifrost.config.config_source import SALT_KEY_BYTES, ConfigFiles
 from bifrost.config.errors import ConfigError
 from bifrost.config.files.exposed_files import REMEDY
+from bifrost.config.model import Config
 
 
 def check(
     config: Annotated[
         Path, typer.Option("--config", "-c", help="What bifrost run would be given: a file or a folder.")
     ],
+    connect: Annotated[
+        bool, typer.Option("--connect", help="Also ask the physical clusters whether it would do.")
+    ] = False,
 ) -> None:
     """Say whether a configuration is valid, and everything that is wrong with it."""
     source = ConfigFiles(config, os.urandom(SALT_KEY_BYTES))
@@ -39,6 +44,25 @@ def check(
         _count(sum(1 for _ in loaded.credentials()), "credential"),
     )
     typer.echo(f"{source.name}: ok: {', '.join(counts)}")
+    if connect and not _ask_clusters(loaded):
+        raise typer.Exit(1)
+
+
+def _ask_clusters(config: Config) -> bool:
+    """Print what the physical clusters say; return whether the configuration would do."""
+    import asyncio
+    import time
+
+    from bifrost.cli.logs import configure_logs
+
+    configure_logs(as_json=False, level="critical")  # what a gateway would log is printed as a finding
+
+    from bifrost.gateway.brokers.cluster_check import Kind, check_clusters
+
+    findings = asyncio.run(check_clusters(config, lambda: time.monotonic_ns() // 1_000_000))
+    for one in findings:
+        typer.echo(f"{one.kind}: {one.text}", err=one.kind is not Kind.OK)
+    return all(one.kind is not Kind.ERROR for one in findings)
 
 
 def _count(number: int, noun: str) -> str:

@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from bifrost.gateway.brokers.broker_login import connect_failure
+from bifrost.gateway.brokers.broker_login import Login, connect_failure
 from bifrost.gateway.brokers.broker_security import BrokerSecurity
 from bifrost.gateway.brokers.own_request import decode_response, encode_request
 from bifrost.gateway.errors import BrokerError, OtherMechanism
@@ -28,7 +28,13 @@ class BrokerClient:
     """A connection to one broker for the gateway's own requests."""
 
     def __init__(
-        self, host: str, port: int, *, timeout_ms: int, security: BrokerSecurity | None = None
+        self,
+        host: str,
+        port: int,
+        *,
+        timeout_ms: int,
+        security: BrokerSecurity | None = None,
+        login: Login | None = None,
     ) -> None:
         """Prepare a connection.
 
@@ -37,12 +43,13 @@ class BrokerClient:
             port: the broker's port.
             timeout_ms: time limit of connecting with the login, and of every request.
             security: security of the connection; None for plain text.
+            login: the account to use in place of the gateway's own.
         """
         self.address = f"{host}:{port}"
         self._host, self._port = host, port
         self._timeout_ms = timeout_ms
         self._security = security
-        self._login = security.own if security is not None else None
+        self._login = login or (security.own if security is not None else None)
         self._correlation_id = 0
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None

@@ -5,7 +5,7 @@ Built from the section `upstream` and from what tenants and their users have in 
 """
 
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from bifrost.config.fields.client_tls import ClientTls
@@ -68,6 +68,11 @@ class BrokerSecurity:
     def login_of(self, tenant: str, username: str) -> Login | None:
         """Return the login for the connections of a user: the user's own, its tenant's or the gateway's."""
         return self._of_users.get((tenant, username)) or self._of_tenants.get(tenant) or self.own
+
+    def accounts(self) -> Iterator[tuple[str, Login]]:
+        """Yield the accounts of tenants and users, each with its owner in words."""
+        yield from ((f"tenant {tenant}", login) for tenant, login in self._of_tenants.items())
+        yield from ((f"user {user} of {tenant}", login) for (tenant, user), login in self._of_users.items())
 
     def connect_options(self, host: str) -> dict[str, Any]:
         """Return asyncio's arguments to encrypt a connection to `host`; none without TLS."""

@@ -126,6 +126,11 @@ class Cluster:
         return frozenset(self._brokers)
 
     @property
+    def unreachable(self) -> frozenset[int]:
+        """The node IDs of the brokers that did not answer when the last refresh asked them."""
+        return frozenset(self._unreachable)
+
+    @property
     def served_node_ids(self) -> frozenset[int]:
         """The node IDs of the brokers that have a port: those known, and those that left within the grace time."""
         return frozenset(self._brokers) | frozenset(self._away)
