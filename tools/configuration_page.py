@@ -47,7 +47,7 @@ YAML language server (VS Code, Neovim, ...) name it in the first line of the fil
 
     # yaml-language-server: $schema=https://example.com/config.schema.json
 
-where a path works as well as an address. It knows what a single value may be; what concerns several places, and the
+where a path works as well as an address. It refuses what has the wrong form; what concerns places far apart, and the
 files that are named, `bifrost check` says.
 
 [examples/proxy.yaml](../examples/proxy.yaml) is the file below;

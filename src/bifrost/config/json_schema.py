@@ -1,11 +1,13 @@
 """The configuration's JSON Schema (draft 2020-12), with which editors complete keys, explain them and mark mistakes.
 
-It is made from the model and from the documentation under its fields, and checks single values. Only the loader checks
-what concerns more than one place (names that overlap, ports used twice) and the named files: `bifrost check` reports
-that. So the schema accepts everything that the loader accepts, but not the other way round.
+It is made from the model, from the documentation under its fields and from the rules of `schema_rules.py`. It refuses
+by shape what the loader refuses. Only the loader checks what concerns places far from each other (names that overlap,
+ports used twice, names that stand for each other), expressions in a language of their own, and the named files:
+`bifrost check` reports that. So the schema accepts everything that the loader accepts, and nearly nothing else.
 """
 
 import ast
+import copy
 import inspect
 import json
 import textwrap
@@ -19,6 +21,7 @@ from pydantic_core import core_schema
 from bifrost.config.kubernetes.virtual_cluster_schema import document_definitions
 from bifrost.config.kubernetes.virtual_clusters import GATEWAY, VIRTUAL_CLUSTER
 from bifrost.config.model import Config
+from bifrost.config.schema_rules import FORMS, SECTIONS
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.units import BYTES_PER_UNIT, MS_PER_UNIT, read_duration_ms, read_size_bytes
 from bifrost.config.values import read_address
@@ -111,6 +114,9 @@ class _Generator(GenerateJsonSchema):
             return {"anyOf": [inner, {"const": False}]}
         return described(inner) if described else inner
 
+    def function_after_schema(self, schema: core_schema.AfterValidatorFunctionSchema) -> JsonSchemaValue:
+        return super().function_after_schema(schema) | FORMS.get(schema["function"]["function"], {})
+
     def model_fields_schema(self, schema: core_schema.ModelFieldsSchema) -> JsonSchemaValue:
         written = {name: field for name, field in schema["fields"].items() if name not in READ_FROM_FILES}
         return super().model_fields_schema({**schema, "fields": written})
@@ -125,6 +131,11 @@ class _Generator(GenerateJsonSchema):
             field["description"] = texts[name]
             # Examples in the model are pieces of YAML, for messages; a section's default follows from its fields.
             field.pop("examples", None)
+            for bound, keyword in (("ge", "minimum"), ("le", "maximum")):  # pydantic's, of a number or a text
+                if bound in field:
+                    field[keyword] = field.pop(bound)
             if field.get("default") is None or isinstance(field["default"], dict | list):
                 field.pop("default", None)
+        if section.__name__ in SECTIONS:
+            described["allOf"] = copy.deepcopy(SECTIONS[section.__name__])
         return described

@@ -14,8 +14,8 @@ from bifrost.config.values import Count, Flag, Text
 DEFAULT_MAX_REPLICATION_FACTOR = 3
 
 _MAX_RULES = 100
-_NUMBERS = (Kind.NUMBER, Kind.SIZE, Kind.DURATION, Kind.RATIO)
-_CHOICES = (Kind.CHOICE, Kind.LIST)
+NUMBERS = (Kind.NUMBER, Kind.SIZE, Kind.DURATION, Kind.RATIO)
+CHOICES = (Kind.CHOICE, Kind.LIST)
 
 
 def read_bound(value: object) -> float:
@@ -32,7 +32,8 @@ def read_bound(value: object) -> float:
     return read(value)
 
 
-Bound = Annotated[float, PlainValidator(read_bound, json_schema_input_type=int | float | str)]
+_WITH_UNIT = Annotated[str, Field(pattern=r"^\s*[0-9]{1,12}(\.[0-9]{1,9})? ?(B|KiB|MiB|GiB|ms|s|min|h)\s*$")]
+Bound = Annotated[float, PlainValidator(read_bound, json_schema_input_type=int | float | _WITH_UNIT)]
 """A whole number stays an int: a float cannot hold Java's largest long."""
 
 
@@ -77,9 +78,9 @@ def _checker(known: Mapping[str, Decision], kind: str) -> Callable[[ConfigRule],
             close = get_close_matches(rule.name, known, n=1)
             hint = f"did you mean {close[0]}?" if close else "docs/config-policy.md has all that there are"
             raise ValueError(f"name: Kafka has no {kind} config of this name that is known here; {hint}")
-        if decision.kind not in _NUMBERS and (rule.min is not None or rule.max is not None):
+        if decision.kind not in NUMBERS and (rule.min is not None or rule.max is not None):
             raise ValueError(f"{rule.name} is no number: write allowed or values in place of min and max")
-        if decision.kind not in _CHOICES and rule.values is not None:
+        if decision.kind not in CHOICES and rule.values is not None:
             raise ValueError(f"{rule.name} is no choice: write allowed, min or max in place of values")
         return rule
 

@@ -135,12 +135,29 @@ def _in_camel_case(schema: Schema, definitions: Mapping[str, Schema], made: dict
         holder["$ref"] = f"#/$defs/{name}{_SUFFIX}"
         if f"{name}{_SUFFIX}" not in made:
             made[f"{name}{_SUFFIX}"] = {}  # so that a section that contains itself does not recurse forever
-            section = _in_camel_case(definitions[name], definitions, made)
-            section["properties"] = {to_camel(key): inner for key, inner in section["properties"].items()}
-            if "required" in section:
-                section["required"] = [to_camel(key) for key in section["required"]]
-            made[f"{name}{_SUFFIX}"] = section
+            made[f"{name}{_SUFFIX}"] = _rename_keys(_in_camel_case(definitions[name], definitions, made))
     return copied
+
+
+def _rename_keys(schema: Any) -> Any:
+    """Return a section's schema with the keys that it names, also in its rules, in camelCase."""
+    if isinstance(schema, list):
+        return [_rename_keys(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    renamed: Schema = {}
+    for word, content in schema.items():
+        if word == "properties":
+            renamed[word] = {to_camel(key): _rename_keys(inner) for key, inner in content.items()}
+        elif word == "required":
+            renamed[word] = [to_camel(key) for key in content]
+        elif word == "dependentRequired":
+            renamed[word] = {
+                to_camel(key): [to_camel(one) for one in others] for key, others in content.items()
+            }
+        else:
+            renamed[word] = content if word in ("enum", "const", "default") else _rename_keys(content)
+    return renamed
 
 
 def _holders(schema: object) -> list[Schema]:
