@@ -40,8 +40,14 @@ def _without_next_update() -> bytes:
     der = x509.load_pem_x509_crl(pem).public_bytes(Encoding.DER)
     time = b"\x17\x0d" + NOW.strftime("%y%m%d%H%M%SZ").encode()
     assert der.count(time) == 1
-    cut = der.replace(time, b"\x30\x0d" + bytes(13))
-    return ssl.DER_cert_to_PEM_cert(cut).replace("CERTIFICATE", "X509 CRL").encode()
+    cut = bytearray(der.replace(time, b""))
+    assert (cut[:2], cut[3]) == (
+        b"\x30\x81",
+        0x30,
+    )  # A long form of the list's length, a short one of its part.
+    for at in (2, 4):
+        cut[at] -= len(time)
+    return ssl.DER_cert_to_PEM_cert(bytes(cut)).replace("CERTIFICATE", "X509 CRL").encode()
 
 
 @pytest.mark.parametrize(
