@@ -92,6 +92,18 @@ def test_the_skips_of_several_runs_are_listed_behind_them(
     assert optional_parts.main() == 1
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_what_cannot_be_installed_is_named(
+    is_there: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = Part("a part", "something", "buy one", is_there=lambda: is_there)
+    monkeypatch.setattr(optional_parts, "PARTS", (part,))
+    monkeypatch.setattr(sys, "argv", ["optional_parts.py", "install"])
+
+    assert optional_parts.main() == (0 if is_there else 1)
+    assert ("no a part; not tested without it: something" in capsys.readouterr().out) is not is_there
+
+
 def test_without_a_skip_the_list_says_so(tmp_path: Path) -> None:
     assert list(lines_of(read_skips(tmp_path / "absent"))) == ["No test was skipped."]
 
