@@ -1,7 +1,8 @@
 """What tests need and not every machine has: `install` what is missing, or `list FILE` what tests were skipped for.
 
 `install` needs root and apt-get for Debian's packages. What cannot be had is named, its tests are skipped, and the exit
-status is 1. `list` exits 1 with BIFROST_SKIPS=fail when a test was skipped for want of one of the parts (`support.skips.optional_parts`).
+status is 1. `list` exits 1 with BIFROST_SKIPS=fail when a test was skipped for want of one of the parts
+(`support.skips.optional_parts`).
 """
 
 import os

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import optional_parts
-from support.skips.optional_parts import KERBEROS, PARTS, lacks, part_of
+from support.skips.optional_parts import KERBEROS, PARTS, Part, lacks, part_of
 from support.skips.skip_list import FAIL_VARIABLE, FILE_VARIABLE, is_failure, lines_of, read_skips
 
 TESTS = Path(__file__).resolve().parents[2]
