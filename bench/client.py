@@ -73,6 +73,10 @@ class RawClient:
         if int.from_bytes(view[:4], "big") != len(view) - 4:
             raise ConnectionError("an answer has another size than those before it")
 
+    def receive_all(self, view: memoryview) -> None:
+        """Receive as many bytes as `view` has, of however many frames."""
+        self._receive_exactly(view)
+
     def _receive_exactly(self, view: memoryview) -> None:
         while view:
             received = self.socket.recv_into(view, 0, self._flags)

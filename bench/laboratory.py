@@ -110,6 +110,9 @@ class Laboratory:
         spaces = [Space(name, (name, password), is_virtual=True) for name in names]
         with ExitStack() as running:
             child = run_child(running, command, port, self._log_file())
+            for one in (port + 1, port + 3):
+                # Workers may open the brokers' ports a moment after the bootstrap ports.
+                _await_listener(HOST, one, READY_TIMEOUT_S, child)
             plain, tls = (
                 Subject(called, one + 1, spaces[::step], child.pid, bootstrap_port=one, tenants=tenants)
                 for one in (port, port + 2)

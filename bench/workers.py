@@ -1,16 +1,19 @@
-"""`make bench-workers`: what two worker processes do against one, on one embedded Kafka, in turns.
+"""`make bench-workers`: what two worker processes do against one, before one stub broker, in turns.
 
-Small requests, pipelined over several connections by two client processes: of a kind that the gateway answers itself
-(ApiVersions), so that the broker is not the limit, and the clients cost a tenth of what the gateway does. Beside the
-throughput stands what a CPU second of the gateway does, and whether the workers had the same share. On a machine of two
-cores two workers have the clients on their cores, which one has not: what that costs show two gateways of one process
-each, of which each client has its own and which share nothing.
+Requests are pipelined over several connections by two client processes: some that the gateway answers itself, small
+ones that a broker answers, and batches of 64 KiB. Beside the throughput stands what a CPU second of the gateway does,
+and whether the workers had the same share. On a machine of two cores two workers have the clients on their cores, which
+one has not: what that costs show two gateways of one process each, which share nothing. Each client is connected to
+both of them, as it is to both workers; or, in the last row, each to its own, which lets the system keep a client and
+its gateway on one core.
 """
 
+import argparse
 import multiprocessing
 import os
 import socket
 import statistics
+import sys
 import tempfile
 import time
 from contextlib import ExitStack
@@ -19,18 +22,31 @@ from pathlib import Path
 
 import psutil
 
-from bench.certificates import make_certificate
-from bench.client import RawClient
-from bench.frames import request_frame
-from bench.kafka import BenchKafka
-from bench.laboratory import Laboratory
-from bench.subjects import Subject, cpu_s_of
+from bench.certificates import HOST, make_certificate
+from bench.frames import produce, record_batch, request_frame
+from bench.growth_load import list_offsets
+from bench.laboratory import TENANT, Laboratory, Upstream, free_port, run_child
+from bench.subjects import Space, Subject, cpu_s_of, physical
+from bench.topics import BATCH_BYTES, RECORD_BYTES
 from bifrost.wire.messages import ApiVersionsRequest
 
-ROUNDS, ROUND_S = 8, 3.0
+ROUNDS, ROUND_S = 6, 2.0
 CLIENTS, CONNECTIONS, DEPTH = 2, 8, 30
-"""Processes, connections of each, and requests that each sends at once."""
-WARM_UP_S = 1.0
+"""Processes, connections of each, and small requests that each sends at once."""
+WARM_UP_S = 0.5
+SPACE = Space(TENANT, is_virtual=True)
+WORKERS_TO_GATEWAYS = 0.97
+
+
+def workloads() -> dict[str, tuple[bytes, int]]:
+    """Return the requests: what is sent at once, and of how many requests it consists."""
+    versions = ApiVersionsRequest(client_software_name="bench", client_software_version="1")
+    batch, _ = record_batch(BATCH_BYTES, RECORD_BYTES)
+    return {
+        "ApiVersions v3": (request_frame(versions, 3, 7) * DEPTH, DEPTH),
+        "ListOffsets v7": (list_offsets(SPACE, [0]) * DEPTH, DEPTH),
+        "Produce v9, 64 KiB": (request_frame(produce("t0", b"", 9, 0, batch), 9, 1) * 2, 2),
+    }
 
 
 @dataclass
@@ -58,38 +74,64 @@ class Round:
         return max(self.cpu_s) / sum(self.cpu_s)
 
 
-def main() -> None:
-    """Measure and print."""
+def main() -> int:
+    """Measure and print; return 1 when the goal is missed and `--check` is given."""
+    parser = argparse.ArgumentParser(prog="make bench-workers", description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="exit with status 1 when the goal is missed")
+    options = parser.parse_args()
     print(f"{os.cpu_count()} CPUs; load before: {os.getloadavg()[0]:.1f} (the figures are best taken near 0)")
+    missed = False
     with ExitStack() as running:
         directory = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="bifrost-bench-")))
-        certificate = make_certificate(directory)
-        laboratory = Laboratory.of(running.enter_context(BenchKafka(certificate)), certificate, directory)
-        gateways = {
-            name: [running.enter_context(laboratory.gateway(more=f"workers: {one}"))[0] for one in workers]
-            for name, workers in {"one process": [1], "two workers": [2], "two gateways": [1, 1]}.items()
-        }
-        rounds: dict[str, list[Round]] = {name: [] for name in gateways}
-        for number in range(ROUNDS):
-            for name in list(gateways)[:: 1 if number % 2 else -1]:
-                rounds[name].append(_round(gateways[name]))
-    alone = rounds["one process"]
-    for name, found in rounds.items():
-        figures = {
-            "requests/s": [one.per_second for one in found],
-            "of one process's": [
-                one.per_second / of.per_second for one, of in zip(found, alone, strict=True)
-            ],
-            "CPU us per request": [one.us_per_request for one in found],
-            "busiest process's share": [one.share_of_busiest for one in found],
-        }
-        for label, values in figures.items():
-            low, middle, high = min(values), statistics.median(values), max(values)
-            print(f"{name:13} {label:24} min {low:10.2f}  median {middle:10.2f}  max {high:10.2f}")
+        certificate, port = make_certificate(directory), free_port()
+        command = [sys.executable, "-m", "bench.stub_broker", HOST, str(port), physical(TENANT, "t"), "1"]
+        run_child(running, command, port, directory / "stub.log")
+        laboratory = Laboratory(Upstream(port), certificate, directory)
+        one, two, *both = [
+            running.enter_context(laboratory.gateway(more=f"workers: {workers}"))[0]
+            for workers in (1, 2, 1, 1)
+        ]
+        ways = {"one process": [one], "two workers": [two], "two gateways": both, "two gateways, apart": both}
+        print(f"\n{HEAD}\n{RULE}")
+        for workload, (frames, count) in workloads().items():
+            rounds: dict[str, list[Round]] = {way: [] for way in ways}
+            for number in range(ROUNDS):
+                for way in list(ways)[:: 1 if number % 2 else -1]:
+                    found = _round(ways[way], frames, count, is_apart=way.endswith("apart"))
+                    rounds[way].append(found)
+            for way, found_rounds in rounds.items():
+                print(_line(f"{workload}: {way}", found_rounds, rounds["one process"]), flush=True)
+            reached = _ratio(rounds["two workers"], rounds["two gateways"])
+            missed |= reached < WORKERS_TO_GATEWAYS
+            print(f"| two workers to two gateways | {reached:.2f}, the goal is {WORKERS_TO_GATEWAYS} | | | |")
     print(f"load after: {os.getloadavg()[0]:.1f}")
+    return 1 if options.check and missed else 0
 
 
-def _round(subjects: list[Subject]) -> Round:
+HEAD = "| | requests/s | of one process's | CPU µs per request | busiest process's share |"
+RULE = "| --- | ---: | ---: | ---: | ---: |"
+
+
+def _ratio(ours: list[Round], theirs: list[Round]) -> float:
+    return statistics.median(one.per_second / of.per_second for one, of in zip(ours, theirs, strict=True))
+
+
+def _line(name: str, found: list[Round], alone: list[Round]) -> str:
+    cells = [
+        _spread([one.per_second for one in found], 0),
+        f"{_ratio(found, alone):.2f}",
+        _spread([one.us_per_request for one in found], 1),
+        f"{statistics.median(one.share_of_busiest for one in found):.2f}",
+    ]
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def _spread(values: list[float], digits: int) -> str:
+    texts = [f"{one:,.{digits}f}" for one in (statistics.median(values), min(values), max(values))]
+    return f"{texts[0]} ({texts[1]} to {texts[2]})"
+
+
+def _round(subjects: list[Subject], frames: bytes, count: int, *, is_apart: bool) -> Round:
     """Put the load on one gateway, or some together, for a while."""
     carrying: list[int] = []
     for subject in subjects:
@@ -98,7 +140,9 @@ def _round(subjects: list[Subject]) -> Round:
     context = multiprocessing.get_context("spawn")
     counts: multiprocessing.Queue[int] = context.Queue()
     clients = [
-        context.Process(target=_load, args=(subjects[number % len(subjects)], counts))
+        context.Process(
+            target=_load, args=(subjects[number:][:1] if is_apart else subjects, frames, count, counts)
+        )
         for number in range(CLIENTS)
     ]
     for client in clients:
@@ -113,14 +157,12 @@ def _round(subjects: list[Subject]) -> Round:
     return Round(requests, wall_s, used)
 
 
-def _load(subject: Subject, counts: "multiprocessing.Queue[int]") -> None:
+def _load(subjects: list[Subject], frames: bytes, count: int, counts: "multiprocessing.Queue[int]") -> None:
     """Be one client: say 0 when warm, and how many requests were answered at the end."""
-    connections: list[RawClient] = [subject.connect() for _ in range(CONNECTIONS)]
-    request = ApiVersionsRequest(client_software_name="bench", client_software_version="1")
-    frames = request_frame(request, 3, 7) * DEPTH
-    connections[0].send(frames[: len(frames) // DEPTH])
+    connections = [subjects[number % len(subjects)].connect() for number in range(CONNECTIONS)]
+    connections[0].send(frames[: len(frames) // count])
     size = 4 + len(connections[0].receive(bytearray(1024)))
-    answers = memoryview(bytearray(size * DEPTH))
+    answers = memoryview(bytearray(size * count))
     for connection in connections:
         # Woken for each answer, a client would take a worker's core from it as often.
         connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, len(answers))
@@ -131,8 +173,8 @@ def _load(subject: Subject, counts: "multiprocessing.Queue[int]") -> None:
             for connection in connections:
                 connection.send(frames)
             for connection in connections:
-                connection._receive_exactly(answers)
-                done += DEPTH
+                connection.receive_all(answers)
+                done += count
         return done
 
     exchange(WARM_UP_S)
@@ -141,4 +183,4 @@ def _load(subject: Subject, counts: "multiprocessing.Queue[int]") -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
