@@ -18,6 +18,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import psutil
@@ -33,7 +34,7 @@ from bifrost.wire.messages import ApiVersionsRequest
 ROUNDS, ROUND_S = 6, 2.0
 CLIENTS, CONNECTIONS, DEPTH = 2, 8, 30
 """Processes, connections of each, and small requests that each sends at once."""
-WARM_UP_S = 0.5
+WARM_UP_S, PATIENCE_S = 0.5, 60.0
 SPACE = Space(TENANT, is_virtual=True)
 WORKERS_TO_GATEWAYS = 0.97
 
@@ -139,17 +140,20 @@ def _round(subjects: list[Subject], frames: bytes, count: int, *, is_apart: bool
         carrying += [child.pid for child in psutil.Process(subject.pid).children()] or [subject.pid]
     context = multiprocessing.get_context("spawn")
     counts: multiprocessing.Queue[int] = context.Queue()
+    start = context.Barrier(CLIENTS + 1)
     clients = [
         context.Process(
-            target=_load, args=(subjects[number:][:1] if is_apart else subjects, frames, count, counts)
+            target=_load,
+            args=(subjects[number:][:1] if is_apart else subjects, frames, count, start, counts),
+            daemon=True,
         )
         for number in range(CLIENTS)
     ]
     for client in clients:
         client.start()
-    assert [counts.get() for _ in clients] == [0] * CLIENTS
+    start.wait(PATIENCE_S)
     before, began = [cpu_s_of(pid) for pid in carrying], time.perf_counter()
-    requests = sum(counts.get() for _ in clients)
+    requests = sum(counts.get(timeout=PATIENCE_S) for _ in clients)
     wall_s = time.perf_counter() - began
     used = [cpu_s_of(pid) - one for pid, one in zip(carrying, before, strict=True)]
     for client in clients:
@@ -157,14 +161,18 @@ def _round(subjects: list[Subject], frames: bytes, count: int, *, is_apart: bool
     return Round(requests, wall_s, used)
 
 
-def _load(subjects: list[Subject], frames: bytes, count: int, counts: "multiprocessing.Queue[int]") -> None:
-    """Be one client: say 0 when warm, and how many requests were answered at the end."""
+def _load(
+    subjects: list[Subject], frames: bytes, count: int, start: Barrier, counts: "multiprocessing.Queue[int]"
+) -> None:
+    """Be one client: warm up, start with the others, and say how many requests were answered."""
     connections = [subjects[number % len(subjects)].connect() for number in range(CONNECTIONS)]
     connections[0].send(frames[: len(frames) // count])
     size = 4 + len(connections[0].receive(bytearray(1024)))
     answers = memoryview(bytearray(size * count))
     for connection in connections:
-        # Woken for each answer, a client would take a worker's core from it as often.
+        # Woken for each answer, a client would take a worker's core from it as often. With a time limit Python polls
+        # first; a receive that blocks would take a part, and the rest alone would not wake it.
+        connection.socket.settimeout(PATIENCE_S)
         connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, len(answers))
 
     def exchange(seconds: float) -> int:
@@ -178,7 +186,7 @@ def _load(subjects: list[Subject], frames: bytes, count: int, counts: "multiproc
         return done
 
     exchange(WARM_UP_S)
-    counts.put(0)
+    start.wait(PATIENCE_S)
     counts.put(exchange(ROUND_S))
 
 
