@@ -287,7 +287,7 @@ def _cases(world: World) -> Iterator[tuple[str, Scenario, int]]:
             for version in served_versions(api_key) or ()
             if world.offers(api_key, version) and (api_key, version) not in BROKERS_ONLY
         ]
-        if api_key in BY_BROKER and Observed.brokers > 1:
+        if api_key in BY_BROKER and world.brokers > 1:
             continue
         for scenario in scenarios:
             yield f"{api_key.name} v{offered[-1]} {scenario.__name__}", scenario, offered[-1]
@@ -295,7 +295,7 @@ def _cases(world: World) -> Iterator[tuple[str, Scenario, int]]:
 
 def _forged_versions(world: World) -> Iterator[tuple[ApiKey, int]]:
     for api_key in sorted((set(SERVED) | REFUSED) - NOT_FORGED):
-        if api_key in BY_BROKER and Observed.brokers > 1:
+        if api_key in BY_BROKER and world.brokers > 1:
             continue
         for version in served_versions(api_key) or ():
             if world.offers(api_key, version):

@@ -81,7 +81,8 @@ def play(directory: Path, loot: Loot | None) -> Played:
         endpoint = gateway.broker_endpoint(OBSERVER)
         with RoutedClient(endpoint) as client:
             cluster_id = client.request(MetadataRequest(topics=[]), 5).cluster_id
-        world = Observed(endpoint, advertised_ports=[endpoint.port], cluster_id=cluster_id)
+        ports = [gateway.broker_port(node_id) for node_id in kafka.node_ids]
+        world = Observed(endpoint, advertised_ports=ports, cluster_id=cluster_id)
         try:
             observer = Observer(world, neighbour.act if neighbour else lambda: None)
             observer.take_producer_ids(beyond=loot.victim.producer_id)
