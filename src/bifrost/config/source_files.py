@@ -10,7 +10,6 @@ from bifrost.config.files.document import Document, DocumentError, read_document
 from bifrost.config.files.reading import UnreadableError, read_file
 from bifrost.config.files.source import Place, Source
 from bifrost.config.kubernetes.resource import Resource
-from bifrost.config.kubernetes.virtual_clusters import VirtualClusters
 
 MAX_FILE_BYTES = 1 << 20
 """Largest configuration file, in bytes: some 6,500 tenants, read in about two seconds."""
@@ -88,6 +87,10 @@ def _choose_dialect(documents: list[Resource]) -> Source:
     resources = [one for one in some if _is_resource(one.document)]
     others = [one for one in some if not _is_resource(one.document)]
     if resources:
+        from bifrost.config.kubernetes.virtual_clusters import (
+            VirtualClusters,
+        )  # 0.3 MiB, for this dialect only
+
         source: Source = VirtualClusters(resources)
         text = (
             "a document without apiVersion and kind, beside others that have them: add the two, or remove it"
