@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import optional_parts
-from support.skips.optional_parts import KERBEROS, PARTS, Part, lacks, part_of
+from support.skips.optional_parts import KERBEROS, LINUX, PARTS, Part, lacks, part_of
 from support.skips.skip_list import FAIL_VARIABLE, FILE_VARIABLE, is_failure, lines_of, read_skips
 
 TESTS = Path(__file__).resolve().parents[2]
@@ -115,6 +115,7 @@ def test_reasons_name_their_part(monkeypatch: pytest.MonkeyPatch) -> None:
     assert part_of(BY_CHOICE) is None
     assert is_failure([BY_CHOICE, MISSING])
     assert not is_failure([BY_CHOICE])
+    assert not is_failure([lacks(LINUX)])
 
 
 def test_every_part_is_one_that_a_test_is_skipped_for() -> None:
