@@ -7,6 +7,7 @@ event loop is the gateway's own figure, by CPU time; what a request waits for an
 """
 
 import argparse
+import json
 import os
 import re
 import select
@@ -48,7 +49,20 @@ PATIENCE_S = 60.0
 _LARGEST = re.compile(
     rb'bifrost_event_loop_stall_largest_seconds\{clock="cpu",since="scrape",worker="[^"]*"\} (\S+)'
 )
-_KEYS = b'{"keys": []}'
+_KEYS = json.dumps(
+    {
+        "keys": [
+            {
+                "kty": "EC",
+                "crv": "P-256",
+                "kid": "bench",
+                "x": "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",
+                "y": "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM",
+            }
+        ]
+    }
+).encode()
+"""A public key: the example of RFC 7517, A.1."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +104,7 @@ def reload(gateway: Subject, _port: int, stop: threading.Event) -> None:
         limits = f"limits: {{max_connections: {1000 + number}}}, auth: "
         config.write_text(text.replace("auth: ", limits, 1))
         os.kill(gateway.pid, signal.SIGHUP)
+    config.write_text(text)
 
 
 def tasks(keys_url: str) -> list[Task]:
@@ -175,7 +190,7 @@ def _measure(
     """Put the load on a gateway that does one task, and on HAProxy; both in two turns, of which the better counts."""
     port = free_port()
     more = f"admin: {{port: {port}}}\n  {task.keys}"
-    with laboratory.gateway(tenants, more=more, mechanisms=task.mechanism) as (gateway, _):
+    with laboratory.gateway(tenants, more=more, mechanisms=task.mechanism, visits=False) as (gateway, _):
         _metrics(port)
         ours, theirs = [], []
         for _ in range(2):
