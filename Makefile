@@ -203,7 +203,7 @@ bench-stalls: $(VENV)/.dev
 
 # What two worker processes do against one.
 bench-workers: $(VENV)/.dev
-	@$(BIN)/python -m bench.workers
+	@$(BIN)/python -m bench.workers $(if $(CHECK),--check)
 
 # make hostile QUICK=1: short; CHECK=1: status 1 when a goal is missed; ONLY=names of attacks or their beginnings;
 # BROKERS=3: that many; PLOT=1: write the table of docs/security.md.
