@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 import structlog
 
 from bifrost.config.fields.listener_sets import ListenerSet
 from bifrost.config.fields.verifiers import Mechanism
+from bifrost.gateway.brokers.cluster import Broker
 from bifrost.gateway.brokers.clusters import entry_to
 from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.context import ClientContext
@@ -179,6 +180,14 @@ class Listener:
         if self._has_one_port and isinstance(ports, BrokerPorts):
             node_id = ports.broker_id_base
         brokers = clusters.brokers_at(node_id) or clusters.brokers_at(None)
+        return self._connection(brokers, origin)
+
+    def _connection(self, brokers: Mapping[str, Broker], origin: ClientOrigin) -> ClientConnection:
+        """Return the connection of a client to one of these brokers, by the names of their clusters.
+
+        Raises:
+            SessionEnded: there is none.
+        """
         entry = entry_to(
             brokers,
             self.addresses,

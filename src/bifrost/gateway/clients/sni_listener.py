@@ -6,7 +6,6 @@ from bifrost.authentication.accounts import AuthenticationFailed
 from bifrost.config.fields.listener_sets import ListenerSet
 from bifrost.config.fields.server_names import ServerNames, Wanted
 from bifrost.config.model import Config
-from bifrost.gateway.brokers.clusters import entry_to
 from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.clients.listener import Listener
@@ -51,14 +50,7 @@ class SniListener(Listener):
         if not brokers and wanted.node_id is not None:
             detail = f"{origin.server_name} stands for broker {wanted.node_id}, which there is not"
             raise TlsFailure(CloseReason.UNKNOWN_SERVER_NAME, detail)
-        entry = entry_to(
-            brokers,
-            self.addresses,
-            self.mechanisms,
-            origin,
-            allows_repeated_scram_nonce=self.listener_set.allow_repeated_scram_nonce,
-        )
-        return ClientConnection(self._gateway, brokers, entry, origin)
+        return self._connection(brokers, origin)
 
     def _bound(self, origin: ClientOrigin, tenant: str) -> ClientOrigin:
         """Return the origin of a client that named `tenant`, and may not authenticate for another tenant."""
