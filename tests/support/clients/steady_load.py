@@ -143,6 +143,9 @@ class PlainLoad(ConfluentLoad):
         "enable.idempotence": False,
         "acks": "all",
         "batch.num.messages": 1,
+        # Else librdkafka 2.16 closes the connection that it has just made again, answers awaited or not: it begins anew
+        # with the bootstrap servers when its only connection is lost (KIP-899, and its pull request 5600).
+        "metadata.recovery.strategy": "none",
     }
     pause_s = 0.0
 
