@@ -78,15 +78,24 @@ def test_the_port_moves_and_the_counters_go_on(gateway: Reloadable) -> None:
     assert (is_ready(new), is_ready(old)) == (False, True)
 
 
-def test_the_command_asks_the_port_of_the_file_and_says_what_to_do(gateway: Reloadable) -> None:
+def test_the_command_says_what_to_do_when_the_port_has_moved(gateway: Reloadable) -> None:
     old, new = gateway.admin_port, free_ports(1)
     gateway.change(at(port=new))
 
     done = gateway.reload()
 
-    gateway.change(at(port=old))
     assert done.returncode == 2
-    assert "If proxy.admin has changed, send SIGHUP" in done.stderr
+    advice = f"bifrost reload --config {gateway.path} --admin HOST:PORT"
+    assert done.stderr.endswith(f"the gateway is still where it was before: say where, {advice}\n")
+    assert (is_ready(new), is_ready(old)) == (False, True)
+
+    done = gateway.reload("--admin", f"{HOST}:{old}")
+
+    assert (done.returncode, done.stdout) == (0, "applied: the gateway goes on with it\n")
+    assert (is_ready(new), is_ready(old)) == (True, False)
+    gateway.change(at(port=old))
+    assert gateway.reload("--admin", f"{HOST}:{new}").returncode == 0
+    assert gateway.reload().stdout == "unchanged: nothing has changed\n"
 
 
 def test_the_address_changes_and_the_number_stays(gateway: Reloadable) -> None:

@@ -29,10 +29,10 @@ class Reloadable(GatewayProcess):
         new.write_text(yaml.safe_dump(configuration))
         new.replace(self.path)
 
-    def reload(self) -> subprocess.CompletedProcess[str]:
+    def reload(self, *options: str) -> subprocess.CompletedProcess[str]:
         """Let the command do it."""
         command = [sys.executable, "-m", "bifrost.cli.main", "reload", "--config", str(self.path)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run([*command, *options], capture_output=True, text=True, timeout=60, check=False)
 
     def apply(self, change: Callable[[dict[str, Any]], None]) -> None:
         """Change the file and let the gateway go on with it."""
