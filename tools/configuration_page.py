@@ -100,6 +100,7 @@ KINDS = {
     "tuple[BrokerAddress, ...]": "list of `host:port`",
     "tuple[LocalRule, ...]": "list of texts",
     "tuple[Mechanism, ...] | None": "list of texts",
+    "tuple[Name, ...] | None": "list of texts",
     "tuple[Scope, ...]": "list of texts",
     "tuple[Text, ...]": "list of texts",
     "tuple[Text, ...] | None": "list of texts",

@@ -105,6 +105,7 @@ SECTIONS: Mapping[str, list[Schema]] = {
     "ListenerSet": [
         {"oneOf": [_needs("port_range"), _needs("sni")]},
         _if(_protocol("SSL", "SASL_SSL", default="SASL_PLAINTEXT"), _needs("tls"), _without("tls", "sni")),
+        _if(_needs("tenant"), {"properties": {"sni": _without("tenants")}}),
         _if(_protocol("PLAINTEXT", "SSL", default="SASL_PLAINTEXT"), _without("sasl_mechanisms")),
         _if(_protocol("PLAINTEXT", default="SASL_PLAINTEXT"), _needs("tenant")),
         _if(
@@ -123,6 +124,8 @@ SECTIONS: Mapping[str, list[Schema]] = {
         {"properties": {"broker_host": {"pattern": r"\{node_id\}"}}},
         {"properties": {"bootstrap_host": {"not": {"pattern": r"\{node_id\}"}}}},
         {"oneOf": [_hosts({"pattern": _TENANT}), _hosts({"not": {"pattern": _TENANT}})]},
+        _if(_needs("tenants"), _hosts({"pattern": _TENANT})),
+        {"properties": {"tenants": {"uniqueItems": True}}},
     ],
     "ServerTls": [
         _if(

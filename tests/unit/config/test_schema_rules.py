@@ -21,6 +21,8 @@ SCHEMA = configuration_schema()
 
 NO_SCHEMA_CAN_SAY: dict[Loc, str] = {
     ("proxy", "listener_sets", 1, "tenant"): "the tenant of this name is elsewhere",
+    ("proxy", "listener_sets", 3, "sni", "tenants"): "the tenants of these names are elsewhere",
+    ("proxy", "listener_sets", 3, "sni", "tenants", 0): "the tenant of this name is elsewhere",
     ("proxy", "journal"): "the journal has to name an upstream only where there are several",
     ("proxy", "journal", "upstream"): "the upstream of this name is elsewhere",
     ("upstreams", 0, "name"): "tenants elsewhere name it",
@@ -94,6 +96,7 @@ PORTS = {"advertised_host": "gw", "bootstrap_port": 1, "broker_port_range": {"st
 TLS = {"certificate_file": "a", "key_file": "b"}
 SET = {"name": "a", "port_range": PORTS}
 SNI = {"port": 1, "bootstrap_host": "{tenant}.k", "broker_host": "b{node_id}-{tenant}.k"}
+LISTED = SNI | {"tenants": ["t", "u"]}
 PLAIN = {"security_protocol": "PLAINTEXT", "tenant": "t"}
 ENDPOINT = {"token_endpoint_url": "https://a/b", "client_id": "c", "client_secret_file": "d"}
 PASSWORD = {"username": "u", "password_file": "f"}
@@ -122,6 +125,16 @@ OAUTH = {"issuer": "https://a", "audience": ["kafka"]}
         ("PortRange", {"advertised_host": "gw", "bootstrap_port": 1, "broker_id_base": 1}, False),
         ("PortRange", PORTS | {"advertised_host": "0.0.0.0"}, False),
         ("PortRange", PORTS | {"advertised_host": "::1", "bind_host": "::"}, True),
+        ("ListenerSet", {"name": "a", "sni": LISTED, "security_protocol": "SASL_SSL", "tls": TLS}, True),
+        (
+            "ListenerSet",
+            {"name": "a", "sni": LISTED, "security_protocol": "SSL", "tls": TLS, "tenant": "t"},
+            False,
+        ),
+        ("Sni", LISTED | {"tenants": []}, False),
+        ("Sni", LISTED | {"tenants": ["t", "t"]}, False),
+        ("Sni", LISTED | {"tenants": ["t t"]}, False),
+        ("Sni", LISTED | {"bootstrap_host": "k", "broker_host": "b{node_id}.k"}, False),
         ("Sni", SNI | {"broker_host": "b{node_id}.k"}, False),
         ("Sni", SNI | {"broker_host": "b{tenant}.k"}, False),
         ("ServerTls", TLS | {"client_auth": "required"}, False),

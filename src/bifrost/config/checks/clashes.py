@@ -44,7 +44,7 @@ def find_clashes(data: object, bad: Collection[Loc] = ()) -> list[Clash]:
         *(Clash(loc, text, first) for loc, text, first in port_misfits(tree)),
         *_repeated(tree, [(*sets, index, "name") for index in tree.indexes(*sets)]),
         *_unknown_tenants(tree),
-        *(Clash(loc, text) for loc, text in sni_misfits(tree)),
+        *(Clash(loc, text, first) for loc, text, first in sni_misfits(tree)),
         *_upstream_clashes(tree),
         *sorted(_tenant_clashes(tree), key=lambda clash: clash.loc[1]),
         *(Clash(loc, text) for loc, text in prefix_misfits(tree)),

@@ -137,6 +137,8 @@ class ListenerSet(Section):
             raise ValueError("has no addresses: add port_range, or sni")
         if self.port_range is not None and self.sni is not None:
             raise ValueError("has both port_range and sni: make two listener sets of it")
+        if self.sni is not None and self.sni.tenants is not None and self.tenant is not None:
+            raise ValueError("has both tenant and sni.tenants: remove one of them")
         if self.sni is not None and not self.security_protocol.has_tls:
             raise ValueError(
                 "sni needs TLS, in which clients say the host: set security_protocol to SASL_SSL or SSL"

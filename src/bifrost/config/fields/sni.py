@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, StrictStr, model_validator
 
 from bifrost.config.fields.server_names import NODE_ID, TENANT, ServerNames
 from bifrost.config.section import Section
-from bifrost.config.values import Host, Port
+from bifrost.config.values import Host, Name, Port
 
 _HOST = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*")
 
@@ -47,6 +47,11 @@ class Sni(Section):
     broker_host: HostPattern = Field(examples=['"b{node_id}-{tenant}.kafka.example.com"'])
     """Host of each broker, with `{node_id}` in it, and with `{tenant}` if `bootstrap_host` has it. Required."""
 
+    tenants: tuple[Name, ...] | None = Field(default=None, min_length=1, examples=["[acme]"])
+    """The tenants that have names here; `bootstrap_host` and `broker_host` need `{tenant}` then. The gateway closes a
+    connection under the name of any other tenant (`unknown_server_name`). Default: the key is absent, and all tenants
+    have names here."""
+
     @model_validator(mode="after")
     def _check_patterns(self) -> "Sni":
         if NODE_ID not in self.broker_host:
@@ -55,6 +60,8 @@ class Sni(Section):
             raise ValueError(f"bootstrap_host has {NODE_ID}: clients that bootstrap know no broker")
         if (TENANT in self.broker_host) != (TENANT in self.bootstrap_host):
             raise ValueError(f"one of bootstrap_host and broker_host has {TENANT}: both need it, or neither")
+        if self.tenants is not None and TENANT not in self.bootstrap_host:
+            raise ValueError(f"tenants is of no use without {TENANT} in bootstrap_host and broker_host")
         if self.names.wanted(self.names.host_for("t")) != self.names.wanted(self.names.host_for("T")):
             raise ValueError("bootstrap_host and broker_host cannot be told apart")
         return self

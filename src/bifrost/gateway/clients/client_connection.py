@@ -42,9 +42,9 @@ class ClientConnection(asyncio.BufferedProtocol):
     """One client, and the broker connection that the gateway makes for it at its first request after authentication."""
 
     __slots__ = (
-        "_address", "_authentications", "_broker_side", "_deadline", "_expiry", "_framer", "_gateway",
-        "_holding", "_is_write_paused", "_origin", "_peer", "_probation", "_reads_broker", "_reads_client", "_session",
-        "_task", "_transport", "_unread", "_waiting", "_way", "addresses", "get_buffer", "has_ended", "is_reading",
+        "_address", "_authentications", "_broker_side", "_deadline", "_expiry", "_framer", "_gateway", "_holding",
+        "_is_write_paused", "_peer", "_probation", "_reads_broker", "_reads_client", "_session", "_task",
+        "_transport", "_unread", "_waiting", "_way", "addresses", "get_buffer", "has_ended", "is_reading", "origin",
     )  # fmt: skip
 
     def __init__(
@@ -54,7 +54,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
         `brokers` has at least one broker, by the name of its cluster; `entry` is the session's view of the same.
         """
-        self._gateway, self._origin = gateway, origin
+        self._gateway, self.origin = gateway, origin
         self.addresses = entry.addresses
         """Addresses of the listener that accepted the connection."""
         self._session = ClientSession(gateway.shared, entry)
@@ -81,10 +81,10 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Count the connection and start its authentication timeout."""
         self._transport = cast(asyncio.Transport, transport)
         set_up_socket(self._transport)
-        address = self._origin.address or self._transport.get_extra_info("peername")
+        address = self.origin.address or self._transport.get_extra_info("peername")
         if address:
             self._address, self._peer = address[0], f"{address[0]}:{address[1]}"
-        refusal = self._gateway.admit(self, self._address, is_newcomer=self._origin.account is None)
+        refusal = self._gateway.admit(self, self._address, is_newcomer=self.origin.account is None)
         if refusal is not None:
             self.end(*refusal)
             return
@@ -93,14 +93,14 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self.has_ended:
             return
         if self._session.is_authenticated:
-            proved_by = str(self._origin.security_protocol)
+            proved_by = str(self.origin.security_protocol)
             self._gateway.shared.sasl.outcomes[self.tenant or "", proved_by, "success"] += 1
             self._let_in()
             return
         timeout_ms = self._gateway.limits.authentication_timeout_ms
         late = CloseReason.AUTHENTICATION_TIMEOUT, f"not authenticated within {timeout_ms} ms"
-        self._deadline.set((timeout_ms - (self._origin.waited_ms or 0)) / 1000, lambda: self.end(*late))
-        if self._origin.waited_ms is None:
+        self._deadline.set((timeout_ms - (self.origin.waited_ms or 0)) / 1000, lambda: self.end(*late))
+        if self.origin.waited_ms is None:
             self._probation.begin(self._address, self._go_on)
 
     def take_turn(self) -> None:
@@ -378,7 +378,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     def _fail(self, error: Exception) -> None:
         """End this connection alone for an error; log the trace if the error is the gateway's own."""
         if isinstance(error, WireError):
-            found = recognise_foreign_protocol(self._framer.first_bytes, self._origin.security_protocol)
+            found = recognise_foreign_protocol(self._framer.first_bytes, self.origin.security_protocol)
             if found and not self._session.authentications:
                 self.end(*found)
                 return

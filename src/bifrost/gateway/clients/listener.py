@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import cast
 
 import structlog
@@ -73,15 +73,19 @@ class Listener:
         """Whether the bootstrap port stands for the only broker as well."""
         return _has_one_port(self.listener_set)
 
-    def owned_ports(self) -> Iterator[tuple[int, str]]:
-        """Yield each open port that stands for a broker, and the tenant whose clients alone know it."""
+    def owned_ports(self) -> Iterator[tuple[int, Collection[str]]]:
+        """Yield each open port that stands for a broker, and the tenants whose clients alone know it."""
         owner, ports = self.listener_set.tenant, self.addresses
         if owner is None or not isinstance(ports, BrokerPorts):
             return
         for node_id in self._servers:
             port = None if node_id is None else ports.port_of(node_id)
             if port is not None:
-                yield port, owner
+                yield port, (owner,)
+
+    def serves(self, tenant: str | None) -> bool:
+        """Whether clients that are bound to this tenant have a place here; None: not bound to any."""
+        return True
 
     def is_at(self, listener_set: ListenerSet) -> bool:
         """Whether `listener_set` has this listener's bootstrap address; the rest may change while it is open."""
@@ -264,7 +268,10 @@ def _bootstrap_of(listener_set: ListenerSet) -> tuple[str, int]:
 
 def _meaning_of(listener_set: ListenerSet) -> tuple[object, ...]:
     """Return the settings whose change would make open connections wrong."""
-    return listener_set.port_range, listener_set.sni, listener_set.security_protocol, listener_set.tenant
+    sni = listener_set.sni
+    # That a tenant is not listed any more concerns its own connections only: `serves` tells which.
+    names = None if sni is None else sni.model_copy(update={"tenants": None})
+    return listener_set.port_range, names, listener_set.security_protocol, listener_set.tenant
 
 
 def _has_one_port(listener_set: ListenerSet) -> bool:

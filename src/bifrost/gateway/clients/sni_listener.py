@@ -1,5 +1,6 @@
 """The one TLS port of a listener set whose clients name the broker by a host name (SNI)."""
 
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from bifrost.authentication.accounts import AuthenticationFailed
@@ -25,12 +26,32 @@ class SniListener(Listener):
         """
         super().__init__(listener_set, gateway)
         self._config: Config | None = None
+        self._read_set: ListenerSet | None = None
         self._tenants: dict[str, str] = {}
+        """What `_tenants_by_label` returned for these two."""
 
     @property
     def leads_to_a_broker(self) -> bool:
         """Whether a broker is known: each has a host name."""
         return bool(self._gateway.clusters.node_ids)
+
+    def serves(self, tenant: str | None) -> bool:
+        """Whether clients under this tenant's names have a place here; None: names without a tenant."""
+        if tenant is None or self._listed is None:
+            return True
+        return self._tenants_by_label().get(tenant.lower()) == tenant
+
+    def owned_ports(self) -> Iterator[tuple[int, Collection[str]]]:
+        """Yield the port, if it is for some tenants alone: clients of all of them know it as their brokers'."""
+        sni = self.listener_set.sni
+        if sni is not None and sni.tenants is not None and None in self._servers:
+            yield sni.port, sni.tenants
+
+    @property
+    def _listed(self) -> tuple[str, ...] | None:
+        """The tenants that have names here; None: all."""
+        sni = self.listener_set.sni
+        return None if sni is None else sni.tenants
 
     async def follow_brokers(self) -> None:
         """Do nothing: there is a host name for every broker."""
@@ -39,13 +60,14 @@ class SniListener(Listener):
         """Return the connection of a client to the broker that it named.
 
         Raises:
-            TlsFailure: it named no host of this listener set, or a broker that does not exist.
+            TlsFailure: it named no host of this listener set, a tenant that is not listed, or a broker that does not
+                exist.
             AuthenticationFailed: its certificate is another tenant's.
             SessionEnded: no broker is known.
         """
         wanted = self._wanted(origin.server_name)
         if wanted.tenant is not None:
-            origin = self._bound(origin, self._tenant(wanted.tenant))
+            origin = self._bound(origin, self._tenant(wanted.tenant, origin.server_name))
         brokers = self._gateway.clusters.brokers_at(wanted.node_id)
         if not brokers and wanted.node_id is not None:
             detail = f"{origin.server_name} stands for broker {wanted.node_id}, which there is not"
@@ -63,16 +85,31 @@ class SniListener(Listener):
             raise TlsFailure(CloseReason.UNKNOWN_SERVER_NAME, detail)
         return replace(origin, tenant=tenant)
 
-    def _tenant(self, label: str) -> str:
+    def _tenant(self, label: str, server_name: str | None) -> str:
         """Return the name of the tenant that a host name's label stands for.
 
-        An unknown tenant is treated as one without users, so that a client does not learn which tenants exist.
+        Where tenants are listed, only they are reached. Otherwise an unknown tenant is treated as one without users, so
+        that a client does not learn which tenants exist.
+
+        Raises:
+            TlsFailure: the listener set lists its tenants, and this is none of them.
         """
-        config = self._gateway.config
-        if config is not self._config:
-            self._config = config
-            self._tenants = {tenant.name.lower(): tenant.name for tenant in config.tenants}
-        return self._tenants.get(label, label)
+        tenant = self._tenants_by_label().get(label)
+        if tenant is not None:
+            return tenant
+        if self._listed is None:
+            return label
+        detail = f"{server_name} is the host of no tenant of this listener set"
+        raise TlsFailure(CloseReason.UNKNOWN_SERVER_NAME, detail)
+
+    def _tenants_by_label(self) -> Mapping[str, str]:
+        """Return the tenants that have names here, by the labels of these names."""
+        config, listener_set, listed = self._gateway.config, self.listener_set, self._listed
+        if config is not self._config or listener_set is not self._read_set:
+            self._config, self._read_set = config, listener_set
+            names = [tenant.name for tenant in config.tenants] if listed is None else listed
+            self._tenants = {name.lower(): name for name in names}
+        return self._tenants
 
     def _wanted(self, server_name: str | None) -> Wanted:
         names = self.addresses

@@ -6,17 +6,17 @@ bound, or that is another tenant's after a restart, cannot be told from a new on
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from bifrost.config.model import Config
 from bifrost.gateway.errors import StartError
 
 
-def check_ports(open_ports: Mapping[int, str], config: Config) -> None:
+def check_ports(open_ports: Mapping[int, Collection[str]], config: Config) -> None:
     """Refuse another configuration if it gives a tenant's port to another tenant.
 
     Args:
-        open_ports: the open ports that stand for brokers, each with the tenant whose clients alone know it.
+        open_ports: the open ports that stand for brokers, each with the tenants whose clients alone know it.
         config: the configuration that the gateway is to use.
     Raises:
         StartError: a port would change hands, while its tenant stays.
@@ -31,9 +31,9 @@ def check_ports(open_ports: Mapping[int, str], config: Config) -> None:
         if ports is not None:
             taken = (*taken, *known[bisect_left(known, ports.start) : bisect_left(known, ports.end + 1)])
         for port in taken:
-            owner = open_ports.get(port)
-            if owner in staying and owner != one.tenant:
+            others = [owner for owner in open_ports.get(port, ()) if owner in staying and owner != one.tenant]
+            if others:
                 raise StartError(
-                    f"port {port} stands for a broker of {owner}, whose clients still know it, and would be of "
+                    f"port {port} stands for a broker of {others[0]}, whose clients still know it, and would be of "
                     f"listener set {one.name}: choose another port, or restart the gateway"
                 )

@@ -97,7 +97,7 @@ async def prepare(gateway: ReloadContext, config: Config) -> Prepared:
         BrokerError, StartError: the gateway cannot use this configuration; nothing has changed.
     """
     check_changes(gateway.config, config)
-    check_ports({port: owner for one in gateway.listeners for port, owner in one.owned_ports()}, config)
+    check_ports({port: owners for one in gateway.listeners for port, owners in one.owned_ports()}, config)
     changed = await gateway.clusters.like(config, gateway.config, gateway.now_ms, gateway.peers)
     new: list[Listener] = []
     try:
@@ -130,11 +130,12 @@ def _listeners(gateway: ReloadContext, config: Config, new: list[Listener]) -> l
 
 async def _end_the_displaced(gateway: ReloadContext) -> None:
     """End the connections that have no place in the configuration that is in force now."""
-    addresses = {id(one.addresses): one.addresses for one in gateway.listeners}
+    listeners = {id(one.addresses): one for one in gateway.listeners}
 
     def look(connection: ClientConnection) -> None:
         lost = connection.lost_place()
-        if lost is None and id(connection.addresses) not in addresses:
+        listener = listeners.get(id(connection.addresses))
+        if lost is None and (listener is None or not listener.serves(connection.origin.tenant)):
             lost = (CloseReason.RECONFIGURED, "the listener set is gone, or is for others now")
         if lost is not None:
             connection.end(*lost)

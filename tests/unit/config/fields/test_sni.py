@@ -52,6 +52,11 @@ def test_a_load_balancer_may_have_another_port() -> None:
         ({"bootstrap_host": "{tenant}..com"}, "is no host name"),
         ({"bootstrap_host": "-{tenant}.example.com"}, "is no host name"),
         ({"bootstrap_host": "*.example.com"}, "is no host name"),
+        (
+            {"bootstrap_host": "k.example.com", "broker_host": "b{node_id}.example.com", "tenants": ["acme"]},
+            "tenants is of no use without {tenant} in bootstrap_host and broker_host",
+        ),
+        ({"tenants": []}, "at least 1 item"),
     ],
 )
 def test_patterns_that_cannot_say_a_broker_are_refused(keys: dict[str, str], expected: str) -> None:
@@ -73,6 +78,10 @@ def test_patterns_without_a_tenant_are_for_all() -> None:
         ({}, "has no addresses"),
         ({"port_range": PORTS, "sni": {"port": 9093} | HOSTS, "tls": TLS}, "has both port_range and sni"),
         ({"sni": {"port": 9093} | HOSTS}, "sni needs TLS"),
+        (
+            {"sni": {"port": 9093, "tenants": ["acme"]} | HOSTS, "tls": TLS, "tenant": "acme"},
+            "has both tenant and sni.tenants",
+        ),
     ],
 )
 def test_a_listener_set_has_ports_or_host_names(keys: dict[str, Any], expected: str) -> None:

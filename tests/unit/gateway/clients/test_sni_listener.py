@@ -61,7 +61,7 @@ def listener(gateway: Any, sni: Sni = SNI) -> SniListener:
 
 def entered(gateway: Any, server_name: str | None, **came: Any) -> ClientOrigin:
     origin: ClientOrigin = (
-        listener(gateway)._enter(None, ClientOrigin(server_name=server_name, **came))._origin
+        listener(gateway)._enter(None, ClientOrigin(server_name=server_name, **came)).origin
     )
     return origin
 
@@ -113,7 +113,7 @@ def test_where_names_say_no_tenant_any_may_come(gateway: Any) -> None:
 
     one = listener(gateway, shared)._enter(None, ClientOrigin(server_name="b2.kafka.example.com"))
 
-    assert one._origin.tenant is None
+    assert one.origin.tenant is None
     assert gateway.clusters.asked == [2]
 
 
@@ -124,7 +124,58 @@ def test_tenants_of_a_new_configuration_are_known(gateway: Any) -> None:
 
     connection = one._enter(None, ClientOrigin(server_name="initech.kafka.example.com"))
 
-    assert connection._origin.tenant == "Initech"
+    assert connection.origin.tenant == "Initech"
+
+
+LISTED = SNI.model_copy(update={"tenants": ("Acme",)})
+
+
+@pytest.mark.parametrize("label", ["globex", "b1-globex", "unknown", "b1-unknown"])
+def test_a_tenant_that_is_not_listed_has_no_name_here(gateway: Any, label: str) -> None:
+    one = listener(gateway, LISTED)
+
+    with pytest.raises(TlsFailure, match=f"{label}.kafka.example.com is the host of no tenant") as refused:
+        one._enter(None, ClientOrigin(server_name=f"{label}.kafka.example.com"))
+
+    assert refused.value.reason is CloseReason.UNKNOWN_SERVER_NAME
+    assert gateway.clusters.asked == []
+
+
+@pytest.mark.parametrize("label", ["acme", "b2-ACME"])
+def test_a_tenant_that_is_listed_is_reached(gateway: Any, label: str) -> None:
+    one = listener(gateway, LISTED)
+
+    connection = one._enter(None, ClientOrigin(server_name=f"{label}.kafka.example.com"))
+
+    assert connection.origin.tenant == "Acme"
+
+
+def test_the_list_of_the_settings_in_force_decides(gateway: Any) -> None:
+    one = listener(gateway, LISTED)
+    addresses = one.addresses
+    assert [one.serves(name) for name in ("Acme", "acme", "globex", None)] == [True, False, False, True]
+
+    one.take(listener(gateway, SNI.model_copy(update={"tenants": ("globex", "Acme")})).listener_set)
+
+    assert [one.serves(name) for name in ("Acme", "globex", "initech")] == [True, True, False]
+    assert one._enter(None, ClientOrigin(server_name="globex.kafka.example.com")).origin.tenant == "globex"
+    assert one.addresses is addresses  # Connections of other tenants go on.
+    one.take(listener(gateway, SNI.model_copy(update={"broker_host": "{node_id}-{tenant}.x"})).listener_set)
+    assert one.addresses is not addresses
+
+
+def test_without_a_list_all_have_a_place(gateway: Any) -> None:
+    assert listener(gateway).serves("anyone")
+    assert list(listener(gateway).owned_ports()) == []
+
+
+def test_an_open_port_belongs_to_the_tenants_of_its_list(gateway: Any) -> None:
+    one = listener(gateway, LISTED)
+    assert list(one.owned_ports()) == []
+
+    one._servers[None] = None  # type: ignore[assignment]  # a port that is open
+
+    assert list(one.owned_ports()) == [(9093, ("Acme",))]
 
 
 def test_the_kind_of_listener_is_that_of_its_addresses(gateway: Any) -> None:

@@ -34,13 +34,20 @@ def config(**starts: int) -> Config:
 @pytest.mark.parametrize("port", [9094, 9096, 9097])
 def test_a_port_that_a_tenants_clients_know_is_not_given_to_another(port: int) -> None:
     with pytest.raises(StartError, match=f"port {port} stands for a broker of acme"):
-        check_ports({port: "acme", 9001: "acme"}, config(acme=9000, globex=9094))
+        check_ports({port: ["acme"], 9001: ["acme"]}, config(acme=9000, globex=9094))
 
 
 @pytest.mark.parametrize("port", [9001, 9093, 9098])
 def test_a_port_that_stays_or_is_no_one_elses_is_accepted(port: int) -> None:
-    check_ports({port: "acme"}, config(acme=9000, globex=9094))
+    check_ports({port: ["acme"]}, config(acme=9000, globex=9094))
 
 
 def test_the_port_of_a_tenant_that_is_gone_is_free() -> None:
-    check_ports({9095: "initech"}, config(acme=9000, globex=9094))
+    check_ports({9095: ["initech"]}, config(acme=9000, globex=9094))
+
+
+def test_the_one_port_of_several_tenants_is_not_given_to_one_of_them() -> None:
+    with pytest.raises(StartError, match="port 9095 stands for a broker of acme"):
+        check_ports({9095: ["globex", "acme", "initech"]}, config(acme=9000, globex=9094))
+
+    check_ports({9095: ["globex", "initech"]}, config(acme=9000, globex=9094))
