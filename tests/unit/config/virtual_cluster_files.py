@@ -32,6 +32,36 @@ spec:
     maxReauthMs: 1h
 """
 
+SNI = """\
+apiVersion: gateway.corp/v1alpha1
+kind: KafkaVirtualCluster
+metadata:
+  name: acme
+spec:
+  listener:
+    port: 9093
+    sni:
+      bootstrapHost: "{tenant}.kafka.example.com"
+      brokerHost: "b{node_id}-{tenant}.kafka.example.com"
+    tls:
+      certificateFile: tls/server.pem
+      keyFile: tls/server.key
+  targetCluster:
+    bootstrapServers: "broker-1.internal:9092,broker-2.internal:9092"
+  virtualization:
+    topicPrefix: "acme-"
+  auth:
+    credentials:
+      - username: acme-writer
+        passwordFile: secrets/acme.password
+"""
+"""A virtual cluster at a port that it shares; 21 lines."""
+
+
+def other(name: str, text: str = SNI) -> str:
+    """Another virtual cluster at the same port."""
+    return text.replace("acme-", f"{name}-").replace("name: acme", f"name: {name}")
+
 
 def second(text: str = PROD) -> str:
     """Another virtual cluster, of other names, prefixes and ports."""

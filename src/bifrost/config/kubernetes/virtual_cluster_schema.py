@@ -7,12 +7,12 @@ from typing import Any
 
 from bifrost.config.kubernetes.broker_ports import DEFAULT_BROKER_PORTS
 from bifrost.config.kubernetes.camel_case import reword, to_camel
+from bifrost.config.kubernetes.sni_listeners import LISTENER_KEYS, SNI_KEYS, WITHOUT_SNI
 from bifrost.config.kubernetes.target_clusters import TARGET_KEYS
 from bifrost.config.kubernetes.virtual_clusters import (
     API_VERSION,
     GATEWAY,
     GATEWAY_KEYS,
-    LISTENER_KEYS,
     PORT_KEYS,
     PREFIX_KEYS,
     TENANT_KEYS,
@@ -28,13 +28,19 @@ Schema = dict[str, Any]
 _SUFFIX = "InDocuments"
 _OWN: Mapping[str, str] = {
     "name": "Name of the tenant and its virtual cluster: letters, digits, `.`, `_` and `-`, at most 64. Required.",
-    "port": "TCP port clients bootstrap from; no other virtual cluster has it. Required.",
+    "port": "TCP port clients bootstrap from; no other virtual cluster has it, unless all have `sni`. Required.",
+    "advertisedHost": "Host that clients are told to connect to, as Kafka's `advertised.listeners`: it must resolve, "
+    "for them, to this gateway. Without a port. Required without `sni`, and not possible with it.",
     "brokerPorts": "TCP ports that stand for the brokers of the physical cluster, both ends included. Default: the "
     f"{DEFAULT_BROKER_PORTS} ports after `port`, or those up to the `port` of the next virtual cluster where that is "
     "nearer. Where the next follows at once, `port` stands for the only broker as well, whatever its node ID.",
     "securityProtocol": "How clients connect, in the words of their own `security.protocol`. Default: what the other "
     "sections ask for, SASL with `spec.auth`, TLS with `tls`, and without both `PLAINTEXT`: clients are not asked who "
-    "they are, and all who reach the port are this tenant's.",
+    "they are, and all who reach the port are this tenant's. With `sni` the default is `SASL_SSL`.",
+    "sni": "Host names in place of `advertisedHost` and `brokerPorts`: one port for all brokers, which virtual "
+    "clusters share that say the same in `spec.listener`. It needs `tls` and `spec.auth`. Default: the key is absent.",
+    "bootstrapHost": "Host that clients bootstrap from, with `{tenant}` in it, which is `metadata.name`. Required.",
+    "brokerHost": "Host of each broker, with `{node_id}` and `{tenant}` in it. Required.",
     "listener": "The port of this tenant, and how clients connect to it. Required.",
     "targetCluster": "The physical cluster behind the virtual one. Documents that say the same share it; where one "
     "gives it a `name`, the others need no more than that. Required.",
@@ -44,11 +50,66 @@ _OWN: Mapping[str, str] = {
     "broker, such as `kafka-1.internal-9092`.",
     "virtualization": "The names that exist for the tenant and what their physical names begin with. Names "
     f"of a kind without a prefix begin with `{DEFAULT_MARK}`, the tenant's name and `_`.",
-    "auth": "The users that belong to the tenant. Default: none, and clients do not authenticate by SASL.",
+    "auth": "The users that belong to the tenant. Default: none, and clients do not authenticate by SASL. Required "
+    "with `spec.listener.sni`.",
     "filters": "None is built yet: a filter that is listed is refused by name.",
     "labels": "For people and other programs; the gateway does not look at them.",
 }
 """Documentation of the keys that the flat dialect does not have, or that have another meaning there."""
+
+
+def _if(condition: Schema, then: Schema, otherwise: Schema | None = None) -> Schema:
+    return {"if": condition, "then": then} | ({} if otherwise is None else {"else": otherwise})
+
+
+def _without(*keys: str) -> Schema:
+    return {"properties": dict.fromkeys(keys, False)}
+
+
+def _protocol(*wanted: str) -> Schema:
+    """A listener that says one of these protocols."""
+    return {"properties": {"securityProtocol": {"enum": list(wanted)}}, "required": ["securityProtocol"]}
+
+
+_SNI_RULES: list[Schema] = [
+    {"properties": {key: {"pattern": r"\{tenant\}"} for key in ("bootstrapHost", "brokerHost")}},
+    {"properties": {"brokerHost": {"pattern": r"\{node_id\}"}}},
+    {"properties": {"bootstrapHost": {"not": {"pattern": r"\{node_id\}"}}}},
+]
+_CERTIFICATES: Schema = {"properties": {"clientAuth": {"const": "required"}}, "required": ["clientAuth"]}
+_HAS_SNI: Schema = {"required": ["sni"]}
+_LISTENER_RULES: list[Schema] = [
+    _if(
+        _HAS_SNI,
+        {
+            "properties": {"securityProtocol": {"enum": ["SASL_SSL", "SSL"]}}
+            | dict.fromkeys(WITHOUT_SNI, False),
+            "required": ["tls"],
+        },
+        {"required": ["advertisedHost"]},
+    ),
+    _if({"allOf": [_HAS_SNI, _protocol("SSL")]}, {"properties": {"tls": _CERTIFICATES}}),
+    _if(_protocol("SSL", "SASL_SSL"), {"required": ["tls"]}),
+    _if(_protocol("PLAINTEXT", "SASL_PLAINTEXT"), _without("tls")),
+    _if(_protocol("PLAINTEXT", "SSL"), _without("saslMechanisms")),
+    _if(
+        {"anyOf": [_protocol("SASL_SSL"), {"allOf": [_HAS_SNI, {"not": _protocol("SSL")}]}]},
+        {"properties": {"tls": _without("principalMappingRules")}},
+    ),
+]
+_SPEC_RULES: list[Schema] = [
+    _if({"properties": {"listener": _HAS_SNI}}, {"required": ["auth"]}),
+    _if({"properties": {"listener": _protocol("SASL_PLAINTEXT", "SASL_SSL")}}, {"required": ["auth"]}),
+    _if(
+        {"properties": {"listener": _protocol("PLAINTEXT", "SSL")}},
+        _if(
+            {"properties": {"listener": _HAS_SNI}},
+            {"properties": {"auth": _without("credentials")}},
+            _without("auth"),
+        ),
+    ),
+]
+"""What the keys demand of each other, as the loader says it. With `sni` each document says whose its clients are."""
 
 
 def document_definitions(definitions: Mapping[str, Schema]) -> dict[str, Schema]:
@@ -65,9 +126,12 @@ def document_definitions(definitions: Mapping[str, Schema]) -> dict[str, Schema]
         there = {key: properties[name] for key, name in keys.items() if name in properties}
         return {key: _in_camel_case(schema, definitions, made) for key, schema in there.items()}
 
-    listener = _object(
-        keys_of("PortRange", PORT_KEYS) | keys_of("ListenerSet", LISTENER_KEYS), ("port", "advertisedHost")
-    )
+    listener = _object(keys_of("PortRange", PORT_KEYS) | keys_of("ListenerSet", LISTENER_KEYS), ("port",))
+    names = _object(keys_of("Sni", SNI_KEYS), ("bootstrapHost", "brokerHost"))
+    for key in names["properties"].keys() & _OWN.keys():
+        _describe(names["properties"], key, key)
+    listener["properties"]["sni"] = names | {"allOf": _SNI_RULES}
+    listener["allOf"] = _LISTENER_RULES
     target = _object(
         keys_of("Upstream", {key: name for key, name in TARGET_KEYS.items() if name != "bootstrap"})
     )
@@ -76,7 +140,7 @@ def document_definitions(definitions: Mapping[str, Schema]) -> dict[str, Schema]
     target["properties"]["name"].pop("default", None)
     rules = _object(keys_of("Prefixes", PREFIX_KEYS) | keys_of("Tenant", TENANT_KEYS))
     others = keys_of("Tenant", TENANT_SECTIONS)
-    for key in ("port", "brokerPorts", "securityProtocol"):
+    for key in ("port", "advertisedHost", "brokerPorts", "securityProtocol", "sni"):
         _describe(listener["properties"], key, key)
     if "securityProtocol" in listener["properties"]:
         listener["properties"]["securityProtocol"].pop("default", None)
@@ -87,9 +151,8 @@ def document_definitions(definitions: Mapping[str, Schema]) -> dict[str, Schema]
     for key in sections.keys() & _OWN.keys():
         _describe(sections, key, key)
     name = keys_of("Tenant", {"name": "name"})
-    made[VIRTUAL_CLUSTER] = _document(
-        VIRTUAL_CLUSTER, name, _object(sections, ("listener", "targetCluster")), ("metadata", "spec")
-    )
+    spec = _object(sections, ("listener", "targetCluster")) | {"allOf": _SPEC_RULES}
+    made[VIRTUAL_CLUSTER] = _document(VIRTUAL_CLUSTER, name, spec, ("metadata", "spec"))
     gateway = _object(keys_of("Proxy", GATEWAY_KEYS))
     made[GATEWAY] = _document(GATEWAY, {"name": {"type": "string"}}, gateway, ("spec",))
     return made
@@ -105,7 +168,7 @@ def _document(kind: str, name: dict[str, Schema], spec: Schema, required: tuple[
     head = {"apiVersion": {"const": API_VERSION}, "kind": {"const": kind}}
     document = _object({**head, "metadata": metadata, "spec": spec}, ("apiVersion", "kind", *required))
     document["description"] = {
-        VIRTUAL_CLUSTER: "One tenant: a virtual Kafka cluster on a port of its own.",
+        VIRTUAL_CLUSTER: "One tenant: a virtual Kafka cluster on a port of its own, or on one shared by `sni`.",
         GATEWAY: "What concerns the gateway as a whole; at most one document.",
     }[kind]
     return document

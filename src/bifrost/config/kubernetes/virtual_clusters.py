@@ -1,9 +1,10 @@
-"""The second dialect: Kubernetes-style documents; each KafkaVirtualCluster is a tenant with a port of its own.
+"""The second dialect: Kubernetes-style documents; each KafkaVirtualCluster is a tenant.
 
     KafkaVirtualCluster                     in the terms of the flat dialect
       metadata.name                         tenants[].name, proxy.listener_sets[].name and .tenant
       spec.listener                         proxy.listener_sets[]; bind, port, advertisedHost, brokerPorts and
-                                            brokerIdBase are its port_range
+                                            brokerIdBase are its port_range; those with the same port and
+                                            sni are one (sni_listeners.py)
       spec.targetCluster                    upstreams[]; those that are the same are one (target_clusters.py)
       spec.virtualization                   tenants[]; topicPrefix, groupPrefix and transactionIdPrefix: its prefixes
       spec.auth, spec.upstreamSasl          tenants[].auth, tenants[].upstream_sasl
@@ -26,6 +27,7 @@ from bifrost.config.fields.upstream import Upstream
 from bifrost.config.kubernetes.broker_ports import DEFAULT_BROKER_PORTS, MAX_PORT, Neighbours, is_port
 from bifrost.config.kubernetes.camel_case import camel_keys
 from bifrost.config.kubernetes.resource import Resource
+from bifrost.config.kubernetes.sni_listeners import LISTENER_KEYS, SniListeners
 from bifrost.config.kubernetes.target_clusters import TARGET_KEYS, Target, merge_targets
 from bifrost.config.kubernetes.translation import Translation
 from bifrost.config.loc import Loc
@@ -48,7 +50,6 @@ PORT_KEYS = {
     "brokerPorts": "broker_port_range",
     "brokerIdBase": "broker_id_base",
 }
-LISTENER_KEYS = camel_keys(ListenerSet, without=("name", "port_range", "sni", "tenant"))
 PREFIX_KEYS = {"topicPrefix": "topic", "groupPrefix": "group", "transactionIdPrefix": "transactional_id"}
 TENANT_KEYS = camel_keys(Tenant, without=("name", "upstream", "prefixes", *TENANT_SECTIONS.values()))
 GATEWAY_KEYS = camel_keys(Proxy, without=("listener_sets", "pseudonym_key"))
@@ -77,6 +78,7 @@ class VirtualClusters(Translation):
         proxy = self._read_gateway([resource for resource, kind in kinds if kind == GATEWAY])
         served = clusters[:MAX_LISTENER_SETS]
         self._neighbours = Neighbours(served)
+        self._sni = SniListeners(self, self._listener_sets, [one.get("metadata", "name") for one in served])
         for resource in served:
             self._read_cluster(resource)
         for resource in clusters[MAX_LISTENER_SETS:][:1]:
@@ -92,9 +94,9 @@ class VirtualClusters(Translation):
         self.add_document_problems(resources)
 
     def hint(self, *locs: Loc) -> str:
-        """Explain ports that the operator did not write."""
+        """Explain ports that the operator did not write, and ports that are not shared."""
         if self._default_ports.isdisjoint(locs):
-            return ""
+            return self._sni.hint(*locs)
         return (
             f"; without brokerPorts the brokers have the {DEFAULT_BROKER_PORTS} ports after port, or those up to the "
             "port of the next virtual cluster: set it, or leave more ports between"
@@ -138,10 +140,8 @@ class VirtualClusters(Translation):
     def _read_cluster(self, resource: Resource) -> None:
         index = len(self._tenants)
         tenant_at: Loc = ("tenants", index)
-        set_at: Loc = ("proxy", "listener_sets", index)
         self.origins[tenant_at] = (resource, ())
-        # Mistakes in these are reported at the tenant's name, or at the target cluster.
-        self.unreported |= {(*set_at, "name"), (*set_at, "tenant"), (*tenant_at, "upstream")}
+        self.unreported.add((*tenant_at, "upstream"))  # A mistake is reported at the target cluster.
         metadata = self.section(resource, ("metadata",), METADATA_KEYS, spoils=(*tenant_at, "name")) or {}
         self.origins[*tenant_at, "name"] = (resource, ("metadata", "name"))
         named: dict[str, object] = {key: metadata[key] for key in ("name",) if key in metadata}
@@ -149,15 +149,21 @@ class VirtualClusters(Translation):
             resource, ("spec",), SPEC_KEYS, spoils=tenant_at, needs="listener and targetCluster"
         )
         if spec is None:
-            self.unreported |= {set_at}
+            self.unreported.add(("proxy", "listener_sets", len(self._listener_sets)))
             self._tenants.append({})
             self._listener_sets.append({})
             return
         self._refuse_filters(resource, spec)
-        self._listener_sets.append(self._read_listener(resource, set_at, spec) | named)
+        listener = spec.get("listener")
+        if isinstance(listener, dict) and "sni" in listener:
+            self._sni.read(resource, spec, named.get("name"), tenant_at)
+        else:
+            set_at: Loc = ("proxy", "listener_sets", len(self._listener_sets))
+            # Mistakes in these are reported at the tenant's name.
+            self.unreported |= {(*set_at, "name"), (*set_at, "tenant")}
+            owned = named | ({"tenant": named["name"]} if named else {})
+            self._listener_sets.append(self._read_listener(resource, set_at, spec, tenant_at) | owned)
         self._tenants.append(self._read_tenant(resource, tenant_at) | named)
-        if named:
-            self._listener_sets[-1]["tenant"] = named["name"]
         target = self.section(resource, ("spec", "targetCluster"), TARGET_KEYS, needs="bootstrapServers")
         if target is not None:
             self._targets.append(Target(resource, target, self._tenants[-1]))
@@ -177,12 +183,14 @@ class VirtualClusters(Translation):
 
     # -- sections of a virtual cluster
 
-    def _read_listener(self, resource: Resource, to: Loc, spec: Mapping[str, object]) -> dict[str, object]:
+    def _read_listener(
+        self, resource: Resource, to: Loc, spec: Mapping[str, object], tenant_at: Loc
+    ) -> dict[str, object]:
         at: Loc = ("spec", "listener")
         ports_to: Loc = (*to, "port_range")
         self.origins |= {to: (resource, at), ports_to: (resource, at)}
         self.origins |= {(*ports_to, name): (resource, (*at, key)) for key, name in PORT_KEYS.items()}
-        keys = PORT_KEYS | LISTENER_KEYS
+        keys = (*PORT_KEYS, *LISTENER_KEYS, "sni")
         listener = self.section(resource, at, keys, spoils=to, needs="port and advertisedHost")
         if listener is None:
             return {}
@@ -202,7 +210,7 @@ class VirtualClusters(Translation):
             )
         elif protocol in ("SASL_PLAINTEXT", "SASL_SSL") and "auth" not in spec:
             text = f" is missing: with {protocol} it says who belongs to the tenant"
-            self.tell(resource, ("spec", "auth"), text, spoils=("tenants", to[-1], "auth"))
+            self.tell(resource, ("spec", "auth"), text, spoils=(*tenant_at, "auth"))
         return {**copied, "port_range": ports}
 
     def _broker_ports(

@@ -5,9 +5,9 @@ import pytest
 import yaml
 
 from bifrost.config.json_schema import configuration_schema
+from bifrost.config.kubernetes.sni_listeners import LISTENER_KEYS
 from bifrost.config.kubernetes.virtual_clusters import (
     GATEWAY_KEYS,
-    LISTENER_KEYS,
     METADATA_KEYS,
     PORT_KEYS,
     PREFIX_KEYS,
@@ -15,10 +15,17 @@ from bifrost.config.kubernetes.virtual_clusters import (
     TENANT_KEYS,
     TOP_KEYS,
 )
-from unit.config.virtual_cluster_files import AUTH, FILTERS, GATEWAY, PROD, second
+from unit.config.virtual_cluster_files import AUTH, FILTERS, GATEWAY, PROD, SNI, other, second
 
 SCHEMA = configuration_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+CERTIFICATES = (
+    SNI[: SNI.index("  auth:")]
+    .replace("    sni:", "    securityProtocol: SSL\n    sni:")
+    .replace("server.key", "server.key\n      clientAuth: required\n      clientCaFile: ca.pem")
+    + "  auth: { principals: [CN=a] }\n"
+)
 
 
 def mistakes(text: str) -> list[str]:
@@ -36,6 +43,9 @@ def mistakes(text: str) -> list[str]:
         PROD + GATEWAY,
         f"{PROD}---\n{second()}",
         PROD + "  filters: []\n",
+        f"{SNI}---\n{other('globex')}",
+        SNI.replace("    sni:", "    securityProtocol: SASL_SSL\n    sni:\n      advertisedPort: 443"),
+        CERTIFICATES,
     ],
 )
 def test_what_loads_is_valid(text: str) -> None:
@@ -71,6 +81,38 @@ def test_a_mistake_is_marked_where_it_stands(old: str, new: str, where: str) -> 
     assert mistakes(text.replace(old, new, 1)) == [where]
 
 
+@pytest.mark.parametrize(
+    ("text", "old", "new", "where"),
+    [
+        (SNI, "    sni:", "    advertisedHost: gw\n    sni:", "spec.listener"),
+        (SNI, "    sni:", "    brokerIdBase: 1\n    sni:", "spec.listener"),
+        (SNI, "    sni:", "    securityProtocol: PLAINTEXT\n    sni:", "spec.listener.securityProtocol"),
+        (SNI, "    tls:", "    xls:", "spec.listener"),
+        (SNI, "  auth:", "  axth:", "spec"),
+        (SNI, "bootstrapHost", "bootstrap_host", "spec.listener.sni"),
+        (SNI, '"{tenant}', '"t', "spec.listener.sni.bootstrapHost"),
+        (SNI, "-{tenant}", "", "spec.listener.sni.brokerHost"),
+        (SNI, "{node_id}", "", "spec.listener.sni.brokerHost"),
+        (SNI, '"{tenant}', '"{tenant}-{node_id}', "spec.listener.sni.bootstrapHost"),
+        (SNI, "      brokerHost", "      tenants: [acme]\n      brokerHost", "spec.listener.sni"),
+        (CERTIFICATES, "clientAuth: required", "clientAuth: requested", "spec.listener.tls.clientAuth"),
+        (CERTIFICATES, "principals: [CN=a]", "credentials: []", "spec.auth"),
+        (CERTIFICATES, "SSL", "SASL_SSL", None),
+        (PROD, "    advertisedHost: gateway.corp.net\n", "", "spec.listener"),
+        (PROD, "    port", "    securityProtocol: SASL_SSL\n    port", "spec"),
+        (PROD + AUTH, "    port", "    securityProtocol: PLAINTEXT\n    port", "spec"),
+    ],
+)
+def test_what_the_keys_demand_of_each_other_is_marked(
+    text: str, old: str, new: str, where: str | None
+) -> None:
+    assert old in text
+
+    marked = mistakes(text.replace(old, new, 1))
+
+    assert (where in marked) if where else not marked
+
+
 def test_filters_are_marked() -> None:
     assert mistakes(PROD + FILTERS) == ["spec.filters"]
 
@@ -82,7 +124,7 @@ def test_the_keys_are_those_that_the_loader_knows() -> None:
     assert cluster.keys() == set(TOP_KEYS)
     assert cluster["metadata"]["properties"].keys() == set(METADATA_KEYS)
     assert spec.keys() == set(SPEC_KEYS)
-    assert spec["listener"]["properties"].keys() == PORT_KEYS.keys() | LISTENER_KEYS.keys()
+    assert spec["listener"]["properties"].keys() == {"sni", *PORT_KEYS, *LISTENER_KEYS}
     assert spec["virtualization"]["properties"].keys() == PREFIX_KEYS.keys() | TENANT_KEYS.keys()
     assert SCHEMA["$defs"]["KafkaGateway"]["properties"]["spec"]["properties"].keys() == GATEWAY_KEYS.keys()
 

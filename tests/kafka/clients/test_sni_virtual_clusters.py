@@ -1,0 +1,243 @@
+"""Virtual clusters that share one TLS port: real clients reach their own by its host names, and no other."""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import MetadataRequest
+from support.clients import sni_clients
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.gateways.gateway_fixtures import FreshTopic
+from support.gateways.gateway_process import HOST, GatewayProcess
+from support.gateways.hosts_file import may_have_hosts, with_hosts
+from support.identity.certificates import Authority
+from support.skips.optional_parts import HOST_NAMES, lacks
+
+DOMAIN = "kafka.example.com"
+TESTS = Path(__file__).parents[2]
+CLIENT_TIMEOUT_S = 90
+RELOAD_TIMEOUT_S = 60.0
+
+
+class SharedPorts(GatewayProcess):
+    """A gateway with two ports: `shop` and `bank` share the first, `farm` and `mill` the second."""
+
+    def __init__(self, directory: Path, upstream: str, workers: int = 1) -> None:
+        super().__init__(directory, upstream)
+        self.folder = directory / "proxy.yaml"  # what the process is given
+        self._bootstrap_servers = upstream
+        self._workers = workers
+        authority = Authority("CA")
+        self.ca_file = authority.write(directory / "ca.pem")
+        self.folder.mkdir()
+        for name in ("server", "another"):
+            authority.server(f"*.{DOMAIN}").write(self.folder, name)
+
+    @property
+    def ports(self) -> tuple[int, int]:
+        return self.bootstrap_port, self.bootstrap_port + 1
+
+    def write(self, name: str, port: int, certificate: str = "server") -> Path:
+        """Write the document of a virtual cluster with this name and port."""
+        tls = {"certificateFile": f"{certificate}.pem", "keyFile": f"{certificate}.key"}
+        names = {
+            "bootstrapHost": f"{{tenant}}.{DOMAIN}",
+            "brokerHost": f"b{{node_id}}-{{tenant}}.{DOMAIN}",
+        }
+        spec = {
+            "listener": {"bind": HOST, "port": port, "sni": names, "tls": tls},
+            "targetCluster": {"bootstrapServers": self._bootstrap_servers},
+            "auth": {"credentials": [{"username": name, "passwordFile": "password"}]},
+        }
+        return self._write(name, "KafkaVirtualCluster", spec)
+
+    def client(self, port: int, host: str) -> RawClient:
+        """Connect to a port by TLS, and say a host."""
+        context = ssl.create_default_context(cafile=self.ca_file)
+        return RawClient(Endpoint(HOST, port), context=context, server_name=f"{host}.{DOMAIN}")
+
+    def user(self, port: int, name: str) -> RawClient:
+        """Connect by the name of a virtual cluster as its user."""
+        client = self.client(port, f"b1-{name}")
+        client.authenticate(name, "pw")
+        return client
+
+    def refusal(self, port: int, host: str) -> str:
+        """Return why the log says that a client with this host was closed, which it must be."""
+        mark = self.mark()
+        with self.client(port, host) as client, pytest.raises((OSError, EOFError)):
+            client.request(MetadataRequest(topics=[]), 9)
+        return str(self.await_event(mark, reason="unknown_server_name")["detail"])
+
+    def await_reload(self, mark: int) -> None:
+        """Wait until the gateway has noticed what has changed since."""
+        self.await_event(mark, event="reloaded", outcome="applied", timeout_s=RELOAD_TIMEOUT_S)
+
+    def _write_configuration(self) -> None:
+        (self.folder / "password").write_text("pw")
+        limits = {"maxAuthenticationDelayMs": 0, "drainTimeoutMs": 5000}
+        spec = {"watchFilesMs": 300, "limits": limits} | ({"workers": 2} if self._workers > 1 else {})
+        self._write("gateway", "KafkaGateway", spec)
+        first, second = self.ports
+        for name, port in (("shop", first), ("bank", first), ("farm", second), ("mill", second)):
+            self.write(name, port)
+
+    def _write(self, name: str, kind: str, spec: dict[str, Any]) -> Path:
+        document = {
+            "apiVersion": "gateway.corp/v1alpha1",
+            "kind": kind,
+            "metadata": {"name": name},
+            "spec": spec,
+        }
+        file, new = self.folder / f"{name}.yaml", self.folder / f".{name}.new"
+        new.write_text(yaml.safe_dump(document, sort_keys=False))
+        new.replace(file)  # no reader sees half a file
+        return file
+
+
+def is_served(client: RawClient) -> bool:
+    """Whether the connection still lives."""
+    try:
+        return bool(client.request(MetadataRequest(topics=[]), 5).brokers)
+    except (EOFError, OSError):
+        return False
+
+
+@pytest.fixture(scope="module")
+def gateway(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedPorts]:
+    with SharedPorts(tmp_path_factory.mktemp("shared-ports"), kafka.bootstrap) as process:
+        yield process
+
+
+@pytest.fixture(params=[1, 2], ids=["one process", "two workers"])
+def changing(request: pytest.FixtureRequest, kafka: EmbeddedKafka, tmp_path: Path) -> Iterator[SharedPorts]:
+    """A gateway whose documents come and go."""
+    with SharedPorts(tmp_path, kafka.bootstrap, request.param) as process:
+        yield process
+
+
+@pytest.mark.skipif(
+    not may_have_hosts(), reason=lacks(HOST_NAMES, "this system lets no user have a mount namespace")
+)
+@pytest.mark.parametrize(
+    ("library", "name"),
+    [("confluent_kafka", "shop"), ("confluent_kafka", "bank"), ("java", "bank"), ("kafka_python", "shop")],
+)
+def test_a_library_finds_its_own_virtual_cluster_by_names_alone(
+    library: str, name: str, gateway: SharedPorts, fresh_topic: FreshTopic
+) -> None:
+    fresh_topic(name, sni_clients.TOPIC)
+    port = gateway.ports[0]
+    hosts = gateway.directory / "hosts"
+    hosts.write_text(f"{HOST} localhost {name}.{DOMAIN} b1-{name}.{DOMAIN}\n", encoding="utf-8")
+    where = (f"{name}.{DOMAIN}", str(port), name, "pw", str(gateway.ca_file))
+    command = [sys.executable, "-W", "ignore", "-m", "support.clients.sni_clients", library, *where]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(TESTS), *sys.path))}
+
+    done = subprocess.run(
+        with_hosts(hosts, command),
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=CLIENT_TIMEOUT_S,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr[-4000:]
+    saw = json.loads(done.stdout.splitlines()[-1])
+    assert saw["values"] == sni_clients.VALUES
+    assert saw["brokers"] == [f"b1-{name}.{DOMAIN}:{port}"]
+
+
+def test_each_sees_its_own_topics_alone(gateway: SharedPorts, fresh_topic: FreshTopic) -> None:
+    fresh_topic("shop", "baskets")
+    fresh_topic("bank", "accounts")
+
+    for name, own, foreign in (("shop", "baskets", "accounts"), ("bank", "accounts", "baskets")):
+        with gateway.user(gateway.ports[0], name) as client:
+            topics = {one.name for one in client.request(MetadataRequest(topics=None), 9).topics}
+        assert own in topics
+        assert foreign not in topics
+
+
+@pytest.mark.parametrize("host", ["stranger", "b1-stranger", "farm", "b1-farm", "B1-Mill"])
+def test_a_name_that_is_not_of_this_port_is_closed(gateway: SharedPorts, host: str) -> None:
+    first, second = gateway.ports
+
+    assert gateway.refusal(first, host) == f"{host}.{DOMAIN} is the host of no tenant of this listener set"
+    if "stranger" not in host:
+        with gateway.client(second, host) as client:
+            client.authenticate(host.lower().removeprefix("b1-"), "pw")
+
+
+@pytest.mark.parametrize(("host", "user"), [("shop", "bank"), ("b1-bank", "shop"), ("shop", "farm")])
+def test_a_user_of_another_does_not_come_in(gateway: SharedPorts, host: str, user: str) -> None:
+    with gateway.client(gateway.ports[0], host) as client:
+        answer = client.try_to_authenticate(user, "pw")
+
+    assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+
+
+def test_virtual_clusters_come_and_go_at_their_port(changing: SharedPorts) -> None:
+    port = changing.ports[0]
+    assert "of no tenant" in changing.refusal(port, "new")
+    with changing.user(port, "shop") as shop, changing.user(port, "bank") as bank:
+        mark = changing.mark()
+        changing.write("new", port)
+        changing.await_reload(mark)
+        with changing.user(port, "new") as new:
+            assert [is_served(one) for one in (new, shop, bank)] == [True, True, True]
+
+        mark = changing.mark()
+        (changing.folder / "bank.yaml").unlink()
+        changing.await_reload(mark)
+        assert not is_served(bank)
+        assert is_served(shop)
+        assert "of no tenant" in changing.refusal(port, "bank")
+
+
+def test_a_virtual_cluster_moves_to_another_port(changing: SharedPorts) -> None:
+    first, second = changing.ports
+    with (
+        changing.user(second, "farm") as farm,
+        changing.client(second, "farm") as nobody_yet,
+        changing.user(second, "mill") as mill,
+        changing.user(first, "shop") as shop,
+    ):
+        mark = changing.mark()
+        changing.write("farm", first)
+        changing.await_reload(mark)
+
+        assert not is_served(farm)
+        assert nobody_yet.receives_end()
+        assert [is_served(one) for one in (mill, shop)] == [True, True]
+    assert changing.await_event(mark, event="connection_ended", tenant="farm")["reason"] == "reconfigured"
+    assert "of no tenant" in changing.refusal(second, "farm")
+    with changing.user(first, "farm") as farm:
+        assert is_served(farm)
+
+
+def test_a_document_that_contradicts_the_others_changes_nothing(changing: SharedPorts) -> None:
+    changing.provoked.add("reload_refused")
+    port = changing.ports[0]
+    with changing.user(port, "shop") as shop:
+        mark = changing.mark()
+        changing.write("new", port, certificate="another")
+        refused = changing.await_event(mark, event="reload_refused", timeout_s=RELOAD_TIMEOUT_S)
+
+        assert "tls differs: make the two the same, or take another port" in refused["error"]
+        assert is_served(shop)
+    assert "of no tenant" in changing.refusal(port, "new")
