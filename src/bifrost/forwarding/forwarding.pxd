@@ -8,6 +8,7 @@ from bifrost.forwarding.lane cimport Lane
 from bifrost.forwarding.load cimport Load
 from bifrost.journal.usage cimport Passing
 from bifrost.wire.framer cimport FrameConsumer, Framer
+from bifrost.wire.reader cimport Reader
 
 
 cdef class Forwarding(FrameConsumer):
@@ -24,9 +25,11 @@ cdef class Forwarding(FrameConsumer):
     cdef public GatewayTime _gateway_time
     cdef int64_t turn_ns                              # when the bytes at hand were received; 0: not known
     cdef Py_ssize_t requests_sent, responses_sent     # since then
+    cdef int64_t steps_left                           # what is left of HOT_STEPS for the bytes at hand
     cdef int64_t begin_turn(self) noexcept
     cdef int spend_since(self, int64_t began_ns) except -1
     cdef bint is_clear(self) except -1
+    cdef void give_steps(self, Reader* r) noexcept
     cdef int pass_on(self, frame) except? -1
     cdef int pass_back(self, frame) except? -1
     cdef int take_small(self, Framer framer, bint is_request) except -1

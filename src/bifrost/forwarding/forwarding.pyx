@@ -14,10 +14,10 @@ from libc.stdint cimport int64_t, uint8_t
 from bifrost.forwarding.clock cimport clock_ns
 from bifrost.forwarding.lane cimport (
     HELD, NOT_IN_PLACE, OVER_BUDGET, PASSES, Awaited, Reason,
-    await_answer, judged_request, judged_response,
+    await_answer, counts_fast, judged_request, judged_response,
 )
 from bifrost.wire.output cimport Output, open_output, put, take
-from bifrost.wire.reader cimport HOT_STEPS, Reader, be32, close_frame, open_hot_frame
+from bifrost.wire.reader cimport HOT_STEPS, Reader, be32, close_frame, give_hot_steps, open_hot_frame
 from bifrost.wire.rewriting cimport put_body, rewrite_body, rewrite_head
 
 cdef extern from "Python.h":
@@ -37,7 +37,7 @@ cdef int pass_request(Forwarding session, object frame, Reader* r) except? -1:
         began_ns = clock_ns()
     segments = rewrite_body(lane.passage.request, frame, r, lane.to_physical, None, lane.client_id_prefix,
                             lane.passage.drops_trailing)
-    if segments is None:
+    if segments is None or not counts_fast(lane, r):
         return NOT_IN_PLACE
     session.to_broker += segments
     lane.receive(r.end + 4)
@@ -53,7 +53,8 @@ cdef int put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns)
     cdef Py_ssize_t start = r.pos
     if reason != PASSES:
         return reason
-    if not put_body(lane.passage.request, r, out, lane.to_physical, lane.client_id_prefix, lane.passage.drops_trailing):
+    if (not put_body(lane.passage.request, r, out, lane.to_physical, lane.client_id_prefix, lane.passage.drops_trailing)
+            or not counts_fast(lane, r)):
         return NOT_IN_PLACE
     lane.receive(r.end + 4)
     await_answer(lane, r, start, now_ns, now_ns, now_ns if lane.usage is None else clock_ns(), session._queue)
@@ -73,7 +74,7 @@ cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
     if awaited.lane.usage is not None:
         came_ns = clock_ns()
     segments = rewrite_body(awaited.lane.passage.response, frame, r, awaited.lane.to_virtual, None, None, False)
-    if segments is None:
+    if segments is None or not counts_fast(awaited.lane, r):
         return NOT_IN_PLACE
     awaited.lane.traffic.count_errors(r)
     if awaited.lane.usage is not None:
@@ -95,7 +96,8 @@ cdef int put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns
     cdef Py_ssize_t start = r.pos, begin = out.size
     if reason != PASSES:
         return reason
-    if not put_body(awaited.lane.passage.response, r, out, awaited.lane.to_virtual, None, False):
+    if (not put_body(awaited.lane.passage.response, r, out, awaited.lane.to_virtual, None, False)
+            or not counts_fast(awaited.lane, r)):
         return NOT_IN_PLACE
     awaited.lane.traffic.count_errors(r)
     if awaited.lane.usage is not None:
@@ -119,7 +121,7 @@ cdef int stream_request(Forwarding session, object frame, Reader* r) except? -1:
     if reason != PASSES:
         return reason
     segments = rewrite_head(lane.passage.request, frame, r, lane.to_physical, lane.client_id_prefix)
-    if segments is None:
+    if segments is None or not counts_fast(lane, r):
         return NOT_IN_PLACE
     session.to_broker += segments
     session.passing_lane, session.request_bytes = lane, r.whole + 4
@@ -137,7 +139,7 @@ cdef int stream_response(Forwarding session, object frame, Reader* r) except? -1
     if reason != PASSES and reason != OVER_BUDGET:  # One that is whole tells its client how long to wait.
         return reason
     segments = rewrite_head(awaited.lane.passage.response, frame, r, awaited.lane.to_virtual, None)
-    if segments is None:
+    if segments is None or not counts_fast(awaited.lane, r):
         return NOT_IN_PLACE
     awaited.lane.traffic.count_errors(r)
     session.to_client += segments
@@ -162,6 +164,7 @@ cdef class Forwarding(FrameConsumer):
 
     cdef int64_t begin_turn(self) noexcept:
         self.turn_ns = clock_ns()
+        self.steps_left = HOT_STEPS
         return self.turn_ns
 
     cdef int spend_since(self, int64_t began_ns) except -1:
@@ -178,6 +181,10 @@ cdef class Forwarding(FrameConsumer):
                 self._gateway_time.add(True, now_ns - began_ns, self.responses_sent)
         self.requests_sent = self.responses_sent = 0
         return self._load.spend(now_ns - began_ns, now_ns)
+
+    cdef void give_steps(self, Reader* r) noexcept:
+        """Let a frame of the bytes at hand take what rounds the frames before it have left."""
+        give_hot_steps(r, self.steps_left if self.turn_ns else HOT_STEPS)
 
     def forward_request(self, frame):
         """Rewrite a request into `to_broker` and note what is awaited, if it PASSES; return the reason."""
@@ -220,9 +227,11 @@ cdef class Forwarding(FrameConsumer):
         if not self.is_clear():
             return HELD
         open_hot_frame(frame, &r)
+        self.give_steps(&r)
         try:
             return pass_request(self, frame, &r)
         finally:
+            self.steps_left = r.steps
             close_frame(&r)
 
     cdef int pass_back(self, frame) except? -1:
@@ -230,9 +239,11 @@ cdef class Forwarding(FrameConsumer):
         if self._held_responses:
             return HELD
         open_hot_frame(frame, &r)
+        self.give_steps(&r)
         try:
             return pass_response(self, frame, &r)
         finally:
+            self.steps_left = r.steps
             close_frame(&r)
 
     cdef int take_small(self, Framer framer, bint is_request) except -1:
@@ -255,10 +266,11 @@ cdef class Forwarding(FrameConsumer):
             while room > 0:
                 r.end = r.whole = framer.small(&r.data)
                 r.pos = 0
-                r.hot, r.steps, r.codes = True, HOT_STEPS, 0
                 if not r.end:
                     break
+                self.give_steps(&r)
                 reason = put_request(self, &r, &out, now_ns) if is_request else put_response(self, &r, &out, now_ns)
+                self.steps_left = r.steps
                 if reason != PASSES:
                     break
                 room -= is_request

@@ -17,6 +17,7 @@ two functions and acts on the reason.
               its plan                    FOR_FILTERS
               its tenant's time           OVER_BUDGET
     both      can it be rewritten?        NOT_IN_PLACE
+              can it be counted at once?  NOT_IN_PLACE
 """
 
 cimport cython
@@ -29,7 +30,7 @@ from bifrost.forwarding.clock cimport clock_ns
 from bifrost.forwarding.broker_costs import broker_cost_ns
 from bifrost.forwarding.load cimport BROKER_ITEM_NS
 from bifrost.wire.program cimport is_usual
-from bifrost.wire.reader cimport HOT_STEPS, MAX_STRING, be16, be32
+from bifrost.wire.reader cimport MAX_STRING, be16, be32
 
 
 @cython.final
@@ -135,6 +136,7 @@ cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t read_n
     """Put a request that is sent on behind those that are awaited; return what counts records still to come."""
     cdef Awaited awaited = Awaited.__new__(Awaited)
     cdef Passing passing = None
+    lane.load.broker_left_ns -= lane.broker_ns + (r.given - r.steps) * BROKER_ITEM_NS
     if lane.usage is not None:
         r.pos = start
         passing = lane.usage.add_request(r)
@@ -145,9 +147,6 @@ cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t read_n
     awaited.began_ns = began_ns
     awaited.read_ns = read_ns
     lane.load.begin()
-    lane.load.broker_left_ns -= lane.broker_ns
-    if r.hot:
-        lane.load.broker_left_ns -= (HOT_STEPS - r.steps) * BROKER_ITEM_NS
     queue.append(awaited)
     return passing
 

@@ -52,6 +52,7 @@ cdef class Usage:
     cdef bytes last_name
     cdef TopicUsage last
     cdef int last_slot
+    cdef int64_t decided         # how often Python code decided about a name
     cdef int forget_topics(self) except -1
     cdef TopicUsage topic(self, int slot, const uint8_t* name, Py_ssize_t size, bint is_physical)
     cdef Passing add_request(self, Reader* r)

@@ -32,7 +32,7 @@ from libc.string cimport memcmp, memcpy
 
 from bifrost.wire.program cimport MAX_DEPTH, Level, Op, enter_tag, push
 from bifrost.wire.reader cimport (
-    ARRAY, BYTES, END, FIXED, INT16, INT32, SKIP, STRING, TAGS, UUID, be16, be32, be64, close_frame, is_zero_uuid, need,
+    ARRAY, BYTES, END, FIXED, INT16, INT32, MISS_STEPS, SKIP, STRING, TAGS, UUID, be16, be32, be64, close_frame, is_zero_uuid, need,
     need_whole, open_frame, out_of_steps, read_count, read_length, read_marker, read_string_length, read_varint,
 )
 
@@ -201,6 +201,7 @@ cdef class Usage:
         key = PyBytes_FromStringAndSize(<const char*>name, size)
         found = PyDict_GetItemWithError(known, key)
         if found == NULL:
+            self.decided += 1
             topic = self.resolve(self, slot, key, is_physical)
             if topic.is_folded:
                 return topic  # Its names would be without bound.
@@ -350,6 +351,7 @@ cdef Passing tally(Tally program, Reader* r, Usage usage, bint is_request, bint 
     cdef Op* op
     cdef int64_t n, number, record_bytes = 0, errors = 0
     cdef int i = 0, kind, slot = 0, acks = NO_ACKS
+    cdef int64_t before = usage.decided
     cdef bint is_counted
     while True:
         op = &program.ops[i]
@@ -370,6 +372,7 @@ cdef Passing tally(Tally program, Reader* r, Usage usage, bint is_request, bint 
                         topic = usage.topic(slot, name, name_size, is_physical)
                         topic.requests += 1
                         if topic.on_use is not None:
+                            usage.decided += 1
                             topic.on_use()
         elif kind == BYTES:
             n = read_length(r, op.flags, 4)
@@ -429,11 +432,12 @@ cdef Passing tally(Tally program, Reader* r, Usage usage, bint is_request, bint 
                 named = NULL
                 topic = None
             level.left -= 1
-            r.steps -= 1
-            if r.steps < 0 and not r.hot:
-                out_of_steps(r)
-                if topic is not None:  # An interval may have ended meanwhile.
-                    topic = usage.topic(slot, name, name_size, is_physical)
+            if not r.hot:  # There the rounds were counted when the message was rewritten.
+                r.steps -= 1
+                if r.steps < 0:
+                    out_of_steps(r)
+                    if topic is not None:  # An interval may have ended meanwhile.
+                        topic = usage.topic(slot, name, name_size, is_physical)
             if level.tags < 0:
                 if level.left:
                     i = level.again
@@ -450,6 +454,8 @@ cdef Passing tally(Tally program, Reader* r, Usage usage, bint is_request, bint 
     if not is_request:
         usage.errors += errors > 0
         usage.empty_fetches += usage.is_fetch and record_bytes == 0
+    if r.hot:
+        r.steps -= (usage.decided - before) * MISS_STEPS
     return passing
 
 cdef int next_tag(Tally program, Reader* r, Level* level) except -2:

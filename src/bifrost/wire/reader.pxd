@@ -23,7 +23,8 @@ cpdef enum Flag:
 
 cdef enum:
     MAX_STRING = 0x7FFF    # bytes; Kafka refuses longer ones in compact form as well
-    HOT_STEPS = 8192       # rounds of one frame on the hot path: half a millisecond
+    HOT_STEPS = 8192       # rounds on the hot path of all frames that came together: half a millisecond
+    MISS_STEPS = 64        # rounds that a name stands for about which Python code decides
     CODES = 8              # different error codes of one frame that are told apart
     OTHER_CODE = 0         # stands for those beyond; as an error code 0 is NONE
 
@@ -36,6 +37,8 @@ cdef struct Reader:
     bint own             # the frame is a bytes object: slices of it may be kept
     bint hot             # see steps.pyx
     int64_t steps
+    int64_t given        # on the hot path: the steps at its beginning
+    int names            # how many were looked up
     int codes            # how many of the next two are used: error codes that were passed, and how often each
     int16_t code[CODES + 1]
     int64_t times[CODES + 1]
@@ -52,8 +55,11 @@ cdef inline uint16_t be16(const uint8_t* p) noexcept:
 
 cdef inline int open_hot_frame(object frame, Reader* r) except -1:
     open_frame(frame, 0, r)
-    r.hot, r.steps = True, HOT_STEPS
+    give_hot_steps(r, HOT_STEPS)
     return 0
+
+cdef inline void give_hot_steps(Reader* r, int64_t steps) noexcept:
+    r.hot, r.steps, r.given, r.names, r.codes = True, steps, steps, 0, 0
 
 cdef inline void close_frame(Reader* r) noexcept:
     if not r.own:

@@ -25,7 +25,7 @@ from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.output cimport open_output, put, put_be, put_length, take, write_size
 from bifrost.wire.program cimport DECODE, MAX_DEPTH, SLOTS, USUAL, Level, Op, enter_tag, note_codes, push
 from bifrost.wire.reader cimport (
-    ADDRESS, ARRAY, BYTES, CODE, END, FIXED, INT16, INT32, MAX_STRING, SKIP, STRING, TAGS, UUID,
+    ADDRESS, ARRAY, BYTES, CODE, END, FIXED, INT16, INT32, MAX_STRING, MISS_STEPS, SKIP, STRING, TAGS, UUID,
     be16, be32, close_frame, fail, is_zero_uuid, need, need_whole, note_code, number_size, open_frame, read_count, read_length,
     read_marker, read_string_length, read_varint, step,
 )
@@ -33,7 +33,6 @@ from bifrost.wire.window cimport window
 
 cdef enum:
     SLICE = 4096           # bytes: longer runs are cheaper to slice than to copy
-    MISS_STEPS = 64        # what a name costs that is in no table: Python code decides about it
     OPEN = 2               # of `walk`: what is left of the frame needs no change
 
 
@@ -48,6 +47,7 @@ cdef class Names:
     cdef object replacement(self, int slot, bytes name, Reader* r):
         cdef PyObject* known
         cdef object table = None, value
+        r.names += 1
         if self.tables is not None and slot < PyList_GET_SIZE(self.tables):
             table = self.tables[slot]
         if table is not None:
@@ -55,6 +55,8 @@ cdef class Names:
             if known != NULL:
                 return <bytes?><object>known
         r.steps -= MISS_STEPS
+        if r.hot and r.steps < 0:
+            return None
         value = self.missing(slot, name)
         return None if value is None else <bytes?>value
 
