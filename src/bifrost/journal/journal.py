@@ -4,7 +4,7 @@ Nothing here waits or fails because records cannot be written: see record_buffer
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,7 +92,7 @@ class Journal:
         """Write a snapshot of a tenant's topic down."""
         self.buffer.append(RecordKind.SNAPSHOT, tenant, interval, fields)
 
-    def end_interval(self) -> Iterator[None]:
+    def end_interval(self) -> Generator[None, None, None]:
         """Make records of the counters, step by step; stop at the first client whose records would find no room.
 
         The other clients go on counting, and their records cover more than one interval. A caller that stops in the
@@ -110,7 +110,7 @@ class Journal:
             self._rest = self._take(client)
             yield from self._finish()
 
-    def _finish(self) -> Iterator[None]:
+    def _finish(self) -> Generator[None, None, None]:
         """Finish the client that was begun: its counters were taken and exist nowhere else."""
         while self._rest is not None:
             if next(self._rest, self) is self:

@@ -9,9 +9,15 @@ from bifrost.tenancy.ownership import NameOwners
 class TopicOwners:
     """The names of all tenants on a physical cluster."""
 
-    def __init__(self, names: Iterable[TenantNames]) -> None:
-        """Take the names of the tenants themselves, not those of namespaces below them."""
-        self._owners = NameOwners((one.topics, one) for one in names)
+    def __init__(self, names: Iterable[TenantNames] = ()) -> None:
+        """Begin with the names of these tenants."""
+        self._owners: NameOwners[TenantNames] = NameOwners()
+        for one in names:
+            self.add(one)
+
+    def add(self, names: TenantNames) -> None:
+        """Add the names of a tenant itself, not those of a namespace below it."""
+        self._owners.add(names.topics, names)
 
     def of(self, physical_topic: str) -> tuple[str, str] | None:
         """Return the topic's tenant and virtual name; None when it is no tenant's, or does not exist for its owner."""

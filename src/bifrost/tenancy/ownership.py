@@ -66,10 +66,19 @@ class NameOwners(Generic[Owner]):
 
     __slots__ = ("_by_prefix", "_lengths")
 
-    def __init__(self, owners: Iterable[tuple[OwnNames[Virtual, Physical], Owner]]) -> None:
-        """Take the names of each owner. The names of two owners must not overlap (`config.checks.clashes`)."""
-        self._by_prefix = {names.shared_prefix: owner for names, owner in owners}
-        self._lengths = sorted({len(prefix) for prefix in self._by_prefix}, reverse=True)
+    def __init__(self, owners: Iterable[tuple[OwnNames[Virtual, Physical], Owner]] = ()) -> None:
+        """Take the names of each owner."""
+        self._by_prefix: dict[bytes, Owner] = {}
+        self._lengths: list[int] = []
+        for names, owner in owners:
+            self.add(names, owner)
+
+    def add(self, names: OwnNames[Virtual, Physical], owner: Owner) -> None:
+        """Add the names of an owner. The names of two owners must not overlap (`config.checks.clashes`)."""
+        prefix = names.shared_prefix
+        self._by_prefix[prefix] = owner
+        if len(prefix) not in self._lengths:
+            self._lengths = sorted([*self._lengths, len(prefix)], reverse=True)
 
     def owner_of(self, physical: bytes) -> Owner | None:
         """Return the owner of a physical name; None when the name has none."""

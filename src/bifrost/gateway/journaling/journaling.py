@@ -6,9 +6,8 @@ loop serves clients.
 
 import asyncio
 import contextlib
-import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -25,6 +24,7 @@ from bifrost.gateway.journaling.journal_snapshots import JournalSnapshots
 from bifrost.gateway.journaling.journal_topic import journal_topic_settings
 from bifrost.gateway.journaling.journal_writer import JournalWriter
 from bifrost.gateway.loop.loop_guard import keep, report
+from bifrost.gateway.loop.steps import in_steps
 from bifrost.gateway.peers.journal_source import wall_ms
 from bifrost.gateway.producing.upstream_topic import UpstreamTopic
 from bifrost.gateway.reload_outcome import Outcome
@@ -36,9 +36,6 @@ from bifrost.session.decoded_request import REQUEST_BYTES_LIMIT, REQUEST_ITEMS_L
 from bifrost.tenancy.topic_pages import LISTED_LIMIT
 
 log = structlog.get_logger()
-
-SLICE_S = 0.001
-"""Time for which rows are made before the event loop serves clients."""
 
 LAST_WORDS_S = 5.0
 """How long a gateway that stops waits until its last records are accepted, in addition to its drain."""
@@ -90,6 +87,8 @@ class Journaling:
         self._snapshot_ends: dict[str, tuple[int, int]] = {}
         """For each physical cluster the time of this process's last snapshot, and the number of the record after it."""
         self._told_hits: Counter[tuple[str, str]] = Counter()
+        self._untold_tenants: deque[str] = deque()
+        self._wakes_teller = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     # -- what happens in the gateway
@@ -113,7 +112,7 @@ class Journaling:
             self.journal.event("limit", "hit", tenant, client_address=peer, rule=limit, detail=detail)
 
     def note_reload(self, outcome: str, detail: str) -> None:
-        """Write the outcome of a reload, and how tenants' names are made if it was applied."""
+        """Write the outcome of a reload and, if it was applied, soon how tenants' names are made."""
         self.note_events([{"type": "reload", "outcome": outcome, "detail": detail}])
 
     def note_events(self, events: Iterable[Mapping[str, Any]]) -> None:
@@ -123,7 +122,7 @@ class Journaling:
             type_, outcome = fields.pop("type"), fields.pop("outcome")
             self.journal.event(type_, outcome, **fields)
             if (type_, outcome) == ("reload", Outcome.APPLIED):
-                self._tell_tenants()
+                self._begin_to_tell_tenants()
         if self.writer is not None:
             self.writer.wake()
 
@@ -164,9 +163,13 @@ class Journaling:
             topic, self.journal.buffer, timeout_ms, self._gateway.peers.counter("journal_written")
         )
         self.journal.event("start", "done", detail=f"{len(self._gateway.config.tenants)} tenants")
-        self._tell_tenants()
+        self._begin_to_tell_tenants()
         loop = asyncio.get_running_loop()
-        works = [("journal_writer", self.writer.run), ("journal_interval", self._count)]
+        works = [
+            ("journal_writer", self.writer.run),
+            ("journal_interval", self._count),
+            ("journal_tenants", self._tell),
+        ]
         if self._settings.snapshot_interval_ms:
             works.append(("journal_snapshot", self._take_snapshots))
         self._tasks = [loop.create_task(keep(*one)) for one in works]
@@ -203,13 +206,28 @@ class Journaling:
         self.journal.event("stop", "done")
         await writer.write_all()
 
-    def _tell_tenants(self) -> None:
-        """Write for every tenant how a reader finds out which physical names are the tenant's."""
-        for tenant in self._gateway.config.tenants:
-            cluster = self._gateway.shared.virtual_clusters.of_tenant(tenant.name)
+    def _begin_to_tell_tenants(self) -> None:
+        """Have it written for every tenant how a reader finds out which physical names are the tenant's."""
+        self._untold_tenants = deque(tenant.name for tenant in self._gateway.config.tenants)
+        self._wakes_teller.set()
+
+    def _tell_tenants(self) -> Generator[None, None, None]:
+        while self._untold_tenants:
+            tenant = self._untold_tenants.popleft()
+            cluster = self._gateway.shared.virtual_clusters.of_tenant(tenant)
             if cluster is not None:
                 marks = owner_marks(cluster.namespace.names)
-                self.journal.event("tenant", "applied", tenant.name, upstream=cluster.upstream, after=marks)
+                self.journal.event("tenant", "applied", tenant, upstream=cluster.upstream, after=marks)
+            yield
+
+    async def _tell(self) -> None:
+        """Write what is to be told of tenants, whenever there is something, for ever."""
+        while True:
+            await self._wakes_teller.wait()
+            self._wakes_teller.clear()
+            await in_steps(self._tell_tenants())
+            if self.writer is not None:
+                self.writer.wake()
 
     async def _count(self) -> None:
         """End an interval every `interval_ms`, for ever."""
@@ -224,16 +242,18 @@ class Journaling:
                 report("journal_interval", error)
 
     async def _end_interval(self) -> None:
-        self._tell_hits()
+        await in_steps(self._tell_tenants())
+        await in_steps(self._tell_hits())
         self._note_snapshots()
-        await _in_slices(self.journal.end_interval())
+        await in_steps(self.journal.end_interval())
         if self.writer is not None:
             self.writer.wake()
 
-    def _tell_hits(self) -> None:
+    def _tell_hits(self) -> Generator[None, None, None]:
         """Write how often requests hit limits, one event per limit and tenant: thousands a second may hit one."""
         hits = self._gateway.shared.lanes.in_flight_limits.hits
         for (limit, tenant), count in list(hits.items()):
+            yield
             new = count - self._told_hits[limit, tenant]
             if new:
                 self._told_hits[limit, tenant] = count
@@ -262,8 +282,8 @@ class Journaling:
     async def _take_snapshot(self, cluster: Cluster) -> None:
         """Write the sizes of all tenants' topics on a cluster, once all of them are known."""
         snapshots = JournalSnapshots(cluster, self._gateway.limits.upstream_connect_timeout_ms)
-        found: list[tuple[str, str, TopicSizes]] = []
-        owners = self._owners_on(cluster)
+        found: deque[tuple[str, str, TopicSizes]] = deque()
+        owners = await in_steps(self._owners_on(cluster))
         async for topics in snapshots.take(lambda name: owners.of(name) is not None):
             for topic in topics:
                 owner = owners.of(topic.name)
@@ -273,17 +293,19 @@ class Journaling:
         own = self._snapshot_ends.get(cluster.name)
         last_ms = self._snapshot_turn.last_ms(cluster.name) if own is None else own[0]
         interval = (now_ms if last_ms is None else min(last_ms, now_ms), now_ms)
-        await _in_slices(self._tell_sizes(cluster.name, interval, found))
+        await in_steps(self._tell_sizes(cluster.name, interval, found))
         self._snapshot_ends[cluster.name] = now_ms, self.journal.buffer.sequence
         if self.writer is not None:
             self.writer.wake()
 
     def _tell_sizes(
-        self, upstream: str, interval: tuple[int, int], found: Sequence[tuple[str, str, TopicSizes]]
-    ) -> Iterator[None]:
-        for number, (tenant, virtual, topic) in enumerate(found, 1):
+        self, upstream: str, interval: tuple[int, int], found: deque[tuple[str, str, TopicSizes]]
+    ) -> Generator[None, None, None]:
+        """Write the sizes down, and forget them on the way: to free all at once would take long."""
+        while found:
+            tenant, virtual, topic = found.popleft()
             fields = topic.snapshot(upstream, virtual)
-            fields["is_last"] = number == len(found)
+            fields["is_last"] = not found
             self.journal.snapshot(tenant, interval, fields)
             self.journal.known_topics.learn(upstream, topic.name, interval[1], topic.facts())
             yield
@@ -294,27 +316,18 @@ class Journaling:
             if sequence <= self.journal.buffer.settled:
                 self._snapshot_turn.note(upstream, at_ms)
 
-    def _owners_on(self, cluster: Cluster) -> TopicOwners:
-        names = []
+    def _owners_on(self, cluster: Cluster) -> Generator[None, None, TopicOwners]:
+        owners = TopicOwners()
         for tenant in self._gateway.config.tenants:
             virtual = self._gateway.shared.virtual_clusters.of_tenant(tenant.name)
             if virtual is not None and virtual.upstream == cluster.name:
-                names.append(virtual.namespace.names)
-        return TopicOwners(names)
+                owners.add(virtual.namespace.names)
+            yield
+        return owners
 
     @property
     def _cluster(self) -> Cluster:
         return self._gateway.clusters[self._upstream]
-
-
-async def _in_slices(work: Iterator[None]) -> None:
-    """Do work step by step, and let the event loop run in between."""
-    # Not the loop's own time, which does not advance within one turn.
-    began = time.monotonic()
-    for _ in work:
-        if time.monotonic() - began > SLICE_S:
-            await asyncio.sleep(0)
-            began = time.monotonic()
 
 
 async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:

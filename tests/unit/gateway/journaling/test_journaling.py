@@ -8,6 +8,7 @@ from bifrost.config.fields.journal import Journal
 from bifrost.config.model import Config
 from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.journaling.journaling import Journaling
+from bifrost.gateway.loop.steps import at_once
 from bifrost.session.close_reason import CloseReason
 from support.gateways.journalling import written
 from support.physical_names import prefix_of
@@ -79,6 +80,7 @@ def test_a_reload_that_is_applied_tells_the_tenants_prefixes_anew(journaling: Jo
     before = [event["type"] for event in events(journaling)]
 
     journaling.note_reload("applied", "")
+    at_once(journaling._tell_tenants())
 
     assert before == ["reload", "reload"]
     reload, *tenants = events(journaling)
@@ -111,11 +113,11 @@ def test_hits_of_a_limit_are_told_once_with_how_many_are_new(
     hits = gateway.shared.lanes.in_flight_limits.hits
     hits["max_in_flight_requests", "acme"] = 3
     hits["something_new", ""] = 1
-    journaling._tell_hits()
+    at_once(journaling._tell_hits())
     first = {event["rule"]: event for event in events(journaling)}
     hits["max_in_flight_requests", "acme"] = 5
 
-    journaling._tell_hits()
+    at_once(journaling._tell_hits())
 
     assert (first["max_in_flight_requests"]["count"], first["max_in_flight_requests"]["tenant"]) == (
         3,
