@@ -65,10 +65,9 @@ class Reloader:
         """Read the configuration again; return the outcome, and the reason in words."""
         async with self._one_at_a_time:
             self._seen = await asyncio.to_thread(self._signature)
-            before = list(self._gateway.config.tenants)
-            outcome, text = await self._reload()
+            outcome, text, unused = await self._reload()
             self._parts = None
-            await in_steps(_let_go(before))
+            await in_steps(_let_go(unused))
         self.outcomes[outcome] += 1
         if outcome is Outcome.REFUSED:
             log.error("reload_refused", path=self._source.name, error=text)
@@ -103,23 +102,30 @@ class Reloader:
             return False
         return True
 
-    async def _reload(self) -> tuple[Outcome, str]:
+    async def _reload(self) -> tuple[Outcome, str, list[Tenant]]:
+        """Return the outcome, the reason, and the tenants of the configuration that is not in force now."""
         gateway = self._gateway
+        unused = None
         try:
-            config = await asyncio.to_thread(self._source.read)
+            config = unused = await asyncio.to_thread(self._source.read)
             if await asyncio.to_thread(operator.eq, config, gateway.config):
-                return Outcome.UNCHANGED, "nothing has changed"
-            await gateway.reconfigure(config)
+                outcome, text = Outcome.UNCHANGED, "nothing has changed"
+            else:
+                before = gateway.config
+                await gateway.reconfigure(config)
+                unused = before
+                self.applied_s = time.time()
+                self._applied.set()
+                outcome, text = Outcome.APPLIED, "the gateway goes on with it"
         except ConfigError as error:
-            return Outcome.REFUSED, str(error)
+            outcome, text = Outcome.REFUSED, str(error)
         except (BrokerError, StartError) as error:
-            return Outcome.REFUSED, f"{self._source.name}: {error}"
+            outcome, text = Outcome.REFUSED, f"{self._source.name}: {error}"
         except Exception as error:
             report("reload", error, path=self._source.name)
-            return Outcome.REFUSED, f"{self._source.name}: {type(error).__name__}: see the gateway's log"
-        self.applied_s = time.time()
-        self._applied.set()
-        return Outcome.APPLIED, "the gateway goes on with it"
+            text = f"{self._source.name}: {type(error).__name__}: see the gateway's log"
+            outcome = Outcome.REFUSED
+        return outcome, text, [] if unused is None else list(unused.tenants)
 
     def _signature(self) -> Hashable:
         config, known = self._gateway.config, self._parts
@@ -129,7 +135,7 @@ class Reloader:
 
 
 def _let_go(tenants: list[Tenant]) -> Generator[None, None, None]:
-    """Drop the tenants of the configuration before one by one: to free 10,000 of them at once takes 20 ms."""
+    """Drop the tenants of a configuration one by one: to free 10,000 of them at once takes 20 ms."""
     while tenants:
         tenants.pop()
         yield
