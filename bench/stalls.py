@@ -8,6 +8,7 @@ event loop is the gateway's own figure, by CPU time; what a request waits for an
 
 import argparse
 import json
+import multiprocessing
 import os
 import re
 import select
@@ -19,7 +20,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.request import urlopen
@@ -73,8 +73,9 @@ class Task:
     keys: str = ""
     """Keys of `proxy`, with which it does so often."""
     mechanism: str = "PLAIN"
-    cause: Callable[[Subject, int, threading.Event], None] | None = None
-    """Has the gateway do it, until told to stop; gets the gateway and its admin port. None: it does so by itself."""
+    cause: Callable[[int, int], None] | None = None
+    """Has the gateway do it, for ever, in a process of its own: a thread of the load's would delay what it measures.
+    It gets the gateway's process ID and admin port. None: the gateway does so by itself."""
 
 
 @dataclass(frozen=True)
@@ -88,23 +89,30 @@ class Found:
     turn_ms: float = 0.0
 
 
-def scrape(_gateway: Subject, port: int, stop: threading.Event) -> None:
+def scrape(_pid: int, port: int) -> None:
     """Read the metrics again and again."""
-    while not stop.wait(TASK_S):
+    while True:
+        time.sleep(TASK_S)
         _metrics(port)
 
 
-def reload(gateway: Subject, _port: int, stop: threading.Event) -> None:
+def reload(pid: int, _port: int) -> None:
     """Change the share of one tenant in the configuration again and again, and have it read."""
-    assert gateway.pid is not None
-    config = Path(_config_of(gateway.pid))
+    config = Path(_config_of(pid))
     text, number = config.read_text(), 0
-    while not stop.wait(RELOAD_S):
+    while True:
+        time.sleep(RELOAD_S)
         number += 1
         limits = f"limits: {{max_connections: {1000 + number}}}, auth: "
         config.write_text(text.replace("auth: ", limits, 1))
-        os.kill(gateway.pid, signal.SIGHUP)
-    config.write_text(text)
+        os.kill(pid, signal.SIGHUP)
+
+
+def read_again(pid: int, _port: int) -> None:
+    """Have the configuration read again and again, unchanged."""
+    while True:
+        time.sleep(RELOAD_S)
+        os.kill(pid, signal.SIGHUP)
 
 
 def tasks(keys_url: str) -> list[Task]:
@@ -116,6 +124,7 @@ def tasks(keys_url: str) -> list[Task]:
         Task("watch of files", "watch_files_ms: 100"),
         Task("scrape of metrics", "watch_files_ms: 0", cause=scrape),
         Task("reload", "watch_files_ms: 0", cause=reload),
+        Task("reload without a change", "watch_files_ms: 0", cause=read_again),
         Task("journal", "watch_files_ms: 0\n  journal: {interval_ms: 100, snapshot_interval_ms: 1000}"),
         Task("refresh of keys", f"watch_files_ms: 0\n  {issuer}", "PLAIN, OAUTHBEARER"),
     ]
@@ -207,15 +216,19 @@ def _measure(
 @contextmanager
 def _caused(task: Task, gateway: Subject, port: int) -> Iterator[None]:
     """Cause the task beside what runs in the context."""
-    stop = threading.Event()
-    run = partial(task.cause, gateway, port, stop) if task.cause else stop.wait
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
+    if task.cause is None:
+        yield
+        return
+    assert gateway.pid is not None
+    cause = multiprocessing.get_context("spawn").Process(
+        target=task.cause, args=(gateway.pid, port), daemon=True
+    )
+    cause.start()
     try:
         yield
     finally:
-        stop.set()
-        thread.join()
+        cause.kill()
+        cause.join()
 
 
 def _load(subject: Subject, seconds: float) -> Found:
