@@ -1,6 +1,6 @@
 """What requests cost a broker: the CPU time of a small request of each API, and of a KiB more of items in it.
 
-    python -m bench.broker_costs [partitions]
+    python -m bench.broker_costs [partitions|records]
 
 The numbers in `bifrost.forwarding.broker_costs` come from here, rounded up. Requests are written by their schemas
 (bench/hostile/shapes.py) and name nothing that exists. A broker needs some thousand requests before its compiler has
@@ -14,11 +14,14 @@ import time
 from dataclasses import dataclass
 
 from bench.client import RawClient
+from bench.frames import produce, record_batch, request_frame
+from bench.hostile.arsenal.records import malformed, undecompressible
 from bench.hostile.shapes import Shape, build
 from bench.subjects import cpu_s_of
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import SERVED, served_versions
+from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import CreateTopicsRequest, DeleteTopicsRequest
 from bifrost.wire.schema import request_schema
 
@@ -92,11 +95,29 @@ def measure_partitions(kafka: EmbeddedKafka) -> None:
     client.close()
 
 
+def measure_records(kafka: EmbeddedKafka) -> None:
+    """Print what it costs to write a batch of 4 KB, and to refuse one."""
+    host, port = kafka.bootstrap.split(",")[0].split(":")
+    client = RawClient(host, int(port), None, timeout_s=60)
+    topic = CreateTopicsRequest.CreatableTopic(name="records", num_partitions=1, replication_factor=1)
+    client.request(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 7)
+    good, _ = record_batch(4000, 200)
+    for name, batch in {"good": good, **malformed(), **undecompressible(), "good again": good}.items():
+        request = produce("records", b"", 9, 0, batch)
+        answer = client.request(request, 9).responses[0].partition_responses[0]
+        cost = measure(kafka, request_frame(request, 9, 1))
+        print(f"{name:14} {cost.request_us:8.0f} us {ErrorCode(answer.error_code).name}", flush=True)
+    client.close()
+
+
 def main() -> None:
-    """Print a line for each served API, or what partitions cost."""
+    """Print a line for each served API, or what partitions or broken records cost."""
     with EmbeddedKafka(heap_mb=512) as kafka:
         if sys.argv[1:] == ["partitions"]:
             measure_partitions(kafka)
+            return
+        if sys.argv[1:] == ["records"]:
+            measure_records(kafka)
             return
         for api_key in sorted(set(SERVED) - NOT_SENT):
             schema, version = request_schema(api_key), max(served_versions(api_key) or (0,))

@@ -57,6 +57,29 @@ def _zigzag(number: int) -> bytes:
     return bytes([*found, number])
 
 
+def undecompressible() -> dict[str, bytes]:
+    """Return batches that do not decompress, by codec."""
+    codecs = {"gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD, "unknown codec": 7}
+    return {name: _bomb(codec, b"\x1f\x8b" + bytes(4000)) for name, codec in codecs.items()}
+
+
+def malformed() -> dict[str, bytes]:
+    """Return batches that are not what their headers say, by what is wrong."""
+    good, _ = record_batch(4000, 200)
+    found = {}
+    for name, at, form, value in (
+        ("CRC", _CRC_AT, ">I", 1),
+        ("count", 57, ">i", 2**31 - 1),
+        ("length", 8, ">i", 2**31 - 1),
+        ("format", 16, ">b", 9),
+        ("last offset", 23, ">i", -5),
+    ):
+        bad = bytearray(good)
+        struct.pack_into(form, bad, at, value)
+        found[name] = bytes(bad)
+    return found
+
+
 @attack("compressed batches of 200 MiB of zeros: gzip, zstd")
 def decompression_bombs(field: Field) -> Iterator[None]:
     record = _record_of(field.size(BOMB_BYTES))
@@ -73,8 +96,7 @@ def decompression_bombs(field: Field) -> Iterator[None]:
 @attack("compressed batches that do not decompress")
 def broken_compression(field: Field) -> Iterator[None]:
     frames = [
-        field.frame(produce(field.target.topic, b"", 9, 0, _bomb(codec, b"\x1f\x8b" + bytes(4000))), 9)
-        for codec in (GZIP, SNAPPY, LZ4, ZSTD, 7)
+        field.frame(produce(field.target.topic, b"", 9, 0, one), 9) for one in undecompressible().values()
     ]
     yield
     field.flood(frames, connections=4)
@@ -82,19 +104,7 @@ def broken_compression(field: Field) -> Iterator[None]:
 
 @attack("batches with a wrong CRC, a record count of 2 thousand million, or a length that lies")
 def broken_batches(field: Field) -> Iterator[None]:
-    good, _ = record_batch(4000, 200)
-    batches = []
-    for at, form, value in (
-        (_CRC_AT, ">I", 1),
-        (57, ">i", 2**31 - 1),
-        (8, ">i", 2**31 - 1),
-        (16, ">b", 9),
-        (23, ">i", -5),
-    ):
-        bad = bytearray(good)
-        struct.pack_into(form, bad, at, value)
-        batches.append(bytes(bad))
-    frames = [field.frame(produce(field.target.topic, b"", 9, 0, one), 9) for one in batches]
+    frames = [field.frame(produce(field.target.topic, b"", 9, 0, one), 9) for one in malformed().values()]
     yield
     field.flood(frames, connections=4)
 

@@ -6,12 +6,36 @@ names is charged by the engine, by the item (`BROKER_ITEM_NS` in load.pxd), and 
 are created. Bytes of records are not charged: they are bandwidth, which the brokers' own quotas limit.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
 
 NEW_PARTITION_NS = 2_000_000
 """What a partition costs the brokers that a request creates: most of it at once, for its directory, files and place in
 the metadata, and the rest when it is deleted (`python -m bench.broker_costs partitions`). Kafka's own quota counts
 partitions as well (KIP-599)."""
+
+LOGGED_ERROR_NS = 200_000
+"""What records cost in addition that a broker refuses and logs with a stack trace: those that do not decompress, and
+those that break a rule (`python -m bench.broker_costs records`)."""
+
+_CORRUPT_NS = 50_000
+"""The same of records whose checksum or header is wrong, which a broker does not log."""
+
+_NOTHING: Mapping[int, int] = MappingProxyType({})
+_ERRORS_OF_PRODUCE_NS: Mapping[int, int] = MappingProxyType(
+    {
+        ErrorCode.CORRUPT_MESSAGE: _CORRUPT_NS,
+        ErrorCode.INVALID_RECORD: LOGGED_ERROR_NS,
+        ErrorCode.INVALID_TIMESTAMP: LOGGED_ERROR_NS,
+        ErrorCode.UNKNOWN_SERVER_ERROR: LOGGED_ERROR_NS,
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: LOGGED_ERROR_NS,
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: LOGGED_ERROR_NS,
+    }
+)
+"""Only errors of the records themselves: a tenant does not pay for a partition that has moved, or has no replicas."""
 
 _USUAL_NS = 50_000
 _COSTS_NS = {
@@ -47,3 +71,8 @@ _COSTS_NS = {
 def broker_cost_ns(api_key: int) -> int:
     """Return what a small request of an API costs a broker, in nanoseconds of CPU time, about."""
     return _COSTS_NS.get(ApiKey(api_key), _USUAL_NS)
+
+
+def error_costs_ns(api_key: int) -> Mapping[int, int]:
+    """Return what an error in an answer says that the request has cost in addition, in nanoseconds, by error code."""
+    return _ERRORS_OF_PRODUCE_NS if api_key == ApiKey.PRODUCE else _NOTHING

@@ -76,7 +76,7 @@ cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
     segments = rewrite_body(awaited.lane.passage.response, frame, r, awaited.lane.to_virtual, None, None, False)
     if segments is None or not counts_fast(awaited.lane, r):
         return NOT_IN_PLACE
-    awaited.lane.traffic.count_errors(r)
+    awaited.lane.fail_all(r)
     if awaited.lane.usage is not None:
         r.pos = start
         awaited.lane.usage.add_response(r, True)
@@ -99,7 +99,7 @@ cdef int put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns
     if (not put_body(awaited.lane.passage.response, r, out, awaited.lane.to_virtual, None, False)
             or not counts_fast(awaited.lane, r)):
         return NOT_IN_PLACE
-    awaited.lane.traffic.count_errors(r)
+    awaited.lane.fail_all(r)
     if awaited.lane.usage is not None:
         r.pos = start
         awaited.lane.usage.add_response(r, True)
@@ -141,7 +141,7 @@ cdef int stream_response(Forwarding session, object frame, Reader* r) except? -1
     segments = rewrite_head(awaited.lane.passage.response, frame, r, awaited.lane.to_virtual, None)
     if segments is None or not counts_fast(awaited.lane, r):
         return NOT_IN_PLACE
-    awaited.lane.traffic.count_errors(r)
+    awaited.lane.fail_all(r)
     session.to_client += segments
     session.responses_sent += session.turn_ns != 0
     if awaited.lane.usage is not None:

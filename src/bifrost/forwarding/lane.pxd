@@ -41,6 +41,15 @@ cdef class Lane:
     cdef readonly bytes client_id_prefix
     cdef Passage passage
     cdef int64_t broker_ns
+    cdef object error_costs_ns
+    cpdef int fail(self, int code, int64_t times) except -1
+
+    cdef inline int fail_all(self, Reader* r) except -1:
+        """Count the error codes that a walk over a broker's answer has noted."""
+        cdef int i
+        for i in range(r.codes):
+            self.fail(r.code[i], r.times[i])
+        return 0
 
     cdef inline void receive(self, Py_ssize_t size) noexcept:
         """Count the bytes of a request that has arrived."""

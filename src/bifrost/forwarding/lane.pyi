@@ -59,6 +59,8 @@ class Lane:
     def __init__(
         self, plan: Any, traffic: Traffic, load: Load, names: LaneNames, usage: Usage | None = None
     ) -> None: ...
+    def fail(self, code: int, times: int) -> int:
+        """Count an error code that stands so often in a broker's answer, and charge the tenant what it cost."""
 
 class Awaited:
     """A request that the broker will answer, with the data of the filters when it was decoded.

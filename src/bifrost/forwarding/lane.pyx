@@ -27,7 +27,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int16_t
 
 from bifrost.forwarding.clock cimport clock_ns
-from bifrost.forwarding.broker_costs import broker_cost_ns
+from bifrost.forwarding.broker_costs import broker_cost_ns, error_costs_ns
 from bifrost.forwarding.load cimport BROKER_ITEM_NS
 from bifrost.wire.program cimport is_usual
 from bifrost.wire.reader cimport MAX_STRING, be16, be32
@@ -47,6 +47,13 @@ cdef class Lane:
         self.usage = usage
         self.passage = <Passage?>plan.passage
         self.broker_ns = broker_cost_ns(plan.api_key)
+        self.error_costs_ns = error_costs_ns(plan.api_key)
+
+    cpdef int fail(self, int code, int64_t times) except -1:
+        """Count an error in a broker's answer, and charge what it cost the broker."""
+        self.traffic.add_errors(code, False, times)
+        self.load.broker_left_ns -= <int64_t>self.error_costs_ns.get(code, 0) * times
+        return 0
 
 
 @cython.final

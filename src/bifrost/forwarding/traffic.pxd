@@ -6,7 +6,6 @@ from libc.stdint cimport int64_t
 
 from bifrost.forwarding.cells cimport Cells
 from bifrost.forwarding.gateway_time cimport BOUNDS as ALL_BOUNDS
-from bifrost.wire.reader cimport Reader
 
 cdef enum:
     FIRST_BOUND = 3          # requests take longer than the first bounds of the gateway's own time
@@ -37,10 +36,3 @@ cdef class Traffic:
 
     cdef inline void count_answer(self, Py_ssize_t size) noexcept:
         self.at[SENT] += size
-
-    cdef inline int count_errors(self, Reader* r) except -1:
-        """Count the error codes that a walk over a broker's answer has noted."""
-        cdef int i
-        for i in range(r.codes):
-            self.add_errors(r.code[i], False, r.times[i])
-        return 0

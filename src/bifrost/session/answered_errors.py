@@ -44,7 +44,7 @@ def count_own_errors(traffic: Traffic, lane: Lane | None, answer: bytes) -> None
 
 
 def count_errors(awaited: Awaited, physical: tuple[Buffer, int] | None, answer: Sequence[Buffer]) -> None:
-    """Count the error codes in a broker's answer.
+    """Count the error codes in a broker's answer, and charge what they say of its cost.
 
     Args:
         awaited: the request that is answered.
@@ -53,4 +53,4 @@ def count_errors(awaited: Awaited, physical: tuple[Buffer, int] | None, answer: 
     """
     way = awaited.lane.plan.response
     for code, times in error_codes(way.codes, *(physical or (answer[0], _BODY + way.is_flexible_header))):
-        awaited.lane.traffic.fail(code, is_own=False, times=times)
+        awaited.lane.fail(code, times)
