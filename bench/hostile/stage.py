@@ -43,6 +43,8 @@ BROKER_PROPERTIES = {
 METADATA_REFRESH_MS = 1000
 MAX_CONNECTIONS = 2000
 """Fewer than by default, so that an attacker can take them all in seconds."""
+MAX_CONNECTIONS_OF_TENANT = MAX_CONNECTIONS // 2
+"""`max_connections_per_tenant` by default."""
 READY_S = 30.0
 SERVES_S = 10.0
 """Time in which a gateway has to answer a new connection once an attack is over."""
@@ -209,8 +211,19 @@ class Stage:
             with contextlib.closing(client):
                 request = ApiVersionsRequest(client_software_name="hostile", client_software_version="1")
                 return client.request(request, 3).error_code == 0
+        except ConnectionError:
+            # That port is the attacker's, whose connections may still be there: the victim is not turned away.
+            return name == "open" and self._has_all_places(ATTACKER)
         except OSError:
             return False
+
+    def _has_all_places(self, tenant: str) -> bool:
+        """Whether a tenant has as many connections as it may, so that another one is closed at once."""
+        try:
+            found = self.metrics().get("kafka_proxy_active_client_connections", Counter())
+        except OSError:
+            return False
+        return found[("tenant", tenant),] >= MAX_CONNECTIONS_OF_TENANT
 
     def metrics(self) -> Metrics:
         """Ask the gateway what it has counted; the longest stalls begin anew."""
