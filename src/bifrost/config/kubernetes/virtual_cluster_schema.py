@@ -71,6 +71,8 @@ def _protocol(*wanted: str) -> Schema:
     return {"properties": {"securityProtocol": {"enum": list(wanted)}}, "required": ["securityProtocol"]}
 
 
+_ADDRESSES = r"^[\s,]*[^\s,/]+:[0-9]{1,5}\s*(,\s*([^\s,/]+:[0-9]{1,5}\s*)?)*$"
+"""Addresses with commas between; spaces and empty entries are ignored, as by Kafka's clients."""
 _SNI_RULES: list[Schema] = [
     {"properties": {key: {"pattern": r"\{tenant\}"} for key in ("bootstrapHost", "brokerHost")}},
     {"properties": {"brokerHost": {"pattern": r"\{node_id\}"}}},
@@ -135,7 +137,7 @@ def document_definitions(definitions: Mapping[str, Schema]) -> dict[str, Schema]
     target = _object(
         keys_of("Upstream", {key: name for key, name in TARGET_KEYS.items() if name != "bootstrap"})
     )
-    target["properties"]["bootstrapServers"] = {"type": "string", "minLength": 1}
+    target["properties"]["bootstrapServers"] = {"type": "string", "pattern": _ADDRESSES}
     target["anyOf"] = [{"required": ["bootstrapServers"]}, {"required": ["name"]}]
     target["properties"]["name"].pop("default", None)
     rules = _object(keys_of("Prefixes", PREFIX_KEYS) | keys_of("Tenant", TENANT_KEYS))
