@@ -40,7 +40,11 @@ def bind(name: str, host: str, port: int, replaces: socket.socket | None = None)
         bound = _bound(host, port, shares=True)
         if _is_ours_twice(bound, replaces):
             bound.close()
-            raise OSError(errno.EADDRINUSE, "Address already in use")
+            text = (
+                f"port {port} on {host} is in use by another listener of this gateway, until a reload has removed "
+                "that: choose another port, reload twice, or restart the gateway"
+            )
+            raise StartError(f"{name}: {text}")
         if replaces is not None and _meets(bound, replaces):
             return bound
     except OSError as error:

@@ -94,7 +94,8 @@ def test_two_listeners_of_one_gateway_do_not_share(
         kernel.held_by, kernel.address = "a gateway", second
         kernel.on_bind = lambda sock: bound_to.update({id(sock): second})
         if is_refused:
-            with pytest.raises(StartError, match="is in use"):
+            expected = f"listener two: port 9092 on {second[0]} is in use by another listener of this gateway"
+            with pytest.raises(StartError, match=expected):
                 bind("listener two", *second)
         else:
             bind("listener two", *second).close()
