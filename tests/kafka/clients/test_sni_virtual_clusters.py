@@ -35,12 +35,16 @@ RELOAD_TIMEOUT_S = 60.0
 class SharedPorts(GatewayProcess):
     """A gateway with two ports: `shop` and `bank` share the first, `farm` and `mill` the second."""
 
-    def __init__(self, directory: Path, upstream: str, workers: int = 1) -> None:
+    def __init__(
+        self, directory: Path, upstream: str, workers: int = 1, *, has_passwords: bool = True
+    ) -> None:
+        """Describe a gateway whose virtual clusters have a user each, with a password or else a certificate."""
         super().__init__(directory, upstream)
         self.folder = directory / "proxy.yaml"  # what the process is given
         self._bootstrap_servers = upstream
         self._workers = workers
-        authority = Authority("CA")
+        self._has_passwords = has_passwords
+        self._authority = authority = Authority("CA")
         self.ca_file = authority.write(directory / "ca.pem")
         self.folder.mkdir()
         for name in ("server", "another"):
@@ -50,23 +54,32 @@ class SharedPorts(GatewayProcess):
     def ports(self) -> tuple[int, int]:
         return self.bootstrap_port, self.bootstrap_port + 1
 
-    def write(self, name: str, port: int, certificate: str = "server") -> Path:
-        """Write the document of a virtual cluster with this name and port."""
+    def write(self, name: str, port: int, certificate: str = "server", *, has_names: bool = True) -> Path:
+        """Write the document of a virtual cluster with this name and port; without host names it has the port alone."""
+        listener: dict[str, Any] = {"bind": HOST, "port": port}
         tls = {"certificateFile": f"{certificate}.pem", "keyFile": f"{certificate}.key"}
-        names = {
+        auth: dict[str, Any] = {"credentials": [{"username": name, "passwordFile": "password"}]}
+        if not self._has_passwords:
+            listener["securityProtocol"] = "SSL"
+            tls |= {"clientAuth": "required", "clientCaFile": str(self.ca_file)}
+            auth = {"principals": [f"CN={name}"]}
+        names: dict[str, Any] = {
             "bootstrapHost": f"{{tenant}}.{DOMAIN}",
             "brokerHost": f"b{{node_id}}-{{tenant}}.{DOMAIN}",
         }
         spec = {
-            "listener": {"bind": HOST, "port": port, "sni": names, "tls": tls},
+            "listener": listener | ({"sni": names} if has_names else {"advertisedHost": HOST}) | {"tls": tls},
             "targetCluster": {"bootstrapServers": self._bootstrap_servers},
-            "auth": {"credentials": [{"username": name, "passwordFile": "password"}]},
+            "auth": auth,
         }
         return self._write(name, "KafkaVirtualCluster", spec)
 
-    def client(self, port: int, host: str) -> RawClient:
-        """Connect to a port by TLS, and say a host."""
+    def client(self, port: int, host: str, subject: str | None = None) -> RawClient:
+        """Connect to a port by TLS, and say a host; with the certificate of a subject, if one is given."""
         context = ssl.create_default_context(cafile=self.ca_file)
+        if subject is not None:
+            files = self._authority.client(subject).write(self.directory, subject)
+            context.load_cert_chain(files.certificate, files.key)
         return RawClient(Endpoint(HOST, port), context=context, server_name=f"{host}.{DOMAIN}")
 
     def user(self, port: int, name: str) -> RawClient:
@@ -75,12 +88,14 @@ class SharedPorts(GatewayProcess):
         client.authenticate(name, "pw")
         return client
 
-    def refusal(self, port: int, host: str) -> str:
+    def refusal(
+        self, port: int, host: str, subject: str | None = None, reason: str = "unknown_server_name"
+    ) -> str:
         """Return why the log says that a client with this host was closed, which it must be."""
         mark = self.mark()
-        with self.client(port, host) as client, pytest.raises((OSError, EOFError)):
+        with self.client(port, host, subject) as client, pytest.raises((OSError, EOFError)):
             client.request(MetadataRequest(topics=[]), 9)
-        return str(self.await_event(mark, reason="unknown_server_name")["detail"])
+        return str(self.await_event(mark, reason=reason)["detail"])
 
     def await_reload(self, mark: int) -> None:
         """Wait until the gateway has noticed what has changed since."""
@@ -191,6 +206,21 @@ def test_a_user_of_another_does_not_come_in(gateway: SharedPorts, host: str, use
     assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
 
 
+def test_a_certificate_is_of_its_own_virtual_cluster_alone(kafka: EmbeddedKafka, tmp_path: Path) -> None:
+    with SharedPorts(tmp_path, kafka.bootstrap, has_passwords=False) as gateway:
+        port = gateway.ports[0]
+        for name in ("shop", "bank"):
+            with gateway.client(port, f"b1-{name}", name) as client:
+                [broker] = client.request(MetadataRequest(topics=[]), 9).brokers
+            assert (broker.host, broker.port) == (f"b1-{name}.{DOMAIN}", port)
+
+        for subject in ("shop", "farm"):
+            refused = gateway.refusal(port, "bank", subject, reason="authentication_failed")
+            assert refused == f"User:CN={subject} belongs to another tenant than bank.{DOMAIN}"
+        assert "of no tenant" in gateway.refusal(port, "farm", "farm")
+        gateway.refusal(port, "bank", "stranger", reason="authentication_failed")
+
+
 def test_virtual_clusters_come_and_go_at_their_port(changing: SharedPorts) -> None:
     port = changing.ports[0]
     assert "of no tenant" in changing.refusal(port, "new")
@@ -228,6 +258,21 @@ def test_a_virtual_cluster_moves_to_another_port(changing: SharedPorts) -> None:
     assert "of no tenant" in changing.refusal(second, "farm")
     with changing.user(first, "farm") as farm:
         assert is_served(farm)
+
+
+def test_a_port_does_not_lose_its_host_names_while_the_gateway_runs(changing: SharedPorts) -> None:
+    changing.provoked.add("reload_refused")
+    port = changing.ports[1]
+    mark = changing.mark()
+    (changing.folder / "mill.yaml").unlink()
+    changing.await_reload(mark)
+    with changing.user(port, "farm") as farm:
+        mark = changing.mark()
+        changing.write("farm", port, has_names=False)
+        refused = changing.await_event(mark, event="reload_refused", timeout_s=RELOAD_TIMEOUT_S)
+
+        assert is_served(farm)
+    assert f"port {port} on {HOST} is in use by another listener of this gateway" in refused["error"]
 
 
 def test_a_document_that_contradicts_the_others_changes_nothing(changing: SharedPorts) -> None:
