@@ -101,14 +101,14 @@ PEEKED_FIELDS: Mapping[str, Mapping[str, Usually]] = {
     "ProduceRequest": {"Acks": Usually.NOT_ZERO},
     "FetchRequest": {
         "ReplicaId": Usually.NEGATIVE,
-        "SessionId": Usually.ZERO,
+        "SessionId": Usually.KNOWN,
         "SessionEpoch": Usually.ANYTHING,
     },
-    "FetchResponse": {"SessionId": Usually.ZERO},
+    "FetchResponse": {"SessionId": Usually.KNOWN},
 }
 """Fields that the engine reads from every message of a kind; a field that the version lacks reads as its default. Where
 all have their usual value the engine passes the message on without asking; otherwise it asks the session
-(`FetchOwnership`)."""
+(`FetchOwnership`), which tells it the fetch session that the connection uses from then on (KNOWN)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """What a relay of frames calls, and what it looks at."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
+from bifrost.forwarding.cells cimport Cells
 from bifrost.forwarding.gateway_time cimport GatewayTime
 from bifrost.forwarding.lane cimport Lane
 from bifrost.forwarding.load cimport Load
@@ -13,12 +14,15 @@ from bifrost.wire.reader cimport Reader
 
 cdef class Forwarding(FrameConsumer):
     cdef public dict _lanes
-    cdef public object _queue, _authentication, _judge_request_fields, _judge_response_fields
+    cdef public object _queue, _authentication
     cdef public object _held_requests, _held_responses
     cdef public list to_client, to_broker
     cdef public Py_ssize_t _max_in_flight
     cdef readonly bint is_passing
     cdef Py_ssize_t request_bytes, answer_bytes
+    cdef Cells fetch_owner
+    cdef int64_t fetch_mark
+    cdef int32_t fetch_session
     cdef Lane passing_lane
     cdef Passing passing_request, passing_response
     cdef public Load _load
@@ -28,6 +32,7 @@ cdef class Forwarding(FrameConsumer):
     cdef int64_t steps_left                           # what is left of HOT_STEPS for the bytes at hand
     cdef int64_t begin_turn(self) noexcept
     cdef int spend_since(self, int64_t began_ns) except -1
+    cdef int64_t own_fetches(self) noexcept
     cdef bint is_clear(self) except -1
     cdef void give_steps(self, Reader* r) noexcept
     cdef int pass_on(self, frame) except? -1

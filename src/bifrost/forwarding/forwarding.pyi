@@ -1,7 +1,6 @@
 """The hot path of a session: see forwarding.pyx."""
 
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 from bifrost.forwarding.gateway_time import GatewayTime
@@ -21,9 +20,6 @@ class Forwarding(FrameConsumer):
     """What the broker will answer, each an Awaited, and own answers behind it."""
     _authentication: Any
     """The object that gets frames first; None: the client need not authenticate now."""
-    _judge_request_fields: Callable[[Any, tuple[int, ...]], Reason]
-    """Asked with the plan and the peeked fields of a request that are not as usual."""
-    _judge_response_fields: Callable[[tuple[int, ...]], Reason]
     _held_requests: deque[bytes | memoryview]
     _held_responses: deque[bytes | memoryview]
     to_client: list[bytes | memoryview]
@@ -42,6 +38,26 @@ class Forwarding(FrameConsumer):
     @property
     def awaits_broker(self) -> bool:
         """Whether an answer is awaited, and no rest of a request has still to arrive."""
+
+    def judge_request_fields(self, plan: Any, fields: tuple[int, ...]) -> Reason:
+        """Return the reason why a request with these peeked fields, which are not as usual, is not sent on, or PASSES.
+
+        The session has this method, and the next, not the compiled part.
+        """
+
+    def judge_response_fields(self, fields: tuple[int, ...]) -> Reason:
+        """Return likewise the reason for a response."""
+
+    def use_fetch_session(self, session_id: int, memory: bytearray | memoryview, mark: int) -> None:
+        """Let messages that name this fetch session, the connection's own, pass without asking.
+
+        Args:
+            session_id: by which clients name it.
+            memory: 8 writable bytes that hold `mark` as long as the session is its namespace's, in every process.
+            mark: an unsigned number of 8 bytes.
+        Raises:
+            ValueError: the memory is too small.
+        """
 
     def forward_request(self, frame: bytes | memoryview) -> Reason:
         """Rewrite a request into `to_broker`, and note what is awaited.

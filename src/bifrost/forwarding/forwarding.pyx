@@ -9,8 +9,9 @@ is whole if it can (rewriting.pyx).
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
+from bifrost.forwarding.cells cimport Cells
 from bifrost.forwarding.clock cimport clock_ns
 from bifrost.forwarding.lane cimport (
     HELD, NOT_IN_PLACE, OVER_BUDGET, PASSES, Awaited, Reason,
@@ -27,7 +28,7 @@ cdef extern from "Python.h":
 cdef int pass_request(Forwarding session, object frame, Reader* r) except? -1:
     """Rewrite a request, and put what is awaited into the queue, if it PASSES."""
     cdef int reason
-    cdef Lane lane = judged_request(session._lanes, None, frame, r, session._judge_request_fields, &reason)
+    cdef Lane lane = judged_request(session._lanes, None, frame, r, session, session.own_fetches(), &reason)
     cdef Py_ssize_t start = r.pos
     cdef int64_t began_ns = 0, since_ns
     cdef list segments
@@ -49,7 +50,7 @@ cdef int pass_request(Forwarding session, object frame, Reader* r) except? -1:
 cdef int put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns) except? -1:
     """As above, for a frame that stands where it was received; it is copied."""
     cdef int reason
-    cdef Lane lane = judged_request(session._lanes, None, None, r, None, &reason)
+    cdef Lane lane = judged_request(session._lanes, None, None, r, None, session.own_fetches(), &reason)
     cdef Py_ssize_t start = r.pos
     if reason != PASSES:
         return reason
@@ -65,7 +66,7 @@ cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
     """Rewrite the response to what is first awaited, if it PASSES."""
     cdef object queue = session._queue
     cdef int reason
-    cdef Awaited awaited = judged_response(queue, frame, r, session._judge_response_fields, False, &reason)
+    cdef Awaited awaited = judged_response(queue, frame, r, session, session.own_fetches(), False, &reason)
     cdef Py_ssize_t start = r.pos
     cdef int64_t came_ns = 0
     cdef list segments
@@ -92,7 +93,7 @@ cdef int put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns
     """As above, for a frame that stands where it was received; it is copied."""
     cdef object queue = session._queue
     cdef int reason
-    cdef Awaited awaited = judged_response(queue, None, r, None, False, &reason)
+    cdef Awaited awaited = judged_response(queue, None, r, None, session.own_fetches(), False, &reason)
     cdef Py_ssize_t start = r.pos, begin = out.size
     if reason != PASSES:
         return reason
@@ -114,7 +115,7 @@ cdef int put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns
 cdef int stream_request(Forwarding session, object frame, Reader* r) except? -1:
     """Begin to send a request on, if it PASSES before it is whole."""
     cdef int reason
-    cdef Lane lane = judged_request(session._lanes, None, frame, r, session._judge_request_fields, &reason)
+    cdef Lane lane = judged_request(session._lanes, None, frame, r, session, session.own_fetches(), &reason)
     cdef Py_ssize_t start = r.pos
     cdef int64_t began_ns = clock_ns()
     cdef list segments
@@ -133,7 +134,8 @@ cdef int stream_request(Forwarding session, object frame, Reader* r) except? -1:
 cdef int stream_response(Forwarding session, object frame, Reader* r) except? -1:
     """Begin to send the response to what is first awaited on, if it PASSES before it is whole."""
     cdef int reason
-    cdef Awaited awaited = judged_response(session._queue, frame, r, session._judge_response_fields, False, &reason)
+    cdef Awaited awaited = judged_response(session._queue, frame, r, session, session.own_fetches(), False,
+                                           &reason)
     cdef Py_ssize_t start = r.pos
     cdef list segments
     if reason != PASSES and reason != OVER_BUDGET:  # One that is whole tells its client how long to wait.
@@ -186,6 +188,19 @@ cdef class Forwarding(FrameConsumer):
         """Let a frame of the bytes at hand take what rounds the frames before it have left."""
         give_hot_steps(r, self.steps_left if self.turn_ns else HOT_STEPS)
 
+    def use_fetch_session(self, int32_t session_id, memory, uint64_t mark):
+        """Let the messages of this fetch session pass as long as the 8 bytes of `memory` hold `mark`."""
+        cdef Cells owner = Cells(memory)
+        if owner.count < 1:
+            raise ValueError("not enough memory for a mark")
+        self.fetch_session, self.fetch_owner, self.fetch_mark = session_id, owner, <int64_t>mark
+
+    cdef int64_t own_fetches(self) noexcept:
+        """The fetch session that the connection uses, while it is its own; else 0."""
+        if self.fetch_owner is None or self.fetch_owner.at[0] != self.fetch_mark:
+            return 0
+        return self.fetch_session
+
     def forward_request(self, frame):
         """Rewrite a request into `to_broker` and note what is awaited, if it PASSES; return the reason."""
         return <Reason>self.pass_on(frame)
@@ -203,7 +218,7 @@ cdef class Forwarding(FrameConsumer):
             if start < 0 or start > r.end or r.end < 10:
                 raise ValueError("the body begins behind its header")
             r.pos = start
-            judged_request(None, lane, frame, &r, self._judge_request_fields, &reason)
+            judged_request(None, lane, frame, &r, self, self.own_fetches(), &reason)
             return <Reason>reason
         finally:
             close_frame(&r)
@@ -217,7 +232,7 @@ cdef class Forwarding(FrameConsumer):
             if start < 0 or start > r.end:
                 raise ValueError("the body begins behind its header")
             r.pos = start
-            judged_response(self._queue, frame, &r, self._judge_response_fields, is_claimed, &reason)
+            judged_response(self._queue, frame, &r, self, self.own_fetches(), is_claimed, &reason)
             return <Reason>reason
         finally:
             close_frame(&r)

@@ -77,7 +77,8 @@ cdef inline bint counts_fast(Lane lane, Reader* r) noexcept:
     """
     return lane.usage is None or (r.names <= MOST_COUNTED and r.steps >= 0)
 
-cdef Lane judged_request(dict lanes, Lane lane, object frame, Reader* r, object judge_fields, int* reason)
+cdef Lane judged_request(dict lanes, Lane lane, object frame, Reader* r, object session, int64_t known, int* reason)
 cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t read_ns, int64_t began_ns, int64_t since_ns,
                           object queue)
-cdef Awaited judged_response(object queue, object frame, Reader* r, object judge_fields, bint is_claimed, int* reason)
+cdef Awaited judged_response(object queue, object frame, Reader* r, object session, int64_t known, bint is_claimed,
+                             int* reason)

@@ -96,12 +96,12 @@ cdef class Awaited:
                 self.lane.usage.in_flight -= 1
 
 
-cdef Lane judged_request(dict lanes, Lane lane, object frame, Reader* r, object judge_fields, int* reason):
+cdef Lane judged_request(dict lanes, Lane lane, object frame, Reader* r, object session, int64_t known, int* reason):
     """Give the lane of a request and, in `reason`, whether it PASSES: then `r` stands before its body.
 
     With `lane` that is its lane, else it is looked up; None: the session has to say which (NO_LANE). With `r.pos` above
     0 the body begins there: the session has read the header, and has room for the request. Without `frame` there is
-    nothing to show to `judge_fields`.
+    nothing to show to the session. `known` is its own fetch session, 0 if it has none.
     """
     cdef PyObject* found
     cdef Py_ssize_t start = r.pos
@@ -128,10 +128,10 @@ cdef Lane judged_request(dict lanes, Lane lane, object frame, Reader* r, object 
         start += lane.passage.request_flexible
     if lane.passage.request_peek is not None:
         r.pos = start
-        if lane.passage.request_usual is None or not is_usual(lane.passage.request_usual, r):
+        if lane.passage.request_usual is None or not is_usual(lane.passage.request_usual, r, known):
             reason[0] = NOT_IN_PLACE
             if frame is not None:
-                reason[0] = judge_fields(lane.plan, lane.passage.request_peek(frame, start))
+                reason[0] = session.judge_request_fields(lane.plan, lane.passage.request_peek(frame, start))
             if reason[0] != PASSES:
                 return lane
     r.pos = start
@@ -157,7 +157,8 @@ cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t read_n
     queue.append(awaited)
     return passing
 
-cdef Awaited judged_response(object queue, object frame, Reader* r, object judge_fields, bint is_claimed, int* reason):
+cdef Awaited judged_response(object queue, object frame, Reader* r, object session, int64_t known, bint is_claimed,
+                             int* reason):
     """Give what is first in `queue` and, in `reason`, whether its response PASSES: then `r` stands before its body.
 
     None: it is not its response (NOT_AWAITED). With `r.pos` above 0 the body begins there: the session has read the
@@ -183,10 +184,10 @@ cdef Awaited judged_response(object queue, object frame, Reader* r, object judge
             return awaited
     if passage.response_peek is not None and not is_claimed:
         r.pos = start
-        if passage.response_usual is None or not is_usual(passage.response_usual, r):
+        if passage.response_usual is None or not is_usual(passage.response_usual, r, known):
             reason[0] = NOT_IN_PLACE
             if frame is not None:
-                reason[0] = judge_fields(passage.response_peek(frame, start))
+                reason[0] = session.judge_response_fields(passage.response_peek(frame, start))
             if reason[0] != PASSES:
                 return awaited
     r.pos = start

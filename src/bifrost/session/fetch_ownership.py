@@ -8,7 +8,7 @@ from bifrost.forwarding.lane import Reason
 from bifrost.wire.api_keys import ApiKey
 
 if TYPE_CHECKING:
-    from bifrost.session.fetch_sessions import FetchSessions
+    from bifrost.session.fetch_sessions import FetchSessions, Proof
 
 
 class FetchOwnership:
@@ -17,8 +17,6 @@ class FetchOwnership:
     def __init__(self, sessions: "FetchSessions", node_id: int, namespace: str) -> None:
         """Use `sessions` for the sessions that broker `node_id` gave to `namespace`."""
         self._sessions, self._node_id, self._namespace = sessions, node_id, namespace
-        self.on_request, self.on_response = self.judge_request, self.judge_response
-        """The two methods below, bound once for all connections: the engine calls them."""
 
     def owns(self, session_id: int) -> bool:
         """Whether a client may name this session: it is the namespace's own, or none."""
@@ -28,6 +26,10 @@ class FetchOwnership:
         """Remember a session that the broker gave to the namespace."""
         if session_id != NO_SESSION:
             self._sessions.claim(self._node_id, session_id, self._namespace)
+
+    def proof(self, session_id: int) -> "Proof | None":
+        """Return what shows, from now on, whether a session is the namespace's own; None: it is not."""
+        return self._sessions.proof(self._node_id, session_id, self._namespace)
 
     def judge_request(self, plan: Plan, fields: tuple[int, ...]) -> Reason:
         """Return the reason why a request with these peeked fields may not be sent on as it is, or PASSES."""

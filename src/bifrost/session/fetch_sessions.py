@@ -4,10 +4,12 @@ A broker gives out session IDs, and serves every client that names one with its 
 broker, to which namespace an ID was given, and lets no other namespace use it.
 
 Several processes of one gateway share one memory of the owners (`SharedClaims`): when one of them sees an ID given to
-another namespace, the ID has its new owner in all of them at once.
+another namespace, the ID has its new owner in all of them at once. Each session has a `Proof`, by which the engine sees
+whose it is without asking.
 """
 
 import hashlib
+import sys
 from weakref import WeakValueDictionary
 
 from bifrost.session.fetch_ownership import FetchOwnership
@@ -16,6 +18,12 @@ from bifrost.tenancy.bounded_map import BoundedMap
 MAX_FETCH_SESSIONS = 65_536
 """Bound for all brokers together. A broker keeps 1,000 by default (max.incremental.fetch.session.cache.slots); a
 session that is forgotten here costs its client one full fetch."""
+
+Proof = tuple[bytearray | memoryview, int]
+"""8 bytes of memory, and the number that stands there as long as a session is the namespace's that asked."""
+
+_HELD = 1
+"""Such a number, where nothing else has to be told from it."""
 
 
 class SharedClaims:
@@ -52,6 +60,11 @@ class Claims:
         place, mark = self._mark(node_id, session_id, namespace)
         return self._marks[place] == mark
 
+    def proof(self, node_id: int, session_id: int, namespace: str) -> Proof | None:
+        """Return the session's place and the namespace's mark; None: the session is not the namespace's."""
+        place, mark = self._mark(node_id, session_id, namespace)
+        return (self._marks[place : place + 1], mark) if self._marks[place] == mark else None
+
     def _mark(self, node_id: int, session_id: int, namespace: str) -> tuple[int, int]:
         known = self._known.get((node_id, session_id))
         if known is not None and known[0] == namespace:
@@ -70,17 +83,28 @@ class OwnClaims:
 
     def __init__(self, limit: int) -> None:
         """Start empty; beyond `limit` the session learnt first is forgotten."""
-        self._owners: BoundedMap[tuple[int, int], str] = BoundedMap(limit)
+        self._owners: BoundedMap[tuple[int, int], tuple[str, bytearray]] = BoundedMap(limit)
 
     def claim(self, node_id: int, session_id: int, namespace: str) -> None:
         """Note that a session is this namespace's now."""
         key = (node_id, session_id)
-        if self._owners.get(key) != namespace:
-            self._owners.put(key, namespace)
+        before = self._owners.get(key)
+        if before is not None and before[0] == namespace:
+            return
+        held = bytearray(_HELD.to_bytes(8, sys.byteorder))
+        forgotten = self._owners.put(key, (namespace, held))
+        for owner in (before, None if forgotten is None else forgotten[1]):
+            if owner is not None:
+                owner[1][:] = bytes(8)
 
     def is_owned(self, node_id: int, session_id: int, namespace: str) -> bool:
         """Whether the session is this namespace's."""
-        return self._owners.get((node_id, session_id)) == namespace
+        return self.proof(node_id, session_id, namespace) is not None
+
+    def proof(self, node_id: int, session_id: int, namespace: str) -> Proof | None:
+        """Return the proof that a session is this namespace's; None: it is not."""
+        owner = self._owners.get((node_id, session_id))
+        return None if owner is None or owner[0] != namespace else (owner[1], _HELD)
 
     def __len__(self) -> int:
         return len(self._owners)
@@ -92,7 +116,7 @@ class FetchSessions:
     def __init__(self, claims: "OwnClaims | Claims | None" = None) -> None:
         """Keep the owners in `claims`; None: in a table of this process."""
         self.claims = OwnClaims(MAX_FETCH_SESSIONS) if claims is None else claims
-        self.claim, self.is_owned = self.claims.claim, self.claims.is_owned
+        self.claim, self.is_owned, self.proof = self.claims.claim, self.claims.is_owned, self.claims.proof
         self._ownerships: WeakValueDictionary[tuple[int, str], FetchOwnership] = WeakValueDictionary()
 
     def of(self, node_id: int, namespace: str) -> FetchOwnership:

@@ -7,9 +7,10 @@ from bifrost.authentication.accounts import Account
 from bifrost.authentication.oauthbearer_server import KeysAreFetched
 from bifrost.authentication.session_lifetime import SessionLifetime
 from bifrost.filters.filter import Scope
+from bifrost.filters.plan import Plan
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.forwarding import Forwarding
-from bifrost.forwarding.lane import Lane
+from bifrost.forwarding.lane import Lane, Reason
 from bifrost.forwarding.lane_names import lane_names
 from bifrost.forwarding.lanes import NO_TENANT
 from bifrost.journal.meter import Meter
@@ -22,6 +23,7 @@ from bifrost.session.session_lanes import OWN_APIS, SessionLanes
 from bifrost.session.shared_state import Entry, SharedState
 from bifrost.session.topics.absent_topics import AbsentTopics
 from bifrost.session.topics.topic_listing import TopicListing
+from bifrost.wire.api_keys import ApiKey
 
 _FOR_EVER_NS = 2**63 - 1
 
@@ -82,6 +84,26 @@ class IdentifiedSession(Forwarding):
     def tried_mechanism(self) -> str | None:
         """The mechanism by which the client is authenticating; None when it is not."""
         return None if self._authentication is None else self._authentication.mechanism
+
+    def judge_request_fields(self, plan: Plan, fields: tuple[int, ...]) -> Reason:
+        """Return the reason why a request with these peeked fields may not be sent on as it is, or PASSES."""
+        reason = self._fetches.judge_request(plan, fields)
+        if reason == Reason.PASSES and plan.api_key == ApiKey.FETCH:
+            self._know_fetch_session(fields[1])
+        return reason
+
+    def judge_response_fields(self, fields: tuple[int, ...]) -> Reason:
+        """Return likewise the reason for a response, of which only a Fetch response has such fields."""
+        reason = self._fetches.judge_response(fields)
+        if reason == Reason.PASSES:
+            self._know_fetch_session(fields[0])
+        return reason
+
+    def _know_fetch_session(self, session_id: int) -> None:
+        """Let the engine pass messages that name this session: a client goes on with the same one for hours."""
+        proof = self._fetches.proof(session_id)
+        if proof is not None:
+            self.use_fetch_session(session_id, *proof)
 
     def _until_ns(self) -> int:
         return _FOR_EVER_NS if self._shared.turns is None else self._shared.turns.until_ns()
@@ -153,8 +175,6 @@ class IdentifiedSession(Forwarding):
         self._namespace = self.virtual_cluster.namespace
         self._scope = Scope(self._namespace, self._entry.addresses)
         self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
-        self._judge_request_fields = self._fetches.on_request
-        self._judge_response_fields = self._fetches.on_response
         self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
         names = lane_names(self._namespace, self._entry.addresses)
         table = self._shared.lanes.table(self._namespace.tenant, names)

@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from bifrost.wire.reader cimport Reader, fail, need, read_varint
 
 cpdef enum Usually:
-    ANYTHING, ZERO, NOT_ZERO, NEGATIVE
+    ANYTHING, ZERO, NOT_ZERO, NEGATIVE, KNOWN
 
 cdef enum:
     MAX_DEPTH = 16         # arrays and tagged fields within each other; Kafka's deepest program has 6
@@ -66,4 +66,4 @@ cdef inline int enter_tag(Program program, Reader* r, Level* level) except -2:
     return -1
 
 cdef int note_codes(Op* op, Reader* r, int64_t n) noexcept
-cdef bint is_usual(Peek peek, Reader* r) except -1
+cdef bint is_usual(Peek peek, Reader* r, int64_t known) except -1

@@ -87,7 +87,7 @@ cdef class Program:
                        and (0 <= a or kind == INT16 or kind == INT32) and -0x80000000 <= a <= 0x7FFFFFFF
                        and 0 <= b < 65536)
             if is_peek:
-                is_good = is_good and (slot == 0 or (kind == INT16 or kind == INT32) and 0 <= slot <= NEGATIVE)
+                is_good = is_good and (slot == 0 or (kind == INT16 or kind == INT32) and 0 <= slot <= KNOWN)
             elif kind == CODE:
                 is_good = is_good and 0 < slot < USUAL and slot < a
             elif kind == ARRAY and flags & FIXED and slot < USUAL:
@@ -136,15 +136,17 @@ cdef class Passage:
 
 # ---- peek ----
 
-cdef inline bint is_usually(int what, int64_t number) noexcept:
+cdef inline bint is_usually(int what, int64_t number, int64_t known) noexcept:
     if what == ZERO:
         return number == 0
+    if what == KNOWN:
+        return number == 0 or number == known
     if what == NOT_ZERO:
         return number != 0
     return number < 0 if what == NEGATIVE else what == ANYTHING
 
-cdef bint is_usual(Peek peek, Reader* r) except -1:
-    """Whether all numbers are what they usually are."""
+cdef bint is_usual(Peek peek, Reader* r, int64_t known) except -1:
+    """Whether all numbers are what they usually are; `known` is a number that is as usual as 0 for some."""
     cdef Op* op = peek.ops
     cdef Py_ssize_t size
     cdef int64_t number = 0
@@ -160,7 +162,7 @@ cdef bint is_usual(Peek peek, Reader* r) except -1:
                 number = <int32_t>be32(r.data + r.pos)
             elif op.kind == INT16:
                 number = <int16_t>be16(r.data + r.pos)
-            if op.kind != SKIP and not is_usually(op.slot, number):
+            if op.kind != SKIP and not is_usually(op.slot, number, known):
                 return False
             r.pos += size
         op += 1

@@ -150,6 +150,35 @@ def test_a_new_fetch_session_is_claimed_by_the_session(session: ClientSession) -
     assert len(session.to_client) == 1
 
 
+def test_a_client_that_goes_on_with_its_fetch_session_passes_unasked(
+    stage: Stage, session: ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    judge = session._fetches.owns
+    monkeypatch.setattr(session._fetches, "owns", lambda number: asked.append(number) or judge(number))
+
+    def exchange(number: int) -> list[Reason]:
+        request = request_frame(fetch(session_id=number, session_epoch=1), 12, 1)
+        answer = response_frame(fetched(session_id=number), 12, 1)
+        reasons = [session.forward_request(request)]
+        return [*reasons, session.forward_response(answer)] if reasons[0] == Reason.PASSES else reasons
+
+    passes = [Reason.PASSES, Reason.PASSES]
+    assert [exchange(7), exchange(7), asked] == [passes, passes, [7]]
+
+    stage.fetch_sessions.claim(1, 9, "acme")
+    assert [exchange(9), exchange(9), exchange(7), asked] == [passes, passes, passes, [7, 9, 7]]
+
+    stage.fetch_sessions.claim(1, 7, "globex")
+    assert [exchange(7), exchange(7)] == [[Reason.LOST_SESSION]] * 2
+    assert exchange(0) == passes
+
+
+def test_the_engine_needs_a_whole_mark(session: ClientSession) -> None:
+    with pytest.raises(ValueError, match="not enough memory"):
+        session.use_fetch_session(7, bytearray(7), 1)
+
+
 def test_what_filters_kept_with_a_request_is_looked_at_with_its_answer(session: ClientSession) -> None:
     session.receive_from_client(request_frame(ALL_TOPICS, 12, 1))
     answer = response_frame(messages.build("MetadataResponse", {"cluster_id": "c"}), 12, 1)
@@ -158,8 +187,10 @@ def test_what_filters_kept_with_a_request_is_looked_at_with_its_answer(session: 
 
 
 @pytest.mark.parametrize("unknown", [0, -1, 99, Reason.NOT_AWAITED])
-def test_a_request_is_refused_for_a_reason_that_is_not_known(session: ClientSession, unknown: int) -> None:
-    session._judge_request_fields = lambda _plan, _fields: unknown
+def test_a_request_is_refused_for_a_reason_that_is_not_known(
+    session: ClientSession, monkeypatch: pytest.MonkeyPatch, unknown: int
+) -> None:
+    monkeypatch.setattr(session, "judge_request_fields", lambda _plan, _fields: unknown)
 
     with pytest.raises(AssertionError, match="no reason to send"):
         session.receive_from_client(request_frame(produce(acks=0), 9, 1))
@@ -168,9 +199,11 @@ def test_a_request_is_refused_for_a_reason_that_is_not_known(session: ClientSess
 
 
 @pytest.mark.parametrize("unknown", [0, -1, 99, Reason.UNANSWERED])
-def test_a_response_is_refused_for_a_reason_that_is_not_known(session: ClientSession, unknown: int) -> None:
+def test_a_response_is_refused_for_a_reason_that_is_not_known(
+    session: ClientSession, monkeypatch: pytest.MonkeyPatch, unknown: int
+) -> None:
     session.forward_request(request_frame(fetch(), 12, 1))
-    session._judge_response_fields = lambda _fields: unknown
+    monkeypatch.setattr(session, "judge_response_fields", lambda _fields: unknown)
 
     with pytest.raises(AssertionError, match="no reason to send"):
         session.receive_from_broker(response_frame(fetched(session_id=9), 12, 1))

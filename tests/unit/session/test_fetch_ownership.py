@@ -22,7 +22,7 @@ def ownership() -> FetchOwnership:
 def test_a_session_is_owned_by_whom_this_broker_gave_it(session_id: int, is_own: bool) -> None:
     assert ownership().owns(session_id) is is_own
     reason = Reason.PASSES if is_own else Reason.NEW_SESSION
-    assert ownership().on_response((session_id,)) == reason
+    assert ownership().judge_response((session_id,)) == reason
 
 
 def test_what_is_claimed_is_owned_and_no_session_is_not_claimed() -> None:
@@ -33,6 +33,11 @@ def test_what_is_claimed_is_owned_and_no_session_is_not_claimed() -> None:
 
     assert one.owns(8)
     assert len(one._sessions.claims) == 3
+
+
+def test_only_what_is_owned_has_a_proof() -> None:
+    assert ownership().proof(7) is not None
+    assert ownership().proof(8) is None
 
 
 @pytest.mark.parametrize(
@@ -55,4 +60,4 @@ def test_requests_are_judged_by_their_peeked_fields(
     plan = PLANS.plan_for(api_key, 9)
     assert plan is not None
 
-    assert ownership().on_request(plan, fields) == reason
+    assert ownership().judge_request(plan, fields) == reason

@@ -1,4 +1,6 @@
-from bifrost.session.fetch_sessions import FetchSessions, OwnClaims, SharedClaims
+import sys
+
+from bifrost.session.fetch_sessions import FetchSessions, OwnClaims, Proof, SharedClaims
 
 
 def test_a_session_is_its_tenants_at_its_broker() -> None:
@@ -52,6 +54,40 @@ def test_a_new_owner_does_not_push_another_out() -> None:
     assert sessions.is_owned(1, 1, "acme")
 
 
+def holds(proof: Proof | None) -> bool:
+    assert proof is not None
+    memory, number = proof
+    return int.from_bytes(bytes(memory), sys.byteorder) == number
+
+
+def test_a_proof_holds_until_the_broker_gives_the_session_to_another() -> None:
+    sessions = FetchSessions()
+    sessions.claim(1, 7, "acme")
+    proof = sessions.proof(1, 7, "acme")
+    assert holds(proof)
+    assert sessions.proof(1, 7, "globex") is None
+
+    sessions.claim(1, 7, "acme")
+    assert holds(proof)
+
+    sessions.claim(1, 7, "globex")
+    assert not holds(proof)
+    assert sessions.proof(1, 7, "acme") is None
+    assert holds(sessions.proof(1, 7, "globex"))
+
+
+def test_a_proof_ends_when_the_session_is_forgotten() -> None:
+    sessions = FetchSessions(OwnClaims(2))
+    sessions.claim(1, 7, "acme")
+    proof = sessions.proof(1, 7, "acme")
+
+    sessions.claim(1, 8, "acme")
+    assert holds(proof)
+    sessions.claim(1, 9, "acme")
+
+    assert not holds(proof)
+
+
 def processes(count: int) -> list[FetchSessions]:
     """Several that know the same."""
     marks = memoryview(bytearray(8 * 4096)).cast("Q")
@@ -69,6 +105,18 @@ def test_processes_know_each_others_sessions_at_once() -> None:
     other.claim(1, 7, "globex")
     assert not one.is_owned(1, 7, "acme"), "the broker has given the number to another client"
     assert one.is_owned(1, 7, "globex")
+
+
+def test_a_proof_ends_in_every_process() -> None:
+    one, other = processes(2)
+    one.claim(1, 7, "acme")
+    proof = one.proof(1, 7, "acme")
+    assert holds(proof)
+    assert one.proof(1, 7, "globex") is None
+
+    other.claim(1, 7, "globex")
+
+    assert not holds(proof)
 
 
 def test_physical_clusters_are_kept_apart() -> None:
