@@ -9,7 +9,13 @@ from bifrost.forwarding.lane cimport Lane
 from bifrost.forwarding.load cimport Load
 from bifrost.journal.usage cimport Passing
 from bifrost.wire.framer cimport FrameConsumer, Framer
+from bifrost.wire.output cimport Output
 from bifrost.wire.reader cimport Reader
+
+
+cdef class Outlet:
+    cdef bint is_free(self) noexcept
+    cdef Py_ssize_t send_now(self, const void* data, Py_ssize_t size) noexcept
 
 
 cdef class Forwarding(FrameConsumer):
@@ -20,6 +26,8 @@ cdef class Forwarding(FrameConsumer):
     cdef public Py_ssize_t _max_in_flight
     cdef readonly bint is_passing
     cdef Py_ssize_t request_bytes, answer_bytes
+    cdef Outlet outlet                                # of the side that the bytes at hand are for; None: none is known
+    cdef bint has_sent                                # whether something of them went there at once
     cdef Cells fetch_owner
     cdef int64_t fetch_mark
     cdef int32_t fetch_session
@@ -38,6 +46,7 @@ cdef class Forwarding(FrameConsumer):
     cdef int pass_on(self, frame) except? -1
     cdef int pass_back(self, frame) except? -1
     cdef int take_small(self, Framer framer, bint is_request) except -1
+    cdef int send_on(self, Output* out, list behind) except -1
     cdef bint begin_request(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1
     cdef bint begin_response(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1
     cdef int go_on(self, bint is_request, piece) except -1

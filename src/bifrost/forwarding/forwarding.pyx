@@ -6,7 +6,7 @@ frames are read where they were received, and all that came together leave as on
 is whole if it can (rewriting.pyx).
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -153,6 +153,18 @@ cdef int stream_response(Forwarding session, object frame, Reader* r) except? -1
     return PASSES
 
 
+cdef class Outlet:
+    """What a relay sends into without Python. This one takes nothing; the shell has one that is a socket."""
+
+    cdef bint is_free(self) noexcept:
+        """Whether it is open, without TLS, and nothing waits to be written."""
+        return False
+
+    cdef Py_ssize_t send_now(self, const void* data, Py_ssize_t size) noexcept:
+        """Send as much as it takes at once; return how many bytes that was."""
+        return 0
+
+
 cdef class Forwarding(FrameConsumer):
     """What the engine sees of a session, to send frames on without it.
 
@@ -273,7 +285,7 @@ cdef class Forwarding(FrameConsumer):
             room = self._max_in_flight - len(self._queue) if self.is_clear() else 0
         elif self._held_responses or self._held_requests:
             return 0
-        now_ns = clock_ns()
+        now_ns = self.turn_ns or clock_ns()
         open_output(&out)
         out.owner = out.segments = NULL
         r.own, r.tail = True, -1
@@ -296,9 +308,22 @@ cdef class Forwarding(FrameConsumer):
         try:
             out.size = whole
             if whole:
-                (self.to_broker if is_request else self.to_client).append(take(&out))
+                self.send_on(&out, self.to_broker if is_request else self.to_client)
         finally:
             Py_XDECREF(out.heap)
+        return 0
+
+    cdef int send_on(self, Output* out, list behind) except -1:
+        """Send what was written, and put the rest `behind` what waits already."""
+        cdef Py_ssize_t sent = 0
+        if self.outlet is not None and not behind:
+            sent = self.outlet.send_now(out.data, out.size)
+        if not sent:
+            behind.append(take(out))
+            return 0
+        self.has_sent = True
+        if sent < out.size:
+            behind.append(PyBytes_FromStringAndSize(<const char*>out.data + sent, out.size - sent))
         return 0
 
     @property

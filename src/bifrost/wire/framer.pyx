@@ -371,10 +371,11 @@ cdef class Framer:
 
     def buffer_updated(self, Py_ssize_t size):
         """Take note that `size` bytes were received; return the frames that are whole now."""
-        return self.take(size, None, False)
+        cdef list frames = self.take(size, None, False)
+        return [] if frames is None else frames
 
     cdef list take(self, Py_ssize_t size, FrameConsumer consumer, bint is_request):
-        """Likewise; with a consumer all but those that it has taken."""
+        """Likewise; with a consumer all but those that it has taken. None: there is none."""
         global idle
         cdef list frames
         cdef Py_ssize_t end
@@ -385,7 +386,7 @@ cdef class Framer:
         if self.frame is not None:
             return self.take_frame(size)
         if size == 0:
-            return []
+            return None
         if idle == <PyObject*>self:
             idle = NULL
         if self.rest:
@@ -440,7 +441,7 @@ cdef class Framer:
         cdef Block frame = self.frame
         self.at += size
         if self.at < frame.size:
-            return []
+            return None
         self.passed += 4 + self.at
         self.frame = None
         self.is_blocked = False
@@ -463,9 +464,9 @@ cdef class Framer:
         self.passed += 4 + size
 
     cdef list split(self):
-        """Take the whole frames out of the chunk; prepare for a large unfinished one."""
+        """Take the whole frames out of the chunk, None if there is none; prepare for a large unfinished one."""
         cdef const uint8_t* data
-        cdef list frames = []
+        cdef list frames = None
         cdef Py_ssize_t size, here
         while self.hi - self.lo >= 4:
             data = self.chunk.data + self.lo
@@ -483,6 +484,8 @@ cdef class Framer:
                     self.lo = self.hi
                     self.is_tried = False
                 break
+            if frames is None:
+                frames = []
             if OWN <= size < KEPT:
                 frames.append(PyBytes_FromStringAndSize(<const char*>data + 4, size))
             else:
@@ -521,4 +524,4 @@ cdef class Framer:
         if not self.rest:
             self.chunk = None
             self.lo = self.hi = 0
-        return []
+        return None

@@ -1,6 +1,6 @@
 """What `socket_stream.pyx` needs of a relay: where to receive to, and which object to tell."""
 
-from bifrost.forwarding.forwarding cimport Forwarding
+from bifrost.forwarding.forwarding cimport Forwarding, Outlet
 from bifrost.wire.framer cimport Framer
 
 
@@ -8,6 +8,7 @@ cdef class CompiledRelay:
     cdef Framer framer
     cdef Forwarding session
     cdef object owner, protocol, to, size_of_queue, is_closing
+    cdef Outlet outlet
     cdef bint is_request
     cdef int fd
     cdef int received(self, Py_ssize_t size) except -1

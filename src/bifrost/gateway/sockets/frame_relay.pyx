@@ -19,7 +19,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SI
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int64_t
 
-from bifrost.forwarding.forwarding cimport Forwarding
+from bifrost.forwarding.forwarding cimport Forwarding, Outlet
 from bifrost.forwarding.lane cimport PASSES
 from bifrost.wire.framer cimport Framer
 
@@ -58,12 +58,13 @@ cdef class CompiledRelay:
         self.framer, self.session, self.owner, self.protocol, self.to = framer, session, owner, protocol, to
         self.is_request = protocol is owner
         self.size_of_queue, self.is_closing = to.get_write_buffer_size, to.is_closing
+        self.outlet = to if isinstance(to, Outlet) else None
         # Written to only while the transport is open: afterwards the number may be another socket's.
         self.fd = -1 if to.get_extra_info("sslcontext") is not None else to.get_extra_info("socket").fileno()
 
     def connection_lost(self, exc):
         self.protocol.connection_lost(exc)
-        self.owner = self.protocol = self.to = self.size_of_queue = self.is_closing = None
+        self.owner = self.protocol = self.to = self.size_of_queue = self.is_closing = self.outlet = None
 
     def pause_writing(self):
         self.protocol.pause_writing()
@@ -88,22 +89,25 @@ cdef class CompiledRelay:
         return session.spend_since(began_ns)
 
     cdef int take(self, Py_ssize_t size, Forwarding session) except -1:
-        cdef list frames = [], out = session.to_broker if self.is_request else session.to_client
-        cdef Py_ssize_t i = 0
+        cdef list frames = None, out = session.to_broker if self.is_request else session.to_client
+        cdef Py_ssize_t i = 0, count = 0
         cdef bint was_passing = self.framer.rest > 0
+        session.outlet, session.has_sent = self.outlet, False
         try:
             frames = self.framer.take(size, session, self.is_request)
-            while i < len(frames) and self.passes(frames[i]):
+            count = 0 if frames is None else len(frames)
+            while i < count and self.passes(frames[i]):
                 i += 1
             if was_passing:
                 self.take_piece(out)
-            elif i == len(frames) and self.framer.frame is not None:
+            elif i == count and self.framer.frame is not None:
                 self.begin_to_pass()
         except Exception:
             pass  # The frame had no effect; it fails again in the Python code, which explains the error.
-        if i < len(frames) or self.framer.failed is not None:
-            self.decide(frames[i:])
-        elif out or i:
+        session.outlet = None
+        if i < count or self.framer.failed is not None:
+            self.decide([] if frames is None else frames[i:])
+        elif out or i or session.has_sent:
             if out:
                 self.write(out)
                 out.clear()
@@ -155,9 +159,12 @@ cdef class CompiledRelay:
     cdef int write(self, list segments) except -1:
         """Write as much as the socket accepts; give the rest to the transport."""
         cdef Py_ssize_t done = 0
-        if self.is_closing():
+        if self.outlet is not None:
+            if self.outlet.is_free():
+                done = self.write_now(segments)
+        elif self.is_closing():
             return 0
-        if self.fd >= 0 and not self.size_of_queue():
+        elif self.fd >= 0 and not self.size_of_queue():
             done = self.write_now(segments)
         if done < len(segments):
             self.to.writelines(segments[done:] if done else segments)

@@ -14,6 +14,7 @@ from socket import SHUT_WR
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport uint8_t
 
+from bifrost.forwarding.forwarding cimport Outlet
 from bifrost.forwarding.room cimport Room
 from bifrost.gateway.sockets.frame_relay cimport CompiledRelay
 
@@ -21,6 +22,9 @@ cdef extern from *:
     """
     #include <sys/ioctl.h>
     #include <sys/socket.h>
+    #ifndef MSG_NOSIGNAL
+    #define MSG_NOSIGNAL 0
+    #endif
     static int count_unread(int fd) {
         int count = 0;
         return ioctl(fd, FIONREAD, &count) < 0 ? 0 : count;
@@ -28,7 +32,8 @@ cdef extern from *:
     """
     int count_unread(int fd) nogil
     Py_ssize_t recv(int fd, void* to, size_t size, int flags) nogil
-    int MSG_DONTWAIT
+    Py_ssize_t send(int fd, const void* data, size_t size, int flags) nogil
+    int MSG_DONTWAIT, MSG_NOSIGNAL
 
 NOT_YET = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError)
 
@@ -40,9 +45,9 @@ SHUTDOWN_TIMEOUT_S = 5.0
 _SCRATCH = bytearray(MAX_RECORD_BYTES)  # discarded bytes of all connections are received here
 
 
-cdef class SocketStream:
+cdef class SocketStream(Outlet):
     cdef readonly object loop, socket
-    cdef object protocol, get_buffer, buffer_updated, receive, send, timer
+    cdef object protocol, get_buffer, buffer_updated, receive, give, timer
     cdef list backlog
     cdef CompiledRelay relay, encrypted_relay
     cdef Py_ssize_t unwritten, counted, high, low
@@ -55,12 +60,12 @@ cdef class SocketStream:
         self.loop, self.socket, self.fd = loop, socket, socket.fileno()
         self.backlog = []
         self.high, self.low = 64 * 1024, 16 * 1024
-        self.receive, self.send = socket.recv_into, socket.send
+        self.receive, self.give = socket.recv_into, socket.send
         self.set_protocol(protocol)
 
     def encrypt(self, socket):
         self.socket, self.fd, self.is_encrypted = socket, socket.fileno(), True
-        self.receive, self.send = socket.read, socket.write
+        self.receive, self.give = socket.read, socket.write
 
     def set_protocol(self, protocol):
         self.protocol = protocol
@@ -192,6 +197,15 @@ cdef class SocketStream:
     cpdef Py_ssize_t get_write_buffer_size(self):
         return self.unwritten
 
+    cdef bint is_free(self) noexcept:
+        return not (self.closing or self.unwritten or self.is_encrypted)
+
+    cdef Py_ssize_t send_now(self, const void* data, Py_ssize_t size) noexcept:
+        # What is not sent, for whatever reason, is written as all else is, which meets the errors.
+        if not self.is_free():
+            return 0
+        return max(0, send(self.fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL))
+
     def write(self, data):
         self.writelines([data])
 
@@ -217,7 +231,7 @@ cdef class SocketStream:
         failure = None
         try:
             while done < len(self.backlog):
-                sent = self.send(self.backlog[done])
+                sent = self.give(self.backlog[done])
                 self.unwritten -= sent
                 if sent == len(self.backlog[done]):
                     done += 1
@@ -318,7 +332,7 @@ cdef class SocketStream:
 
     def tell(self, error):
         protocol = self.protocol
-        self.protocol = self.get_buffer = self.buffer_updated = self.receive = self.send = self.timer = None
+        self.protocol = self.get_buffer = self.buffer_updated = self.receive = self.give = self.timer = None
         protocol.connection_lost(error)
 
 
