@@ -28,11 +28,15 @@ class Session(Forwarding):
     def __init__(self, lanes: dict[int, Lane], most: int) -> None:
         self._lanes, self._queue, self._max_in_flight = lanes, deque(), most
         self._held_requests, self._held_responses = deque(), deque()
-        self._judge_request_fields = lambda _plan, numbers: self._judge_response_fields(numbers)
-        self._judge_response_fields = lambda numbers: (
-            Reason.NEW_SESSION if sum(numbers) % 2 else Reason.PASSES
-        )
         self.to_broker, self.to_client = [], []
+
+    def judge_request_fields(self, _plan: Any, fields: tuple[int, ...]) -> Reason:
+        """Judge a request by the numbers in it alone."""
+        return self.judge_response_fields(fields)
+
+    def judge_response_fields(self, fields: tuple[int, ...]) -> Reason:
+        """Judge a response likewise."""
+        return Reason.NEW_SESSION if sum(fields) % 2 else Reason.PASSES
 
     def receive_from_client(self, frame: bytes | memoryview) -> None:
         """Treat a request, or hold it while too many await their answers."""

@@ -11,6 +11,7 @@ import pytest
 import uvloop
 
 from bifrost.gateway.sockets.frame_relay import FrameRelay
+from bifrost.gateway.sockets.socket_transport import SocketTransport
 from bifrost.wire.framer import Framer
 from support.stage import messages
 from support.stage.fake_transport import framed
@@ -71,8 +72,9 @@ def session() -> Any:
 
 
 @pytest.mark.parametrize("new_loop", LOOPS, ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize("is_taken", [False, True], ids=["the loop's transport", "the gateway's own"])
 @pytest.mark.parametrize("seed", range(3))
-def test_every_byte_arrives_in_order(new_loop: Callable[[], Any], seed: int) -> None:
+def test_every_byte_arrives_in_order(new_loop: Callable[[], Any], is_taken: bool, seed: int) -> None:
     rng = random.Random(seed)
     one, other = connected()
     received = bytearray()
@@ -82,6 +84,8 @@ def test_every_byte_arrives_in_order(new_loop: Callable[[], Any], seed: int) -> 
     async def play() -> tuple[bytes, int]:
         loop, owner, framer = asyncio.get_running_loop(), Owner(), Framer(1 << 20)
         transport, _ = await loop.create_connection(lambda: owner, sock=one)
+        if is_taken:
+            transport = SocketTransport.take(transport, owner)
         to: Any = transport
         relay, twin, expected = FrameRelay(framer, session(), owner, owner, to), session(), bytearray()
         for _ in range(BATCHES):
@@ -109,7 +113,6 @@ def test_every_byte_arrives_in_order(new_loop: Callable[[], Any], seed: int) -> 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         expected, pauses = runner.run(play())
     slow.join(30)
-    other.close()
 
     assert len(expected) > 1_000_000
     assert received == expected
@@ -119,3 +122,4 @@ def test_every_byte_arrives_in_order(new_loop: Callable[[], Any], seed: int) -> 
 def read_slowly(end: socket.socket, into: bytearray, rng: random.Random) -> None:
     while data := end.recv(rng.choice([100, 5_000, 200_000])):
         into.extend(data)
+    end.close()

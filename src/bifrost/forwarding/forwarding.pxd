@@ -7,6 +7,7 @@ from bifrost.forwarding.cells cimport Cells
 from bifrost.forwarding.gateway_time cimport GatewayTime
 from bifrost.forwarding.lane cimport Lane
 from bifrost.forwarding.load cimport Load
+from bifrost.forwarding.traffic cimport Traffic
 from bifrost.journal.usage cimport Passing
 from bifrost.wire.framer cimport FrameConsumer, Framer
 from bifrost.wire.output cimport Output
@@ -28,6 +29,8 @@ cdef class Forwarding(FrameConsumer):
     cdef Py_ssize_t request_bytes, answer_bytes
     cdef Outlet outlet                                # of the side that the bytes at hand are for; None: none is known
     cdef bint has_sent                                # whether something of them went there at once
+    cdef bytes asked, answer                          # a request that the gateway has answered itself, and how
+    cdef Traffic answer_traffic
     cdef Cells fetch_owner
     cdef int64_t fetch_mark
     cdef int32_t fetch_session
@@ -45,6 +48,8 @@ cdef class Forwarding(FrameConsumer):
     cdef void give_steps(self, Reader* r) noexcept
     cdef int pass_on(self, frame) except? -1
     cdef int pass_back(self, frame) except? -1
+    cdef bint is_asked_again(self, Reader* r) noexcept
+    cdef int answer_again(self, Reader* r) except -1
     cdef int take_small(self, Framer framer, bint is_request) except -1
     cdef int send_on(self, Output* out, list behind) except -1
     cdef bint begin_request(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1

@@ -6,6 +6,7 @@ from typing import Any
 from bifrost.forwarding.gateway_time import GatewayTime
 from bifrost.forwarding.lane import Lane, Reason
 from bifrost.forwarding.load import Load
+from bifrost.forwarding.traffic import Traffic
 from bifrost.wire.framer import FrameConsumer
 
 class Forwarding(FrameConsumer):
@@ -57,6 +58,17 @@ class Forwarding(FrameConsumer):
             mark: an unsigned number of 8 bytes.
         Raises:
             ValueError: the memory is too small.
+        """
+
+    def remember_answer(self, request: bytes, answer: bytes, traffic: Traffic) -> None:
+        """Give the same answer, under its new correlation ID, whenever the same request comes again.
+
+        Args:
+            request: a frame without its length, which the gateway has answered itself, and not with an error.
+            answer: a whole frame, for any correlation ID.
+            traffic: where both are counted.
+        Raises:
+            ValueError: one of them has no correlation ID.
         """
 
     def forward_request(self, frame: bytes | memoryview) -> Reason:

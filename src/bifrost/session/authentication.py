@@ -223,6 +223,9 @@ def _identity(account: Account) -> tuple[str, str, tuple[str, ...]]:
     return account.username, account.tenant, account.namespace
 
 
+MAX_REMEMBERED_BYTES = 512
+"""Of an ApiVersions request: each connection remembers one. Clients' own take about 70 bytes."""
+
 _CORRELATION_ID_AT = 4
 """Bytes of a frame before its correlation ID: the length."""
 
@@ -247,6 +250,12 @@ def answer_api_versions(
         offered.encoded[header.api_version] = known
     correlation_id = header.correlation_id.to_bytes(4, "big", signed=True)
     return known[:_CORRELATION_ID_AT] + correlation_id + known[_CORRELATION_ID_AT + 4 :]
+
+
+def is_the_same_again(api_key: int, frame: bytes | memoryview, answer: bytes) -> bool:
+    """Whether the same request will get the same answer as long as the connection lasts, and is worth remembering."""
+    is_found = api_key == ApiKey.API_VERSIONS and not error_of_api_versions(answer)
+    return is_found and len(frame) <= MAX_REMEMBERED_BYTES
 
 
 def answer_here(

@@ -35,7 +35,7 @@ from bifrost.forwarding.load import ITEM_NS
 from bifrost.forwarding.traffic import Traffic
 from bifrost.session import metering
 from bifrost.session.answered_errors import count_errors, count_own_answer
-from bifrost.session.authentication import answer_here, encode_answer
+from bifrost.session.authentication import answer_here, encode_answer, is_the_same_again
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.decoded_request import exceeded_limit, is_decodable, refusal, too_large
 from bifrost.session.decoded_response import RELEASED_FROM_BYTES, decoded_response
@@ -330,9 +330,10 @@ class ClientSession(IdentifiedSession):
         own = header.api_key if header.api_key in OWN_APIS else None
         traffic = self._shared.lanes.traffic(self._namespace.tenant, own)
         metering.note_own(self._meter, self._ways, header, lane, frame)
-        self._send_own(
-            traffic, lane, frame, answer_here(self._shared.plans, self._route.offered, header, frame)
-        )
+        answer = answer_here(self._shared.plans, self._route.offered, header, frame)
+        self._send_own(traffic, lane, frame, answer)
+        if self._meter is None and is_the_same_again(header.api_key, frame, answer):
+            self.remember_answer(bytes(frame), answer, traffic)
         return FORWARD
 
     def _answer(self, lane: Lane, correlation_id: int, frame: Buffer, response: Message) -> Answer:

@@ -89,23 +89,20 @@ def test_a_fetch_session_is_read_without_decoding(version: int) -> None:
     assert plan.response_peek(response, 4 + plan.response.is_flexible_header) == (5 if has_session else 0,)
 
 
-class Asked:
+class Asked(Forwarding):
     """A session of one lane: it notes whether it was asked about a message."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan, self.times = plan, 0
-        lanes = {plan.api_key << 16 | plan.api_version: new_lane(plan.api_key, plan.api_version)}
-        self.session = Forwarding()
-        self.session._lanes, self.session._queue = lanes, deque()
-        self.session._judge_request_fields = self.judge
-        self.session._max_in_flight, self.session.to_broker = 1, []
+        self.times = 0
+        self._lanes = {plan.api_key << 16 | plan.api_version: new_lane(plan.api_key, plan.api_version)}
+        self._queue, self._max_in_flight, self.to_broker = deque(), 1, []
 
-    def judge(self, *_what: object) -> Reason:
+    def judge_request_fields(self, _plan: Plan, _fields: tuple[int, ...]) -> Reason:
         self.times += 1
         return Reason.PASSES
 
     def forwards(self, frame: bytes) -> bool:
-        return self.session.forward_request(frame) == Reason.PASSES
+        return self.forward_request(frame) == Reason.PASSES
 
 
 @pytest.mark.parametrize("version", range(3, 14))

@@ -107,11 +107,11 @@ cdef class CompiledRelay:
         session.outlet = None
         if i < count or self.framer.failed is not None:
             self.decide([] if frames is None else frames[i:])
-        elif out or i or session.has_sent:
+        elif out or i or session.has_sent or self.is_request and session.to_client:
             if out:
                 self.write(out)
                 out.clear()
-            if not session.is_clear() or not self.owner.is_reading:
+            if self.is_request and session.to_client or not session.is_clear() or not self.owner.is_reading:
                 self.owner.flush()
         if self.framer.frame is not None and not self.framer.settle(False) and self.owner is not None:
             self.owner.update_reading()

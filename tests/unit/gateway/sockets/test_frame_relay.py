@@ -112,6 +112,21 @@ def test_own_answers_follow_what_they_waited_for() -> None:
     assert pair.session.in_flight == 0
 
 
+def test_what_is_answered_again_leaves_by_the_connection() -> None:
+    pair = Pair()
+    asked = messages.build(
+        "ApiVersionsRequest", {"client_software_name": "x", "client_software_version": "1"}
+    )
+    pair.session.receive_from_client(request_frame(asked, 4, 2))
+    (answer,) = pair.session.to_client
+    pair.session.to_client.clear()
+
+    receive(pair.there, framed(request_frame(asked, 4, 3)))
+
+    assert (pair.owner.requests, pair.owner.flushes) == ([], 1)
+    assert b"".join(pair.session.to_client) == answer[:4] + (3).to_bytes(4, "big") + answer[8:]
+
+
 def test_no_more_go_on_than_may_await_an_answer() -> None:
     pair = Pair()
     pair.session._max_in_flight = 2
