@@ -15,7 +15,7 @@ from bench.bar_chart import draw_bars
 from bench.certificates import make_certificate
 from bench.goals import Goal, as_markdown, judge
 from bench.kafka import BenchKafka
-from bench.laboratory import MANY_TENANTS, Laboratory
+from bench.laboratory import MANY_TENANTS, Laboratory, free_port
 from bench.machine import Machine
 from bench.memory import raise_descriptor_limit
 from bench.page import replace_between
@@ -71,11 +71,11 @@ def _measure(options: argparse.Namespace, proxies: Proxies | None) -> list[Table
     with ExitStack() as running:
         directory = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="bifrost-bench-")))
         certificate = make_certificate(directory)
-        kafka = BenchKafka(certificate, None if proxies is None else proxies.kafka_port)
+        kafka = BenchKafka(certificate, free_port(), None if proxies is None else proxies.kafka_port)
         laboratory = Laboratory.of(running.enter_context(kafka), certificate, directory)
         subjects = [
             *laboratory.direct(),
-            *running.enter_context(laboratory.relay()),
+            *running.enter_context(laboratory.relay(is_for_clients=True)),
             *running.enter_context(laboratory.gateway()),
             *running.enter_context(laboratory.gateway(MANY_TENANTS)),
         ]

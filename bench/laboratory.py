@@ -39,19 +39,23 @@ class Upstream:
     port: int
     tls_port: int | None = None
     """Of its own listener with TLS, if it has one."""
+    relayed_port: int | None = None
+    """Of a listener that tells its clients the port `relay_port`, if it has one."""
+    relay_port: int = 0
 
 
 class Laboratory:
     """Starts subjects before one upstream; they end with the context that they are started in."""
 
     def __init__(self, upstream: Upstream, certificate: Certificate, directory: Path) -> None:
-        self.upstream, self.certificate, self._directory = upstream, certificate, directory
+        self.upstream, self.certificate, self.directory = upstream, certificate, directory
         self._started = 0
 
     @classmethod
     def of(cls, kafka: BenchKafka, certificate: Certificate, directory: Path) -> "Laboratory":
         """Return the one before a Kafka that runs."""
-        return cls(Upstream(kafka.broker_port(1), kafka.tls_port), certificate, directory)
+        ports = kafka.broker_port(1), kafka.tls_port, kafka.relayed_port, kafka.relay_port
+        return cls(Upstream(*ports), certificate, directory)
 
     def direct(self) -> list[Subject]:
         """Return the direct ways."""
@@ -61,8 +65,11 @@ class Laboratory:
         return found
 
     @contextmanager
-    def relay(self) -> Iterator[list[Subject]]:
-        """Run HAProxy, or our own relay where it is not installed: that one has no TLS."""
+    def relay(self, *, is_for_clients: bool = False) -> Iterator[list[Subject]]:
+        """Run HAProxy, or our own relay where it is not installed: that one has no TLS.
+
+        With `is_for_clients` real clients can use HAProxy as well, at the one port that the broker tells them.
+        """
         haproxy, port = shutil.which("haproxy"), free_port(count=2)
         with ExitStack() as running:
             if haproxy is None:
@@ -71,12 +78,14 @@ class Laboratory:
                 yield [Subject(RELAY, port, [Space(TENANT)], child.pid, follows_addresses=False)]
                 return
             config = self._new_directory() / "haproxy.cfg"
-            config.write_text(_haproxy_config(port, self))
+            config.write_text(_haproxy_config(port, self, is_for_clients=is_for_clients))
             child = run_child(running, [haproxy, "-f", str(config)], port, self._log_file())
             subjects = [
                 Subject("haproxy", one, [Space(TENANT)], child.pid, follows_addresses=False)
                 for one in (port, port + 1)
             ]
+            if is_for_clients and self.upstream.relayed_port is not None:
+                subjects[0].bootstrap_port, subjects[0].follows_addresses = self.upstream.relay_port, True
             yield [subjects[0], self._with_tls(subjects[1])]
 
     @contextmanager
@@ -153,12 +162,12 @@ class Laboratory:
 
     def _new_directory(self) -> Path:
         self._started += 1
-        directory = self._directory / f"{self._started}"
+        directory = self.directory / f"{self._started}"
         directory.mkdir()
         return directory
 
     def _log_file(self) -> Path:
-        return self._directory / f"{self._started}.log"
+        return self.directory / f"{self._started}.log"
 
 
 def visit_all(subject: Subject, spaces: list[Space]) -> None:
@@ -228,15 +237,28 @@ listen kafka-tls
 """
 
 
-def _haproxy_config(port: int, bench: Laboratory) -> str:
-    return _HAPROXY.format(
+_FOR_CLIENTS = """\
+listen kafka-clients
+    bind {host}:{port}
+    server broker {host}:{upstream_port}
+"""
+
+
+def _haproxy_config(port: int, bench: Laboratory, *, is_for_clients: bool) -> str:
+    upstream = bench.upstream
+    config = _HAPROXY.format(
         host=HOST,
         port=port,
         tls_port=port + 1,
-        upstream_port=bench.upstream.port,
+        upstream_port=upstream.port,
         both_file=bench.certificate.both_file,
         maxconn=MAX_CONNECTIONS,
     )
+    if is_for_clients and upstream.relayed_port is not None:
+        config += _FOR_CLIENTS.format(
+            host=HOST, port=upstream.relay_port, upstream_port=upstream.relayed_port
+        )
+    return config
 
 
 def run_child(running: ExitStack, command: list[str], port: int, log_file: Path) -> Child:

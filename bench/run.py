@@ -10,7 +10,7 @@ from bench.laboratory import Laboratory
 from bench.measure import measure_round_trips, measure_throughput
 from bench.memory import measure_memory
 from bench.percentiles import percentile
-from bench.real_clients import measure_consumer, measure_producer
+from bench.real_clients import JavaProducer, measure_consumer, measure_producer, measure_requests
 from bench.subjects import PLAINTEXT, TLS, Subject
 from bench.table import Table
 from bench.topics import Topics
@@ -32,13 +32,15 @@ class Pace:
     latency_s: float = 2.0
     client_mib: int = 128
     client_rounds: int = 3
+    client_requests: int = 40_000
+    """Of each real client that sends a record in each."""
     read_mib: int = 128
     """What each tenant can read, of those that are used."""
     most_tenants: int = MOST_TENANTS
     """Of one more gateway, for the latency end to end; 0: there is none."""
 
 
-QUICK = Pace(1, 0.3, 0.2, 1.0, 32, 1, 32, 0)
+QUICK = Pace(1, 0.3, 0.2, 1.0, 32, 1, 10_000, 32, 0)
 
 
 @dataclass
@@ -124,8 +126,10 @@ class Run:
         followed = [one for one in subjects if one.follows_addresses]
         speed = Table(f"{goals.THROUGHPUT}, real clients", protocol, "MB/s", 0, is_less_better=False)
         cpu = Table(f"{goals.BULK_CPU}, real clients", protocol, "CPU s/GiB", 2)
+        requests = Table(goals.CLIENT_CPU, protocol, "CPU µs", 1)
         if protocol == TLS:
             return []
+        java, count = JavaProducer(self.laboratory.directory), self.pace.client_requests
         for _ in range(self.pace.client_rounds):
             for subject in followed:
                 producer = measure_producer(subject, self.pace.client_mib)
@@ -134,7 +138,14 @@ class Run:
                     speed.add(row, subject.name, sample.mb_per_s)
                     if subject.pid is not None:
                         cpu.add(row, subject.name, sample.cpu_s_per_gib)
-        return [speed, cpu]
+            for subject in followed:
+                if subject.pid is not None:
+                    requests.add(
+                        "Java producer", subject.name, java.measure(subject, count).cpu_us_per_request
+                    )
+                    sample = measure_requests(subject, count)
+                    requests.add("librdkafka producer", subject.name, sample.cpu_us_per_request)
+        return [speed, cpu, requests]
 
     def _memory(self, protocol: str, subjects: list[Subject]) -> list[Table]:
         resident = Table(goals.MEMORY, protocol, "MiB", 1, plotted=[goals.WORKING, "peak"])

@@ -16,7 +16,7 @@ from bifrost.wire.messages import (
     MetadataRequest,
 )
 
-PRODUCED, CONSUMED = "produced", "consumed"
+PRODUCED, CONSUMED, SINGLE = "produced", "consumed", "single"
 GROUP = "group"
 BATCH_BYTES, RECORD_BYTES = 64 * 1024, 1024
 PARTITIONS = 8
@@ -32,7 +32,7 @@ _SMALL = {
 
 
 class Topics:
-    """Two topics for each tenant of a run; a topic's ID is the same on every way."""
+    """Three topics for each tenant of a run, of which one has one partition; an ID is the same on every way."""
 
     def __init__(self, read_mib: int) -> None:
         """Make nothing yet; `read_mib` is the size of what each tenant can read."""
@@ -58,9 +58,11 @@ class Topics:
 
     def _make(self, client: RawClient, tenant: str, called: Callable[[str], str]) -> None:
         _create(client, called(PRODUCED), _SMALL)
+        _create(client, called(SINGLE), _SMALL, 1)
         _create(client, called(CONSUMED), {"retention.ms": -1})
         answer = client.request(FindCoordinatorRequest(key_type=0, coordinator_keys=[called(GROUP)]), 4)
         assert answer.coordinators[0].error_code in (0, ErrorCode.COORDINATOR_NOT_AVAILABLE), answer
+        _await_leaders(client, called(SINGLE))
         for name, count in ((PRODUCED, 1), (CONSUMED, self.batches)):
             self._ids[tenant, name] = _await_leaders(client, called(name))
             for partition in range(PARTITIONS):
@@ -99,10 +101,10 @@ def end_offset(client: RawClient, topic: str, partition: int) -> int:
     return int(found.offset)
 
 
-def _create(client: RawClient, name: str, configs: dict[str, int]) -> None:
+def _create(client: RawClient, name: str, configs: dict[str, int], partitions: int = PARTITIONS) -> None:
     topic = CreateTopicsRequest.CreatableTopic(
         name=name,
-        num_partitions=PARTITIONS,
+        num_partitions=partitions,
         replication_factor=1,
         configs=[
             CreateTopicsRequest.CreatableTopicConfig(name=key, value=str(value))

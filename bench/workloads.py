@@ -8,6 +8,7 @@ from typing import Any
 
 from bench import frames
 from bench.client import RawClient
+from bench.goals import API_VERSIONS
 from bench.subjects import Space
 from bench.topics import (
     CONSUMED,
@@ -22,6 +23,7 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import (
+    ApiVersionsRequest,
     HeartbeatRequest,
     ListOffsetsRequest,
     MetadataRequest,
@@ -85,6 +87,7 @@ def small_workloads(topics: Topics) -> list[Workload]:
         _same("OffsetCommit", ApiKey.OFFSET_COMMIT, 8, _offset_commit, _is_committed),
         _empty_fetch(topics, 12),
         _same("Metadata", ApiKey.METADATA, 12, _metadata, _is_described),
+        _same(API_VERSIONS, ApiKey.API_VERSIONS, 4, _api_versions, _are_told),
     ]
 
 
@@ -174,6 +177,14 @@ def _metadata(space: Space) -> Message:
 
 def _is_described(response: Any) -> bool:
     return response.topics[0].error_code == 0 and bool(response.brokers)
+
+
+def _api_versions(_space: Space) -> Message:
+    return ApiVersionsRequest(client_software_name="bench", client_software_version="1")
+
+
+def _are_told(response: Any) -> bool:
+    return response.error_code == 0 and bool(response.api_keys)
 
 
 def _empty_fetch(topics: Topics, version: int) -> Workload:

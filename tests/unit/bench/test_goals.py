@@ -28,10 +28,20 @@ def test_a_small_request_has_two_goals() -> None:
     assert [one.is_kept for one in judge([table], 2)] == [True, True]
 
 
-def test_real_clients_have_none() -> None:
-    table = _table(goals.BULK_CPU, "librdkafka producer", haproxy=[1.0], gateway=[9.0])
+def test_real_clients_have_goals_by_requests_not_by_bytes() -> None:
+    by_bytes = _table(f"{goals.BULK_CPU}, real clients", "librdkafka producer", haproxy=[1.0], gateway=[9.0])
+    by_requests = _table(goals.CLIENT_CPU, "Java producer", haproxy=[10.0], gateway=[12.0])
 
-    assert judge([table], 2) == []
+    assert judge([by_bytes], 2) == []
+    assert [(one.what, one.limit, one.is_kept) for one in judge([by_requests], 2)] == [
+        ("CPU per request of a real client, Java producer, PLAINTEXT", 1.1, False)
+    ]
+
+
+def test_what_the_gateway_answers_itself_may_cost_a_little_more() -> None:
+    table = _table(goals.SYNCHRONOUS_CPU, "ApiVersions v4", haproxy=[10.0], gateway=[11.5])
+
+    assert [(one.limit, one.is_kept) for one in judge([table], 2)] == [(1.2, True)]
 
 
 def test_throughput_is_judged_where_a_core_is_free_for_the_gateway() -> None:
