@@ -20,7 +20,8 @@ from bifrost.jars.locked_jars import broker_coordinates, resolve, tool_coordinat
 TIMEOUT_S = 60.0
 SMALL_RECORD_BYTES = 100
 MOST_IN_FLIGHT = 100
-JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xmx256m")
+QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xmx256m", QUIET)
 
 
 def _config(subject: Subject) -> dict[str, Any]:
