@@ -96,7 +96,7 @@ THREE := BIFROST_TEST_BROKERS=3 $(BIN)/python -m pytest -n 0 -o timeout=900
 three-brokers: $(VENV)/.dev
 	$(THREE) $(FORGERY)/test_forged_requests.py
 	$(THREE) $(FORGERY) $(addprefix --ignore=$(FORGERY)/,test_forged_requests.py test_forgeries_bite.py)
-	$(THREE) $(addprefix tests/kafka/,equivalence differential transactions taint)
+	$(THREE) $(addprefix tests/kafka/,equivalence differential transactions taint faults/test_killed_brokers.py)
 
 # Two tenants' clients and attackers before a tap until GIB= were delivered and each attacker has played all ROUNDS= times,
 # with BROKERS=, of which each is killed once with BIFROST_TAINT_LOSSES=1; every byte is searched. Memory: three times as much.

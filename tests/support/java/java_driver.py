@@ -108,6 +108,17 @@ class Driver:
             self._partition(topic, partition), self._java.lang.Long(offset).longValue()
         )
 
+    def seek_to_committed(self, consumer: int) -> None:
+        """Read on from what is committed, on every assigned partition; from the start where nothing is."""
+        client = self._clients[consumer]
+        committed = client.committed(client.assignment())
+        for partition in client.assignment():
+            found = committed.get(partition)
+            if found is None:
+                client.seekToBeginning(self._java.util.Collections.singleton(partition))
+            else:
+                client.seek(partition, found)
+
     def commit(self, consumer: int) -> None:
         self._clients[consumer].commitSync()
 
