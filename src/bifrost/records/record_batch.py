@@ -1,9 +1,9 @@
 """Builds a record batch (format v2) for the gateway's own records; clients' batches pass unchanged.
 
     base_offset int64, length int32 (of what follows), partition_leader_epoch int32, magic int8 = 2,
-    crc uint32 (of what follows), attributes int16 (codec in bits 0 to 2), last_offset_delta int32,
-    base_timestamp int64, max_timestamp int64, producer_id int64, producer_epoch int16, base_sequence int32,
-    count int32, records (compressed as a whole)
+    crc uint32 (of what follows), attributes int16 (codec in bits 0 to 2, transactional: bit 4),
+    last_offset_delta int32, base_timestamp int64, max_timestamp int64, producer_id int64, producer_epoch int16,
+    base_sequence int32, count int32, records (compressed as a whole)
 
 Source: Kafka's DefaultRecordBatch.
 """
@@ -17,15 +17,15 @@ from bifrost.records.record_writer import crc32c, encode_records
 
 _BEHIND_CRC = Struct(">hiqqqhii")
 _BEFORE_CRC = Struct(">qiibI")
-_MAGIC, _GZIP = 2, 1
+_MAGIC, _GZIP, _TRANSACTIONAL = 2, 1, 0x10
 _UNCOUNTED = 12
 """Bytes of a batch that its length field does not count."""
 
 GZIP_LEVEL = 1
 """Every level compresses the names repeated in each record well; this one takes the least time."""
 
-Record = tuple[int, bytes | None, bytes]
-"""Timestamp in milliseconds since 1970, key, value."""
+Record = tuple[int, bytes | None, bytes | None]
+"""Timestamp in milliseconds since 1970, key, value; a record without a value deletes its key in a compacted topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,12 @@ def compress(records: Sequence[Record]) -> bytes:
 
 
 def build_batch(
-    records: Sequence[Record], compressed: bytes, producer: ProducerId = NO_PRODUCER, base_sequence: int = -1
+    records: Sequence[Record],
+    compressed: bytes,
+    producer: ProducerId = NO_PRODUCER,
+    base_sequence: int = -1,
+    *,
+    is_transactional: bool = False,
 ) -> bytes:
     """Return a whole batch.
 
@@ -56,9 +61,10 @@ def build_batch(
         compressed: the same records, by `compress`.
         producer: the producer that sends it.
         base_sequence: of its first record, -1 without idempotence.
+        is_transactional: whether the batch is part of the producer's transaction.
     """
     behind = _BEHIND_CRC.pack(
-        _GZIP,
+        _GZIP | (_TRANSACTIONAL if is_transactional else 0),
         len(records) - 1,
         records[0][0],
         max(record[0] for record in records),

@@ -3,5 +3,5 @@
 def crc32c(data: bytes | memoryview) -> int:
     """Return the CRC-32C of some bytes."""
 
-def encode_records(records: list[tuple[int, bytes | None, bytes]], base_timestamp: int) -> bytes:
+def encode_records(records: list[tuple[int, bytes | None, bytes | None]], base_timestamp: int) -> bytes:
     """Return records (timestamp in ms, key, value) encoded as the first records of a batch of format v2."""
