@@ -1,0 +1,50 @@
+"""The key of a record of the state: its kind and its name, in the topic as `kind:name` in UTF-8."""
+
+import re
+from dataclasses import dataclass
+
+MAX_NAME_BYTES = 1024
+"""More than the longest name of a topic (249), so that a name may be made of several."""
+
+_KIND = re.compile(r"[a-z][a-z0-9-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class StateKey:
+    """What a record is about.
+
+    Raises:
+        ValueError: the kind is not lower case letters, digits and `-`, or the name is empty or too long.
+    """
+
+    kind: str
+    """What sort of thing: `namespace`, `alias`, ..."""
+
+    name: str
+    """Which one of them."""
+
+    def __post_init__(self) -> None:
+        if not _KIND.fullmatch(self.kind):
+            raise ValueError(f"{self.kind[:70]!r} is no kind of state: lower case letters, digits and -")
+        size = len(self.name.encode())
+        if not 1 <= size <= MAX_NAME_BYTES:
+            raise ValueError(f"a name in the state has 1 to {MAX_NAME_BYTES} bytes, and this one {size}")
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+    def to_bytes(self) -> bytes:
+        """Return the key as it is in the topic."""
+        return str(self).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "StateKey":
+        """Return the key that these bytes are.
+
+        Raises:
+            ValueError: they are none.
+        """
+        kind, colon, name = data.decode().partition(":")
+        if not colon:
+            raise ValueError("a key of the state is kind:name, and this one has no colon")
+        return cls(kind, name)

@@ -1,0 +1,129 @@
+"""A record of the state, and how it is in the topic: the value is one JSON object.
+
+schema         version of this layout; a reader refuses one that it does not know
+version        1, 2, ... of its key
+at             time of the change, in milliseconds since 1970
+change         ID of the change; the records of one change have the same
+writer         process that wrote it
+on_behalf_of   principal or operator that asked for it; null: not known
+body           what is stored, an object whose layout belongs to the kind; null: deleted
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from bifrost.state.state_key import StateKey
+
+SCHEMA = 1
+"""The newest layout, which this code writes."""
+
+Body = dict[str, Any]
+
+_FIELDS: dict[str, tuple[type, ...]] = {
+    "schema": (int,),
+    "version": (int,),
+    "at": (int,),
+    "change": (str,),
+    "writer": (str,),
+    "on_behalf_of": (str, type(None)),
+    "body": (dict, type(None)),
+}
+
+
+class UnreadableState(ValueError):
+    """The state cannot be read to its end; the text says which record, why, and what to do."""
+
+
+class FutureSchema(UnreadableState):
+    """A record has a layout that a newer version of the gateway has written."""
+
+
+class TooLarge(ValueError):
+    """A record, or the table, would be larger than its limit; the text names the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateRecord:
+    """One version of what the state has under a key."""
+
+    key: StateKey
+    version: int
+    at_ms: int
+    change: str
+    writer: str
+    on_behalf_of: str | None
+    body: Body | None
+    """None: deleted."""
+
+
+def encode(record: StateRecord) -> bytes:
+    """Return the value of a record in the topic; equal records have equal bytes."""
+    fields = {
+        "schema": SCHEMA,
+        "version": record.version,
+        "at": record.at_ms,
+        "change": record.change,
+        "writer": record.writer,
+        "on_behalf_of": record.on_behalf_of,
+        "body": _ordered(record.body),
+    }
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def decode(key: bytes | None, value: bytes, offset: int) -> StateRecord:
+    """Read a record.
+
+    Args:
+        key: its key in the topic.
+        value: its value; a record without one is no record of the state, but deletes one.
+        offset: where it is, for the error.
+    Raises:
+        FutureSchema: see there.
+        UnreadableState: it is not a record of the state.
+    """
+    try:
+        named = StateKey.from_bytes(key or b"")
+        fields = json.loads(value)
+        if not isinstance(fields, dict):
+            raise ValueError("its value is no JSON object")
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(offset, key, str(error)) from None
+    schema = fields.get("schema")
+    if type(schema) is int and schema > SCHEMA:
+        raise FutureSchema(
+            f"record {named} at offset {offset} of the state has schema version {schema}, and this gateway knows up to "
+            f"{SCHEMA}: run the version of the gateway that wrote it (writer {str(fields.get('writer'))[:100]}), or a "
+            "newer one"
+        )
+    for name, types in _FIELDS.items():
+        if type(fields.get(name, ...)) not in types:
+            raise _unreadable(offset, key, f"its field {name} is missing or of another type")
+    if len(fields) > len(_FIELDS) or schema != SCHEMA or fields["version"] < 1:
+        raise _unreadable(offset, key, "its fields are not those of its schema version")
+    return StateRecord(
+        named,
+        fields["version"],
+        fields["at"],
+        fields["change"],
+        fields["writer"],
+        fields["on_behalf_of"],
+        fields["body"],
+    )
+
+
+def _unreadable(offset: int, key: bytes | None, why: str) -> UnreadableState:
+    shown = (key or b"")[:100].decode(errors="replace")
+    return UnreadableState(
+        f"record {shown!r} at offset {offset} of the state cannot be read: {why}; something other than the gateway has "
+        "written it: take the right to write away from it, and restore the topic from an export"
+    )
+
+
+def _ordered(value: Any) -> Any:
+    """Return the same JSON value with all objects in the order of their names."""
+    if isinstance(value, dict):
+        return {name: _ordered(value[name]) for name in sorted(value)}
+    if isinstance(value, list):
+        return [_ordered(one) for one in value]
+    return value

@@ -1,0 +1,178 @@
+"""The state is one table, whoever reads its log, whenever, and however the log was compacted meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bifrost.records.batch_reader import LogRecord
+from bifrost.state.state_change import Author, Change, StateConflict, decide, purge
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_record import StateRecord
+from bifrost.state.state_table import StateTable
+from support.state_log import in_log, table
+
+KEYS = [StateKey("alias", name) for name in "abc"]
+KEEP_MS = 10
+
+
+@dataclass
+class Writer:
+    """A writer with what it has seen of the log: it looks rarely, so it often proposes what is out of date."""
+
+    name: str
+    table: StateTable = field(default_factory=table)
+    read: int = 0
+
+    def look(self, log: list[list[LogRecord]]) -> None:
+        for transaction in log[self.read :]:
+            self.table.apply(transaction)
+        self.read = len(log)
+
+
+@dataclass
+class World:
+    """The log, with transactions as they were committed, and who won and lost."""
+
+    log: list[list[LogRecord]] = field(default_factory=list)
+    losers: list[list[LogRecord]] = field(default_factory=list)
+    """What writers that nothing fences would have written, each time."""
+    conflicts: int = 0
+    now_ms: int = 0
+    changes: int = 0
+
+    @property
+    def next_offset(self) -> int:
+        return sum(map(len, self.log)) * 10
+
+    def propose(self, writer: Writer, keys: list[StateKey], deletes: bool) -> None:
+        """Propose what the writer would change by what it last saw; as the real one, it decides at the log's end."""
+        self.changes += 1
+        self.now_ms += 3
+        change_id = f"c{self.changes}"
+        changes = []
+        for one in keys:
+            seen = writer.table.get(one)
+            body = None if deletes and seen is not None else {"by": writer.name, "n": self.changes}
+            changes.append(Change(one, 0 if seen is None else seen.version, body))
+        author = Author(writer.name)
+        unfenced = decide(writer.table, changes, (), author, self.now_ms, change_id)
+        writer.look(self.log)
+        try:
+            records = decide(writer.table, changes, (), author, self.now_ms, change_id)
+        except StateConflict:
+            self.conflicts += 1
+            self.losers.append(in_log(unfenced, self.next_offset))
+            return
+        records += purge(writer.table, author, self.now_ms, change_id, KEEP_MS, changes)
+        self.log.append(in_log(records, self.next_offset))
+
+
+PROPOSALS = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.lists(st.sampled_from(KEYS), min_size=1, max_size=3, unique=True),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+def world_of(proposals: list[tuple[int, list[StateKey], bool]]) -> World:
+    world, writers = World(), [Writer(name) for name in ("one", "two", "three")]
+    for number, keys, deletes in proposals:
+        world.propose(writers[number], keys, deletes)
+    return world
+
+
+def contents(one: StateTable) -> list[StateRecord]:
+    return [entry.record for entry in one.entries()]
+
+
+def folded(transactions: list[list[LogRecord]]) -> StateTable:
+    one = table()
+    for transaction in transactions:
+        assert one.apply(transaction)[1] == []
+    return one
+
+
+def compacted(
+    log: list[list[LogRecord]], data: st.DataObject, *, drops_tombstones: bool
+) -> list[list[LogRecord]]:
+    """Remove what a cleaner may remove: any record with a later one of its key, and in the end tombstones."""
+    last = {one.key: one.offset for transaction in log for one in transaction}
+    kept: list[list[LogRecord]] = []
+    kept_keys: set[bytes | None] = set()
+    for transaction in log:
+        kept.append([])
+        for one in transaction:
+            is_last = last[one.key] == one.offset
+            if is_last and one.value is None and drops_tombstones and one.key not in kept_keys:
+                continue
+            if is_last or data.draw(st.booleans()):
+                kept[-1].append(one)
+                kept_keys.add(one.key)
+    return kept
+
+
+@given(PROPOSALS, st.data())
+def test_every_compaction_of_the_log_makes_the_same_table(
+    proposals: list[tuple[int, list[StateKey], bool]], data: st.DataObject
+) -> None:
+    log = world_of(proposals).log
+
+    assert contents(folded(compacted(log, data, drops_tombstones=True))) == contents(folded(log))
+
+
+@given(PROPOSALS, st.data())
+def test_a_reader_in_the_middle_of_a_compaction_has_the_same_table(
+    proposals: list[tuple[int, list[StateKey], bool]], data: st.DataObject
+) -> None:
+    log = world_of(proposals).log
+    at = data.draw(st.integers(0, len(log)))
+
+    read = [*log[:at], *compacted(log, data, drops_tombstones=False)[at:]]
+
+    assert contents(folded(read)) == contents(folded(log))
+
+
+@given(PROPOSALS)
+def test_the_record_of_a_lost_race_is_ignored_and_reported(
+    proposals: list[tuple[int, list[StateKey], bool]],
+) -> None:
+    world = world_of(proposals)
+    one = folded(world.log)
+    before = contents(one)
+
+    for loser in (records for records in world.losers if len(records) == 1):
+        if one.entry(StateKey.from_bytes(loser[0].key or b"")) is not None:
+            changed, ignored = one.apply(loser)
+            assert (changed, len(ignored)) == (set(), 1)
+
+    assert contents(one) == before
+
+
+@given(PROPOSALS)
+def test_versions_of_a_key_only_rise_and_every_acknowledged_change_is_in_the_log_once(
+    proposals: list[tuple[int, list[StateKey], bool]],
+) -> None:
+    world, highest, seen = world_of(proposals), dict[StateKey, int](), set[str]()
+    one = table()
+    for transaction in world.log:
+        one.apply(transaction)
+        changes = set()
+        for record in transaction:
+            entry = one.entry(StateKey.from_bytes(record.key or b""))
+            if entry is not None and record.value is not None:
+                key, version = entry.record.key, entry.record.version
+                assert version > highest.get(key, 0)
+                highest[key] = version
+                changes.add(entry.record.change)
+        assert len(changes) == 1
+        assert not changes & seen
+        seen |= changes
+
+    assert len(world.log) + world.conflicts == len(proposals)
