@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -220,15 +221,21 @@ def _caused(task: Task, gateway: Subject, port: int) -> Iterator[None]:
         yield
         return
     assert gateway.pid is not None
-    cause = multiprocessing.get_context("spawn").Process(
-        target=task.cause, args=(gateway.pid, port), daemon=True
-    )
+    processes = multiprocessing.get_context("spawn")
+    has_begun = processes.Event()
+    cause = processes.Process(target=_begin, args=(has_begun, task.cause, gateway.pid, port), daemon=True)
     cause.start()
+    has_begun.wait(PATIENCE_S)  # To import what it needs takes a core for a second.
     try:
         yield
     finally:
         cause.kill()
         cause.join()
+
+
+def _begin(has_begun: Event, cause: Callable[[int, int], None], pid: int, port: int) -> None:
+    has_begun.set()
+    cause(pid, port)
 
 
 def _load(subject: Subject, seconds: float) -> Found:

@@ -19,7 +19,11 @@ from collections.abc import Sized
 from bifrost.wire.framer import trim
 
 LOOK_AFTER_S = 60.0
-"""Time between two counts of the frozen objects: a count takes 6 ns an object."""
+"""Least time between two counts of the frozen objects. A count takes 6 ns an object, some milliseconds for 10,000
+connections, so they are counted only when there may be many more: when there were enough collections since."""
+
+FROZEN_AT_ONCE = 8_000
+"""More objects than a collection of the middle generation goes through, by the collector's thresholds."""
 
 SPARED = 200_000
 """So many more frozen objects do not lead to a full collection: a tenant's names are among them."""
@@ -28,6 +32,10 @@ FOR_A_CONNECTION = 100
 """Frozen objects that an open connection accounts for; it has some 60."""
 
 _MIDDLE = 1
+
+
+_freezes = 0
+"""Collections that have frozen something."""
 
 
 def settle() -> None:
@@ -41,7 +49,9 @@ def settle() -> None:
 
 def _freeze_survivors(phase: str, info: dict[str, int]) -> None:
     """Freeze what a collection of the middle generation has left (a callback of the collector)."""
+    global _freezes  # The collector is one for the whole process.
     if phase == "stop" and info["generation"] == _MIDDLE:
+        _freezes += 1
         gc.freeze()
 
 
@@ -55,10 +65,14 @@ def look_at_all() -> int:
 
 async def watch_garbage(connections: Sized) -> None:
     """Make a full collection, for ever, whenever more objects are frozen than these open connections account for."""
-    least = gc.get_freeze_count()
+    least = found = gc.get_freeze_count()
+    freezes = _freezes
     while True:
         await asyncio.sleep(LOOK_AFTER_S)
-        found = gc.get_freeze_count()
+        most = 2 * least + SPARED + FOR_A_CONNECTION * len(connections)
+        if found + (_freezes - freezes) * FROZEN_AT_ONCE <= most:
+            continue
+        found, freezes = gc.get_freeze_count(), _freezes
         least = min(least, found)
         if found > 2 * least + SPARED + FOR_A_CONNECTION * len(connections):
-            least = look_at_all()
+            least = found = look_at_all()

@@ -5,8 +5,9 @@ from collections.abc import Generator
 from time import perf_counter
 from typing import TypeVar
 
-STEP_S = 0.001
-"""Work for so long, then others have their turn: half of what counts as a stall (`loop_stalls.py`)."""
+STEP_S = 0.0005
+"""Work for so long, then others have their turn. With a slice of a large request in one turn (`forwarding/turns.py`,
+1 ms) that is still less than what counts as a stall (`loop_stalls.py`)."""
 
 THREAD_TURN_S = 0.0002
 """For `sys.setswitchinterval`: how long Python code in another thread, such as a scrape or the reading of a
@@ -26,7 +27,7 @@ def at_once(steps: Generator[None, None, _Result]) -> _Result:
 
 
 async def in_steps(steps: Generator[None, None, _Result]) -> _Result:
-    """Do all steps, and let the event loop serve connections after each millisecond of them.
+    """Do all steps, and let the event loop serve connections after each half a millisecond of them.
 
     Args:
         steps: yields after each small part of the work; what it returns is returned.

@@ -2,7 +2,7 @@
 
 First the gateway does everything that may fail, while it serves as before: it asks new clusters and binds new ports.
 Then it changes one tenant after the other, and all other settings in one turn of the loop. Last it ends the
-connections that have no place any more. What takes time for each tenant runs in a thread or in steps of a millisecond.
+connections that have no place any more. What takes time for each tenant runs in a thread, or in steps.
 """
 
 import asyncio

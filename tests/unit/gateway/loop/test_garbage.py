@@ -60,11 +60,44 @@ def test_it_is_made_when_there_are_more_than_the_connections_account_for(
     async def scenario() -> None:
         watching = asyncio.create_task(garbage.watch_garbage([0] * 10))
         await asyncio.sleep(0.02)
+        monkeypatch.setattr(garbage, "_freezes", garbage._freezes + 100)
         frozen[0] = 2 * 100_000 + garbage.SPARED + 10 * garbage.FOR_A_CONNECTION
         await asyncio.sleep(0.02)
         assert not made.is_set()
+        monkeypatch.setattr(garbage, "_freezes", garbage._freezes + 100)
         frozen[0] += 1
         await asyncio.wait_for(made.wait(), 5)
+        watching.cancel()
+
+    asyncio.run(scenario())
+
+
+def test_frozen_objects_are_counted_only_after_collections_that_may_have_frozen_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts: list[int] = []
+    counted = asyncio.Event()
+
+    def count() -> int:
+        counts.append(1)
+        if len(counts) > 1:
+            counted.set()
+        return 100_000
+
+    monkeypatch.setattr(garbage, "LOOK_AFTER_S", 0.001)
+    monkeypatch.setattr(garbage.gc, "get_freeze_count", count)
+    monkeypatch.setattr(garbage, "_freezes", 0)
+
+    async def scenario() -> None:
+        watching = asyncio.create_task(garbage.watch_garbage([]))
+        await asyncio.sleep(0.02)
+        assert len(counts) == 1, "at the beginning"
+        most = (100_000 + garbage.SPARED) // garbage.FROZEN_AT_ONCE
+        monkeypatch.setattr(garbage, "_freezes", most)
+        await asyncio.sleep(0.02)
+        assert len(counts) == 1
+        monkeypatch.setattr(garbage, "_freezes", most + 1)
+        await asyncio.wait_for(counted.wait(), 5)
         watching.cancel()
 
     asyncio.run(scenario())
