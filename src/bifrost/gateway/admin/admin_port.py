@@ -26,6 +26,9 @@ MAX_OPEN = 32
 MAX_REQUEST_BYTES = 8 * 1024
 """Largest request; the requests of scrapers and probes are a tenth of it."""
 
+PIECE_BYTES = 256 * 1024
+"""Bytes of an answer that are written at once: the metrics of thousands of tenants are tens of MiB."""
+
 TIMEOUT_S = 10.0
 """Time of a connection, from accepting to closing it: the time a Prometheus server waits by default."""
 
@@ -39,7 +42,7 @@ class Page:
     """The answer to a request of a path."""
 
     status: HTTPStatus
-    body: bytes
+    body: bytes | bytearray
     content_type: str = "text/plain; charset=utf-8"
 
 
@@ -117,9 +120,12 @@ class Admin:
             ("Connection", "close"),
         ]
         response = h11.Response(status_code=page.status, headers=headers, reason=page.status.phrase)
-        for event in (response, None if is_head else h11.Data(page.body), h11.EndOfMessage()):
-            if event is not None:
-                writer.write(connection.send(event) or b"")
+        writer.write(connection.send(response) or b"")
+        for at in range(0, 0 if is_head else len(page.body), PIECE_BYTES):
+            piece = h11.Data(bytes(page.body[at : at + PIECE_BYTES]))
+            writer.write(connection.send(piece) or b"")
+            await writer.drain()
+        writer.write(connection.send(h11.EndOfMessage()) or b"")
         await writer.drain()
 
     async def _page(self, request: AdminRequest, limit: asyncio.Timeout) -> Page:

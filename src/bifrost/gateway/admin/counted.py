@@ -84,8 +84,11 @@ class Counted(Protocol):
     def traffic(self) -> Iterable[tuple[str, int | None, TrafficCounts]]:
         """Return the counters of traffic with their tenant and API key."""
 
-    def errors(self) -> Iterable[tuple[str, int | None, bool, int, int]]:
-        """Return tenant, API key, whether the gateway itself gave it, error code (0: others), and how often."""
+    def errors(self) -> Iterable[tuple[str, int | None, bool, int, int] | None]:
+        """Return tenant, API key, whether the gateway itself gave it, error code (0: others), and how often.
+
+        None is a step of the work, without an error.
+        """
 
     def gateway_times(self) -> Iterable[tuple[str, tuple[int, ...]]]:
         """Return the tenants, with the numbers of their `GatewayTime`."""
@@ -166,9 +169,10 @@ class OfProcess:
         """Yield the counters of traffic themselves, not copies."""
         yield from self._gateway.shared.lanes
 
-    def errors(self) -> Iterator[tuple[str, int | None, bool, int, int]]:
+    def errors(self) -> Iterator[tuple[str, int | None, bool, int, int] | None]:
         """Yield the error codes of each tenant and API."""
         for tenant, api_key, traffic in self._gateway.shared.lanes:
+            yield None
             for code, is_own, times in traffic.errors:
                 yield tenant, api_key, is_own, code, times
 

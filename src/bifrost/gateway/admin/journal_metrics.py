@@ -7,7 +7,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 
 
-def journal_metrics(journal: JournalCounts) -> Iterator[Metric]:
+def journal_metrics(journal: JournalCounts) -> Iterator[Metric | None]:
     """Yield the metrics of what was written, dropped and folded, and of what waits."""
     dropped = CounterMetricFamily(
         "kafka_proxy_journal_dropped",
@@ -16,6 +16,7 @@ def journal_metrics(journal: JournalCounts) -> Iterator[Metric]:
     )
     for labels, count in journal.dropped.items():
         dropped.add_metric(list(labels), count)
+        yield None
     yield dropped
     folded = CounterMetricFamily(
         "kafka_proxy_journal_folded",
@@ -24,6 +25,7 @@ def journal_metrics(journal: JournalCounts) -> Iterator[Metric]:
     )
     for tenant, count in journal.folded.items():
         folded.add_metric([tenant], count)
+        yield None
     yield folded
     yield CounterMetricFamily(
         "kafka_proxy_journal_written",

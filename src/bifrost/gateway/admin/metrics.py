@@ -1,20 +1,23 @@
 """The counters of a gateway as Prometheus metrics. Other modules count plain numbers; only a scrape runs code here.
 
+Metrics are made in steps: a generator of them yields None after each small part of the work.
+
 Labels: `tenant` is the tenant's name, empty before authentication; `api` is Kafka's name of the API, `other` for APIs
 that are not served; `error` one of at most so many codes of each. Clients choose none, so the number of series is
 bounded by the tenants; tests/unit/gateway/admin/test_series.py counts those that one can make.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from itertools import chain
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
 from bifrost.gateway.admin.build_info import build_metrics
 from bifrost.gateway.admin.counted import Counted, StallCounts, WorkerCounts
+from bifrost.gateway.admin.exposition import exposition
 from bifrost.gateway.admin.journal_metrics import journal_metrics
 from bifrost.gateway.admin.traffic_metrics import error_metrics, gateway_time_metrics, traffic_metrics
 from bifrost.gateway.loop.loop_stalls import histogram
@@ -26,7 +29,7 @@ from bifrost.session.close_reason import CloseReason
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 
-class Metrics(Collector):
+class Metrics:
     """The metrics of one gateway."""
 
     def __init__(self, counted: Counted, processes: Collector | None = None) -> None:
@@ -37,22 +40,17 @@ class Metrics(Collector):
             processes: collects the metrics of its processes; None: there is only this one.
         """
         self._counted = counted
-        self._registry = CollectorRegistry()
+        self._of_python = CollectorRegistry()
         for collector in (PlatformCollector, GCCollector):
-            collector(registry=self._registry)
-        self._registry.register(processes or ProcessCollector(registry=None))
-        self._registry.register(self)
+            collector(registry=self._of_python)
+        self._of_python.register(processes or ProcessCollector(registry=None))
 
-    def render(self) -> bytes:
-        """Return the metrics in Prometheus's text format. May run in another thread than the gateway."""
-        return generate_latest(self._registry)
+    def exposition(self) -> Generator[None, None, bytearray]:
+        """Return the metrics in Prometheus's text format, at the end."""
+        return exposition(chain(self._of_python.collect(), self.families()))
 
-    def describe(self) -> list[Metric]:
-        """Return no descriptions in advance: the metrics depend on which clients have connected."""
-        return []
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield all metrics."""
+    def families(self) -> Iterator[Metric | None]:
+        """Yield the gateway's own metrics."""
         counted = self._counted
         yield from build_metrics()
         yield from traffic_metrics(counted.traffic())
@@ -82,6 +80,13 @@ class Metrics(Collector):
             yield from journal_metrics(journal)
         if counted.reloader is not None:
             yield from _reload_metrics(counted.reloader)
+        yield from self._readiness_metrics()
+        yield from _memory_metrics(counted)
+        yield from _worker_metrics(tuple(counted.workers()))
+        yield from _stall_metrics(counted.loop_stalls())
+
+    def _readiness_metrics(self) -> Iterator[Metric | None]:
+        counted = self._counted
         brokers = GaugeMetricFamily(
             "kafka_proxy_brokers", "Brokers of a physical cluster that are known.", labels=["upstream"]
         )
@@ -106,18 +111,17 @@ class Metrics(Collector):
         )
         for name, port, accepts in counted.listener_watch.listeners():
             accepting.add_metric([name, str(port)], int(accepts))
+            yield None
         yield accepting
-        yield from _memory_metrics(counted)
-        yield from _worker_metrics(tuple(counted.workers()))
-        yield from _stall_metrics(counted.loop_stalls())
 
-    def _connection_metrics(self) -> Iterator[Metric]:
+    def _connection_metrics(self) -> Iterator[Metric | None]:
         counted = self._counted
         active = GaugeMetricFamily(
             "kafka_proxy_active_client_connections", "Client connections that are open.", labels=["tenant"]
         )
         for tenant, count in counted.connections().items():
             active.add_metric([tenant], count)
+            yield None
         yield active
         yield GaugeMetricFamily(
             "kafka_proxy_max_client_connections",
@@ -130,11 +134,13 @@ class Metrics(Collector):
             labels=["tenant", "mechanism", "outcome"],
         )
         ends = counted.ends()
-        outcomes = Counter({("", mechanism, "failure"): 0 for mechanism in counted.mechanisms})
-        outcomes.update(counted.authentications())
+        outcomes = dict(counted.authentications())
+        for mechanism in counted.mechanisms:
+            outcomes.setdefault(("", mechanism, "failure"), 0)
         outcomes["", "", "timeout"] = ends.get(CloseReason.AUTHENTICATION_TIMEOUT, 0)
         for labels, count in outcomes.items():
             authenticated.add_metric(labels, count)
+            yield None
         yield authenticated
         ended = CounterMetricFamily(
             "kafka_proxy_connections_ended",
@@ -145,12 +151,13 @@ class Metrics(Collector):
             ended.add_metric([reason.value], ends.get(reason, 0))
         yield ended
 
-    def _limit_metrics(self) -> Iterator[Metric]:
+    def _limit_metrics(self) -> Iterator[Metric | None]:
         in_flight = GaugeMetricFamily(
             "kafka_proxy_in_flight_requests", "Requests that await a broker's answer.", labels=["tenant"]
         )
         for tenant, count in self._counted.in_flight():
             in_flight.add_metric([tenant], count)
+            yield None
         yield in_flight
         hit = CounterMetricFamily(
             "kafka_proxy_limits_hit",
@@ -160,6 +167,7 @@ class Metrics(Collector):
         )
         for (limit, tenant), count in self._counted.limits_hit():
             hit.add_metric([limit, tenant], count)
+            yield None
         yield hit
 
 

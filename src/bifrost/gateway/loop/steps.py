@@ -10,8 +10,8 @@ STEP_S = 0.0005
 1 ms) that is still less than what counts as a stall (`loop_stalls.py`)."""
 
 THREAD_TURN_S = 0.0002
-"""For `sys.setswitchinterval`: how long Python code in another thread, such as a scrape or the reading of a
-configuration, goes on when the event loop wants to. CPython's 5 ms would delay every request meanwhile."""
+"""For `sys.setswitchinterval`: how long Python code in another thread, such as the reading of a configuration,
+goes on when the event loop wants to. CPython's 5 ms would delay every request meanwhile."""
 
 _Result = TypeVar("_Result")
 
@@ -26,13 +26,14 @@ def at_once(steps: Generator[None, None, _Result]) -> _Result:
             return result
 
 
-async def in_steps(steps: Generator[None, None, _Result]) -> _Result:
-    """Do all steps, and let the event loop serve connections after each half a millisecond of them.
+async def in_steps(steps: Generator[None, None, _Result], step_s: float = STEP_S) -> _Result:
+    """Do all steps, and let the event loop serve connections now and then.
 
     Args:
         steps: yields after each small part of the work; what it returns is returned.
+        step_s: time for steps in one turn of the loop, in seconds.
     """
-    until_s = perf_counter() + STEP_S
+    until_s = perf_counter() + step_s
     while True:
         try:
             next(steps)
@@ -41,4 +42,4 @@ async def in_steps(steps: Generator[None, None, _Result]) -> _Result:
             return result
         if perf_counter() >= until_s:
             await asyncio.sleep(0)
-            until_s = perf_counter() + STEP_S
+            until_s = perf_counter() + step_s

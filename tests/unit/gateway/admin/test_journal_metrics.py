@@ -5,7 +5,7 @@ from bifrost.gateway.admin.journal_metrics import journal_metrics
 def samples(counts: JournalCounts) -> dict[tuple[str, ...], float]:
     return {
         (sample.name, *sample.labels.values()): sample.value
-        for metric in journal_metrics(counts)
+        for metric in filter(None, journal_metrics(counts))
         for sample in metric.samples
     }
 

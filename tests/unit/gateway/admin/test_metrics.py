@@ -10,6 +10,7 @@ from bifrost.forwarding.lane import Awaited
 from bifrost.gateway.admin.counted import OfProcess
 from bifrost.gateway.admin.metrics import Metrics
 from bifrost.gateway.gateway import Gateway
+from bifrost.gateway.loop.steps import at_once
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.api_keys import ApiKey
 from support.stage.lanes import SAME_NAMES
@@ -20,7 +21,7 @@ LABELS = ("tenant", "api", "side", "reason", "mechanism", "outcome", "le")
 
 def samples(gateway: Gateway) -> dict[tuple[str, ...], float]:
     """Every sample of ours by its name and labels."""
-    text = Metrics(OfProcess(gateway)).render().decode()
+    text = at_once(Metrics(OfProcess(gateway)).exposition()).decode()
     found = [
         ((sample.name, *[sample.labels[label] for label in LABELS if label in sample.labels]), sample.value)
         for family in text_string_to_metric_families(text)
@@ -79,7 +80,7 @@ def test_authentications_and_pauses_are_counted() -> None:
 
 
 def test_every_metric_says_what_it_is_in_a_sentence_and_has_one_unit() -> None:
-    text = Metrics(OfProcess(Gateway(Config.model_validate(CONFIG)))).render().decode()
+    text = at_once(Metrics(OfProcess(Gateway(Config.model_validate(CONFIG)))).exposition()).decode()
 
     lines = [line for line in text.splitlines() if line.startswith("# HELP kafka_proxy_")]
     assert len(lines) >= 11
@@ -91,7 +92,7 @@ def test_stalls_of_the_event_loop_are_shown() -> None:
     gateway.stalls.counts[0], gateway.stalls.counts[3] = 15_000_000, 1
     gateway.stalls.marks[0] = gateway.stalls.marks[1] = 15_000_000
 
-    pages = [Metrics(OfProcess(gateway)).render().decode() for _ in range(2)]
+    pages = [at_once(Metrics(OfProcess(gateway)).exposition()).decode() for _ in range(2)]
 
     for page in pages:
         assert 'bifrost_event_loop_stall_seconds_bucket{le="0.02",worker=""} 1.0' in page
@@ -114,7 +115,7 @@ def test_ports_that_accept_and_errors_of_ours_are_shown(monkeypatch: pytest.Monk
     )
     monkeypatch.setattr(gateway.listener_watch, "not_accepting", lambda: ["plaintext at h:9093 (broker 1)"])
 
-    text = Metrics(OfProcess(gateway)).render().decode()
+    text = at_once(Metrics(OfProcess(gateway)).exposition()).decode()
 
     assert 'kafka_proxy_listener_accepting{listener="plaintext",port="9092"} 1.0' in text
     assert 'kafka_proxy_listener_accepting{listener="plaintext",port="9093"} 0.0' in text

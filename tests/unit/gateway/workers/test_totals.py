@@ -13,6 +13,7 @@ from bifrost.gateway.admin.counted import JournalCounts, WorkerCounts
 from bifrost.gateway.admin.metrics import Metrics
 from bifrost.gateway.loop.loop_guard import InternalErrors
 from bifrost.gateway.loop.loop_stalls import EVER, RECENT, STALL_CELLS, LoopStalls
+from bifrost.gateway.loop.steps import at_once
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
 from bifrost.gateway.workers.shared_counters import (
     SharedCounter,
@@ -154,7 +155,7 @@ def test_the_metrics_of_all_are_those_of_one_and_tell_of_the_workers() -> None:
     sums.refresh()
     processes = Processes(lambda: [os.getpid(), os.getpid()], lambda: 1000.0)
 
-    text = Metrics(of_all(sums), processes).render().decode()
+    text = at_once(Metrics(of_all(sums), processes).exposition()).decode()
 
     assert 'kafka_proxy_requests_total{api="Fetch",tenant="acme"} 1.0' in text
     assert 'kafka_proxy_worker_connections{worker="0"} 5.0' in text
