@@ -99,14 +99,14 @@ def test_a_large_rejected_value_is_cut(topic: Topic) -> None:
 def test_a_version_of_the_future_is_found_even_in_an_unknown_form(topic: Topic) -> None:
     records = [
         Journal().event(None),
-        Journal().event(None) | {"schema_version": 2},
+        Journal().event(None) | {"schema_version": 3},
         b'{"schema_version": 9, "kind": [1]}',
     ]
 
     found = read_records(topic(records)).agg(future_record().alias("first")).first()
 
     assert found is not None
-    assert found["first"].asDict() == {"topic": "journal", "partition": 0, "offset": 1, "version": 2}
+    assert found["first"].asDict() == {"topic": "journal", "partition": 0, "offset": 1, "version": 3}
     assert read_records(topic(records[:1])).agg(future_record()).first()[0] is None
 
 

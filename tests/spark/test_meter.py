@@ -128,14 +128,37 @@ def test_looks_at_midnight_are_joined_over_the_days(tables: Tables, topic: Topic
     assert days == {"2026-10-05": 6_000_000, "2026-10-06": 3_000_000}
 
 
+def test_a_journal_of_version_1_and_one_of_version_2_are_summed_up_together(
+    tables: Tables, topic: Topic
+) -> None:
+    old, new = Journal("old"), Journal("new")
+    records = [
+        old.topic("acme", "orders", bytes_in=1) | {"schema_version": 1},
+        old.requests("acme", requests=3) | {"schema_version": 1},
+        new.topic("acme", "orders", bytes_in=10),
+        new.requests("acme", requests=30),
+        new.access("acme", "group", "billing", requests=30),
+    ]
+
+    Meter(tables, 60).apply(topic(records), 0)
+
+    assert produced(tables) == {"2026-10-05": 11}
+    (row,) = tables.read("usage_daily").groupBy().sum("requests", "topic_requests", "rows").collect()
+    assert tuple(row) == (33, 0, 5)
+    versions = tables.read("usage").groupBy("schema_version").count().collect()
+    assert {row.schema_version: row["count"] for row in versions} == {1: 2, 2: 3}
+    (row,) = tables.read("usage").where("scope = 'group'").collect()
+    assert (row.resource_name, row.requests) == ("billing", 30)
+
+
 def test_a_version_of_the_future_stops_it_before_anything_is_counted(tables: Tables, topic: Topic) -> None:
     journal = Journal()
     meter = Meter(tables, 60)
 
     with pytest.raises(
-        FutureSchemaError, match=r"journal, partition 0, offset 1: .* version 2, .* update bifrost-kafka"
+        FutureSchemaError, match=r"journal, partition 0, offset 1: .* version 3, .* update bifrost-kafka"
     ):
-        meter(topic([journal.topic("acme", "t"), journal.topic("acme", "t") | {"schema_version": 2}]), 0)
+        meter(topic([journal.topic("acme", "t"), journal.topic("acme", "t") | {"schema_version": 3}]), 0)
 
     assert tables.head().version == 0
     assert isinstance(meter.failure, FutureSchemaError)

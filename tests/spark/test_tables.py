@@ -52,6 +52,25 @@ def test_rows_are_added_and_days_replaced(tables: Tables, rows: Rows) -> None:
     assert (tables.head().writers, tables.head().facts) == ({"w": 1}, {"seen": 2})
 
 
+def test_a_column_that_came_later_is_null_in_what_was_there_before(
+    tables: Tables, rows: Rows, spark: SparkSession
+) -> None:
+    before = tables.begin()
+    before.append("t", rows(("2026-01-01", 1), ("2026-01-02", 2)))
+    before.commit(writer="w", batch=0, facts={})
+    wider = StructType([*SCHEMA.fields]).add("new", StringType())
+    later = Tables(spark, tables.files.root, SCHEMAS | {"t": wider}, tables.table_format)
+
+    assert [row.new for row in later.read("t").collect()] == [None, None]
+    change = later.begin()
+    change.append("t", spark.createDataFrame([("2026-01-01", 3, "x")], wider).coalesce(1))
+    change.replace("t", spark.createDataFrame([("2026-01-02", 4, "y")], wider).coalesce(1), ["2026-01-02"])
+    change.commit(writer="w", batch=1, facts={})
+
+    found = {(row.day, row.n, row.new) for row in later.read("t").collect()}
+    assert found == {("2026-01-01", 1, None), ("2026-01-01", 3, "x"), ("2026-01-02", 4, "y")}
+
+
 def test_a_day_can_become_empty(tables: Tables, rows: Rows) -> None:
     change = tables.begin()
     change.append("t", rows(("2026-01-01", 1), ("2026-01-02", 2)))

@@ -1,6 +1,6 @@
 """A record of the journal as it is written: JSON, without fields that would say nothing.
 
-schema-v1.json defines the fields, docs/journal.md describes them.
+schema-v2.json defines the fields, docs/journal.md describes them.
 """
 
 import json
@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Fields = Mapping[str, Any]
 """Values by the schema's names; None, 0, False and empty ones are left out where the absence means the same."""
@@ -75,14 +75,14 @@ def said(fields: Fields, required: frozenset[str] = frozenset()) -> dict[str, An
 
 
 def schema() -> dict[str, Any]:
-    """Return the schema of version 1: the JSON form of Spark's StructType."""
-    text = Path(__file__).with_name("schema-v1.json").read_text(encoding="utf-8")
+    """Return the schema of version 2, which is that of version 1 and more: the JSON form of Spark's StructType."""
+    text = Path(__file__).with_name("schema-v2.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 
 
 _REQUIRED: Mapping[RecordKind, frozenset[str]] = {
-    RecordKind.USAGE: frozenset({"scope", "api_key", "api_version"}),
+    RecordKind.USAGE: frozenset({"scope", "api_key", "api_version", "resource_name"}),
     RecordKind.EVENT: frozenset({"type", "outcome"}),
     RecordKind.SNAPSHOT: frozenset({"partitions", "partition_count", "bytes", "replica_bytes"}),
     RecordKind.DROP: frozenset({"first_sequence", "last_sequence"}),

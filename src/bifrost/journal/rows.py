@@ -6,14 +6,18 @@ from typing import Any
 
 from bifrost.journal.identity import Identity
 from bifrost.journal.record import said
-from bifrost.journal.topic_names import TopicKey
+from bifrost.journal.topic_names import AccessKey, TopicKey
 from bifrost.journal.usage import TopicUsage
 from bifrost.journal.usage_table import Client
+from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.schema import request_schema
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd", "unknown")
 """Names of codecs, by the number in a batch's attributes (CompressionType)."""
+
+SCOPES = {Entity.GROUP_ID: "group", Entity.TRANSACTIONAL_ID: "transactional_id"}
+"""Scopes of rows about what is neither a topic nor everything."""
 
 Row = dict[str, Any]
 
@@ -34,7 +38,7 @@ def connection_row(client: Client) -> Row | None:
 
 
 def usage_rows(client: Client, api_key: int, api_version: int) -> tuple[Iterator[Row], int]:
-    """Return the rows of a client's messages of one API and version, and the number of topics; reset the counters.
+    """Return the rows of a client's messages of one API and version, and the number of entities; reset the counters.
 
     The rows are made lazily, one by one: there may be ten thousand.
     """
@@ -67,7 +71,7 @@ def usage_rows(client: Client, api_key: int, api_version: int) -> tuple[Iterator
     }
     # A large request that was received in two intervals has its bytes in the second one.
     rows = [row] if requests or responses or bytes_in else []
-    return chain(rows, _topic_rows(who, topics)), len(topics)
+    return chain(rows, _entity_rows(who, topics)), len(topics)
 
 
 def client_fields(identity: Identity) -> Row:
@@ -102,30 +106,44 @@ def _who(identity: Identity) -> Row:
     }
 
 
-def _topic_rows(who: Row, topics: Mapping[TopicKey, TopicUsage]) -> Iterator[Row]:
-    for key, usage in topics.items():
-        requests, errors, bytes_in, bytes_out, control_batches, cells = usage.take()
-        produced = [one for one in cells if one[0] is not None]
-        fetched = [one for one in cells if one[0] is None]
-        is_folded = who["is_folded"] or key == TopicKey()
-        yield {
-            "scope": "topic",
-            **who,
-            "is_folded": is_folded,
-            "topic": key.virtual,
-            "physical_topic": key.physical,
-            "topic_id": key.topic_id,
-            "requests": requests,
-            "errors": errors,
-            "batches_in": sum(one[2] for one in produced),
-            "records_in": sum(one[3] for one in produced),
-            "bytes_in": bytes_in,
-            "batches_out": sum(one[2] for one in fetched),
-            "records_out": sum(one[3] for one in fetched),
-            "bytes_out": bytes_out,
-            "control_batches": control_batches,
-            "batches": [_cell(*one) for one in cells],
-        }
+def _entity_rows(who: Row, counted: Mapping[TopicKey | AccessKey, TopicUsage]) -> Iterator[Row]:
+    for key, usage in counted.items():
+        yield _access_row(who, key, usage) if isinstance(key, AccessKey) else _topic_row(who, key, usage)
+
+
+def _access_row(who: Row, key: AccessKey, usage: TopicUsage) -> Row:
+    return {
+        "scope": SCOPES[key.entity],
+        **who,
+        "is_folded": who["is_folded"] or key == AccessKey(key.entity),
+        "resource_name": key.virtual,
+        "physical_name": key.physical,
+        "requests": usage.take()[0],
+    }
+
+
+def _topic_row(who: Row, key: TopicKey, usage: TopicUsage) -> Row:
+    requests, errors, bytes_in, bytes_out, control_batches, cells = usage.take()
+    produced = [one for one in cells if one[0] is not None]
+    fetched = [one for one in cells if one[0] is None]
+    return {
+        "scope": "topic",
+        **who,
+        "is_folded": who["is_folded"] or key == TopicKey(),
+        "topic": key.virtual,
+        "physical_topic": key.physical,
+        "topic_id": key.topic_id,
+        "requests": requests,
+        "errors": errors,
+        "batches_in": sum(one[2] for one in produced),
+        "records_in": sum(one[3] for one in produced),
+        "bytes_in": bytes_in,
+        "batches_out": sum(one[2] for one in fetched),
+        "records_out": sum(one[3] for one in fetched),
+        "bytes_out": bytes_out,
+        "control_batches": control_batches,
+        "batches": [_cell(*one) for one in cells],
+    }
 
 
 def _cell(

@@ -1,4 +1,4 @@
-"""Resolves topics in messages: their virtual and physical names, and whether the client may name them."""
+"""Resolves what messages name: virtual and physical names, and of a topic whether the client may name it."""
 
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
@@ -18,16 +18,38 @@ class TopicKey:
     """The topic's ID, if only that is known or the topic is not the client's."""
 
 
+@dataclass(frozen=True, slots=True)
+class AccessKey:
+    """A group or a transactional ID; without a name it stands for all of its kind that found no room."""
+
+    entity: Entity
+    virtual: str | None = None
+    physical: str | None = None
+
+
+def folded_key(slot: int) -> "TopicKey | AccessKey":
+    """Return the key that stands for all entities of a kind that found no room."""
+    return AccessKey(Entity(slot)) if slot in OTHERS else TopicKey()
+
+
+OTHERS = frozenset({Entity.GROUP_ID, Entity.TRANSACTIONAL_ID})
+"""What is counted by name beside topics."""
+
 NOT_ALLOWED, RESERVED, FOREIGN_ID = "allowed_topics", "reserved_topic", "foreign_topic_id"
 """Rules by which a client may not name a topic."""
 
 
 class TopicNames:
-    """Resolves the topics of one namespace."""
+    """Resolves the names of one namespace."""
 
     def __init__(self, namespace: Namespace) -> None:
-        """Resolve topics by `namespace`."""
+        """Resolve names by `namespace`."""
         self._namespace = namespace
+
+    def access(self, slot: int, name: bytes) -> AccessKey:
+        """Return the group or the transactional ID that a request names, with what the engine makes of it."""
+        physical = self._namespace.physical(slot, name)
+        return AccessKey(Entity(slot), _text(name), None if physical is None else _text(physical))
 
     def resolve(self, slot: int, name: bytes, *, is_physical: bool) -> tuple[TopicKey, str | None]:
         """Return the topic, and the rule by which the client may not name it; None if it may.

@@ -53,8 +53,13 @@ cdef class Usage:
     cdef TopicUsage last
     cdef int last_slot
     cdef int64_t decided         # how often Python code decided about a name
+    cdef dict groups, transactional_ids    # None where none was named
+    cdef bytes last_access_name
+    cdef TopicUsage last_access
+    cdef int last_access_slot
     cdef int forget_topics(self) except -1
     cdef TopicUsage topic(self, int slot, const uint8_t* name, Py_ssize_t size, bint is_physical)
+    cdef int access(self, int slot, const uint8_t* name, Py_ssize_t size) except -1
     cdef Passing add_request(self, Reader* r)
     cdef Passing add_response(self, Reader* r, bint is_physical)
     cdef void finish(self, Py_ssize_t size, int64_t broker_ns, int64_t gateway_ns) noexcept

@@ -5,11 +5,13 @@ A `Tally` is a program that walks a message once more, as far as there is someth
 ops are a Program's; the slot says what stands there, and two kinds of number are ops of their own:
 
     STRING slot 1, UUID slot 4    a topic, by its name or ID
+    STRING slot 2, 3              a group or a transactional ID
+    STRING slot 7, 8              one of these, as an INT8 slot 7 says that stands beside it: FindCoordinator, configs
     BYTES slot 2                  record batches
     INT16 slot 3, 6               an error code; the acks of a Produce request
     INT32 slot 5                  throttle_time_ms
 
-For each topic and each response that is one look into a dictionary and some additions; for each record batch the numbers
+For each topic, group and response that is one look into a dictionary and some additions; for each record batch the numbers
 of its header. No object is made for a partition or a record. Of a frame that goes on before it is whole the head is walked
 like this, and the records behind it are counted by a `Passing` while they come.
 
@@ -27,12 +29,12 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from cpython.object cimport PyObject
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcmp, memcpy
 
 from bifrost.wire.program cimport MAX_DEPTH, Level, Op, enter_tag, push
 from bifrost.wire.reader cimport (
-    ARRAY, BYTES, END, FIXED, INT16, INT32, MISS_STEPS, SKIP, STRING, TAGS, UUID, be16, be32, be64, close_frame, is_zero_uuid, need,
+    ARRAY, BYTES, END, FIXED, INT8, INT16, INT32, MISS_STEPS, SKIP, STRING, TAGS, UUID, be16, be32, be64, close_frame, is_zero_uuid, need,
     need_whole, open_frame, out_of_steps, read_count, read_length, read_marker, read_string_length, read_varint,
 )
 
@@ -43,6 +45,13 @@ cdef enum:
     TALLY_TOPIC_ID = 4
     TALLY_THROTTLE = 5
     TALLY_ACKS = 6
+    # Of a STRING; the numbers of entities, as the topic's.
+    TALLY_GROUP = 2
+    TALLY_TRANSACTIONAL_ID = 3
+    TALLY_KEY = 7
+    TALLY_RESOURCE = 8
+
+    MAX_KEPT_NAME = 256      # bytes of the last name that is kept, folded or not
 
     BATCH_HEAD = 18          # bytes that say of which format a batch is, and how long
     BATCH_V2 = 49            # bytes of a batch behind its length, at least
@@ -55,6 +64,15 @@ GATEWAY_TIME_BOUNDS_US = tuple([TIMES_US[i] for i in range(TIMES)])
 
 cdef class Tally(Program):
     """What is counted in one message at one version."""
+
+
+cdef inline int entity_of(int slot, int type_) noexcept:
+    """What a name is with the type that stands beside it; 0: nothing that is counted."""
+    if slot == TALLY_KEY:  # FindCoordinatorRequest.CoordinatorType
+        return TALLY_GROUP if type_ == 0 else TALLY_TRANSACTIONAL_ID if type_ == 1 else 0
+    if slot == TALLY_RESOURCE:  # ConfigResource.Type
+        return TALLY_TOPIC if type_ == 2 else TALLY_GROUP if type_ == 32 else 0
+    return slot
 
 
 cdef inline int64_t size_of_batch(const uint8_t* header, int64_t left) noexcept:
@@ -184,8 +202,9 @@ cdef class Usage:
         self.physical = {}
         self.ids = {}
         self.error_codes = {}
-        self.last_name = None
-        self.last = None
+        self.last_name = self.last_access_name = None
+        self.last = self.last_access = None
+        self.groups = self.transactional_ids = None
         return 0
 
     cdef TopicUsage topic(self, int slot, const uint8_t* name, Py_ssize_t size, bint is_physical):
@@ -212,6 +231,40 @@ cdef class Usage:
         self.last_name = key
         self.last_slot = which
         return self.last
+
+    cdef int access(self, int slot, const uint8_t* name, Py_ssize_t size) except -1:
+        """Count a request that names this group or transactional ID."""
+        cdef dict known = self.groups if slot == TALLY_GROUP else self.transactional_ids
+        cdef PyObject* found = NULL
+        cdef bytes key
+        cdef TopicUsage one
+        if (self.last_access is not None and self.last_access_slot == slot
+                and PyBytes_GET_SIZE(self.last_access_name) == size
+                and memcmp(PyBytes_AS_STRING(self.last_access_name), name, size) == 0):
+            self.last_access.requests += 1
+            return 0
+        key = PyBytes_FromStringAndSize(<const char*>name, size)
+        if known is not None:
+            found = PyDict_GetItemWithError(known, key)
+        if found != NULL:
+            one = <TopicUsage><object>found
+        else:
+            self.decided += 1
+            one = self.resolve(self, slot, key, False)
+            if not one.is_folded:  # Else its names would be without bound.
+                # Made only now: most clients' messages name no group.
+                if known is None:
+                    known = {}
+                    if slot == TALLY_GROUP:
+                        self.groups = known
+                    else:
+                        self.transactional_ids = known
+                known[key] = one
+        one.requests += 1
+        # A client has one group as a rule, and its heartbeats stay cheap even when it found no row of its own.
+        if size <= MAX_KEPT_NAME:
+            self.last_access, self.last_access_name, self.last_access_slot = one, key, slot
+        return 0
 
     def count_request(self, frame, Py_ssize_t start):
         cdef Reader r
@@ -350,7 +403,9 @@ cdef Passing tally(Tally program, Reader* r, Usage usage, bint is_request, bint 
     cdef Py_ssize_t name_size = 0
     cdef Op* op
     cdef int64_t n, number, record_bytes = 0, errors = 0
-    cdef int i = 0, kind, slot = 0, acks = NO_ACKS
+    cdef const uint8_t* key = NULL   # a name whose type stands behind it
+    cdef Py_ssize_t key_size = 0
+    cdef int i = 0, kind, slot = 0, entity, type_ = -1, acks = NO_ACKS
     cdef int64_t before = usage.decided
     cdef bint is_counted
     while True:
@@ -366,7 +421,19 @@ cdef Passing tally(Tally program, Reader* r, Usage usage, bint is_request, bint 
             if n > 0:
                 r.pos += n
                 if op.slot and named == NULL and (kind == STRING or not is_zero_uuid(r.data + r.pos - n)):
-                    named, slot, name, name_size = level, op.slot, r.data + r.pos - n, n
+                    if kind == STRING and op.slot != TALLY_TOPIC:
+                        if op.slot == TALLY_KEY and type_ < 0:
+                            key, key_size = r.data + r.pos - n, n
+                            continue
+                        entity = entity_of(op.slot, type_)
+                        if entity > TALLY_TOPIC:
+                            usage.access(entity, r.data + r.pos - n, n)
+                        if entity != TALLY_TOPIC:
+                            continue
+                        named, slot = level, entity
+                    else:
+                        named, slot = level, op.slot
+                    name, name_size = r.data + r.pos - n, n
                     topic = None
                     if is_request or usage.is_fetch:
                         topic = usage.topic(slot, name, name_size, is_physical)
@@ -374,6 +441,8 @@ cdef Passing tally(Tally program, Reader* r, Usage usage, bint is_request, bint 
                         if topic.on_use is not None:
                             usage.decided += 1
                             topic.on_use()
+            elif n == 0 and kind == STRING and op.slot == TALLY_GROUP:
+                usage.access(TALLY_GROUP, r.data + r.pos, 0)  # A group like any other; an empty transactional ID is none.
         elif kind == BYTES:
             n = read_length(r, op.flags, 4)
             need_whole(r, n)
@@ -408,6 +477,14 @@ cdef Passing tally(Tally program, Reader* r, Usage usage, bint is_request, bint 
             else:
                 # A value that a broker would refuse is still counted under one of the three.
                 acks = -1 if number < 0 else 1 if number else 0
+        elif kind == INT8:
+            need(r, 1)
+            type_ = <int8_t>r.data[r.pos]
+            r.pos += 1
+            if key != NULL:
+                entity = entity_of(TALLY_KEY, type_)
+                if entity:
+                    usage.access(entity, key, key_size)
         elif kind == TAGS:
             n = read_varint(r)
             if n:

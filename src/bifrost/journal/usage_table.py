@@ -4,9 +4,9 @@
                         ▲
                   the connections of the client at the moment
 
-A client, an API's version and a topic take a row each. Beyond the bounds everything new is counted in a client, or a
-topic, that is *folded*: it stands for all that found no room, so sums stay exact. A client is forgotten when it has no
-connection, no request in flight, and nothing was counted for it since it was last looked at.
+A client, an API's version, and a topic, group or transactional ID take a row each. Beyond the bounds everything new is
+counted in a client, or a topic, that is *folded*: it stands for all that found no room, so sums stay exact. A client is
+forgotten when it has no connection, no request in flight, and nothing was counted for it since it was last looked at.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from functools import partial
 
 from bifrost.journal.identity import Identity
 from bifrost.journal.tallies import FETCHES, request_tally, response_tally
-from bifrost.journal.topic_names import TopicKey, TopicNames
+from bifrost.journal.topic_names import OTHERS, AccessKey, TopicKey, TopicNames, folded_key
 from bifrost.journal.usage import TopicUsage, Usage
 from bifrost.wire.codec import untrack
 
@@ -23,7 +23,8 @@ Denied = Callable[[Identity, tuple[int, int], str, TopicKey], None]
 """Called with (identity, API and version, rule, topic) of a denied request."""
 
 MAX_NAME_BYTES = 256
-"""Longest client ID or topic with rows of its own. Topics have 249 bytes at most; the protocol would allow 32 KiB."""
+"""Longest client ID, topic, group or transactional ID with rows of its own. Topics have 249 bytes at most; the protocol
+would allow 32 KiB, and brokers accept groups of that length."""
 
 MAX_FOLDED = 100
 """Most folded clients of one tenant, one for each namespace and principal; beyond that one stands for all."""
@@ -40,7 +41,7 @@ class Client:
     def __init__(
         self, identity: Identity, topics: TopicNames, table: "UsageTable", now_ms: Callable[[], int]
     ) -> None:
-        """Begin to count; `topics` resolves the topics that the client names."""
+        """Begin to count; `topics` resolves what the client names."""
         self.identity = identity
         self.usages: dict[tuple[int, int], Usage] = {}
         self.opened = self.closed = self.connection_ms = self.open = 0
@@ -96,20 +97,27 @@ class Client:
     def _resolve(
         self, api: tuple[int, int], usage: Usage, slot: int, name: bytes, is_physical: bool
     ) -> TopicUsage:
-        key, rule = self._topics.resolve(slot, name, is_physical=is_physical)
+        table, tenant = self._table, self.identity.tenant
+        key: TopicKey | AccessKey
+        on_use: Callable[[], None] | None = None
+        if slot in OTHERS:
+            key = self._topics.access(slot, name)
+        else:
+            key, rule = self._topics.resolve(slot, name, is_physical=is_physical)
+            if rule is not None:
+                on_use = partial(table.denied, self.identity, api, rule, key)
         found = usage.topics.get(key)
         if found is None:
-            table, tenant = self._table, self.identity.tenant
-            on_use = None if rule is None else partial(table.denied, self.identity, api, rule, key)
+            folded = folded_key(slot)
             if not table.has_room(tenant) or len(name) > MAX_NAME_BYTES:
                 table.folded[tenant] += 1
-                key, on_use = TopicKey(), None
+                key, on_use = folded, None
                 found = usage.topics.get(key)
             if found is None:
                 untrack(key)
                 if on_use is not None:
                     untrack(on_use)
-                found = usage.topics[key] = TopicUsage(key, on_use, is_folded=key == TopicKey())
+                found = usage.topics[key] = TopicUsage(key, on_use, is_folded=key == folded)
                 table.take_row(tenant)
                 untrack(usage.topics)  # It was tracked again with the new key; there may be thousands.
         return found
@@ -138,7 +146,7 @@ class UsageTable:
         self._total = 0
         self._folded_clients: Counter[str] = Counter()
         self.folded: Counter[str] = Counter()
-        """How often a client or topic found no room, by tenant."""
+        """How often a client, topic, group or transactional ID found no room, by tenant."""
 
     def __len__(self) -> int:
         return self._total

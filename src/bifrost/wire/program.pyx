@@ -77,6 +77,8 @@ cdef class Program:
         elif is_peek:
             kinds = (1 << SKIP | 1 << STRING | 1 << BYTES | 1 << END | 1 << BOOL | 1 << INT8 | 1 << INT16 | 1 << UINT16
                      | 1 << INT32 | 1 << UINT32 | 1 << INT64)
+        else:
+            kinds |= 1 << INT8  # The journal's, which counts and rewrites nothing.
         self.ops = <Op*>PyMem_RawMalloc(n * sizeof(Op) + 1)
         self.tags = <Tag*>PyMem_RawMalloc(m * sizeof(Tag) + 1)
         if self.ops == NULL or self.tags == NULL:

@@ -30,7 +30,7 @@ class Journal:
         self, kind: str, tenant: str | None, end_ms: int, length_ms: int, **more: Any
     ) -> dict[str, Any]:
         return {
-            "schema_version": 1,
+            "schema_version": 2,
             "kind": kind,
             "gateway_id": self.gateway_id,
             "epoch": self.epoch,
@@ -53,6 +53,24 @@ class Journal:
             "api": "Produce",
             "api_key": 0,
             "api_version": 11,
+        }
+        return self.record("usage", tenant, end_ms, 10_000, **(named | more))
+
+    def access(
+        self, tenant: str, scope: str, name: str | None, end_ms: int = NOON_MS, **more: Any
+    ) -> dict[str, Any]:
+        """Usage of a group or a transactional ID, as `scope` says, in ten seconds."""
+        named = {
+            "scope": scope,
+            "upstream": "main",
+            "namespace": tenant,
+            "principal": f"User:{tenant}",
+            "resource_name": name,
+            "physical_name": None if name is None else physical_name(tenant, name),
+            "api": "Heartbeat" if scope == "group" else "EndTxn",
+            "api_key": 12 if scope == "group" else 26,
+            "api_version": 4,
+            "requests": 1,
         }
         return self.record("usage", tenant, end_ms, 10_000, **(named | more))
 

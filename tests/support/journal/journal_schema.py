@@ -1,4 +1,4 @@
-"""Holds a record of the journal against schema-v1.json, which is the JSON form of Spark's StructType."""
+"""Holds a record of the journal against schema-v2.json, which is the JSON form of Spark's StructType."""
 
 from __future__ import annotations
 

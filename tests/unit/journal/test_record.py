@@ -14,7 +14,7 @@ def test_a_record_says_who_wrote_it_and_when() -> None:
 
     record = json.loads(value)
     assert record == {
-        "schema_version": 1,
+        "schema_version": 2,
         "kind": "event",
         "gateway_id": "gw",
         "epoch": 7,

@@ -5,6 +5,7 @@ from bifrost.journal.rows import api_name, connection_row, error_name, usage_row
 from bifrost.journal.topic_names import TopicNames
 from bifrost.journal.usage_table import Client, UsageTable
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.messages import AddOffsetsToTxnRequest, HeartbeatRequest
 from support.clients.raw_client import request_frame
 from support.clients.raw_operations import produce_request
 from support.clients.record_batches import build_batch
@@ -50,6 +51,37 @@ def test_a_row_says_who_what_and_how_much(stage: Stage) -> None:
     assert topic["batches"] == [
         {"codec": "none", "acks": -1, "batches": 1, "records": 2, "bytes": len(batch)}
     ]
+
+
+def test_a_group_and_a_transactional_id_have_rows_of_their_own(stage: Stage) -> None:
+    client = client_of(stage)
+    request = AddOffsetsToTxnRequest(transactional_id="pay", group_id="shop")
+    frame = request_frame(request, 2, 1)[4:]
+    usage = client.usage(ApiKey.ADD_OFFSETS_TO_TXN, 2)
+    for _ in range(2):
+        usage.count_request(frame, HEADER - 1)
+
+    (_, *rows), count = usage_rows(client, ApiKey.ADD_OFFSETS_TO_TXN, 2)
+
+    assert count == 2
+    assert [(row["scope"], row["resource_name"], row["physical_name"], row["requests"]) for row in rows] == [
+        ("transactional_id", "pay", physical_name("initech", "pay"), 2),
+        ("group", "shop", physical_name("initech", "shop"), 2),
+    ]
+    assert {(row["principal"], row["api"], row["is_folded"]) for row in rows} == {
+        ("User:alice", "AddOffsetsToTxn", False)
+    }
+
+
+def test_what_found_no_room_has_a_folded_row(stage: Stage) -> None:
+    client = client_of(stage)
+    usage = client.usage(ApiKey.HEARTBEAT, 3)
+    usage.count_request(request_frame(HeartbeatRequest(group_id="g" * 257), 3, 1)[4:], HEADER - 1)
+
+    (_, row), _ = usage_rows(client, ApiKey.HEARTBEAT, 3)
+
+    assert (row["scope"], row["is_folded"], row["requests"]) == ("group", True, 1)
+    assert row["resource_name"] is row["physical_name"] is None
 
 
 def test_nothing_counted_is_no_row(stage: Stage) -> None:

@@ -1,5 +1,14 @@
 from bifrost.config.name_template import NamePrefixes
-from bifrost.journal.topic_names import FOREIGN_ID, NOT_ALLOWED, RESERVED, TopicKey, TopicNames, topic_id_text
+from bifrost.journal.topic_names import (
+    FOREIGN_ID,
+    NOT_ALLOWED,
+    RESERVED,
+    AccessKey,
+    TopicKey,
+    TopicNames,
+    folded_key,
+    topic_id_text,
+)
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import TopicIds
@@ -80,3 +89,24 @@ def test_names_that_are_no_utf_8_stay_different(stage: Stage) -> None:
     other, _ = of(Entity.TOPIC_NAME, b"\xfe", is_physical=False)
 
     assert one != other
+
+
+def test_a_group_and_a_transactional_id_have_the_names_that_the_engine_gives_them(stage: Stage) -> None:
+    namespace = stage.namespaces["acme"]
+    of = names(stage).access
+    physical = physical_name("acme", "billing")
+
+    for entity in (Entity.GROUP_ID, Entity.TRANSACTIONAL_ID):
+        assert of(entity, b"billing") == AccessKey(entity, "billing", physical)
+    assert of(Entity.GROUP_ID, b"") == AccessKey(Entity.GROUP_ID, "", physical_name("acme", ""))
+    # What the table has is what the engine puts into requests, right or wrong.
+    table = namespace.to_physical.tables[Entity.GROUP_ID]
+    assert table is not None
+    table[b"billing"] = physical_name("globex", "billing").encode()
+    assert of(Entity.GROUP_ID, b"billing").physical == physical_name("globex", "billing")
+
+
+def test_what_is_folded_is_of_its_kind() -> None:
+    assert folded_key(Entity.TOPIC_NAME) == folded_key(Entity.TOPIC_ID) == TopicKey()
+    assert folded_key(Entity.GROUP_ID) == AccessKey(Entity.GROUP_ID)
+    assert folded_key(Entity.TRANSACTIONAL_ID) != folded_key(Entity.GROUP_ID)

@@ -7,7 +7,13 @@ from bifrost.wire.codec import encode
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
-from bifrost.wire.messages import FetchResponse, ProduceRequest, ProduceResponse
+from bifrost.wire.messages import (
+    AddOffsetsToTxnRequest,
+    FetchResponse,
+    HeartbeatRequest,
+    ProduceRequest,
+    ProduceResponse,
+)
 from bifrost.wire.programs import compile_layout
 from support.clients.record_batches import build_batch
 
@@ -223,3 +229,54 @@ def test_there_is_a_bucket_more_than_bounds() -> None:
 
     assert taken is not None
     assert len(taken[8]) == len(GATEWAY_TIME_BOUNDS_US) + 1
+
+
+def heartbeat(group_id: str) -> bytes:
+    return frame_of(HeartbeatRequest(group_id=group_id, generation_id=1, member_id="m"), 4)
+
+
+def test_a_group_is_asked_for_once_and_then_counted() -> None:
+    names = Names()
+    usage = usage_of(ApiKey.HEARTBEAT, 4, names)
+
+    for group in ("one", "one", "two", "one", "two", "two"):
+        usage.count_request(heartbeat(group), 0)
+
+    taken = usage.take()
+    assert taken is not None
+    assert names.asked == [(Entity.GROUP_ID, b"one", False), (Entity.GROUP_ID, b"two", False)]
+    assert {name: one.take()[0] for name, one in taken[-1].items()} == {b"one": 3, b"two": 3}
+    usage.count_request(heartbeat("two"), 0)
+    assert len(names.asked) == 3
+
+
+def test_a_group_and_a_transactional_id_of_the_same_name_are_two() -> None:
+    names = Names()
+    usage = usage_of(ApiKey.ADD_OFFSETS_TO_TXN, 3, names)
+
+    for _ in range(2):
+        request = AddOffsetsToTxnRequest(transactional_id="same", group_id="same")
+        usage.count_request(frame_of(request, 3), 0)
+
+    assert names.asked == [(Entity.TRANSACTIONAL_ID, b"same", False), (Entity.GROUP_ID, b"same", False)]
+
+
+@pytest.mark.parametrize(("length", "asked"), [(256, 1), (257, 3)])
+def test_of_what_is_folded_only_the_last_short_name_is_remembered(length: int, asked: int) -> None:
+    names: list[bytes] = []
+    folded = TopicUsage(None, None, is_folded=True)
+    usage = usage_of(ApiKey.HEARTBEAT, 4)
+
+    def resolve(_usage: Usage, _slot: int, name: bytes, _is_physical: bool) -> TopicUsage:
+        names.append(name)
+        return folded
+
+    usage.resolve = resolve
+    for _ in range(3):
+        usage.count_request(heartbeat("g" * length), 0)
+    assert len(names) == asked
+    for group in ("a", "b", "a"):
+        usage.count_request(heartbeat(group), 0)
+
+    assert names[asked:] == [b"a", b"b", b"a"]
+    assert folded.take()[0] == 6

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from bifrost.journal.identity import ANY_PRINCIPAL, Identity
-from bifrost.journal.topic_names import TopicKey, TopicNames
+from bifrost.journal.topic_names import AccessKey, TopicKey, TopicNames
 from bifrost.journal.usage_table import MAX_FOLDED, MAX_NAME_BYTES, UsageTable
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
@@ -102,6 +102,32 @@ def test_beyond_the_rows_topics_are_folded_in_their_client(topics: TopicNames) -
     assert [one.is_folded for one in found] == [False] * 2 + [True] * 8
     assert {one.key for one in found[2:]} == {TopicKey()}
     assert len(usage.topics) == 3
+
+
+@pytest.mark.parametrize("entity", [Entity.GROUP_ID, Entity.TRANSACTIONAL_ID])
+def test_beyond_the_rows_groups_and_transactional_ids_are_folded_by_their_kind(
+    topics: TopicNames, entity: Entity
+) -> None:
+    table = table_of(rows_per_tenant=4)
+    usage = table.client(ALICE, topics).usage(ApiKey.ADD_OFFSETS_TO_TXN, 3)
+
+    found = [usage.resolve(usage, entity, f"name-{number}".encode(), False) for number in range(10)]
+    topic = usage.resolve(usage, Entity.TOPIC_NAME, b"orders", False)
+
+    assert [one.is_folded for one in found] == [False] * 2 + [True] * 8
+    assert {one.key for one in found[2:]} == {AccessKey(entity)}
+    assert topic.key == TopicKey()
+    assert table.folded == {"initech": 9}
+    assert len(usage.topics) == 4
+
+
+def test_a_group_whose_name_is_too_long_has_no_row(topics: TopicNames) -> None:
+    usage = table_of().client(ALICE, topics).usage(ApiKey.HEARTBEAT, 4)
+
+    longest = usage.resolve(usage, Entity.GROUP_ID, b"g" * MAX_NAME_BYTES, False)
+    longer = usage.resolve(usage, Entity.GROUP_ID, b"g" * (MAX_NAME_BYTES + 1), False)
+
+    assert (longest.is_folded, longer.is_folded) == (False, True)
 
 
 def test_a_client_that_names_what_it_may_not_is_told_of(stage: Stage) -> None:

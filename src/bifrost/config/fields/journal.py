@@ -50,12 +50,12 @@ class Journal(Section):
     recorded as dropped, and no client waits. Default 16 MiB, some 20,000 records."""
 
     max_usage_rows: Count = Field(default=50_000, ge=100, le=10_000_000)
-    """Most combinations of client, API version and topic that are counted one by one; above it new ones are counted
-    together. Default 50,000, some 40 MB when all are in use."""
+    """Most combinations of client, API version and topic, group or transactional ID that are counted one by one; above
+    it new ones are counted together. Default 50,000, some 40 MB when all are in use."""
 
     max_usage_rows_per_tenant: Count = Field(default=10_000, ge=100, le=10_000_000)
-    """The same for one tenant, so that a tenant that invents client IDs takes no room from other tenants. Default
-    10,000."""
+    """The same for one tenant, so that a tenant that invents client IDs or groups takes no room from other tenants.
+    Default 10,000."""
 
     max_events_per_tenant: Count = Field(default=1_000, ge=1, le=1_000_000)
     """Most events of one tenant that are recorded in one interval; further ones are only counted. The same bound

@@ -19,7 +19,7 @@ from bifrost.pipeline.metering.metered_tables import KEYS, TABLES, head_columns,
 if TYPE_CHECKING:
     from pyspark.sql import Column, Row
 
-KNOWN_VERSION = 1
+KNOWN_VERSION = 2
 """The newest `schema_version` that this release reads."""
 KINDS = ("usage", "event", "snapshot", "drop")
 EARLIEST_MS, LATEST_MS = 946_684_800_000, 4_102_444_800_000

@@ -59,7 +59,7 @@ def table_schemas() -> dict[str, StructType]:
 @cache
 def journal_schema() -> StructType:
     """Return the schema of a record from the package `journal`."""
-    text = resources.files("bifrost.journal").joinpath("schema-v1.json").read_text(encoding="utf-8")
+    text = resources.files("bifrost.journal").joinpath("schema-v2.json").read_text(encoding="utf-8")
     return StructType.fromJson(json.loads(text))
 
 
@@ -75,6 +75,8 @@ def head_columns() -> list[StructField]:
         StructField("interval_end_ms", LongType()),
         StructField("tenant", StringType()),
         StructField("is_late", BooleanType()),
+        # Null in rows that an earlier release of this job wrote: they are of version 1.
+        StructField("schema_version", IntegerType()),
     ]
 
 

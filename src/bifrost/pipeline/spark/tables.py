@@ -122,6 +122,8 @@ class Tables:
         if not self.files.exists(f"{table}/_delta_log"):
             return self._empty(table)
         frame = self.spark.read.format("delta").load(self.files.path(table))
+        missing = [one for one in self.schemas[table] if one.name not in frame.columns]
+        frame = frame.withColumns({one.name: F.lit(None).cast(one.dataType) for one in missing})
         return frame if days is None else frame.where(frame.day.isin(sorted(days)))
 
     def _empty(self, table: str) -> DataFrame:
@@ -175,7 +177,9 @@ class Transaction:
         """Add rows."""
         if self._tables.table_format == "delta":
             path = self._tables.files.path(table)
-            frame.write.format("delta").mode("append").partitionBy("day").save(path)
+            # A table that an earlier version of the journal made lacks the columns that came later.
+            rows = frame.write.format("delta").mode("append").option("mergeSchema", "true")
+            rows.partitionBy("day").save(path)
             return
         staged = self._staged.setdefault(table, {})
         for day, directory in self._write(table, frame).items():
@@ -242,7 +246,7 @@ class Transaction:
         path = self._tables.files.path(table)
         writer = (
             frame.select(*self._tables.schemas[table].fieldNames()).write.format("delta").partitionBy("day")
-        )
+        ).option("mergeSchema", "true")
         if self._tables.files.exists(f"{table}/_delta_log"):
             named = ", ".join(f"'{day}'" for day in days)
             writer = writer.option("replaceWhere", f"day IN ({named})")
