@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from bifrost.pipeline.certificates.isolation import NAME_OTHERS
+from bifrost.wire.entities import SERVED, entities_of, served_versions
+from bifrost.wire.entity import Entity
+from bifrost.wire.schema import request_schema
 from support.journal.journal_records import DAY_MS, HOUR_MS, NOON_MS, Journal
 from support.physical_names import physical_name
 
@@ -68,6 +72,112 @@ def test_every_planted_violation_is_found_and_nothing_else(certify: Callable[...
     planted = next(one for one in acme["exceptions"] if one["records"] == 2)
     assert planted["samples"] == ["gw-1/7/1", "gw-1/7/2"]
     assert planted["principal"] == "User:acme"
+
+
+@pytest.mark.parametrize("scope", ["group", "transactional_id"])
+def test_a_foreign_group_or_transactional_id_is_a_violation(certify: Callable[..., Any], scope: str) -> None:
+    journal = Journal()
+    foreign = physical_name("globex", "billing")
+
+    reports = certify(
+        [
+            journal.access("acme", scope, "billing", requests=7),
+            journal.access("acme", scope, "billing", physical_name=foreign),
+            journal.access("acme", scope, "billing", physical_name=foreign),
+            journal.access("acme", scope, "billing", physical_name="billing"),
+            journal.access("acme", scope, "billing", physical_name=physical_name("acme", "other")),
+            journal.access("globex", scope, "billing"),
+            journal.topic("globex", "orders", bytes_in=5),
+        ]
+    )
+
+    acme, globex = reports["acme"], reports["globex"]
+    assert (acme["verdict"], globex["verdict"]) == ("exceptions", "isolated")
+    assert {
+        (one["entity"], one["physical"], one["reason"], one["records"]) for one in acme["exceptions"]
+    } == {
+        (scope, foreign, "belongs to globex", 2),
+        (scope, "billing", "belongs to no tenant", 1),
+        (scope, physical_name("acme", "other"), "is not the virtual name behind the prefix", 1),
+    }
+    assert acme["entities"][scope] == {"accesses": 5, "physical_names": 4, "exception_records": 4}
+    assert globex["entities"][scope] == {"accesses": 1, "physical_names": 1, "exception_records": 0}
+    assert globex["entities"]["topic"]["accesses"] == 1
+
+
+def test_the_same_name_is_one_entity_of_each_kind(certify: Callable[..., Any]) -> None:
+    journal = Journal()
+
+    reports = certify(
+        [
+            journal.topic("acme", "same"),
+            journal.access("acme", "group", "same"),
+            journal.access("acme", "transactional_id", "same"),
+            journal.access("acme", "group", "same", api="OffsetCommit"),
+            journal.access("acme", "group", "", physical_name=physical_name("acme", "")),
+        ]
+    )
+
+    assert reports["acme"]["verdict"] == "isolated"
+    assert (reports["acme"]["accesses"], reports["acme"]["physical_entities"]) == (5, 4)
+
+
+@pytest.mark.parametrize("scope", ["group", "transactional_id"])
+def test_groups_that_found_no_room_are_not_proven(certify: Callable[..., Any], scope: str) -> None:
+    journal = Journal()
+
+    reports = certify(
+        [
+            journal.topic("acme", "orders"),
+            journal.access("acme", scope, None, is_folded=True),
+            journal.access("globex", scope, "g"),
+        ]
+    )
+
+    assert {name: report["verdict"] for name, report in reports.items()} == {
+        "acme": "incomplete",
+        "globex": "isolated",
+    }
+    assert reports["acme"]["unproven_records"] == 1
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "verdict"),
+    [
+        ("Heartbeat", 1, "incomplete"),
+        ("InitProducerId", 1, "incomplete"),
+        ("Fetch", 1, "isolated"),
+        ("Metadata", 1, "isolated"),
+        ("Heartbeat", 2, "isolated"),
+    ],
+)
+def test_a_journal_of_version_1_proves_nothing_about_groups(
+    certify: Callable[..., Any], api: str, version: int, verdict: str
+) -> None:
+    journal = Journal()
+    records = [journal.topic("acme", "orders", bytes_in=5), journal.requests("acme", api=api, requests=3)]
+
+    reports = certify([one | {"schema_version": version} for one in records])
+
+    assert reports["acme"]["verdict"] == verdict
+    assert reports["acme"]["records_of_version_1"] == (verdict == "incomplete")
+
+
+def test_the_apis_that_name_groups_or_transactional_ids_are_those_of_the_schema() -> None:
+    others = {
+        Entity.GROUP_ID,
+        Entity.TRANSACTIONAL_ID,
+        Entity.COORDINATOR_KEY,
+        Entity.RESOURCE_NAME,
+    }
+    expected = {
+        request_schema(key).name.removesuffix("Request")
+        for key in SERVED
+        for version in served_versions(key) or ()
+        if others & set(entities_of(request_schema(key).name, version).values())
+    }
+
+    assert expected == NAME_OTHERS
 
 
 def test_what_the_journal_cannot_say_is_not_proven(certify: Callable[..., Any]) -> None:
@@ -152,10 +262,15 @@ def test_what_gateways_told_of_their_tenants_names_is_what_names_are_judged_by(
             journal.topic("acme", "orders", physical_topic="t1-orders"),
             journal.event("acme", type="admin", outcome="unknown", resource_type="group", resource_name="g",
                           physical_name="g1-g"),
+            journal.access("acme", "group", "h", physical_name="g1-h"),
+            journal.access("acme", "transactional_id", "x", physical_name="x1-x"),
+            journal.access("globex", "group", "g", physical_name="t1-g"),
             journal.topic("globex", "orders", physical_topic="t1-orders"),
         ],
         days=("2026-10-05",),
     )  # fmt: skip
 
     assert reports["acme"]["verdict"] == "isolated"
-    assert reports["globex"]["exceptions"][0]["reason"] == "belongs to acme"
+    reasons = {one["entity"]: one["reason"] for one in reports["globex"]["exceptions"]}
+    # A prefix of topics owns no groups.
+    assert reasons == {"topic": "belongs to acme", "group": "belongs to no tenant"}

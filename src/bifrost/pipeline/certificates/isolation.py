@@ -2,8 +2,9 @@
 
 The owner of a physical name is what `name_owners` says, not the gateway's translation of a name. An access is an
 exception when the name is another tenant's or no tenant's, when it is not the virtual name after the prefix, or when
-data moved for a topic ID that is not the tenant's. Where the journal is incomplete (folded rows, missing numbers, a
-gateway that was killed), the result says that isolation is not proven.
+data moved for a topic ID that is not the tenant's. Where the journal is incomplete (folded rows, requests of which
+version 1 of the journal did not say what group they named, missing numbers, a gateway that was killed), the result says
+that isolation is not proven.
 """
 
 from __future__ import annotations
@@ -13,46 +14,101 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from bifrost.pipeline.certificates.name_owners import is_name_of, owners_of
+from bifrost.pipeline.certificates.name_owners import (
+    ENTITIES,
+    GROUP,
+    TOPIC,
+    TRANSACTIONAL_ID,
+    is_name_of,
+    owners_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 MAX_SAMPLES = 3
 """Records that a report lists for an exception, by their numbers; the tables have all of them."""
-_NAMED = ("topic", "group")
-"""Kinds of entities whose physical names show their owner."""
+UNTOLD = "untold"
+"""In place of an entity's kind: the journal of version 1 does not say which groups and transactional IDs were named."""
+NAME_OTHERS = frozenset(
+    [
+        "AddOffsetsToTxn",
+        "AddPartitionsToTxn",
+        "AlterConfigs",
+        "AlterShareGroupOffsets",
+        "ConsumerGroupDescribe",
+        "ConsumerGroupHeartbeat",
+        "DeleteGroups",
+        "DeleteShareGroupOffsets",
+        "DescribeConfigs",
+        "DescribeGroups",
+        "DescribeShareGroupOffsets",
+        "DescribeTransactions",
+        "EndTxn",
+        "FindCoordinator",
+        "Heartbeat",
+        "IncrementalAlterConfigs",
+        "InitProducerId",
+        "JoinGroup",
+        "LeaveGroup",
+        "OffsetCommit",
+        "OffsetDelete",
+        "OffsetFetch",
+        "Produce",
+        "ShareAcknowledge",
+        "ShareFetch",
+        "ShareGroupDescribe",
+        "ShareGroupHeartbeat",
+        "StreamsGroupDescribe",
+        "StreamsGroupHeartbeat",
+        "SyncGroup",
+        "TxnOffsetCommit",
+    ]
+)
+"""Kafka's names of the APIs whose requests may name a group or a transactional ID."""
+_FIRST_WITH_OTHERS = 2
+"""`schema_version` from which on the journal has rows about groups and transactional IDs."""
 
 
 def accesses(usage: DataFrame, events: DataFrame, snapshots: DataFrame) -> DataFrame:
     """Return every access to a physical entity that the journal tells of.
 
     Returns:
-        day, tenant, kind, principal, client_id, api, virtual, physical, topic_id, is_folded, moved (bytes), and the
-        record's gateway_id, epoch and sequence.
+        day, tenant, kind, entity (one of ENTITIES, or UNTOLD), principal, client_id, api, virtual, physical, topic_id,
+        is_folded, moved (bytes), and the record's gateway_id, epoch and sequence.
     """
     text = F.lit(None).cast("string")
     no = F.lit(False)
+    none = F.lit(0).cast("bigint")
+    is_folded = F.coalesce("is_folded", no)
     moved = F.coalesce("bytes_in", F.lit(0)) + F.coalesce("bytes_out", F.lit(0))
+    client = (F.lit("usage"), F.col("principal"), F.col("client_id"), F.col("api"))
     used = usage.where(F.col("scope") == "topic").select(
-        *_who(F.lit("usage"), F.col("principal"), F.col("client_id"), F.col("api")),
-        *_what(
-            F.col("topic"), F.col("physical_topic"), F.col("topic_id"), F.coalesce("is_folded", no), moved
-        ),
+        *_who(*client),
+        *_what(F.lit(TOPIC), F.col("topic"), F.col("physical_topic"), F.col("topic_id"), is_folded, moved),
+    )
+    others = usage.where(F.col("scope").isin(GROUP, TRANSACTIONAL_ID)).select(
+        *_who(*client),
+        *_what(F.col("scope"), F.col("resource_name"), F.col("physical_name"), text, is_folded, none),
+    )
+    is_old = F.coalesce("schema_version", F.lit(1)) < _FIRST_WITH_OTHERS
+    names_some = F.col("api").isin(*sorted(NAME_OTHERS))
+    untold = usage.where((F.col("scope") == "request") & is_old & names_some).select(
+        *_who(*client), *_what(F.lit(UNTOLD), text, text, text, no, none)
     )
     # A denied change never left the gateway; all other changes were sent to the cluster, with any outcome.
     is_asked = (F.col("type") == "admin") & (F.col("outcome") != "denied")
     is_named = F.col("physical_name").isNotNull() & F.col("tenant").isNotNull()
-    changed = events.where(is_asked & is_named & F.col("resource_type").isin(*_NAMED)).select(
+    changed = events.where(is_asked & is_named & F.col("resource_type").isin(*ENTITIES)).select(
         *_who(F.lit("event"), F.col("principal"), F.col("client_id"), F.col("api")),
-        *_what(F.col("resource_name"), F.col("physical_name"), text, no, F.lit(0).cast("bigint")),
+        *_what(F.col("resource_type"), F.col("resource_name"), F.col("physical_name"), text, no, none),
     )
     # A topic's stored bytes are billed to its tenant, so the topic must be the tenant's as well.
     stored = snapshots.select(
         *_who(F.lit("snapshot"), text, text, text),
-        *_what(F.col("topic"), F.col("physical_topic"), text, no, F.lit(0).cast("bigint")),
+        *_what(F.lit(TOPIC), F.col("topic"), F.col("physical_topic"), text, no, none),
     )
-    return used.unionByName(changed).unionByName(stored)
+    return used.unionByName(others).unionByName(untold).unionByName(changed).unionByName(stored)
 
 
 def _who(kind: Column, principal: Column, client_id: Column, api: Column) -> list[Column]:
@@ -62,9 +118,10 @@ def _who(kind: Column, principal: Column, client_id: Column, api: Column) -> lis
 
 
 def _what(
-    virtual: Column, physical: Column, topic_id: Column, is_folded: Column, moved: Column
+    entity: Column, virtual: Column, physical: Column, topic_id: Column, is_folded: Column, moved: Column
 ) -> list[Column]:
     named = {
+        "entity": entity,
         "virtual": virtual,
         "physical": physical,
         "topic_id": topic_id,
@@ -81,8 +138,8 @@ def judge(found: DataFrame, prefixes: DataFrame) -> DataFrame:
         found: accesses.
         prefixes: see `name_owners.prefix_frame`.
     """
-    names = found.select("physical").where(F.col("physical").isNotNull()).distinct()
-    joined = found.join(owners_of(names, prefixes), "physical", "left")
+    names = found.select("entity", "physical").where(F.col("physical").isNotNull()).distinct()
+    joined = found.join(owners_of(names, prefixes), ["entity", "physical"], "left")
     is_known = F.col("physical").isNotNull()
     is_other = is_known & F.col("owner").isNotNull() & (F.col("owner") != F.col("tenant"))
     is_odd = is_known & F.col("virtual").isNotNull() & ~is_name_of(F.col("virtual"), F.col("physical"))
@@ -101,13 +158,25 @@ def judge(found: DataFrame, prefixes: DataFrame) -> DataFrame:
 
 
 def summary(judged: DataFrame) -> DataFrame:
-    """Return for each tenant and day: accesses, entities, exceptions, unproven."""
-    return judged.groupBy("day", "tenant").agg(
+    """Return for each tenant and day: accesses, entities, exceptions, unproven, untold; and of each kind of entity
+    <kind>_accesses, <kind>_names, <kind>_exceptions."""
+    is_unproven = ~F.col("is_proven") & F.col("reason").isNull()
+    whole = [
         F.count(F.lit(1)).alias("accesses"),
-        F.count_distinct("physical").alias("entities"),
+        F.count_distinct("entity", "physical").alias("entities"),
         F.count("reason").alias("exceptions"),
-        F.count(F.when(~F.col("is_proven") & F.col("reason").isNull(), 1)).alias("unproven"),
-    )
+        F.count(F.when(is_unproven, 1)).alias("unproven"),
+        F.count(F.when(F.col("entity") == UNTOLD, 1)).alias("untold"),
+    ]
+    kinds = []
+    for one in ENTITIES:
+        is_one = F.col("entity") == one
+        kinds += [
+            F.count(F.when(is_one, 1)).alias(f"{one}_accesses"),
+            F.count_distinct(F.when(is_one, F.col("physical"))).alias(f"{one}_names"),
+            F.count(F.when(is_one, F.col("reason"))).alias(f"{one}_exceptions"),
+        ]
+    return judged.groupBy("day", "tenant").agg(*whole, *kinds)
 
 
 def exceptions(judged: DataFrame) -> DataFrame:
@@ -116,6 +185,7 @@ def exceptions(judged: DataFrame) -> DataFrame:
         "day",
         "tenant",
         "kind",
+        "entity",
         "principal",
         "client_id",
         "api",

@@ -7,7 +7,7 @@ compares the two. No other module of the pipeline compares a name with prefixes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -17,45 +17,66 @@ from bifrost.config.name_template import NameTemplate
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_PREFIXES = ("topic_prefix", "group_prefix", "transactional_id_prefix")
-"""Fields of an event `tenant` with the prefixes of the tenant's names."""
+TOPIC, GROUP, TRANSACTIONAL_ID = "topic", "group", "transactional_id"
+ENTITIES = (TOPIC, GROUP, TRANSACTIONAL_ID)
+"""Kinds of entities whose physical names show their owner."""
 
 
 def prefix_frame(
-    spark: SparkSession, tenants: list[str], template: str, others: Mapping[str, tuple[str, ...]]
+    spark: SparkSession,
+    tenants: list[str],
+    template: str,
+    told: Iterable[tuple[str, str, str]],
+    given: Mapping[str, tuple[str, ...]],
 ) -> DataFrame:
-    """Return the prefixes of each tenant's physical names: owner, prefix.
+    """Return the prefixes of each tenant's physical names: owner, entity (its kind), prefix.
 
     Args:
         spark: makes the frame.
         tenants: all tenants in the journal.
-        template: the template of names; see `NameTemplate`.
-        others: the prefixes of tenants that use another template.
+        template: the template of names, for tenants of whom nothing else is known; see `NameTemplate`.
+        told: tenant, entity and prefix, as gateways told them.
+        given: the prefixes of tenants, for all kinds, in place of those that gateways told.
     """
     shape = NameTemplate(template)
-    rows = [(tenant, prefix) for tenant, prefixes in others.items() for prefix in prefixes]
-    rows += [(tenant, shape.prefix(tenant)) for tenant in tenants if tenant not in others]
-    return spark.createDataFrame(rows, "owner STRING, prefix STRING")
+    rows = {
+        (tenant, entity, one) for tenant, prefixes in given.items() for one in prefixes for entity in ENTITIES
+    }
+    rows |= {one for one in told if one[0] not in given}
+    known = {(tenant, entity) for tenant, entity, _prefix in rows}
+    rows |= {
+        (tenant, entity, shape.prefix(tenant))
+        for tenant in tenants
+        for entity in ENTITIES
+        if (tenant, entity) not in known
+    }
+    return spark.createDataFrame(sorted(rows), "owner STRING, entity STRING, prefix STRING")
 
 
 def told_prefixes(events: DataFrame) -> DataFrame:
-    """Return the prefixes of tenants' physical names that each gateway told at its start: tenant, prefix."""
+    """Return the prefixes of tenants' physical names that each gateway told at its start: tenant, entity, prefix."""
     told = events.where((F.col("type") == "tenant") & F.col("tenant").isNotNull())
-    prefixes = F.array_compact(F.array(*(F.col("after")[name] for name in _PREFIXES)))
-    return told.select("tenant", F.explode(prefixes).alias("prefix")).where(F.col("prefix") != "").distinct()
+    pairs = F.array(*(_pair(entity) for entity in ENTITIES))
+    found = told.select("tenant", F.explode(pairs).alias("told")).select("tenant", "told.*")
+    return found.where(F.col("prefix") != "").distinct()
+
+
+def _pair(entity: str) -> Column:
+    return F.struct(F.lit(entity).alias("entity"), F.col("after")[f"{entity}_prefix"].alias("prefix"))
 
 
 def owners_of(names: DataFrame, prefixes: DataFrame) -> DataFrame:
-    """Return the owner of each physical name that has one: physical, owner.
+    """Return the owner of each physical name that has one: entity, physical, owner.
 
     Args:
-        names: physical, each name once.
-        prefixes: owner, prefix. If one prefix begins another, the longest decides.
+        names: entity, physical; each once.
+        prefixes: owner, entity, prefix. If one prefix begins another, the longest decides.
     """
-    fits = F.expr("startswith(physical, prefix)")
+    fits = (F.col("names.entity") == F.col("prefixes.entity")) & F.expr("startswith(physical, prefix)")
     longest = F.max(F.struct(F.length("prefix").alias("n"), F.col("owner")))
-    owned = names.join(F.broadcast(prefixes), fits).groupBy("physical").agg(longest.alias("best"))
-    return owned.select("physical", F.col("best.owner").alias("owner"))
+    joined = names.alias("names").join(F.broadcast(prefixes.alias("prefixes")), fits)
+    owned = joined.groupBy("names.entity", "physical").agg(longest.alias("best"))
+    return owned.select("entity", "physical", F.col("best.owner").alias("owner"))
 
 
 def is_name_of(virtual: Column, physical: Column) -> Column:

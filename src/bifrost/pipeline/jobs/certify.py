@@ -4,7 +4,7 @@ or which were not.
     OUT/2026-10-05/acme.json      one certificate (certificate.py)
 
 A verdict is `isolated`, `exceptions`, or `incomplete`: the journal shows no exception but cannot prove that there is
-none, because the gateway folded rows, records are missing, or a gateway was killed.
+none, because the gateway folded rows, records are missing or too old to name groups, or a gateway was killed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_EXCEPTIONS = 100_000
 """Further exceptions are only counted: a tenant's prefixes are wrong then, and the first hundred thousand show it."""
-REPORT_VERSION = 1
+REPORT_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,13 @@ def run_certify(
             f"no access in {options.tables} on these days: run bifrost pipeline meter first, or name others"
         )
     # A gateway tells its prefixes at its start, which may have been on any earlier day.
-    told = name_owners.told_prefixes(tables.read("events", at=head)).orderBy("tenant", "prefix").collect()
-    named: dict[str, tuple[str, ...]] = {}
-    for row in told:
-        named[row.tenant] = (*named.get(row.tenant, ()), row.prefix)
+    told = name_owners.told_prefixes(tables.read("events", at=head)).collect()
     prefixes = name_owners.prefix_frame(
-        spark, sorted(tenants), options.template, named | dict(options.prefixes)
+        spark,
+        sorted(tenants),
+        options.template,
+        [(row.tenant, row.entity, row.prefix) for row in told],
+        options.prefixes,
     )
     judged = isolation.judge(found, prefixes).persist()
     try:
@@ -156,9 +157,18 @@ def _report(
         "verdict": "exceptions" if one.exceptions else "isolated" if is_proven else "incomplete",
         "accesses": one.accesses,
         "physical_entities": one.entities,
+        "entities": {
+            entity: {
+                "accesses": one[f"{entity}_accesses"],
+                "physical_names": one[f"{entity}_names"],
+                "exception_records": one[f"{entity}_exceptions"],
+            }
+            for entity in name_owners.ENTITIES
+        },
         "exception_records": one.exceptions,
         "exceptions": ours,
         "unproven_records": one.unproven,
+        "records_of_version_1": one.untold,
         "missing_records": holes,
         "unended_epochs": unended,
         "tables_version": version,
