@@ -36,6 +36,7 @@ WITHOUT_TWIN = {
     "embedded/demo/run.py": "starts real processes: tests/kafka/test_demo.py",
     "embedded/demo/tenant.py": "a real producer and consumer: tests/kafka/test_demo.py",
     "filters/filter.py": "the shape of a filter, without behaviour",
+    "gateway/brokers/cluster_inventory.py": "asks real brokers: tests/kafka/operations/test_inventory.py",
     "gateway/reload/reconfiguration.py": "binds ports and asks brokers: tests/kafka/operations/test_reload.py",
     "gateway/workers/worker.py": "a process of its own: tests/kafka/operations/test_worker*.py",
 }

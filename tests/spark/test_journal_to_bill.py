@@ -103,6 +103,8 @@ def journalled(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -
             create_topic(gateway.endpoint(tenant))
         with_confluent(gateway.endpoint("acme"), SENT["acme"])
         with_python(gateway.endpoint("globex"), SENT["globex"])
+        paying = Producer(gateway.endpoint("acme").for_confluent | {"transactional.id": "pay"})
+        paying.init_transactions(30)
         with RawClient.authenticated(gateway.broker_endpoint("acme")) as client:
             secret = MetadataRequest.MetadataRequestTopic(name="secret")
             client.request(MetadataRequest(topics=[secret], allow_auto_topic_creation=False), 9)
@@ -183,6 +185,46 @@ def test_what_clients_sent_is_metered_rated_and_certified(
     for report in reports.values():
         assert (report["exceptions"], report["missing_records"], report["unproven_records"]) == ([], [], 0)
         assert report["physical_entities"] > 0
+        assert report["entities"]["group"]["physical_names"] == 1
+    names = {tenant: one["entities"]["transactional_id"]["physical_names"] for tenant, one in reports.items()}
+    assert names == {"acme": 1, "globex": 0}
+
+
+def test_a_member_that_passes_by_the_gateway_is_seen_at_the_brokers(
+    journalled: Metered, kafka: EmbeddedKafka, run: Run, keys: tuple[Path, Path]
+) -> None:
+    meter(run, kafka, journalled)
+    path = journalled.folder / "inventory.json"
+    past = {"group.id": physical_name("globex", "past"), "auto.offset.reset": "earliest"}
+    consumer = Consumer(journalled.broker.for_confluent | past)
+    try:
+        consumer.subscribe([physical_name("globex", "orders")])
+        assert consumer.poll(30) is not None
+        config = journalled.folder / "gateway" / "proxy.yaml"
+        listed = CliRunner().invoke(app, ["inventory", "--config", str(config), "--out", str(path)])
+        assert listed.exit_code == 0, listed.output
+    finally:
+        consumer.close()
+
+    reports = certify(journalled, run, keys, "compared", 4, "--inventory", str(path))
+
+    assert {tenant: one["verdict"] for tenant, one in reports.items()} == {
+        "acme": "isolated",
+        "globex": "incomplete",
+    }
+    for report in reports.values():
+        brokers = report["brokers"]
+        assert brokers["existing"]["topic"] >= 1
+        assert "topic" not in brokers["unseen"]
+        assert "group" not in brokers["gone"]
+    assert reports["globex"]["brokers"]["bypassed"] == {
+        "group": {"count": 1, "names": [physical_name("globex", "past")]}
+    }
+    assert reports["acme"]["brokers"]["existing"]["transactional_id"] == 1
+    whole = json.loads(
+        (journalled.folder / "compared" / journalled.day / "brokers/upstream.json").read_text()
+    )
+    assert JOURNAL_TOPIC in whole["report"]["ownerless"]["topic"]["names"]
 
 
 def check_totals(spark: SparkSession, journalled: Metered) -> None:
@@ -229,14 +271,14 @@ def check_bill(spark: SparkSession, journalled: Metered, run: Run) -> None:
 
 
 def certify(
-    journalled: Metered, run: Run, keys: tuple[Path, Path], folder: str, exit_code: int
+    journalled: Metered, run: Run, keys: tuple[Path, Path], folder: str, exit_code: int, *more: str
 ) -> dict[str, dict[str, Any]]:
     """Certify the day, verify each certificate, and return the reports by tenant."""
     private, public = keys
     out = journalled.folder / folder
     run(
         "certify",
-        *("--tables", journalled.tables, "--key", str(private), "--out", str(out)),
+        *("--tables", journalled.tables, "--key", str(private), "--out", str(out), *more),
         exit_code=exit_code,
     )
     files = {tenant: out / journalled.day / f"{tenant}.json" for tenant in SENT}
@@ -261,16 +303,25 @@ def test_a_planted_violation_is_found(
         "physical_topic": physical_name("globex", "orders"),
         "bytes_out": 77,
     }
+    member = next(one for one in journalled.records if any(usage([one], "group", resource_name="desk")))
+    forged = member | {"gateway_id": "planted", "epoch": 1, "sequence": 1}
+    forged["usage"] = member["usage"] | {"physical_name": physical_name("globex", "desk")}
     producer = Producer(journalled.broker.for_confluent)
-    ended_ms = planted["interval_end_ms"]
-    producer.produce(JOURNAL_TOPIC, json.dumps(planted).encode(), b"acme", timestamp=ended_ms)
+    for one in (planted, forged):
+        value, ended_ms = json.dumps(one).encode(), one["interval_end_ms"]
+        producer.produce(JOURNAL_TOPIC, value, b"acme", timestamp=ended_ms)
     assert producer.flush(20) == 0
     meter(run, kafka, journalled)
 
     reports = certify(journalled, run, keys, "planted", 3)
 
     assert (reports["acme"]["verdict"], reports["globex"]["verdict"]) == ("exceptions", "isolated")
-    (found,) = reports["acme"]["exceptions"]
+    group, found = sorted(reports["acme"]["exceptions"], key=lambda one: one["entity"])
+    assert (group["entity"], group["physical"], group["reason"]) == (
+        "group",
+        physical_name("globex", "desk"),
+        "belongs to globex",
+    )
     assert (found["physical"], found["reason"], found["bytes"]) == (
         physical_name("globex", "orders"),
         "belongs to globex",

@@ -18,6 +18,7 @@ LAZY_COMMANDS = {
     "demo": "bifrost.cli.demo",
     "reload": "bifrost.cli.reload",
     "check": "bifrost.cli.check",
+    "inventory": "bifrost.cli.inventory",
     "schema": "bifrost.cli.schema",
     "pipeline": "bifrost.cli.pipeline",
 }
@@ -107,6 +108,12 @@ def _reload_stub() -> None:
 @app.command("schema", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def _schema_stub() -> None:
     """Print the JSON Schema of the configuration, for editors."""
+    raise AssertionError("the command itself needs no more packages")
+
+
+@app.command("inventory", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _inventory_stub() -> None:
+    """Write down which topics, groups and transactional IDs exist on the physical clusters, for certify."""
     raise AssertionError("the command itself needs no more packages")
 
 

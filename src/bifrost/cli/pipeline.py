@@ -185,6 +185,10 @@ def certify(
         list[str] | None,
         typer.Option(metavar="TENANT=PREFIX", help="Of a tenant with prefixes of its own; may be repeated."),
     ] = None,
+    inventory: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="What bifrost inventory wrote on that day; may be repeated."),
+    ] = None,
 ) -> None:
     """Certify that every physical entity a tenant touched was its own; list what was not."""
     prefixes = _prefixes(prefix or [])
@@ -195,10 +199,13 @@ def certify(
         raise typer.BadParameter(str(error)) from None
 
     def job() -> int:
+        from bifrost.pipeline.certificates.inventory import read_inventory
         from bifrost.pipeline.jobs.certify import CertifyOptions, run_certify
 
         signer = read_private_key(_read(key, "--key"))
-        options = CertifyOptions(tables, out, days, name_template, prefixes)
+        texts = [_read(path, "--inventory").decode("utf-8", "replace") for path in inventory or []]
+        inventories = tuple(map(read_inventory, texts))
+        options = CertifyOptions(tables, out, days, name_template, prefixes, inventories)
         now = datetime.datetime.now(datetime.UTC)
         with _session("certify", spark_options) as spark:
             done = run_certify(spark, options, signer, spark_options.table_format, _say, now)
@@ -231,7 +238,8 @@ def verify(
             typer.echo(f"{path}: {error}", err=True)
             status = FOUND
         else:
-            typer.echo(f"{path}: {report.get('tenant')} on {report.get('day')}: {report.get('verdict')}")
+            whose = report.get("tenant") or f"upstream {report.get('upstream')}"
+            typer.echo(f"{path}: {whose} on {report.get('day')}: {report.get('verdict', 'as it was signed')}")
     raise typer.Exit(status)
 
 

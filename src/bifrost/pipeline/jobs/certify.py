@@ -1,10 +1,12 @@
 """`certify`: writes for each tenant and day a signed report that the tenant accessed only physical entities of its own,
 or which were not.
 
-    OUT/2026-10-05/acme.json      one certificate (certificate.py)
+    OUT/2026-10-05/acme.json            one certificate (certificate.py)
+    OUT/2026-10-05/brokers/main.json    how a physical cluster compares with the journal, where there is an inventory
 
 A verdict is `isolated`, `exceptions`, or `incomplete`: the journal shows no exception but cannot prove that there is
-none, because the gateway folded rows, records are missing or too old to name groups, or a gateway was killed.
+none, because the gateway folded rows, records are missing or too old to name groups, a gateway was killed, or brokers
+have clients of the tenant of which no gateway tells.
 """
 
 from __future__ import annotations
@@ -14,19 +16,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from bifrost.config.name_template import DEFAULT_TEMPLATE
 from bifrost.pipeline.certificates import isolation, name_owners
 from bifrost.pipeline.certificates.certificate import sign
 from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.jobs.brokers_comparison import Comparison, compare_days
 from bifrost.pipeline.metering.metered_tables import KEYS, TABLES, open_tables
 from bifrost.pipeline.spark.hadoop_files import HadoopFiles
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
+    from bifrost.pipeline.certificates.inventory import Inventory
     from bifrost.pipeline.spark.spark_session import TableFormat
     from bifrost.pipeline.spark.tables import Commit, Tables
 
@@ -47,6 +52,9 @@ class CertifyOptions:
     template: str = DEFAULT_TEMPLATE
     prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Prefixes of tenants whose names begin differently than the gateways told in the journal."""
+
+    inventories: tuple[Inventory, ...] = ()
+    """What existed on the brokers; each is compared with the journal of its day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +110,31 @@ def run_certify(
     missing = _gaps(tables, head, days, drops)
     files = HadoopFiles(spark, options.out)
     cut = _unended(tables, head, days)
-    reports = [_report(one, broken, missing, cut, head.version, now) for one in summaries]
+    certified = {one.day for one in summaries}
+    compared = compare_days(spark, tables, head, prefixes, options.inventories, certified)
+    summaries += _silent(summaries, compared)
+    head_of_all = {"tables_version": head.version, "certified_at": _at(now)}
+    reports = [_report(one, broken, missing, cut, compared.get(one.day)) | head_of_all for one in summaries]
     for report in reports:
         files.write(f"{report['day']}/{report['tenant']}.json", sign(report, key))
+    for comparison in compared.values():
+        for cluster in comparison.clusters():
+            text = sign({"version": REPORT_VERSION, **cluster, **head_of_all}, key)
+            files.write(f"{comparison.day}/brokers/{cluster['upstream']}.json", text)
     incomplete = sum(report["verdict"] == "incomplete" for report in reports)
     return Certified(len(reports), len(broken), incomplete)
+
+
+def _silent(summaries: list[Row], compared: Mapping[str, Comparison]) -> list[Row]:
+    """Return summaries of tenants of which brokers have clients, but the journal of the day has no access."""
+    fields = summaries[0].asDict() if summaries else {}
+    there = {(one.day, one.tenant) for one in summaries}
+    return [
+        Row(**(dict.fromkeys(fields, 0) | {"day": day, "tenant": tenant}))
+        for day, comparison in sorted(compared.items())
+        for tenant in sorted(comparison.bypassed)
+        if (day, tenant) not in there
+    ]
 
 
 def _gaps(tables: Tables, head: Commit, days: list[str] | None, drops: DataFrame) -> list[Row]:
@@ -137,19 +165,15 @@ def _unended(tables: Tables, head: Commit, days: list[str] | None) -> list[Row]:
 
 
 def _report(
-    one: Row,
-    broken: list[Row],
-    missing: list[Row],
-    cut: list[Row],
-    version: int,
-    now: datetime.datetime,
+    one: Row, broken: list[Row], missing: list[Row], cut: list[Row], compared: Comparison | None
 ) -> dict[str, Any]:
     ours = [
         _plain(row, ("day", "tenant")) for row in broken if (row.day, row.tenant) == (one.day, one.tenant)
     ]
     holes = [_plain(row, ()) for row in missing if row.from_day <= one.day <= row.to_day]
     unended = [_plain(row, ()) for row in cut if row.from_day <= one.day <= row.to_day]
-    is_proven = not one.unproven and not holes and not unended
+    is_bypassed = compared is not None and one.tenant in compared.bypassed
+    is_proven = not one.unproven and not holes and not unended and not is_bypassed
     return {
         "version": REPORT_VERSION,
         "tenant": one.tenant,
@@ -171,9 +195,12 @@ def _report(
         "records_of_version_1": one.untold,
         "missing_records": holes,
         "unended_epochs": unended,
-        "tables_version": version,
-        "certified_at": now.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "brokers": None if compared is None else compared.of_tenant(one.tenant),
     }
+
+
+def _at(now: datetime.datetime) -> str:
+    return now.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _plain(row: Row, without: tuple[str, ...]) -> dict[str, Any]:
