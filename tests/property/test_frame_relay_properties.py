@@ -77,8 +77,8 @@ def session() -> Any:
 def test_every_byte_arrives_in_order(new_loop: Callable[[], Any], is_taken: bool, seed: int) -> None:
     rng = random.Random(seed)
     one, other = connected()
-    received = bytearray()
-    slow = threading.Thread(target=read_slowly, args=(other, received, random.Random(seed)))
+    received, is_full = bytearray(), threading.Event()
+    slow = threading.Thread(target=read_slowly, args=(other, received, random.Random(seed), is_full))
     slow.start()
 
     async def play() -> tuple[bytes, int]:
@@ -104,8 +104,11 @@ def test_every_byte_arrives_in_order(new_loop: Callable[[], Any], is_taken: bool
             if rng.random() < 0.3:
                 transport.write(b"by the connection itself")
                 expected += b"by the connection itself"
+            if owner.pauses:
+                is_full.set()
             if rng.random() < 0.3:
                 await asyncio.sleep(0.001)
+        is_full.set()
         transport.close()
         await owner.is_lost.wait()
         return bytes(expected), owner.pauses
@@ -119,7 +122,8 @@ def test_every_byte_arrives_in_order(new_loop: Callable[[], Any], is_taken: bool
     assert pauses > 0, "the socket was full now and then"
 
 
-def read_slowly(end: socket.socket, into: bytearray, rng: random.Random) -> None:
+def read_slowly(end: socket.socket, into: bytearray, rng: random.Random, begin: threading.Event) -> None:
+    begin.wait()
     while data := end.recv(rng.choice([100, 5_000, 200_000])):
         into.extend(data)
     end.close()

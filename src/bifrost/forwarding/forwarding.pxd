@@ -45,6 +45,7 @@ cdef class Forwarding(FrameConsumer):
     cdef int spend_since(self, int64_t began_ns) except -1
     cdef int64_t own_fetches(self) noexcept
     cdef bint is_clear(self) except -1
+    cdef bint is_read_on(self) except -1
     cdef void give_steps(self, Reader* r) noexcept
     cdef int pass_on(self, frame) except? -1
     cdef int pass_back(self, frame) except? -1

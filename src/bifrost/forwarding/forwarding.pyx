@@ -177,6 +177,10 @@ cdef class Forwarding(FrameConsumer):
         return (self._authentication is None and not self._held_requests
                 and len(self._queue) < self._max_in_flight)
 
+    cdef bint is_read_on(self) except -1:
+        """Whether no request waits for anything but answers, so that the client is read."""
+        return self._authentication is None and not self._held_requests and self._max_in_flight > 0
+
     cdef int64_t begin_turn(self) noexcept:
         self.turn_ns = clock_ns()
         self.steps_left = HOT_STEPS

@@ -65,8 +65,8 @@ class ClientSession(IdentifiedSession):
 
     @property
     def is_holding(self) -> bool:
-        """Whether the shell must stop reading from the client: a request is held, or too many answers are due."""
-        return not self.is_passing and (bool(self._held_requests) or self._is_full)
+        """Whether the shell must stop reading from the client: one request too many has come, or none may come."""
+        return not self.is_passing and (bool(self._held_requests) or not self._max_in_flight)
 
     @property
     def is_holding_responses(self) -> bool:

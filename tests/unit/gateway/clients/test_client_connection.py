@@ -101,12 +101,14 @@ def test_while_the_broker_does_not_read_the_client_is_not_read_but_answers_go_on
     played(scenario)
 
 
-def test_reading_stops_at_the_most_requests_in_flight() -> None:
+def test_reading_stops_above_the_most_requests_in_flight() -> None:
     async def scenario(gateway: FakeGateway) -> None:
         object.__setattr__(gateway.shared, "max_in_flight_requests", 2)
         line = await connected(gateway)
         assert line.client.reading
 
+        line.send(HEARTBEAT, 4)
+        assert line.client.reading, "a client that keeps to so many sends no more"
         line.send(HEARTBEAT, 4)
         assert not line.client.reading
 

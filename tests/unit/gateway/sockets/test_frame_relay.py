@@ -196,18 +196,29 @@ def test_what_does_not_parse_is_the_connections_to_explain(spoilt: bytes) -> Non
     assert pair.broker.take_frames() == []
 
 
-@pytest.mark.parametrize("why", ["paused", "full"])
-def test_the_connection_looks_who_is_to_be_read_when_not_everything_is_open(why: str) -> None:
+def test_the_connection_looks_who_is_to_be_read_when_not_everything_is_open() -> None:
     pair = Pair()
-    if why == "paused":
-        pair.owner.is_reading = False
-    else:
-        pair.session._max_in_flight = 1
+    pair.owner.is_reading = False
 
     receive(pair.there, framed(request_frame(HEARTBEAT, 4, 2)))
 
     assert pair.broker.take_frames() == [request_frame(PHYSICAL, 4, 2, PHYSICAL_CLIENT_ID)]
     assert pair.owner.flushes == 1
+
+
+def test_a_client_with_as_many_in_flight_as_may_be_costs_no_look() -> None:
+    pair = Pair()
+    pair.session._max_in_flight = 2
+
+    for number in range(2, 20):
+        receive(pair.there, framed(request_frame(HEARTBEAT, 4, number)))
+        if number > 2:
+            receive(pair.back, framed(response_frame(ANSWER, 4, number - 1)))
+
+    assert (pair.session.in_flight, pair.session.is_holding, pair.owner.flushes) == (1, False, 0)
+    pair.session.hold_back()
+    receive(pair.back, framed(response_frame(ANSWER, 4, 19)))
+    assert (pair.session.is_holding, pair.owner.flushes) == (True, 1)
 
 
 def test_nothing_is_written_to_a_transport_that_closes() -> None:
