@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.certificates import make_certificate
 from bench.kafka import BenchKafka
-from bench.laboratory import Laboratory
+from bench.laboratory import Laboratory, free_port
 from bench.machine import Machine
 from bench.measure import measure_throughput
 from bench.memory import raise_descriptor_limit
@@ -26,7 +26,9 @@ def main() -> None:
     with ExitStack() as running:
         directory = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="bifrost-bench-")))
         certificate = make_certificate(directory)
-        laboratory = Laboratory.of(running.enter_context(BenchKafka(certificate)), certificate, directory)
+        laboratory = Laboratory.of(
+            running.enter_context(BenchKafka(certificate, free_port())), certificate, directory
+        )
         without, _ = running.enter_context(laboratory.gateway())
         with_it, _ = running.enter_context(laboratory.gateway(more="journal: {}"))
         topics = Topics(READ_MIB)

@@ -141,7 +141,7 @@ def main() -> int:
     with ExitStack() as running:
         directory = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="bifrost-stalls-")))
         certificate = make_certificate(directory)
-        kafka = running.enter_context(BenchKafka(certificate))
+        kafka = running.enter_context(BenchKafka(certificate, free_port()))
         laboratory = Laboratory.of(kafka, certificate, directory)
         relay = running.enter_context(laboratory.relay())[0]
         keys_url = running.enter_context(_key_server())
