@@ -18,6 +18,7 @@ from bifrost.config.errors import ConfigError
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.model import Config
 from bifrost.gateway.errors import BrokerError, StartError
+from bifrost.gateway.loop.garbage import no_collections
 from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.loop.steps import in_steps
 from bifrost.gateway.reload_outcome import Outcome
@@ -107,7 +108,8 @@ class Reloader:
         gateway = self._gateway
         unused = None
         try:
-            config = unused = await asyncio.to_thread(self._source.read)
+            with no_collections():
+                config = unused = await asyncio.to_thread(self._source.read)
             if await asyncio.to_thread(operator.eq, config, gateway.config):
                 outcome, text = Outcome.UNCHANGED, "nothing has changed"
             else:

@@ -101,3 +101,18 @@ def test_frozen_objects_are_counted_only_after_collections_that_may_have_frozen_
         watching.cancel()
 
     asyncio.run(scenario())
+
+
+def test_what_is_made_without_collections_is_frozen() -> None:
+    code = (
+        "import gc\n"
+        "from bifrost.gateway.loop import garbage\n"
+        "garbage.settle()\n"
+        "before, made = gc.get_freeze_count(), []\n"
+        "gc.callbacks.append(lambda phase, info: made.append(phase))\n"
+        "with garbage.no_collections():\n"
+        "    kept = [[number] for number in range(100_000)]\n"
+        "print(made == [], gc.isenabled(), gc.get_freeze_count() - before > 90_000, garbage._freezes > 10)\n"
+    )
+
+    assert output_of(code) == ["True"] * 4
