@@ -1,22 +1,26 @@
 """`meter`: makes tables from the journal's topic: its records, each once, and usage and storage by hour and day.
 
-    topic -> batch -> read -> rejects
-                           -> usage, events, snapshots, drops     what is not there yet (gateway_id, epoch, sequence)
-                           -> usage_hourly, usage_daily, ...      made anew for the hours that the batch touched
-                    one commit of all tables
+    topic -> batch -> by columns -> usage, events, snapshots, drops     records that are certainly valid and new
+             |     |             -> usage_hourly, usage_daily, ...      with their sums added
+             |     by rows -> rejects
+             |             -> usage, events, ...      what is not there yet (gateway_id, epoch, sequence)
+             |             -> usage_hourly, ...       made anew for the hours that the batch touched
+             one commit of all tables
 
 Each record counts exactly once: a record that is in the tables is never added again, whichever side delivered it twice;
-the hours are summed up from the tables, not added to; and all tables of a batch become valid in one step (`tables.py`).
-So a batch that is repeated, after a kill or with a new checkpoint, changes nothing. Late records are accepted however
-late they are: they are marked, and their hours and days are computed again.
+and all tables of a batch, rows and their sums, become valid in one step (`tables.py`). So a batch that is repeated,
+after a kill or with a new checkpoint, changes nothing. Late records are accepted however late they are: they are
+marked, and count in their own hours and days. `metering/column_change.py` has the way by columns.
 """
 
 from __future__ import annotations
 
 import datetime
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyspark.errors import StreamingQueryException
@@ -35,7 +39,7 @@ from bifrost.pipeline.metering.journal_records import (
     rows_of,
     unseen,
 )
-from bifrost.pipeline.metering.journal_topic import check_topic, stream_files, stream_topic
+from bifrost.pipeline.metering.journal_topic import FILES_SCHEMA, check_topic, stream_files, stream_topic
 from bifrost.pipeline.metering.metered_tables import KEYS, TABLES, open_tables
 from bifrost.pipeline.spark.progress import LiveProgress, PlainProgress, follow
 from bifrost.pipeline.spark.tables import Tables, Transaction
@@ -102,8 +106,16 @@ class BatchNotes:
 class Meter:
     """Applies batches to the tables."""
 
-    def __init__(self, tables: Tables, lateness_s: int) -> None:
+    def __init__(self, tables: Tables, lateness_s: int, *, by_columns: bool = True) -> None:
+        """Prepare it.
+
+        Args:
+            tables: what is changed.
+            lateness_s: records that are older than the newest one by more than this are late, in seconds.
+            by_columns: whether batches are added by columns where that is possible; else Spark looks at each record.
+        """
         self._tables = tables
+        self._root = _root_of_columns(tables) if by_columns else ""
         self._lateness_ms = lateness_s * 1000
         self.notes: dict[int, BatchNotes] = {}
         """Remarks on the finished batches, by their number."""
@@ -128,23 +140,50 @@ class Meter:
             FutureSchemaError: a record is of an unknown version; nothing was changed.
             StoreError: another job writes the tables.
         """
-        read = read_records(source).persist()
-        try:
-            change = self._tables.begin()
-            watermark_ms = change.before.facts.get("watermark_ms")
-            found = _survey(read, watermark_ms)
-            if found.notes.records:
-                self._add(change, read, found, watermark_ms)
-                _sum_up(change, found)
-                reached = [found.newest_ms - self._lateness_ms] if found.newest_ms is not None else []
-                reached += [watermark_ms] if watermark_ms is not None else []
-                change.commit(writer=WRITER, batch=batch, facts={"watermark_ms": max(reached, default=None)})
-        finally:
-            read.unpersist()
+        change = self._tables.begin()
+        watermark_ms = change.before.facts.get("watermark_ms")
+        found = self._add_columns(change, source, watermark_ms) if self._root else None
+        found = found or self._add_rows(change, source, watermark_ms)
+        if found.notes.records:
+            reached = [found.newest_ms - self._lateness_ms] if found.newest_ms is not None else []
+            reached += [watermark_ms] if watermark_ms is not None else []
+            change.commit(writer=WRITER, batch=batch, facts={"watermark_ms": max(reached, default=None)})
         # Bounded: the display shows only the last batches.
         recent = {number: kept for number, kept in self.notes.items() if number > batch - 100}
         self.notes = recent | {batch: found.notes}
         return found.notes
+
+    def _add_columns(
+        self, change: Transaction, source: DataFrame, watermark_ms: int | None
+    ) -> _Survey | None:
+        """Add a batch by columns, and what that leaves by Spark; return None if it is all for Spark."""
+        from bifrost.pipeline.metering.column_change import ColumnChange
+
+        with tempfile.TemporaryDirectory(prefix="bifrost-meter-") as scratch:
+            columns = ColumnChange(change, self._root, scratch, watermark_ms)
+            try:
+                if not columns.add(source):
+                    return None
+                found = _Survey([], [], [], columns.newest_ms, BatchNotes(columns.records, 0, columns.late))
+                if columns.odd:
+                    rest = self._tables.spark.read.schema(FILES_SCHEMA).parquet(*columns.odd)
+                    found = found.joined(self._add_rows(change, rest, watermark_ms))
+            except BaseException:
+                columns.discard()
+                raise
+            return found
+
+    def _add_rows(self, change: Transaction, source: DataFrame, watermark_ms: int | None) -> _Survey:
+        """Add a batch by Spark, which looks at each record."""
+        read = read_records(source).persist()
+        try:
+            found = _survey(read, watermark_ms)
+            if found.notes.records:
+                self._add(change, read, found, watermark_ms)
+                _sum_up(change, found)
+        finally:
+            read.unpersist()
+        return found
 
     def _add(self, change: Transaction, read: DataFrame, found: _Survey, watermark_ms: int | None) -> None:
         before = {table: change.read(table, found.days) for table in TABLES.values()}
@@ -158,6 +197,18 @@ class Meter:
             change.append(
                 "rejects", unseen(bad, change.read("rejects", days), ("topic", "partition", "offset"))
             )
+
+
+def _root_of_columns(tables: Tables) -> str:
+    """Return the directory of the tables if tasks can write into it as columns, else an empty text.
+
+    They can if they run on this machine, and the tables are Parquet files on it. What they need besides Spark may be
+    missing where an earlier release was installed.
+    """
+    if not all(find_spec(name) for name in ("pandas", "pyarrow")):
+        return ""
+    is_embedded = str(tables.spark.sparkContext.master).startswith("local")
+    return (tables.files.local_root or "") if is_embedded and tables.table_format == "parquet" else ""
 
 
 def _refuse_the_future(read: DataFrame) -> NoReturn:
@@ -179,6 +230,16 @@ class _Survey:
     kinds: list[str]
     newest_ms: int | None
     notes: BatchNotes
+
+    def joined(self, other: _Survey) -> _Survey:
+        """Return what two parts of a batch contain."""
+        ends = [one.newest_ms for one in (self, other) if one.newest_ms is not None]
+        notes = BatchNotes(
+            self.notes.records + other.notes.records,
+            self.notes.rejected + other.notes.rejected,
+            self.notes.late + other.notes.late,
+        )
+        return _Survey(other.days, other.hours, other.kinds, max(ends, default=None), notes)
 
 
 def _survey(read: DataFrame, watermark_ms: int | None) -> _Survey:

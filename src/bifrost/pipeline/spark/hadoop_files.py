@@ -40,6 +40,12 @@ class HadoopFiles:
         """The directory, with its scheme."""
         return str(self._base.toString())
 
+    @property
+    def local_root(self) -> str | None:
+        """The directory's path on this machine; None if it is on another file system."""
+        uri = self._base.toUri()
+        return str(uri.getPath()) if uri.getScheme() == "file" else None
+
     def path(self, name: str) -> str:
         """Return the whole path of `name`, as Spark reads and writes it."""
         return f"{self.root}/{name}"

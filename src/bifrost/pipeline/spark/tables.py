@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -181,8 +181,17 @@ class Transaction:
             rows = frame.write.format("delta").mode("append").option("mergeSchema", "true")
             rows.partitionBy("day").save(path)
             return
+        self.append_written(table, self._write(table, frame))
+
+    def append_written(self, table: str, written: Mapping[str, str]) -> None:
+        """Add rows that were written already.
+
+        Args:
+            table: its name; its format is Parquet.
+            written: the directory of each day, as `new_directory` and `part=DAY` below it name it.
+        """
         staged = self._staged.setdefault(table, {})
-        for day, directory in self._write(table, frame).items():
+        for day, directory in written.items():
             staged.setdefault(day, []).append(directory)
         full = [day for day, directories in staged.items() if len(directories) >= MAX_PIECES]
         if full:
@@ -193,7 +202,10 @@ class Transaction:
         if self._tables.table_format == "delta":
             self._replace_delta(table, frame, days)
             return
-        written = self._write(table, frame)
+        self.replace_written(table, self._write(table, frame), days)
+
+    def replace_written(self, table: str, written: Mapping[str, str], days: Sequence[str]) -> None:
+        """Replace all rows of `days` by rows that were written already, as for `append_written`."""
         assert set(written) <= set(days), f"rows of {sorted(set(written) - set(days))} in a change of {days}"
         staged = self._staged.setdefault(table, {})
         for day in days:
@@ -228,9 +240,18 @@ class Transaction:
             self._tables.sweep()
         return after
 
+    def new_directory(self) -> str:
+        """Return the name of a new directory, in any table."""
+        return f"{self.before.version + 1}-{uuid.uuid4().hex[:12]}"
+
+    def directories(self, table: str, days: Iterable[str]) -> dict[str, list[str]]:
+        """Return the directories of a table's days, including the changes of this transaction so far."""
+        staged = self._staged.get(table, {})
+        return {day: list(staged.get(day, [])) for day in days}
+
     def _write(self, table: str, frame: DataFrame) -> dict[str, str]:
         """Write rows into a new directory; return the directory of each day."""
-        directory = f"{table}/{self.before.version + 1}-{uuid.uuid4().hex[:12]}"
+        directory = f"{table}/{self.new_directory()}"
         columns = self._tables.schemas[table].fieldNames()
         # `day` stays in the files: readers open the directories themselves, so they do not get it from their names.
         rows = frame.select(*columns).withColumn("part", frame["day"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bifrost.pipeline.metering.journal_columns import Columns, parse_rows
@@ -71,6 +71,7 @@ def test_each_kind_of_value_is_read() -> None:
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(names, st.integers(-(10**18) + 1, 10**18 - 1), st.booleans()), max_size=CAPACITY))
 def test_what_json_writes_is_read_back(rows: list[tuple[str, int, bool]]) -> None:
     texts = [
@@ -106,6 +107,7 @@ WHOLE = json.dumps(
 ).encode()
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 3), st.binary(max_size=3)), max_size=4)
 )
