@@ -14,6 +14,8 @@ from bifrost.wire.errors import MalformedFrame, WireError
 from bifrost.wire.framer import Framer
 from frame_mutations import pick
 
+WITHOUT_END = 1 << 60
+"""Rounds of work: what the model makes of a frame does not depend on the frames that came with it."""
 LARGE = 262_144
 """Bytes from which on a frame goes on before it is whole (STREAM in framer.pyx)."""
 MAX_FRAME = 1 << 20
@@ -29,6 +31,7 @@ class Session(Forwarding):
         self._lanes, self._queue, self._max_in_flight = lanes, deque(), most
         self._held_requests, self._held_responses = deque(), deque()
         self.to_broker, self.to_client = [], []
+        self.hot_steps = WITHOUT_END
 
     def judge_request_fields(self, _plan: Any, fields: tuple[int, ...]) -> Reason:
         """Judge a request by the numbers in it alone."""

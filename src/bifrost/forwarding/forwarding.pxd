@@ -40,7 +40,8 @@ cdef class Forwarding(FrameConsumer):
     cdef public GatewayTime _gateway_time
     cdef int64_t turn_ns                              # when the bytes at hand were received; 0: not known
     cdef Py_ssize_t requests_sent, responses_sent     # since then
-    cdef int64_t steps_left                           # what is left of HOT_STEPS for the bytes at hand
+    cdef int64_t steps_left                           # what is left of hot_steps for the bytes at hand
+    cdef public int64_t hot_steps
     cdef int64_t begin_turn(self) noexcept
     cdef int spend_since(self, int64_t began_ns) except -1
     cdef int64_t own_fetches(self) noexcept

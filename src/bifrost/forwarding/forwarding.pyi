@@ -31,6 +31,8 @@ class Forwarding(FrameConsumer):
     """Counts how long the tenant's messages are kept; None while the tenant is not known."""
     _max_in_flight: int
     """Requests that may await their answers; from then on the session holds what comes."""
+    hot_steps: int
+    """Rounds of work here for all frames that come together (`HOT_STEPS`); what takes more is treated in slices."""
 
     @property
     def is_passing(self) -> bool:

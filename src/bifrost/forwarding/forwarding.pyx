@@ -172,6 +172,9 @@ cdef class Forwarding(FrameConsumer):
     A session puts its own objects here; those that it does not have before authentication are None.
     """
 
+    def __cinit__(self):
+        self.hot_steps = HOT_STEPS
+
     cdef bint is_clear(self) except -1:
         """Whether nothing comes first: no authentication, nothing held, not too much awaited."""
         return (self._authentication is None and not self._held_requests
@@ -183,7 +186,7 @@ cdef class Forwarding(FrameConsumer):
 
     cdef int64_t begin_turn(self) noexcept:
         self.turn_ns = clock_ns()
-        self.steps_left = HOT_STEPS
+        self.steps_left = self.hot_steps
         return self.turn_ns
 
     cdef int spend_since(self, int64_t began_ns) except -1:
@@ -203,7 +206,7 @@ cdef class Forwarding(FrameConsumer):
 
     cdef void give_steps(self, Reader* r) noexcept:
         """Let a frame of the bytes at hand take what rounds the frames before it have left."""
-        give_hot_steps(r, self.steps_left if self.turn_ns else HOT_STEPS)
+        give_hot_steps(r, self.steps_left if self.turn_ns else self.hot_steps)
 
     def use_fetch_session(self, int32_t session_id, memory, uint64_t mark):
         """Let the messages of this fetch session pass as long as the 8 bytes of `memory` hold `mark`."""
