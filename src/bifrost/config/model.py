@@ -21,6 +21,7 @@ from bifrost.config.fields.limits import Limits
 from bifrost.config.fields.listener_sets import ListenerSet
 from bifrost.config.fields.oauth import OAuth
 from bifrost.config.fields.policy import Policy
+from bifrost.config.fields.state import State
 from bifrost.config.fields.tenants import Credential, Tenant
 from bifrost.config.fields.upstream import Upstream
 from bifrost.config.kept_secret import KeptSecret
@@ -71,6 +72,9 @@ class Proxy(Section):
 
     journal: Journal | None = None
     """What is recorded of tenants' usage and of events. Default: nothing."""
+
+    state: State | None = None
+    """The dynamic state that gateways share. Default: there is none."""
 
     limits: Limits = Limits()
     """Bounds on what clients may request. Default: those of each limit."""

@@ -16,6 +16,7 @@ from bifrost.authentication.failed_authentications import FailedAuthentications
 from bifrost.config.config_source import ConfigSource
 from bifrost.config.fields.journal import Journal as JournalSettings
 from bifrost.config.fields.limits import Limits
+from bifrost.config.fields.state import State as StateSettings
 from bifrost.config.model import Config
 from bifrost.filters.build import build_plans
 from bifrost.forwarding.clock import monotonic_ns
@@ -57,6 +58,7 @@ from bifrost.session.shared_state import SharedState
 
 if TYPE_CHECKING:
     from bifrost.gateway.journaling.journaling import Journaling
+    from bifrost.gateway.state.gateway_state import GatewayState
 
 log = structlog.get_logger()
 
@@ -105,6 +107,7 @@ class Gateway:
             turns=self.turns,
         )
         self.journaling = None if config.proxy.journal is None else _journaling(self, config.proxy.journal)
+        self.state = None if config.proxy.state is None else _state(self, config.proxy.state)
         self.shared.journal = None if self.journaling is None else self.journaling.journal
         self.limits_hit: Counter[tuple[str, str]] = peers.counter("limits_hit")
         """How often a limit ended connections or made them wait, by its setting and the tenant."""
@@ -295,6 +298,8 @@ class Gateway:
             await listener.reserve()
         self.client_authenticators.begin()
         await self.clusters.discover()
+        if self.state is not None:
+            await self.state.begin()
         for listener in self.listeners:
             await listener.open()
         if self.journaling is not None:
@@ -317,6 +322,8 @@ class Gateway:
 
     def _can_serve(self) -> bool:
         """Whether a client can produce: a cluster answered when last asked, and a listener set leads to a broker."""
+        if self.state is not None and not self.state.is_current:
+            return False
         return self.clusters.is_answering and any(one.leads_to_a_broker for one in self.listeners)
 
     async def _drain(self, hurry: asyncio.Event) -> None:
@@ -340,6 +347,8 @@ class Gateway:
         self.client_authenticators.end()
         if self.journaling is not None:
             await self.journaling.end()
+        if self.state is not None:
+            await self.state.end()
         await self.clusters.close()
         self.admin.close()
         # Give the loop one turn, so that the transports write what they have and close.
@@ -360,6 +369,12 @@ def _journaling(gateway: "Gateway", journal: JournalSettings) -> "Journaling":
     from bifrost.gateway.journaling.journaling import Journaling  # 0.5 MiB, only if there is a journal
 
     return Journaling(gateway, journal, gateway.config)
+
+
+def _state(gateway: "Gateway", state: StateSettings) -> "GatewayState":
+    from bifrost.gateway.state.gateway_state import GatewayState  # memory, only if there is a state
+
+    return GatewayState(gateway, state)
 
 
 def _paced_calls() -> tuple[PacedCalls, PacedCalls, PacedCalls]:

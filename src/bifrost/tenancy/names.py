@@ -23,6 +23,7 @@ from functools import lru_cache
 from typing import Any, NewType
 
 from bifrost.config.fields.journal import JOURNAL_TOPIC
+from bifrost.config.fields.state import STATE_TOPIC
 from bifrost.config.name_template import (
     DEFAULT_MARK,
     INTERNAL_MARK,
@@ -61,7 +62,9 @@ _NOT_ALLOWED = {b"": b"the empty string", b".": b"'.'", b"..": b"'..'"}
 _ILLEGAL_CHARACTERS = b"'%b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
 """Topic.validate's text about a denied form; its text about the names in `_NOT_ALLOWED` is that they are not
 allowed."""
-_OF_NO_TENANT = frozenset(PhysicalTopic(topic.encode()) for topic in (JOURNAL_TOPIC, *INTERNAL_TOPICS))
+_OF_NO_TENANT = frozenset(
+    PhysicalTopic(topic.encode()) for topic in (JOURNAL_TOPIC, STATE_TOPIC, *INTERNAL_TOPICS)
+)
 """Topics of the gateway and of Kafka itself, which no tenant ever sees."""
 
 

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bifrost.config.checks.internal_prefixes import prefix_misfits
+from bifrost.config.checks.own_topics import own_topic_misfits
 from bifrost.config.checks.port_clashes import port_misfits
 from bifrost.config.checks.sni_tenants import sni_misfits
 from bifrost.config.checks.upstream_security import security_misfits
-from bifrost.config.fields.journal import journal_misfits
 from bifrost.config.fields.upstream import DEFAULT_UPSTREAM
 from bifrost.config.loc import Loc
 from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH, NameTemplate, fold
@@ -52,7 +52,7 @@ def find_clashes(data: object, bad: Collection[Loc] = ()) -> list[Clash]:
         *_topic_clashes(tree),
         *_repeated(tree, list(_username_locs(tree)), why="the name decides the tenant"),
         *(Clash(loc, text) for loc, text in security_misfits(tree)),
-        *(Clash(loc, text) for loc, text in journal_misfits(tree, DEFAULT_UPSTREAM)),
+        *(Clash(loc, text) for loc, text in own_topic_misfits(tree, DEFAULT_UPSTREAM)),
     ]
 
 

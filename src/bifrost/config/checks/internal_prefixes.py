@@ -7,6 +7,7 @@ that begin with a prefix: so such a prefix is refused. `clashes.py` checks the t
 from collections.abc import Iterator
 
 from bifrost.config.fields.journal import JOURNAL_TOPIC
+from bifrost.config.fields.state import STATE_TOPIC
 from bifrost.config.loc import Loc, Tree
 from bifrost.config.name_template import DEFAULT_MARK, INTERNAL_TOPICS
 
@@ -18,7 +19,8 @@ def prefix_misfits(tree: Tree) -> Iterator[tuple[Loc, str]]:
         prefix = tree.text(*at)
         if not prefix:
             continue
-        topic = next((one for one in (*INTERNAL_TOPICS, JOURNAL_TOPIC) if one.startswith(prefix)), None)
+        own = (*INTERNAL_TOPICS, JOURNAL_TOPIC, STATE_TOPIC)
+        topic = next((one for one in own if one.startswith(prefix)), None)
         if topic is not None:
             yield at, f"topic prefix {prefix} is how the internal topic {topic} begins: choose another"
         elif DEFAULT_MARK.startswith(prefix):

@@ -1,10 +1,7 @@
 """What the gateway records of its tenants' usage and of events: the section `proxy.journal`."""
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from bifrost.config.loc import Loc, Tree
 from bifrost.config.section import Section
 from bifrost.config.values import Count, DurationMs, Name, SizeBytes
 
@@ -60,19 +57,3 @@ class Journal(Section):
     max_events_per_tenant: Count = Field(default=1_000, ge=1, le=1_000_000)
     """Most events of one tenant that are recorded in one interval; further ones are only counted. The same bound
     applies to those of clients that have not authenticated. Default 1,000."""
-
-
-def journal_misfits(tree: Tree, default_upstream: str) -> Iterator[tuple[Loc, str]]:
-    """Yield where and why the journal has no physical cluster; a cluster without a name has `default_upstream`."""
-    indexes = tree.indexes("upstreams")
-    known = [tree.text("upstreams", index, "name") or default_upstream for index in indexes]
-    known = known or [tree.text("upstream", "name") or default_upstream]
-    at: Loc = ("proxy", "journal", "upstream")
-    name = tree.text(*at)
-    if name is not None and name not in known:
-        yield at, f"proxy.journal.upstream: no upstream is called {name}; there is {', '.join(known)}"
-    if name is None and len(known) > 1 and tree.get("proxy", "journal") is not None:
-        yield (
-            ("proxy", "journal"),
-            f"proxy.journal.upstream is missing, and there are several: name one of {', '.join(known)}",
-        )

@@ -17,6 +17,7 @@ from bifrost.session.shared_state import SharedState
 
 if TYPE_CHECKING:
     from bifrost.gateway.journaling.journaling import Journaling
+    from bifrost.gateway.state.gateway_state import GatewayState
 
 
 class AdminContext(Protocol):
@@ -34,6 +35,7 @@ class AdminContext(Protocol):
     reloader: Reloader | None
     shared: SharedState
     stalls: LoopStalls
+    state: "GatewayState | None"
     tenants: OpenTenants
 
     def count_connections(self) -> Mapping[str, int]:

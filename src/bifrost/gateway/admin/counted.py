@@ -8,6 +8,7 @@ from bifrost.gateway.admin.context import AdminContext
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.loop.loop_stalls import take_recent
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
+from bifrost.gateway.state.state_counts import StateCounts
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.framer import spare_bytes
 
@@ -126,6 +127,9 @@ class Counted(Protocol):
     def journal(self) -> JournalCounts | None:
         """Return the journal's counts; None without a journal."""
 
+    def state(self) -> StateCounts | None:
+        """Return the counts of the dynamic state; None without one."""
+
     def workers(self) -> Iterable[WorkerCounts]:
         """Return the counts of each worker; none when there is only one process."""
 
@@ -228,6 +232,11 @@ class OfProcess:
         """Return the counts of the gateway's journal; None without one."""
         journaling = self._gateway.journaling
         return None if journaling is None else journaling.counts()
+
+    def state(self) -> StateCounts | None:
+        """Return the counts of the gateway's dynamic state; None without one."""
+        state = self._gateway.state
+        return None if state is None else state.counts()
 
     def workers(self) -> Iterable[WorkerCounts]:
         """Return none: there is only one process."""

@@ -19,6 +19,7 @@ from bifrost.gateway.admin.build_info import build_metrics
 from bifrost.gateway.admin.counted import Counted, StallCounts, WorkerCounts
 from bifrost.gateway.admin.exposition import exposition
 from bifrost.gateway.admin.journal_metrics import journal_metrics
+from bifrost.gateway.admin.state_metrics import state_metrics
 from bifrost.gateway.admin.traffic_metrics import error_metrics, gateway_time_metrics, traffic_metrics
 from bifrost.gateway.loop.loop_stalls import histogram
 from bifrost.gateway.loop.pauses import SIDES
@@ -78,6 +79,9 @@ class Metrics:
         journal = counted.journal()
         if journal is not None:
             yield from journal_metrics(journal)
+        state = counted.state()
+        if state is not None:
+            yield from state_metrics(state)
         if counted.reloader is not None:
             yield from _reload_metrics(counted.reloader)
         yield from self._readiness_metrics()

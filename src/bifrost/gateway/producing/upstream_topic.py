@@ -13,11 +13,14 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import CreateTopicsRequest, InitProducerIdRequest, MetadataRequest
 
-_METADATA, _CREATE_TOPICS, _INIT_PRODUCER_ID = 9, 5, 4
-"""Newest versions that are used here: by name, and with the cluster's own defaults (KIP-464)."""
+_METADATA, _CREATE_TOPICS, _INIT_PRODUCER_ID = 12, 5, 4
+"""Newest versions that are used here: with topic IDs (KIP-516), and with the cluster's own defaults (KIP-464)."""
 
 _OLDEST_DEFAULTS = 4
 """CreateTopics version from which -1 means the cluster's default."""
+
+NO_TOPIC_ID = bytes(16)
+"""What stands for the ID of a topic before Kafka 2.8."""
 
 _NO_PRODUCER_ID = frozenset({ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNSUPPORTED_VERSION})
 """Before KIP-679 idempotence needed a right of its own; without it only a record's own content reveals duplicates."""
@@ -61,19 +64,20 @@ class UpstreamTopic:
 
     def __init__(self, cluster: Cluster, settings: TopicSettings, timeout_ms: int) -> None:
         """Send no request yet; `timeout_ms` bounds every request."""
-        self.settings = settings
-        self._cluster, self._timeout_ms = cluster, timeout_ms
+        self.settings, self.cluster, self.timeout_ms = settings, cluster, timeout_ms
         self._clients: dict[tuple[str, int], tuple[BrokerSecurity, BrokerClient]] = {}
         self.leaders: dict[int, Broker] = {}
         """Leaders by partition; only partitions whose leader is known."""
         self.partition_count = 0
+        self.topic_id = NO_TOPIC_ID
+        """Its ID, by which a topic that was deleted and created again is another one."""
 
     def client_of(self, broker: Broker) -> BrokerClient:
         """Return the connection to a broker, secured as the configuration in force says."""
-        key, security = (broker.host, broker.port), self._cluster.security
+        key, security = (broker.host, broker.port), self.cluster.security
         known = self._clients.get(key)
         if known is None or known[0] is not security:
-            client = BrokerClient(broker.host, broker.port, timeout_ms=self._timeout_ms, security=security)
+            client = BrokerClient(broker.host, broker.port, timeout_ms=self.timeout_ms, security=security)
             known = self._clients[key] = (security, client)
         return known[1]
 
@@ -90,8 +94,8 @@ class UpstreamTopic:
             raise TopicMissing(self.settings.name, metadata.controller_id)
         if topic.error_code != ErrorCode.NONE:
             raise BrokerError(f"topic {self.settings.name}: {ErrorCode(topic.error_code).name}")
-        self.partition_count = len(topic.partitions)
-        leaders = {one.partition_index: self._cluster.broker(one.leader_id) for one in topic.partitions}
+        self.partition_count, self.topic_id = len(topic.partitions), topic.topic_id
+        leaders = {one.partition_index: self.cluster.broker(one.leader_id) for one in topic.partitions}
         self.leaders = {partition: broker for partition, broker in leaders.items() if broker is not None}
 
     async def create(self, controller_id: int) -> bool:
@@ -100,7 +104,7 @@ class UpstreamTopic:
         Raises:
             BrokerError: it could not be created.
         """
-        settings, broker = self.settings, self._cluster.broker(controller_id) or self._any_broker()
+        settings, broker = self.settings, self.cluster.broker(controller_id) or self.any_broker()
         version = broker.newest(ApiKey.CREATE_TOPICS, _CREATE_TOPICS)
         if version < _OLDEST_DEFAULTS and settings.replication_factor < 0:
             raise BrokerError(
@@ -115,7 +119,7 @@ class UpstreamTopic:
                 for name, value in settings.configs.items()
             ],
         )
-        request = CreateTopicsRequest(topics=[topic], timeout_ms=self._timeout_ms)
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=self.timeout_ms)
         (result,) = (await self.client_of(broker).request(request, version)).topics
         if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS:
             return False  # Another worker, or gateway, was first: the controller creates it once.
@@ -133,7 +137,7 @@ class UpstreamTopic:
             ProducerIdDenied: the gateway is not allowed to have one.
             BrokerError: the brokers returned none.
         """
-        broker = self._any_broker()
+        broker = self.any_broker()
         version = broker.newest(ApiKey.INIT_PRODUCER_ID, _INIT_PRODUCER_ID)
         if version < 0:
             return NO_PRODUCER
@@ -156,7 +160,7 @@ class UpstreamTopic:
             await client.close()
 
     async def _metadata(self) -> Any:
-        broker = self._any_broker()
+        broker = self.any_broker()
         topics = [MetadataRequest.MetadataRequestTopic(name=self.settings.name)]
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
         version = broker.newest(ApiKey.METADATA, _METADATA)
@@ -164,8 +168,13 @@ class UpstreamTopic:
             raise self.too_old()
         return await self.client_of(broker).request(request, version)
 
-    def _any_broker(self) -> Broker:
-        broker = self._cluster.any_broker()
+    def any_broker(self) -> Broker:
+        """Return a broker of the cluster.
+
+        Raises:
+            BrokerError: none is known.
+        """
+        broker = self.cluster.any_broker()
         if broker is None:
             raise BrokerError("no broker is known")
         return broker

@@ -6,6 +6,7 @@ from bifrost.gateway.errors import StartError
 NEEDS_RESTART = {
     "journal": "proxy.journal",
     "pseudonym_key": "proxy.pseudonym_key_file",
+    "state": "proxy.state",
     "workers": "proxy.workers",
 }
 """By field of `Proxy`: the key in the configuration. docs/operations.md has the same list."""

@@ -16,6 +16,7 @@ from bifrost.gateway.admin.counted import StallCounts, TrafficCounts, WorkerCoun
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.loop.loop_stalls import take_recent
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
+from bifrost.gateway.state.state_counts import StateCounts
 from bifrost.gateway.workers.shared_counters import Key, SharedCountersReader
 from bifrost.gateway.workers.shared_limits import BUFFERED_BYTES, IN_FLIGHT, SPARE_BYTES
 from bifrost.session.close_reason import CloseReason
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 ErrorKey = tuple[str, int | None, bool, int]
 """Tenant, API key, whether the gateway itself gave it, and an error code."""
 
-GAUGES = frozenset({"brokers", "answering", "journal_state"})
+GAUGES = frozenset({"brokers", "answering", "journal_state", "state"})
 """Kinds of numbers that count only while their worker runs."""
 
 
@@ -257,6 +258,19 @@ class OfAll:
             sum(state.get("buffer_bytes", ())),
             sum(state.get("usage_rows", ())),
             all(state.get("is_up", (0,))),
+        )
+
+    def state(self) -> StateCounts | None:
+        """Return the most of any running worker, for each has a copy, and the sum of what they ignored."""
+        if self._supervisor.config.proxy.state is None:
+            return None
+        state = {name: counts for (kind, name), counts in self._sums.gauges.items() if kind == "state"}
+        return StateCounts(
+            max(state.get("records", (0,))),
+            max(state.get("bytes", (0,))),
+            max(state.get("lag", (0,))),
+            all(state.get("is_up", (0,))),
+            sum(count for _, count in self._counts("state_ignored", 1)),
         )
 
     def workers(self) -> list[WorkerCounts]:

@@ -96,7 +96,7 @@ class WorkerPeers(AlonePeers):
         self._epoch = epoch
         self._claims = SharedClaims(shared_limits.fetch_marks(), _derived(key, b"sessions"))
         self._brokers, self._answering = self.counter("brokers"), self.counter("answering")
-        self._journal = self.counter("journal_state")
+        self._journal, self._state = self.counter("journal_state"), self.counter("state")
 
     def journal_source(self, settings: Journal) -> Source:
         """Return the source of this worker's records: it writes as a gateway of its own."""
@@ -161,6 +161,9 @@ class WorkerPeers(AlonePeers):
             if gateway.journaling is not None:
                 for name, number in gateway.journaling.state().items():
                     self._journal[name] = number
+            if gateway.state is not None:
+                for name, number in gateway.state.state().items():
+                    self._state[name] = number
             outcomes = gateway.shared.sasl.outcomes
             for mechanism in gateway.shared.sasl.mechanisms:
                 outcomes["", str(mechanism), "failure"] += 0  # So that it exists before the first failure.

@@ -1,0 +1,57 @@
+"""Check where the gateway's own topics are: the clusters of the journal and of the state, and the state's topic.
+
+`clashes.py` reports the places. That no tenant's literal prefix covers the default names is in `internal_prefixes.py`.
+"""
+
+from collections.abc import Iterator
+
+from bifrost.config.fields.journal import JOURNAL_TOPIC
+from bifrost.config.fields.state import STATE_TOPIC
+from bifrost.config.loc import Loc, Tree
+from bifrost.config.name_template import INTERNAL_TOPICS, NameTemplate, fold
+
+
+def own_topic_misfits(tree: Tree, default_upstream: str) -> Iterator[tuple[Loc, str]]:
+    """Yield what is wrong with the gateway's own topics; a cluster without a name has `default_upstream`."""
+    for section in ("journal", "state"):
+        yield from _cluster_misfits(tree, section, default_upstream)
+    if tree.get("proxy", "state") is not None:
+        yield from _state_misfits(tree)
+
+
+def _cluster_misfits(tree: Tree, section: str, default_upstream: str) -> Iterator[tuple[Loc, str]]:
+    indexes = tree.indexes("upstreams")
+    known = [tree.text("upstreams", index, "name") or default_upstream for index in indexes]
+    known = known or [tree.text("upstream", "name") or default_upstream]
+    at: Loc = ("proxy", section, "upstream")
+    name = tree.text(*at)
+    if name is not None and name not in known:
+        yield at, f"proxy.{section}.upstream: no upstream is called {name}; there is {', '.join(known)}"
+    if name is None and len(known) > 1 and tree.get("proxy", section) is not None:
+        yield (
+            ("proxy", section),
+            f"proxy.{section}.upstream is missing, and there are several: name one of {', '.join(known)}",
+        )
+
+
+def _state_misfits(tree: Tree) -> Iterator[tuple[Loc, str]]:
+    partitions = tree.number("proxy", "state", "partitions")
+    if partitions is not None and partitions != 1:
+        yield (
+            ("proxy", "state", "partitions"),
+            f"proxy.state.partitions is {partitions}: write 1, because the order of one partition decides which of "
+            "two changes was first",
+        )
+    at: Loc = ("proxy", "state", "topic")
+    topic = tree.text(*at) or STATE_TOPIC
+    if topic in (*INTERNAL_TOPICS, JOURNAL_TOPIC):
+        yield at, f"proxy.state.topic: {topic} is a topic with another use: choose another name"
+    for index in tree.indexes("tenants"):
+        name = tree.text("tenants", index, "name")
+        for kind in ("topic", "transactional_id"):
+            prefix = tree.text("tenants", index, "prefixes", kind)
+            if prefix is None and name is not None:
+                prefix = NameTemplate().prefix(name)
+            if prefix and fold(topic).startswith(fold(prefix)):
+                text = f"{topic} begins with the {kind} prefix {prefix} of tenant {name}, who could use it"
+                yield at, f"proxy.state.topic: {text}: choose another name"

@@ -1,0 +1,36 @@
+"""The state's counts as Prometheus metrics."""
+
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from bifrost.gateway.state.state_counts import StateCounts
+
+
+def state_metrics(state: StateCounts) -> Iterator[Metric]:
+    """Yield the metrics of how large the state is, and whether it is read."""
+    yield GaugeMetricFamily(
+        "kafka_proxy_state_records",
+        "Records of the state, with deleted ones that are not purged yet; proxy.state.max_records bounds them.",
+        value=state.records,
+    )
+    yield GaugeMetricFamily(
+        "kafka_proxy_state_bytes",
+        "Bytes of the records of the state; proxy.state.max_bytes bounds them.",
+        value=state.size,
+    )
+    yield GaugeMetricFamily(
+        "kafka_proxy_state_lag_offsets",
+        "Offsets between what was read of the state and the end of its topic.",
+        value=state.lag,
+    )
+    yield GaugeMetricFamily(
+        "kafka_proxy_state_up",
+        "1 while the state was read to its end and is followed.",
+        value=int(state.is_up),
+    )
+    yield CounterMetricFamily(
+        "kafka_proxy_state_records_ignored",
+        "Records of the state that were older than what was known of their key: each is a sign of a foreign writer.",
+        value=state.ignored,
+    )

@@ -1,0 +1,17 @@
+"""What the state needs from its running gateway."""
+
+from typing import Protocol
+
+from bifrost.config.fields.limits import Limits
+from bifrost.config.model import Config
+from bifrost.gateway.brokers.clusters import Clusters
+from bifrost.gateway.peers.alone_peers import AlonePeers
+
+
+class StateContext(Protocol):
+    """The gateway that has the state."""
+
+    config: Config
+    clusters: Clusters
+    limits: Limits
+    peers: AlonePeers

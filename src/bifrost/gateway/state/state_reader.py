@@ -1,0 +1,360 @@
+"""Reads the state's topic from its start to its end, and then whatever comes, for as long as the gateway runs.
+
+    find the topic ──▶ read all into a new table ──at the end──▶ take it ──▶ follow: Fetch waits for the next records
+          ▲                                                                        │
+          └── a broker fails: go on from there ◀───────────────────────────────────┤
+          └── the topic is another one, or was not read for half a day: read anew ◀┘
+
+What cannot be read ends the reading: the gateway is not ready, and the topic is read anew now and then.
+"""
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.producing.upstream_topic import NO_TOPIC_ID, TopicMissing, UpstreamTopic
+from bifrost.gateway.state.state_topic import DELETE_RETENTION_MS, check_topic
+from bifrost.records.batch_reader import LogRecord, UnreadableBatch
+from bifrost.records.committed_log import CommittedLog
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_record import UnreadableState
+from bifrost.state.state_table import Ignored, StateTable
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import FetchRequest, ListOffsetsRequest
+
+log = structlog.get_logger()
+
+MAX_WAIT_MS = 500
+"""How long a broker waits for records before it answers that there are none."""
+
+FETCH_BYTES = 4 * 1024 * 1024
+"""Most bytes of one answer, unless one batch has more."""
+
+IN_THREAD_BYTES = 16 * 1024
+"""A larger answer is read in a thread, so that clients do not wait for it."""
+
+FIRST_RETRY_S, LAST_RETRY_S = 0.1, 2.0
+UNREADABLE_RETRY_S = 10.0
+"""When a topic that cannot be read is tried again: an operator may have restored it."""
+
+AWAY_MS = DELETE_RETENTION_MS // 2
+"""After so long without reaching the end the topic is read anew: compaction may have removed the ends of records."""
+
+KNOWN_CHANGES = 10_000
+"""IDs of changes that are remembered: a writer whose commit has an unknown outcome looks for its own among them."""
+
+_FETCH, _FETCH_BY_NAME, _OLDEST_FETCH, _LIST_OFFSETS = 13, 12, 4, 5
+"""The newest versions that name a topic by ID and by name, the first one with transactions, and of ListOffsets."""
+
+_COMMITTED = 1
+LATEST, EARLIEST = -1, -2
+"""What ListOffsets takes for the end and the start of a log."""
+
+
+class StateReader:
+    """The reader of one process."""
+
+    def __init__(
+        self,
+        topic: UpstreamTopic,
+        table: StateTable,
+        *,
+        creates: bool = True,
+        ignored: "Counter[str] | None" = None,
+        now_ms: Callable[[], int] = lambda: time.monotonic_ns() // 1_000_000,
+    ) -> None:
+        """Read nothing yet.
+
+        Args:
+            topic: the topic, with connections that the reader has for itself.
+            table: what it keeps up to date; it is empty until the whole topic was read.
+            creates: whether a topic that is missing at the start is created.
+            ignored: counts records that are ignored; None: the reader counts by itself.
+            now_ms: a monotonic clock, in milliseconds.
+        """
+        self._topic, self.table, self._creates, self._now_ms = topic, table, creates, now_ms
+        self.ignored = Counter() if ignored is None else ignored
+        self.ignored["records"] = 0
+        self.lost: deque[Ignored] = deque(maxlen=100)
+        """The last records that were ignored."""
+        self.is_current = False
+        """Whether the table is the state: it was read to the end, and can be read on."""
+        self.problem = ""
+        """Why it is not read at the moment; empty: it is."""
+        self.high_watermark = 0
+        self._topic_id = NO_TOPIC_ID
+        self._has_checked = False
+        self._goal: int | None
+        self._fresh: StateTable | None
+        self._at_end_ms = now_ms()
+        self._moved = asyncio.Event()
+        self._unreadable: UnreadableState | UnreadableBatch | None = None
+        self._changes: dict[str, None] = {}
+        self._begin_anew()
+
+    @property
+    def lag(self) -> int:
+        """Offsets between what was read and the end of the log, when a broker last answered."""
+        return max(0, self.high_watermark - self._log.next_offset)
+
+    @property
+    def position(self) -> int:
+        """The offset up to which the topic was read."""
+        return self._log.next_offset
+
+    def has_seen(self, change: str) -> bool:
+        """Whether a change is committed, of those that were read last."""
+        return change in self._changes
+
+    # -- for those who wait
+
+    async def until_current(self) -> None:
+        """Wait until the topic was read up to the end that it had when reading began.
+
+        Raises:
+            UnreadableState, UnreadableBatch: it cannot be read.
+        """
+        while not self.is_current:
+            await self._next_move()
+
+    async def reach(self, offset: int, timeout_ms: int) -> None:
+        """Wait until the topic was read up to an offset.
+
+        Raises:
+            UnreadableState, UnreadableBatch: it cannot be read.
+            BrokerError: not within the time limit.
+        """
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                while not self.is_current or self._log.next_offset < offset:
+                    await self._next_move()
+        except TimeoutError:
+            why = self.problem or "a transaction is open"
+            raise BrokerError(f"the state was not read to its end within {timeout_ms} ms: {why}") from None
+
+    async def until_seen(self, change: str, timeout_ms: int) -> None:
+        """Wait until a committed change was read, for as long as the time limit; it is committed in any case."""
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                while change not in self._changes:
+                    await self._next_move()
+        except (TimeoutError, UnreadableState, UnreadableBatch) as error:
+            log.warning("state_change_not_read", change=change, error=str(error))
+
+    async def _next_move(self) -> None:
+        if self._unreadable is not None:
+            raise self._unreadable
+        await self._moved.wait()
+
+    def _note_move(self) -> None:
+        """Wake all who wait."""
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()
+
+    # -- reading
+
+    async def run(self) -> None:
+        """Read for ever."""
+        retry_s = FIRST_RETRY_S
+        while True:
+            try:
+                await self._find()
+                while True:
+                    await self._fetch()
+                    self._recover()
+                    retry_s = FIRST_RETRY_S
+            except (UnreadableState, UnreadableBatch) as error:
+                self._give_up(error)
+                await asyncio.sleep(UNREADABLE_RETRY_S)
+            except BrokerError as error:
+                self._topic.leaders = {}
+                if str(error) != self.problem:
+                    log.warning("state_not_read", topic=self._topic.settings.name, error=str(error))
+                self.problem = str(error)
+                await asyncio.sleep(retry_s)
+                retry_s = min(retry_s * 2, LAST_RETRY_S)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._topic.close()
+
+    def _begin_anew(self) -> None:
+        """Read from the start, into a new table; who reads the old one keeps it meanwhile."""
+        self._log, self._fresh, self._goal = CommittedLog(), StateTable(self.table.limits), None
+
+    def _give_up(self, error: UnreadableState | UnreadableBatch) -> None:
+        if str(error) != self.problem:
+            log.error("state_unreadable", topic=self._topic.settings.name, error=str(error))
+        self.is_current, self.problem, self._unreadable = False, str(error), error
+        self._topic.leaders = {}
+        self._begin_anew()
+        self._note_move()
+
+    def _recover(self) -> None:
+        """Note that all was read that there is, after a problem or without one."""
+        if self._fresh is not None:
+            return
+        if self.problem:
+            log.info("state_read_again", topic=self._topic.settings.name)
+        self.problem, self._unreadable = "", None
+
+    async def _find(self) -> None:
+        """Find the leader, and begin anew if the topic is another one."""
+        topic = self._topic
+        if not topic.cluster.node_ids:
+            await topic.cluster.refresh()
+        try:
+            await topic.find()
+        except TopicMissing as missing:
+            if not self._creates or self.is_current:
+                raise
+            if await topic.create(missing.controller_id):
+                log.info("state_topic_created", topic=topic.settings.name)
+            await topic.find()
+        if 0 not in topic.leaders:
+            await topic.cluster.refresh()
+            raise BrokerError(f"topic {topic.settings.name}: partition 0 has no leader")
+        if not self._has_checked or self._topic_id != topic.topic_id:
+            await check_topic(topic)
+            if self._topic_id != topic.topic_id:
+                self._begin_anew()
+            self._topic_id, self._has_checked = topic.topic_id, True
+
+    async def _fetch(self) -> None:
+        """Read on: one answer of the leader, which waits for records if there are none."""
+        if self._now_ms() - self._at_end_ms > AWAY_MS:
+            self._at_end_ms = self._now_ms()
+            self._begin_anew()
+        if self._goal is None:  # An operator may have deleted records (DeleteRecords).
+            self._log.next_offset = await edge_offset(self._topic, EARLIEST)
+        part = await self._ask()
+        if part is None:
+            return
+        error = ErrorCode(part.error_code)
+        if error == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._begin_anew()
+            return
+        if error != ErrorCode.NONE:
+            raise BrokerError(f"Fetch: {error.name}")
+        data = part.records or b""
+        aborted = [(one.producer_id, one.first_offset) for one in part.aborted_transactions or ()]
+        self.high_watermark = part.high_watermark
+        if self._goal is None:
+            self._goal = part.high_watermark
+        if len(data) > IN_THREAD_BYTES:
+            read = await asyncio.to_thread(self._log.read, data, aborted, part.last_stable_offset)
+        else:
+            read = self._log.read(data, aborted, part.last_stable_offset)
+        if not data:  # Compaction has removed all up to there: an answer has a batch if there is one.
+            self._log.next_offset = max(self._log.next_offset, part.last_stable_offset)
+        await self._take(read)
+
+    async def _take(self, read: list[list[LogRecord]]) -> None:
+        """Fold what was read; at the end of the first reading the new table becomes the state."""
+        fresh, changed = self._fresh, set[StateKey]()
+        if fresh is not None:
+            await asyncio.to_thread(self._fold, fresh, read)
+            assert self._goal is not None
+            if self._log.next_offset >= self._goal:
+                changed, self._fresh, self.is_current = self.table.become(fresh), None, True
+        else:
+            changed = self._fold(self.table, read)
+        for call in self.table.calls(changed):
+            try:
+                call()
+            except Exception as error:
+                report("state_watcher", error)
+        if self._log.next_offset >= self.high_watermark:
+            self._at_end_ms = self._now_ms()
+        self._note_move()
+
+    def _fold(self, table: StateTable, read: list[list[LogRecord]]) -> set[StateKey]:
+        found = set[StateKey]()
+        for transaction in read:
+            changed, ignored = table.apply(transaction)
+            found |= changed
+            for one in ignored:
+                self.ignored["records"] += 1
+                self.lost.append(one)
+                log.warning(
+                    "state_record_ignored",
+                    key=str(one.record.key),
+                    offset=one.offset,
+                    version=one.record.version,
+                    found=one.found,
+                    writer=one.record.writer,
+                )
+            for key in changed:
+                entry = table.entry(key)
+                if entry is not None:
+                    self._changes[entry.record.change] = None
+        while len(self._changes) > KNOWN_CHANGES:
+            del self._changes[next(iter(self._changes))]
+        return found
+
+    async def _ask(self) -> Any:
+        """Return the leader's answer about the partition; None if it has throttled the gateway."""
+        topic = self._topic
+        leader = topic.leaders[0]
+        has_id = topic.topic_id != NO_TOPIC_ID
+        version = leader.newest(ApiKey.FETCH, _FETCH if has_id else _FETCH_BY_NAME)
+        if version < _OLDEST_FETCH:
+            raise topic.too_old()
+        wanted = FetchRequest.FetchPartition(
+            partition=0,
+            current_leader_epoch=-1,
+            fetch_offset=self._log.next_offset,
+            last_fetched_epoch=-1,
+            log_start_offset=-1,
+            partition_max_bytes=FETCH_BYTES,
+        )
+        request = FetchRequest(
+            replica_id=-1,
+            max_wait_ms=0 if self._goal is None else min(MAX_WAIT_MS, topic.timeout_ms // 2),
+            min_bytes=1,
+            max_bytes=FETCH_BYTES,
+            isolation_level=_COMMITTED,
+            session_id=0,
+            session_epoch=-1,
+            topics=[
+                FetchRequest.FetchTopic(
+                    topic=topic.settings.name, topic_id=topic.topic_id, partitions=[wanted]
+                )
+            ],
+        )
+        answer = await topic.client_of(leader).request(request, version)
+        if getattr(answer, "error_code", 0) != ErrorCode.NONE:
+            raise BrokerError(f"Fetch: {ErrorCode(answer.error_code).name}")
+        for response in answer.responses:
+            for part in response.partitions:
+                return part
+        await asyncio.sleep(max(answer.throttle_time_ms, 100) / 1000)
+        return None
+
+
+async def edge_offset(topic: UpstreamTopic, which: int) -> int:
+    """Ask for the start of partition 0, or for its end with the records of open transactions.
+
+    Raises:
+        BrokerError: its leader did not say it.
+    """
+    leader = topic.leaders.get(0)
+    if leader is None:
+        raise BrokerError(f"topic {topic.settings.name}: partition 0 has no leader")
+    part = ListOffsetsRequest.ListOffsetsPartition(
+        partition_index=0, current_leader_epoch=-1, timestamp=which
+    )
+    asked = ListOffsetsRequest.ListOffsetsTopic(name=topic.settings.name, partitions=[part])
+    version = leader.newest(ApiKey.LIST_OFFSETS, _LIST_OFFSETS)
+    answer = await topic.client_of(leader).request(ListOffsetsRequest(replica_id=-1, topics=[asked]), version)
+    [found] = [one for response in answer.topics for one in response.partitions]
+    if found.error_code != ErrorCode.NONE:
+        raise BrokerError(f"ListOffsets: {ErrorCode(found.error_code).name}")
+    return int(found.offset)
