@@ -38,6 +38,11 @@ WITHOUT_TWIN = {
     "filters/filter.py": "the shape of a filter, without behaviour",
     "gateway/brokers/cluster_inventory.py": "asks real brokers: tests/kafka/operations/test_inventory.py",
     "gateway/reload/reconfiguration.py": "binds ports and asks brokers: tests/kafka/operations/test_reload.py",
+    "gateway/producing/transactional_producer.py": "asks brokers: tests/kafka/state",
+    "gateway/state/gateway_state.py": "asks brokers: tests/kafka/state",
+    "gateway/state/state_client.py": "asks brokers: tests/kafka/state",
+    "gateway/state/state_reader.py": "asks brokers: tests/kafka/state",
+    "gateway/state/state_writer.py": "asks brokers: tests/kafka/state",
     "gateway/workers/worker.py": "a process of its own: tests/kafka/operations/test_worker*.py",
 }
 """Modules that have no test file of their own name, each with the reason."""

@@ -81,6 +81,7 @@ KINDS = {
     "Host | None": "host",
     "KerberosPart": "text",
     "Name": "text",
+    "TopicName": "text",
     "Port": "port, 1 to 65535",
     "PrincipalMappingRules": "text",
     "ProxyProtocolSetting": "`off`, `allowed` or `required`",

@@ -40,6 +40,16 @@ async def reading(
         await cluster.close()
 
 
+async def write_raw(client: StateClient, key: bytes, value: bytes) -> None:
+    """Write a record that no gateway would write, and do not wait until it was read."""
+
+    async def is_never_read(_change: str, _timeout_ms: int) -> None:
+        pass
+
+    client.reader.until_seen = is_never_read  # type: ignore[method-assign]
+    await client.writer.write(lambda _: [(0, key, value)], "never-read")
+
+
 def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
     """Run a test that is a coroutine in an event loop of its own."""
 

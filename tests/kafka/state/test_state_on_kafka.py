@@ -23,7 +23,7 @@ from bifrost.wire.messages import IncrementalAlterConfigsRequest
 from support.clients.endpoint import Endpoint
 from support.clients.raw_operations import await_config, metadata_of, recreate_topic
 from support.clients.routed_client import RoutedClient
-from support.state_clients import TIMEOUT_MS, in_loop, reading
+from support.state_clients import TIMEOUT_MS, in_loop, reading, write_raw
 
 TOPIC = 2
 """ConfigResource.Type.TOPIC."""
@@ -254,7 +254,7 @@ async def test_a_future_schema_ends_the_reading_and_says_what_to_do(kafka: Embed
         future = encode(StateRecord(alias("b"), 1, 0, "c", "new-gateway", None, {})).replace(
             b'"schema":1', b'"schema":2'
         )
-        await one.writer.write(lambda _: [(0, b"alias:b", future)], "c-that-is-not-read")
+        await write_raw(one, b"alias:b", future)
         await until(lambda: not one.reader.is_current, "the reader goes on")
 
         assert "alias:b at offset" in one.reader.problem

@@ -25,6 +25,8 @@ NO_SCHEMA_CAN_SAY: dict[Loc, str] = {
     ("proxy", "listener_sets", 3, "sni", "tenants", 0): "the tenant of this name is elsewhere",
     ("proxy", "journal"): "the journal has to name an upstream only where there are several",
     ("proxy", "journal", "upstream"): "the upstream of this name is elsewhere",
+    ("proxy", "state"): "as the journal",
+    ("proxy", "state", "upstream"): "as the journal's",
     ("upstreams", 0, "name"): "tenants elsewhere name it",
     ("tenants", 0, "name"): "a listener set elsewhere names it",
     ("tenants", 1, "name"): "a listener set elsewhere names it",

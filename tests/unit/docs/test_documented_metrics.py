@@ -13,6 +13,7 @@ from bifrost.gateway.admin.metrics import Metrics
 from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.reload_outcome import Outcome
+from bifrost.gateway.state.state_counts import StateCounts
 from bifrost.wire.api_keys import ApiKey
 from support.pages.doc_pages import page, pages, table
 from support.pages.source_facts import texts
@@ -22,8 +23,8 @@ from unit.gateway.test_gateway import CONFIG
 NAME = re.compile(r"\b(?:kafka_proxy|bifrost)_[a-z_]*[a-z]\b")
 SUFFIXES = {"counter": "_total", "info": "_info"}
 OF_SAMPLES = ("", "_bucket", "_count", "_sum")
-NO_METRICS = {"bifrost_journal"}
-"""Words that look like a metric: the topic `__bifrost_journal`."""
+NO_METRICS = {"bifrost_journal", "bifrost_state"}
+"""Words that look like a metric: the topics `__bifrost_journal` and `__bifrost_state`."""
 
 
 class Reloader:
@@ -41,6 +42,9 @@ class Everything(OfProcess):
     def journal(self) -> JournalCounts:
         dropped = {("acme", "event", "event_limit"): 1}
         return JournalCounts(dropped, {"acme": 1}, 1, 1, 1, is_up=True)
+
+    def state(self) -> StateCounts:
+        return StateCounts(1, 1, 1, is_up=True, ignored=1)
 
     def workers(self) -> Iterator[WorkerCounts]:
         yield WorkerCounts(0, is_running=True, starts=1, connections=1, cpu_s=1.0)

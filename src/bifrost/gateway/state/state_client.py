@@ -14,7 +14,7 @@ from bifrost.gateway.state.state_topic import state_limits, state_topic_settings
 from bifrost.gateway.state.state_writer import StateWriter
 from bifrost.state.state_table import StateTable
 
-READ_TIMEOUT_S = 300.0
+READ_TIMEOUT_S = 120.0
 """How long the state may take to be read: far more than half a million records need."""
 
 
@@ -53,10 +53,14 @@ async def open_state(
         settings: the section `proxy.state`.
         timeout_ms: time limit of each request.
         creates: whether a missing topic is created.
+    Raises:
+        BrokerError: the topic does not exist and is not created.
     """
     table, topic_settings = StateTable(state_limits(settings)), state_topic_settings(settings)
     reader = StateReader(UpstreamTopic(cluster, topic_settings, timeout_ms), table, creates=creates)
     writer = StateWriter(UpstreamTopic(cluster, topic_settings, timeout_ms), reader)
+    if not creates:
+        await writer.find()
     reading = asyncio.create_task(reader.run())
     try:
         yield StateClient(table, reader, writer)

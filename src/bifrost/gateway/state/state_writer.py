@@ -102,6 +102,14 @@ class StateWriter:
         async with self._lock:
             await self._write(build, change_id)
 
+    async def find(self) -> None:
+        """Find the topic.
+
+        Raises:
+            BrokerError: it does not exist, or no broker answers.
+        """
+        await self._topic.find()
+
     async def close(self) -> None:
         """Close the connections."""
         await self._topic.close()

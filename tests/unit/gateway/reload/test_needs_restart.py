@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bifrost.config.fields.journal import Journal
+from bifrost.config.fields.state import State
 from bifrost.config.kept_secret import KeptSecret
 from bifrost.config.load import load
 from bifrost.config.model import Admin, Config, Proxy
@@ -17,6 +18,7 @@ from unit.cli.conftest import PROXY_YAML
 OTHER: dict[str, Any] = {
     "journal": Journal(),
     "pseudonym_key": KeptSecret(b"another key of 16 bytes"),
+    "state": State(),
     "workers": 2,
 }
 """Another value of each."""

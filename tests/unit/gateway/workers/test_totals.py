@@ -15,6 +15,7 @@ from bifrost.gateway.loop.loop_guard import InternalErrors
 from bifrost.gateway.loop.loop_stalls import EVER, RECENT, STALL_CELLS, LoopStalls
 from bifrost.gateway.loop.steps import at_once
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
+from bifrost.gateway.state.state_counts import StateCounts
 from bifrost.gateway.workers.shared_counters import (
     SharedCounter,
     SharedCounters,
@@ -186,6 +187,25 @@ def test_the_journal_of_all_adds_up_and_is_up_while_that_of_each_is() -> None:
     sums.refresh()
     assert counted.journal() == JournalCounts(dropped, {"acme": 2}, 10, 0, 0, is_up=False)
     assert of_all(sums).journal() is None
+
+
+def test_the_state_of_all_is_the_worst_of_any_worker() -> None:
+    sums = Sums()
+    one, other = Worker(sums), Worker(sums)
+    for worker, lag in ((one, 0), (other, 5)):
+        worker.counter("state_ignored")["records"] += 2
+        state = worker.counter("state")
+        state["records"], state["bytes"], state["lag"], state["is_up"] = 10 - lag, 100, lag, int(not lag)
+    counted = of_all(
+        sums, config=Config.model_validate({**CONFIG, "proxy": {**CONFIG["proxy"], "state": {}}})
+    )
+    sums.refresh()
+
+    assert counted.state() == StateCounts(10, 100, 5, is_up=False, ignored=4)
+    sums.bury(other.reader)
+    sums.refresh()
+    assert counted.state() == StateCounts(10, 100, 0, is_up=True, ignored=4)
+    assert of_all(sums).state() is None
 
 
 def test_processes_are_told_of_together() -> None:
