@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from bifrost.config.checks.clashes import find_clashes
+from support.physical_names import physical_name
 
 CONFIG: dict[str, Any] = {
     "proxy": {
@@ -72,7 +73,9 @@ def test_a_topic_that_a_tenant_could_use_is_refused(topic: str, prefixes: dict[s
 
 
 def test_a_topic_in_a_default_namespace_is_refused() -> None:
-    assert [loc for loc, _ in found({"topic": "__vt_acme_state"})] == [("proxy", "state", "topic")] * 2
+    assert [loc for loc, _ in found({"topic": physical_name("acme", "state")})] == [
+        ("proxy", "state", "topic")
+    ] * 2
 
 
 def test_a_transactional_prefix_that_covers_the_default_topic_is_refused() -> None:
