@@ -313,3 +313,29 @@ async def test_a_topic_that_is_created_again_is_read_anew(
         await until(lambda: "cleanup.policy" in one.reader.problem, f"read on: {one.reader.problem}")
 
         assert one.table.get(alias("a")) is not None
+
+
+@in_loop
+async def test_a_commit_whose_answer_is_lost_is_found_and_not_made_twice(
+    kafka: EmbeddedKafka, topic: str
+) -> None:
+    async with reading(kafka.bootstrap, topic) as one, reading(kafka.bootstrap, topic) as witness:
+        log = watch_log(witness)
+        producer = one.writer._producer
+        commit, lost = producer.commit, 0
+
+        async def commit_unheard() -> None:
+            nonlocal lost
+            await commit()
+            if not lost:
+                lost += 1
+                raise BrokerError("the connection broke before the answer")
+
+        producer.commit = commit_unheard  # type: ignore[method-assign]
+        change = await one.writer.change([Change(alias("a"), 0, {"n": 1})], WRITER)
+        await one.writer.change([Change(alias("a"), 1, {"n": 2})], WRITER)
+        await until(lambda: contents(witness.table) == contents(one.table), "the witness differs")
+
+        history = [decode(record.key, record.value or b"", record.offset) for record in log]
+        assert [(record.version, record.body) for record in history] == [(1, {"n": 1}), (2, {"n": 2})]
+        assert (history[0].change, lost) == (change, 1)
