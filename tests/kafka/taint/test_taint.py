@@ -26,7 +26,7 @@ import pytest
 from taint_admins import confluent_admin, make_topics, python_admin
 from taint_attacker import ATTACKER, Sent, attack, attacked_ids, attacked_names, make_loot, make_own
 from taint_batches import DECODERS, unpacked
-from taint_clients import STREAMS, confluent_large
+from taint_clients import STREAMS, confluent_large, confluent_transactions
 from taint_numbers import COUNTS, EPOCHS, grow, numbers_told, raise_epoch
 from taint_search import Exposure, Secret, address_secrets, exposures, exposures_of, id_secrets
 from taint_side import Side
@@ -56,6 +56,9 @@ WORK_BYTES = int(float(os.environ.get("BIFROST_TAINT_GIB", "0")) * (1 << 30))
 LOSES = "BIFROST_TAINT_LOSSES" in os.environ
 LIMIT_S = 180 + 4 * WORK_S + 300 * WORK_ROUNDS * brokers_under_test() + 600 * LOSES + 3 * WORK_BYTES / 1e6
 """More than it takes on a busy machine: a round some minutes, a megabyte a second."""
+WORKED = tuple(stream for stream in STREAMS if not (LOSES and stream is confluent_transactions))
+"""librdkafka 2.16 does not always get over the loss of a coordinator in a transaction, without a gateway as well: it
+hangs or is fenced. What Kafka's own clients do in transactions meanwhile is in `test_killed_brokers.py`."""
 CALM_S = 20.0
 """How long what clients do may fail after a broker is back."""
 MAX_SHOWN = 5
@@ -150,7 +153,7 @@ def jobs_of(party: Party, gateway: GatewayProcess) -> dict[str, Callable[[thread
     endpoint = gateway.broker_endpoint(party.side.name)
     own = make_own(party.side, endpoint)
     side = party.side
-    streams = (*STREAMS, confluent_large) if WORK_BYTES else STREAMS
+    streams = (*WORKED, confluent_large) if WORK_BYTES else WORKED
     jobs = {work.__name__: partial(work, side) for work in streams}
     begun_anew = {work.__name__: partial(work, side) for work in (confluent_admin, python_admin)}
     begun_anew["grow"] = partial(grow, endpoint, party.victim.topic, party.counts[1:])
@@ -280,7 +283,7 @@ def test_each_tenant_has_read_its_own_records_and_no_others(recorded: Recorded) 
         _log.info("records: %s", party.records)
 
         assert sum(party.records.values()) > LEAST_RECORDS
-        assert all(party.records[stream.__name__] > 0 for stream in STREAMS)
+        assert all(party.records[stream.__name__] > 0 for stream in WORKED)
 
 
 def test_everything_that_a_client_can_ask_was_asked(recorded: Recorded) -> None:
@@ -363,9 +366,9 @@ def test_no_client_was_told_anything_before_authenticating(recorded: Recorded) -
         one for connection in recorded.unauthenticated for one in exposures(connection.received, secrets)
     ]
 
-    assert (
-        sum(bool(connection.received) for connection in recorded.unauthenticated) == 1 + brokers_under_test()
-    )
+    heard = sum(bool(connection.received) for connection in recorded.unauthenticated)
+    # Those of this test; and where brokers are killed, those that were cut while a client authenticated.
+    assert heard == 1 + brokers_under_test() or (LOSES and heard > 1 + brokers_under_test())
     assert found == []
 
 
