@@ -29,7 +29,7 @@ class Session(Forwarding):
 
     def __init__(self, lanes: dict[int, Lane], most: int) -> None:
         self._lanes, self._queue, self._max_in_flight = lanes, deque(), most
-        self._held_requests, self._held_responses = deque(), deque()
+        self._held_requests, self._held_responses = [], []
         self.to_broker, self.to_client = [], []
         self.hot_steps = WITHOUT_END
 
@@ -78,7 +78,7 @@ class Session(Forwarding):
     def go_on(self) -> None:
         """Treat the held requests as far as may be now."""
         while self._held_requests and len(self._queue) < self._max_in_flight:
-            self._request(self._held_requests.popleft())
+            self._request(self._held_requests.pop(0))
 
     def awaited(self) -> list[object]:
         """Return the correlation IDs of what is awaited, the own answers among them, and what is held."""

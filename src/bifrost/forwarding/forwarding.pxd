@@ -22,7 +22,7 @@ cdef class Outlet:
 cdef class Forwarding(FrameConsumer):
     cdef public dict _lanes
     cdef public object _queue, _authentication
-    cdef public object _held_requests, _held_responses
+    cdef public list _held_requests, _held_responses
     cdef public list to_client, to_broker
     cdef public Py_ssize_t _max_in_flight
     cdef readonly bint is_passing

@@ -21,8 +21,8 @@ class Forwarding(FrameConsumer):
     """What the broker will answer, each an Awaited, and own answers behind it."""
     _authentication: Any
     """The object that gets frames first; None: the client need not authenticate now."""
-    _held_requests: deque[bytes | memoryview]
-    _held_responses: deque[bytes | memoryview]
+    _held_requests: list[bytes | memoryview]
+    _held_responses: list[bytes | memoryview]
     to_client: list[bytes | memoryview]
     to_broker: list[bytes | memoryview]
     _load: Load | None

@@ -53,7 +53,7 @@ class RelayedLane(asyncio.BufferedProtocol):
             deque(),
             9,
         )
-        session._held_requests, session._held_responses = deque(), deque()
+        session._held_requests, session._held_responses = [], []
         session.to_broker, session.to_client = [], []
         self._lane = lane
         self.left: list[bytes | memoryview | None] = []
