@@ -34,7 +34,6 @@ FOREIGN = {
     "a_b": "a tenant's name, in an example",
     "defer_build": "an option of pydantic",
     "expires_in": "a field of a token endpoint's answer (RFC 6749)",
-    "from_json": "a function of Spark",
     "groupIdPrefix": "an option of Spark's source for Kafka",
     "insufficient_scope": "an error of OAUTHBEARER (RFC 7628)",
     "malloc_trim": "a function of the C library",
