@@ -4,7 +4,6 @@ The session works on the first frame until it is decided. Until then the frame s
 pause (`Work`), and because a message that needs something first is worked on again from its beginning.
 """
 
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -33,8 +32,8 @@ class HeldFrames:
         self.frames: list[Buffer] = []
         """The engine reads this too (`Forwarding`), so it is always the same object. It is rarely long, and most often
         empty: an empty deque takes 624 bytes of a connection, a list 56."""
-        self._came_ns: deque[int] | None = None
-        """When each frame came; None while there is none."""
+        self._came_ns: list[int] = []
+        """When each frame came."""
         self.need: Need | None = None
         """What the first frame waits for; then `meet`."""
         self.met: frozenset[type[Need]] = frozenset()
@@ -46,22 +45,17 @@ class HeldFrames:
     def hold(self, frame: Buffer) -> None:
         """Hold a frame that has just come, behind the others."""
         self.frames.append(frame)
-        if self._came_ns is None:
-            self._came_ns = deque()
         self._came_ns.append(monotonic_ns())
 
     def put_back(self, frame: Buffer) -> None:
         """Hold a frame before the others."""
         self.frames.insert(0, frame)
-        if self._came_ns is None:
-            self._came_ns = deque()
-        self._came_ns.appendleft(monotonic_ns())
+        self._came_ns.insert(0, monotonic_ns())
 
     def take(self) -> Buffer:
         """Remove the first frame, undecided."""
-        if self._came_ns is not None:
-            self._came_ns.popleft()
-            self._came_ns = self._came_ns or None
+        if self._came_ns:
+            self._came_ns.pop(0)
         return self.frames.pop(0)
 
     @property
@@ -119,6 +113,6 @@ class HeldFrames:
         """Remove all frames; return the paused work, which the caller must cancel or work off."""
         work, self._work = self._work, None
         self.frames.clear()
-        self._came_ns = None
+        self._came_ns.clear()
         self.need, self.met, self._tries = None, frozenset(), 0
         return work
