@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import ssl
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,16 +16,16 @@ from bifrost.wire.messages import MetadataRequest
 from support.clients import sni_clients
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
+from support.clients.tls_endpoint import TlsEndpoint
 from support.gateways.gateway_fixtures import FreshTopic
 from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
-from support.gateways.hosts_file import may_have_hosts, with_hosts
+from support.gateways.hosts_file import may_have_hosts
 from support.identity.certificates import Authority
 from support.skips.optional_parts import HOST_NAMES, lacks
 
 DOMAIN = "kafka.example.com"
 TENANTS = (TenantSpec("acme", principals=("CN=shop",)), TenantSpec("globex"))
 TESTS = Path(__file__).parents[2]
-CLIENT_TIMEOUT_S = 90
 
 
 @dataclass(frozen=True)
@@ -86,25 +82,14 @@ def world(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Ite
 @pytest.mark.parametrize("library", sorted(sni_clients.LIBRARIES))
 def test_a_library_finds_its_way_by_names_alone(library: str, world: World, fresh_topic: FreshTopic) -> None:
     fresh_topic("acme", sni_clients.TOPIC)
-    hosts = world.folder / "hosts"
-    hosts.write_text(f"{HOST} localhost acme.{DOMAIN} b1-acme.{DOMAIN}\n", encoding="utf-8")
-    where = (f"acme.{DOMAIN}", str(world.port), "acme", TENANTS[0].password, str(world.ca_file))
-    command = [sys.executable, "-W", "ignore", "-m", "support.clients.sni_clients", library, *where]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(TESTS), *sys.path))}
+    own, broker = f"acme.{DOMAIN}", f"b1-acme.{DOMAIN}"
+    password, mechanism = TENANTS[0].password, sni_clients.MECHANISM
+    endpoint = TlsEndpoint(own, world.port, "acme", password, mechanism, ca_file=world.ca_file)
 
-    done = subprocess.run(
-        with_hosts(hosts, command),
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=CLIENT_TIMEOUT_S,
-        check=False,
-    )
+    saw = sni_clients.play(library, endpoint, world.folder / "hosts", [own, broker])
 
-    assert done.returncode == 0, done.stderr[-4000:]
-    saw = json.loads(done.stdout.splitlines()[-1])
     assert saw["values"] == sni_clients.VALUES
-    assert saw["brokers"] == [f"b1-acme.{DOMAIN}:{world.port}"]
+    assert saw["brokers"] == [f"{broker}:{world.port}"]
 
 
 @pytest.mark.parametrize("host", ["acme", "b1-acme", "B1-Acme"])

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import ssl
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,15 +16,15 @@ from bifrost.wire.messages import MetadataRequest
 from support.clients import sni_clients
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
+from support.clients.tls_endpoint import TlsEndpoint
 from support.gateways.gateway_fixtures import FreshTopic
 from support.gateways.gateway_process import HOST, GatewayProcess
-from support.gateways.hosts_file import may_have_hosts, with_hosts
+from support.gateways.hosts_file import may_have_hosts
 from support.identity.certificates import Authority
 from support.skips.optional_parts import HOST_NAMES, lacks
 
 DOMAIN = "kafka.example.com"
 TESTS = Path(__file__).parents[2]
-CLIENT_TIMEOUT_S = 90
 RELOAD_TIMEOUT_S = 60.0
 
 
@@ -156,25 +152,13 @@ def test_a_library_finds_its_own_virtual_cluster_by_names_alone(
 ) -> None:
     fresh_topic(name, sni_clients.TOPIC)
     port = gateway.ports[0]
-    hosts = gateway.directory / "hosts"
-    hosts.write_text(f"{HOST} localhost {name}.{DOMAIN} b1-{name}.{DOMAIN}\n", encoding="utf-8")
-    where = (f"{name}.{DOMAIN}", str(port), name, "pw", str(gateway.ca_file))
-    command = [sys.executable, "-W", "ignore", "-m", "support.clients.sni_clients", library, *where]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(TESTS), *sys.path))}
+    own, broker = f"{name}.{DOMAIN}", f"b1-{name}.{DOMAIN}"
+    endpoint = TlsEndpoint(own, port, name, "pw", sni_clients.MECHANISM, ca_file=gateway.ca_file)
 
-    done = subprocess.run(
-        with_hosts(hosts, command),
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=CLIENT_TIMEOUT_S,
-        check=False,
-    )
+    saw = sni_clients.play(library, endpoint, gateway.directory / "hosts", [own, broker])
 
-    assert done.returncode == 0, done.stderr[-4000:]
-    saw = json.loads(done.stdout.splitlines()[-1])
     assert saw["values"] == sni_clients.VALUES
-    assert saw["brokers"] == [f"b1-{name}.{DOMAIN}:{port}"]
+    assert saw["brokers"] == [f"{broker}:{port}"]
 
 
 def test_each_sees_its_own_topics_alone(gateway: SharedPorts, fresh_topic: FreshTopic) -> None:

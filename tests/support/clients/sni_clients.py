@@ -8,7 +8,10 @@ of the brokers that the library learnt of.
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +20,16 @@ from confluent_kafka import Consumer, Producer
 from bifrost.embedded.kafka import DEFAULT_VERSION
 from kafka import KafkaConsumer, KafkaProducer
 from support.clients.tls_endpoint import TlsEndpoint
+from support.gateways.gateway_process import HOST
+from support.gateways.hosts_file import with_hosts
 from support.java.java_clients import JavaClients
 
 TOPIC = "orders"
 VALUES = [f"record {number}" for number in range(20)]
 WAIT_S = 20.0
+TIMEOUT_S = 90
+TESTS = Path(__file__).parents[2]
+MECHANISM = "SCRAM-SHA-256"
 
 
 def confluent_kafka(endpoint: TlsEndpoint) -> tuple[list[str], list[str]]:
@@ -73,9 +81,41 @@ def java(endpoint: TlsEndpoint) -> tuple[list[str], list[str]]:
 LIBRARIES = {one.__name__: one for one in (confluent_kafka, kafka_python, java)}
 
 
+def play(library: str, endpoint: TlsEndpoint, hosts: Path, names: Sequence[str]) -> dict[str, Any]:
+    """Play one library in a process of its own, and return what it saw: `values` and `brokers`.
+
+    Args:
+        library: one of LIBRARIES.
+        endpoint: where it begins, as a user with a password.
+        hosts: is written: the file that it has for /etc/hosts.
+        names: what it resolves to this machine.
+    """
+    hosts.write_text(f"{HOST} localhost {' '.join(names)}\n", encoding="utf-8")
+    where = (
+        endpoint.host,
+        str(endpoint.port),
+        str(endpoint.username),
+        endpoint.password,
+        str(endpoint.ca_file),
+    )
+    command = [sys.executable, "-W", "ignore", "-m", "support.clients.sni_clients", library, *where]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(TESTS), *sys.path))}
+    done = subprocess.run(
+        with_hosts(hosts, command),
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    saw: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return saw
+
+
 def main(library: str, host: str, port: str, username: str, password: str, ca_file: str) -> None:
     """Play one library and print what it saw."""
-    endpoint = TlsEndpoint(host, int(port), username, password, "SCRAM-SHA-256", ca_file=Path(ca_file))
+    endpoint = TlsEndpoint(host, int(port), username, password, MECHANISM, ca_file=Path(ca_file))
     values, brokers = LIBRARIES[library](endpoint)
     printed: dict[str, Any] = {"values": values, "brokers": brokers}
     sys.stdout.write(json.dumps(printed) + "\n")
