@@ -6,14 +6,12 @@ physical clusters as well. Exit status: 0 the configuration is valid, 1 a physic
 the configuration is not valid, or the command line is wrong.
 """
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bifrost.config.config_source import SALT_KEY_BYTES, ConfigFiles
-from bifrost.config.errors import ConfigError
+from bifrost.cli.loading import config_files, read_config
 from bifrost.config.files.exposed_files import REMEDY
 from bifrost.config.model import Config
 
@@ -27,12 +25,8 @@ def check(
     ] = False,
 ) -> None:
     """Say whether a configuration is valid, and everything that is wrong with it."""
-    source = ConfigFiles(config, os.urandom(SALT_KEY_BYTES))
-    try:
-        loaded = source.read()
-    except ConfigError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
+    source = config_files(config)
+    loaded = read_config(source)
     for path in source.exposed(loaded):
         typer.echo(
             f"warning: {path}: every user of this machine can read or change this secret: {REMEDY}", err=True

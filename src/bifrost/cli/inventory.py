@@ -6,15 +6,13 @@ whole, 2 the configuration is not valid, or the command line is wrong.
 
 import asyncio
 import json
-import os
 import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bifrost.config.config_source import SALT_KEY_BYTES, ConfigFiles
-from bifrost.config.errors import ConfigError
+from bifrost.cli.loading import config_files, read_config
 
 
 def inventory(
@@ -26,11 +24,7 @@ def inventory(
     ] = None,
 ) -> None:
     """Write down which topics, groups and transactional IDs exist on the physical clusters, for certify."""
-    try:
-        loaded = ConfigFiles(config, os.urandom(SALT_KEY_BYTES)).read()
-    except ConfigError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
+    loaded = read_config(config_files(config))
 
     from bifrost.cli.logs import configure_logs
 

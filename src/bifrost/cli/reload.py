@@ -8,7 +8,6 @@ gateway still is; with the reload the gateway moves.
 """
 
 import http.client
-import os
 import shlex
 from http import HTTPStatus
 from pathlib import Path
@@ -60,16 +59,11 @@ def reload(
 
 def _admin_of(config: Path) -> "Address | None":
     """Return the address of `proxy.admin` in a configuration, None without one; end the command if it does not load."""
-    from bifrost.config.config_source import SALT_KEY_BYTES, ConfigFiles
-    from bifrost.config.errors import ConfigError
+    from bifrost.cli.loading import config_files, read_config
     from bifrost.config.values import Address
 
-    try:
-        settings = ConfigFiles(config, os.urandom(SALT_KEY_BYTES)).read().proxy.admin
-    except ConfigError as error:
-        # The gateway would report the same; it may have seen the change already, and goes on as before.
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from None
+    # The gateway would refuse it for the same reason; it may have seen the change already, and goes on as before.
+    settings = read_config(config_files(config), status=1).proxy.admin
     return None if settings is None else Address(settings.bind_host, settings.port)
 
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from bifrost.config.config_source import SALT_KEY_BYTES, ConfigFiles
-from bifrost.config.errors import ConfigError
+from bifrost.cli.loading import config_files, read_config
 from bifrost.config.model import Config
 from bifrost.records.batch_reader import UnreadableBatch
 from bifrost.state.state_export import UnreadableExport, differences, export_lines, read_export, to_write
@@ -113,11 +112,7 @@ def _records(table: StateTable) -> list[StateRecord]:
 
 def _run(path: Path, work: Callable[["StateClient"], Awaitable[str]], *, creates: bool = False) -> None:
     """Do some work with the state, and print what it returns."""
-    try:
-        config = ConfigFiles(path, os.urandom(SALT_KEY_BYTES)).read()
-    except ConfigError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
+    config = read_config(config_files(path))
     if config.proxy.state is None:
         typer.echo(f"error: {path}: proxy.state is missing: write state: {{}} to have one", err=True)
         raise typer.Exit(2)
