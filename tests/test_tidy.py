@@ -2,19 +2,13 @@
 
 import ast
 import re
-import subprocess
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from support.pages.cython_functions import cython_functions
-from support.skips.optional_parts import CHECKOUT, lacks
-
-ROOT = Path(__file__).resolve().parents[1]
-SOURCE, UNIT = ROOT / "src/bifrost", ROOT / "tests/unit"
+from support.pages.source_tree import ROOT, SOURCE, UNIT, committed, cython_sources, modules
 
 MAX_LINES = {"src": 400, "tools": 400, "bench": 400, "tests": 450}
 """Lines of a file; in tests a few more, for tables."""
@@ -66,20 +60,6 @@ REGISTRIES = re.compile(
 )
 
 
-def committed() -> list[Path]:
-    """Every file of the project that is text."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"],
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-    )
-    if listed.returncode:
-        pytest.skip(lacks(CHECKOUT))
-    names = [name for name in listed.stdout.decode().split("\0") if name]
-    return [ROOT / name for name in names if (ROOT / name).is_file()]
-
-
 def python_files() -> Iterator[tuple[str, Path]]:
     """Every Python and Cython file with the top folder it is in."""
     for path in committed():
@@ -87,13 +67,6 @@ def python_files() -> Iterator[tuple[str, Path]]:
         is_code = path.suffix in (".py", ".pyi", ".pyx", ".pxd")
         if is_code and top in MAX_LINES and str(path.relative_to(ROOT)) not in GENERATED:
             yield top, path
-
-
-def modules() -> list[str]:
-    """Every module, by its path in the package."""
-    return sorted(
-        str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if path.name != "__init__.py"
-    )
 
 
 def twin_of(module: str) -> Path:
@@ -163,29 +136,6 @@ def test_files_stay_readable() -> None:
     assert too_long == {}
 
 
-def contract(name: str) -> dict[str, Any]:
-    """Return a contract of import-linter."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-    return next(one for one in contracts["contracts"] if one["name"] == name)
-
-
-def rooms_by_floor() -> dict[str, int]:
-    """Return every room with its floor, which counts from below; import-linter checks that none is missing."""
-    floors = enumerate(reversed(contract("Imports go down")["layers"]))
-    return {room: floor for floor, layer in floors for room in re.findall(r"\w+", layer)}
-
-
-def test_compiled_modules_import_only_what_is_below() -> None:
-    """The contracts of import-linter see Python files only; this is the first of them for Cython's."""
-    floors, upward = rooms_by_floor(), []
-    for path in cython_sources():
-        own = path.relative_to(SOURCE).parts[0]
-        imported = re.findall(r"^\s*(?:from|c?import) bifrost\.(\w+)", path.read_text(encoding="utf-8"), re.M)
-        upward += [f"{path}: {one}" for one in imported if one != own and floors[one] >= floors[own]]
-
-    assert upward == []
-
-
 def test_functions_stay_readable() -> None:
     too_long = {}
     for top, path in python_files():
@@ -197,11 +147,6 @@ def test_functions_stay_readable() -> None:
                 too_long[f"{path.relative_to(ROOT)}: {function.name}"] = lines
 
     assert too_long == {}
-
-
-def cython_sources() -> list[Path]:
-    """Every Cython file that the package is built from."""
-    return [path for path in sorted(SOURCE.rglob("*")) if path.suffix in (".pyx", ".pxd")]
 
 
 def test_functions_of_cython_stay_readable() -> None:
@@ -380,71 +325,3 @@ def test_filters_loop_over_messages_in_steps() -> None:
                 found.append(f"{path.name}:{loop.lineno}: {ast.unparse(loop)}")
 
     assert found == []
-
-
-DOES_IO = {"cli", "gateway", "pipeline", "embedded", "jars"}
-"""Rooms that read clocks and random bytes themselves; the code of all others takes them as arguments."""
-CLOCK_MODULES = {"time", "random", "secrets", "uuid"}
-CLOCK_CALLS = {
-    "os": {"urandom", "getrandom", "times"},
-    "datetime": {"now", "utcnow", "today"},
-    "date": {"today"},
-}
-ENGINE_CLOCK = ("bifrost.forwarding.clock", "monotonic_ns")
-READS_THE_ENGINE_CLOCK = {
-    str(Path("forwarding", "work.py")): "work that pauses measures how long it has taken",
-    "session/client_session.py": "a session measures what each message costs the gateway",
-    "session/held_frames.py": "frames that wait know when they came",
-    "session/identified_session.py": "a session measures how long the gateway keeps a message",
-}
-"""Modules below the gateway that read the compiled engine's clock."""
-
-
-def clocks_in(tree: ast.Module) -> set[str]:
-    """Return what of a module reads a clock or a source of random numbers."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {one.name for one in node.names} & CLOCK_MODULES
-        elif isinstance(node, ast.ImportFrom):
-            names = {one.name for one in node.names}
-            if node.module in CLOCK_MODULES and not node.level:
-                found.add(str(node.module))
-            elif node.module == ENGINE_CLOCK[0] and ENGINE_CLOCK[1] in names:
-                found.add(ENGINE_CLOCK[1])
-            found |= names & CLOCK_CALLS.get(str(node.module), set())
-        elif isinstance(node, ast.Attribute):
-            owner = ast.unparse(node.value).rpartition(".")[2]
-            if node.attr in CLOCK_CALLS.get(owner, set()):
-                found.add(f"{owner}.{node.attr}")
-    return found
-
-
-def test_below_the_gateway_clocks_and_randomness_are_arguments() -> None:
-    clockless = sorted(rooms_by_floor().keys() - DOES_IO)
-    paths = [path for room in clockless for path in sorted((SOURCE / room).rglob("*.py"))]
-    found = {
-        str(path.relative_to(SOURCE)): clocks
-        for path in paths
-        if (clocks := clocks_in(ast.parse(path.read_text(encoding="utf-8"))))
-    }
-
-    assert len(paths) > 150
-    assert {f"bifrost.{room}" for room in clockless} == {*contract("Decisions do no I/O")["source_modules"]}
-    assert found == {name: {ENGINE_CLOCK[1]} for name in READS_THE_ENGINE_CLOCK}
-
-
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ("import time", {"time"}),
-        ("from secrets import token_bytes", {"secrets"}),
-        ("from bifrost.config.secrets import Secret", set()),
-        ("import os\nkey = os.urandom(16)", {"os.urandom"}),
-        ("from os import urandom", {"urandom"}),
-        ("import datetime\nnow = datetime.datetime.now()", {"datetime.now"}),
-        ("from bifrost.forwarding.clock import monotonic_ns", {"monotonic_ns"}),
-    ],
-)
-def test_a_clock_is_found(code: str, expected: set[str]) -> None:
-    assert clocks_in(ast.parse(code)) == expected
