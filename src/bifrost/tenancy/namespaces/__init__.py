@@ -1,0 +1,7 @@
+"""Namespaces of a tenant (KIP-37): their paths, the tree that they make, and changes of it. No I/O.
+
+What is not obvious here:
+
+* A change of the tree also writes the namespace above anew, with what it had: otherwise one writer could delete a
+  namespace while another one, that relies on it, creates one in it.
+"""
