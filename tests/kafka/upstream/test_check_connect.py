@@ -122,6 +122,7 @@ def test_more_replicas_of_the_journal_than_brokers_are_an_error(
     asked(upstream)
     data = yaml.safe_load((tmp_path / "proxy.yaml").read_text())
     data["proxy"]["journal"] = {"replication_factor": 3}
+    data["proxy"]["state"] = {"replication_factor": 2}
     (tmp_path / "proxy.yaml").write_text(yaml.safe_dump(data))
     command = [sys.executable, "-m", "bifrost.cli.main", "check", "--connect", "-c", "proxy.yaml"]
 
@@ -129,3 +130,4 @@ def test_more_replicas_of_the_journal_than_brokers_are_an_error(
 
     assert done.returncode == 1
     assert "replication_factor of the journal is 3, and there are 1 brokers" in done.stderr
+    assert "replication_factor of the state is 2, and there are 1 brokers" in done.stderr

@@ -162,11 +162,12 @@ class _Asked:
 
     async def _check_replication(self) -> None:
         count = len(self.node_ids)
-        journal = self._config.proxy.journal
-        is_here = journal is not None and (journal.upstream or self._config.clusters[0].name) == self.name
-        if journal is not None and is_here and journal.replication_factor > count:
-            text = f"replication_factor of the journal is {journal.replication_factor}, and there are {count} brokers"
-            self._note(Kind.ERROR, text)
+        proxy = self._config.proxy
+        for kind, own in (("journal", proxy.journal), ("state", proxy.state)):
+            is_here = own is not None and (own.upstream or self._config.clusters[0].name) == self.name
+            if own is not None and is_here and own.replication_factor > count:
+                text = f"replication_factor of the {kind} is {own.replication_factor}, and there are {count} brokers"
+                self._note(Kind.ERROR, text)
         for name, value in (await self._replication_settings()).items():
             if value > count:
                 text = (
