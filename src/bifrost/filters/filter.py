@@ -7,14 +7,18 @@ Order: on the way to the broker the filters run first and the namespace translat
 translates first. So a filter only ever sees virtual names.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
 
-from bifrost.filters.steps import FORWARD, Need, RequestStep, ResponseStep
+from bifrost.filters.steps import FORWARD, NOTHING_MET, Need, RequestStep, ResponseStep, StateChange
 from bifrost.tenancy.brokers import BrokerAddresses
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.entity import Entity
 from bifrost.wire.message import Message
+
+if TYPE_CHECKING:
+    from bifrost.state.state_table import StateTable
 
 Request = TypeVar("Request", bound=Message, contravariant=True)
 Response = TypeVar("Response", bound=Message, contravariant=True)
@@ -27,6 +31,10 @@ class Scope:
 
     namespace: Namespace
     addresses: BrokerAddresses
+    user: str = ""
+    """The user name of the client, without Kafka's `User:`."""
+    state: "StateTable | None" = None
+    """What all gateways share (docs/state.md); None: the configuration has no `proxy.state`."""
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:
         """Return host and port at which the client reaches a broker, or None when it cannot reach it."""
@@ -60,11 +68,16 @@ class Exchange:
     scope: Scope
     wants_response: bool = False
     """Whether a filter must see the response in any case."""
-    met: frozenset[type[Need]] = frozenset()
-    """Kinds of need that were met for this request: a filter does not ask for them again."""
+    met: Mapping[type[Need], Need] = field(default_factory=lambda: NOTHING_MET)
+    """The needs that were met for this request, by their kinds: a filter does not ask for them again."""
     new_partitions: int = 0
     """How many partitions the brokers create for this request, which is what it costs them."""
     _notes: dict[Note[Any], Any] = field(default_factory=dict)
+
+    @property
+    def state_change(self) -> StateChange | None:
+        """The change of the state that was tried for this request, with its outcome; None: none yet."""
+        return cast("StateChange | None", self.met.get(StateChange))
 
     def keep(self, note: Note[Kept], value: Kept) -> None:
         """Remember a value until the response comes."""

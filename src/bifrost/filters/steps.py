@@ -9,10 +9,16 @@ A message that waits is kept as bytes. When what it needed is there, it is decod
 So a filter that returns a Need must not have changed anything but the message.
 """
 
-from dataclasses import dataclass
-from typing import final
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, final
 
+from bifrost.state.state_outcome import StateOutcome
 from bifrost.wire.message import Message
+
+if TYPE_CHECKING:
+    from bifrost.state.state_change import Change, Unchanged
 
 
 @final
@@ -57,6 +63,10 @@ class Need:
         return f"{type(self).__name__}()"
 
 
+NOTHING_MET: Mapping[type[Need], Need] = MappingProxyType({})
+"""No need was met."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class TopicIds(Need):
@@ -72,8 +82,35 @@ class TopicCount(Need):
     __slots__ = ()
 
 
-LookUp = TopicIds | TopicCount
-"""The needs that are met by asking the cluster (`WayToBroker.fetch`)."""
+@final
+@dataclass(frozen=True, slots=True)
+class StateChange(Need):
+    """A change of the dynamic state, which the gateway has to write before the request is answered.
+
+    The message is then decided anew, and the filter finds this need with its outcome in `Exchange.state_change`. The
+    state may say something else by then, so the filter answers by its `plan` and does not judge the request again.
+    After a conflict it may judge the request anew and return another change, with a higher `attempt`, up to
+    MAX_ATTEMPTS.
+    """
+
+    changes: "tuple[Change, ...]" = field(repr=False)
+    """At least one, each of another key."""
+    on_behalf_of: str
+    """The principal that sent the request."""
+    unchanged: "tuple[Unchanged, ...]" = ()
+    """What must be as the filter has seen it."""
+    plan: Any = field(default=None, compare=False, repr=False)
+    """What the filter needs to answer the request, such as the answers of the items that it refuses."""
+    attempt: int = 1
+    outcome: StateOutcome | None = field(default=None, compare=False)
+    """What became of it; None: nothing yet."""
+
+
+MAX_ATTEMPTS = 5
+"""How often a filter lets a request's change be tried if each time another writer was first."""
+
+Fetched = TopicIds | TopicCount | StateChange
+"""The needs that a connection meets by itself, by asking brokers (`WayToBroker.fetch`)."""
 
 RequestStep = Forward | Answer | Need | Close
 """What a filter returns for a request."""

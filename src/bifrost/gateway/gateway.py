@@ -374,7 +374,9 @@ def _journaling(gateway: "Gateway", journal: JournalSettings) -> "Journaling":
 def _state(gateway: "Gateway", state: StateSettings) -> "GatewayState":
     from bifrost.gateway.state.gateway_state import GatewayState  # memory, only if there is a state
 
-    return GatewayState(gateway, state)
+    made = GatewayState(gateway, state)
+    gateway.shared.state = made.table
+    return made
 
 
 def _paced_calls() -> tuple[PacedCalls, PacedCalls, PacedCalls]:

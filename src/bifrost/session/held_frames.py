@@ -7,7 +7,7 @@ pause (`Work`), and because a message that needs something first is worked on ag
 from collections.abc import Callable
 from functools import partial
 
-from bifrost.filters.steps import Need, RequestStep, ResponseStep, TopicIds
+from bifrost.filters.steps import NOTHING_MET, Need, RequestStep, ResponseStep, TopicIds
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.work import Work
 from bifrost.session.close_reason import CloseReason, SessionEnded
@@ -36,8 +36,8 @@ class HeldFrames:
         """When each frame came."""
         self.need: Need | None = None
         """What the first frame waits for; then `meet`."""
-        self.met: frozenset[type[Need]] = frozenset()
-        """The kinds of need that were met for the first frame."""
+        self.met = NOTHING_MET
+        """The needs that were met for the first frame, by their kinds; each as it was met."""
         self._work: Work[Step] | None = None
         """The work on the first frame, while it has paused."""
         self._tries = 0
@@ -88,7 +88,7 @@ class HeldFrames:
                 self._count_try()
             return step
         self.take()
-        self.met, self._tries = frozenset(), 0
+        self.met, self._tries = NOTHING_MET, 0
         return step
 
     def _count_try(self) -> None:
@@ -101,12 +101,13 @@ class HeldFrames:
         """Note that a need is met, if the first frame waits for it."""
         if self.need == need:
             self.need = None
-            self.met |= {type(need)}
+            self.met = {**self.met, type(need): need}
 
     def use(self, kind: type[Need]) -> bool:
         """Whether a need of this kind was met for the first frame; then it is used up."""
         is_met = kind in self.met
-        self.met -= {kind}
+        if is_met:
+            self.met = {one: need for one, need in self.met.items() if one is not kind}
         return is_met
 
     def drop(self) -> Work[Step] | None:
@@ -114,5 +115,5 @@ class HeldFrames:
         work, self._work = self._work, None
         self.frames.clear()
         self._came_ns.clear()
-        self.need, self.met, self._tries = None, frozenset(), 0
+        self.need, self.met, self._tries = None, NOTHING_MET, 0
         return work

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from bifrost.authentication.accounts import Account
 from bifrost.authentication.sasl_server import SaslSettings
@@ -15,6 +16,9 @@ from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from bifrost.tenancy.brokers import BrokerAddresses
 
+if TYPE_CHECKING:
+    from bifrost.state.state_table import StateTable
+
 
 @dataclass(slots=True)
 class SharedState:
@@ -27,6 +31,9 @@ class SharedState:
     max_in_flight_requests: int
     journal: Journal | None = None
     """Takes usage and events; None: there is no journal."""
+    state: "StateTable | None" = None
+    """What all gateways share; None: the configuration has no `proxy.state`. The same table as long as the gateway
+    runs."""
     turns: Turns | None = None
     """Divides large work into slices; None: each session works until it is done."""
 

@@ -5,7 +5,7 @@ learns who was first. The records of one change are written in one transaction: 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bifrost.records.record_batch import Record
 from bifrost.state.state_key import StateKey
@@ -24,8 +24,8 @@ class Change:
     expected: int
     """The version that the caller has seen; 0: nothing is stored under the key."""
 
-    body: Body | None
-    """What is stored from now on; None: it is deleted."""
+    body: Body | None = field(repr=False)
+    """What is stored from now on; None: it is deleted. It may hold secrets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ body           what is stored, an object whose layout belongs to the kind; null:
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bifrost.state.state_key import StateKey
@@ -53,8 +53,8 @@ class StateRecord:
     change: str
     writer: str
     on_behalf_of: str | None
-    body: Body | None
-    """None: deleted."""
+    body: Body | None = field(repr=False)
+    """None: deleted. It may hold secrets."""
 
 
 def encode(record: StateRecord) -> bytes:

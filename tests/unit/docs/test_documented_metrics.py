@@ -44,7 +44,7 @@ class Everything(OfProcess):
         return JournalCounts(dropped, {"acme": 1}, 1, 1, 1, is_up=True)
 
     def state(self) -> StateCounts:
-        return StateCounts(1, 1, 1, is_up=True, ignored=1)
+        return StateCounts(1, 1, 1, True, 1, 1, {("acme", "done"): 1}, {"done": 1}, 1.0)
 
     def workers(self) -> Iterator[WorkerCounts]:
         yield WorkerCounts(0, is_running=True, starts=1, connections=1, cpu_s=1.0)

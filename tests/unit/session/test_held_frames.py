@@ -46,7 +46,7 @@ def test_a_frame_that_needs_something_is_worked_on_again(stage: Stage) -> None:
     held.meet(TopicIds(frozenset()))
     assert held.need is not None
     held.meet(TopicCount())
-    assert (held.need, held.met) == (None, {TopicCount})
+    assert (held.need, held.met) == (None, {TopicCount: TopicCount()})
     assert held.decide(run, stage.namespaces["acme"], LATER_NS) is FORWARD
     assert not held.frames
 

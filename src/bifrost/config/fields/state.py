@@ -39,5 +39,10 @@ class State(Section):
     """Most bytes of one record, with its key. Default 64 KiB, more than any list in one record needs; the largest
     value leaves room in a broker's `message.max.bytes`."""
 
+    max_waiting_changes: Count = Field(default=100, ge=1, le=100_000)
+    """Most changes of one tenant that its clients wait for, in each process. A connection waits for one at a time, and
+    tenants have turns, so that the changes of one do not hold up those of another. A further change is answered
+    REQUEST_TIMED_OUT. Default 100, some two seconds of writing."""
+
     max_bytes: SizeBytes = Field(default=268_435_456, ge=1_024, le=2**31 - 1)
     """Most bytes of all records together, with their keys. Default 256 MiB."""

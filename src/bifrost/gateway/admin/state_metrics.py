@@ -34,3 +34,29 @@ def state_metrics(state: StateCounts) -> Iterator[Metric]:
         "Records of the state that were older than what was known of their key: each is a sign of a foreign writer.",
         value=state.ignored,
     )
+    yield GaugeMetricFamily(
+        "kafka_proxy_state_changes_waiting",
+        "Changes of the state that wait or are being written; proxy.state.max_waiting_changes bounds each tenant's.",
+        value=state.waiting,
+    )
+    changes = CounterMetricFamily(
+        "kafka_proxy_state_changes",
+        "Changes of the state that clients asked for, by what became of them.",
+        labels=("tenant", "outcome"),
+    )
+    for (tenant, outcome), count in state.changes.items():
+        changes.add_metric((tenant, outcome), count)
+    yield changes
+    attempts = CounterMetricFamily(
+        "kafka_proxy_state_attempts",
+        "Attempts to write a change: done, refused (a conflict, or no room), fenced by another writer, or failed.",
+        labels=("outcome",),
+    )
+    for outcome, count in state.attempts.items():
+        attempts.add_metric((outcome,), count)
+    yield attempts
+    yield CounterMetricFamily(
+        "kafka_proxy_state_change_seconds",
+        "Time that clients waited for changes of the state, in seconds, added up.",
+        value=state.change_s,
+    )

@@ -328,8 +328,7 @@ class ClientConnection(asyncio.BufferedProtocol):
                     self._transport = couple(self, self._transport, self._framer, self._broker_side, session)
                     session.let_go()
                 while (need := self._waiting.to_fetch) is not None:
-                    await self._way.fetch(need)
-                    session.meet(need)
+                    session.meet(await self._way.fetch(need))
         finally:
             self._task = None
         self.flush()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from bifrost.authentication.failed_authentications import FailedAuthentications
 from bifrost.config.fields.limits import Limits
 from bifrost.config.model import Config
+from bifrost.filters.steps import StateChange
 from bifrost.forwarding.turns import Turns
 from bifrost.gateway.brokers.clusters import Clusters
 from bifrost.gateway.clients.newcomers import Newcomers, Refusal
@@ -28,6 +29,13 @@ class FetchesKeys(Protocol):
         """Call back when the fetch that is under way has ended; soon, if there is none."""
 
 
+class ChangesState(Protocol):
+    """Changes the dynamic state."""
+
+    async def change(self, tenant: str, need: StateChange) -> StateChange:
+        """Write a change that a request of a tenant asks for; return it with its outcome."""
+
+
 class ClientContext(Protocol):
     """The gateway of a connection."""
 
@@ -45,6 +53,10 @@ class ClientContext(Protocol):
     tenants: OpenTenants
     turns: Turns
     peers: AlonePeers
+
+    @property
+    def state(self) -> ChangesState | None:
+        """The dynamic state; None: the configuration has none."""
 
     @property
     def client_authenticators(self) -> FetchesKeys:

@@ -4,13 +4,14 @@
     Turn         it queues for a slice (forwarding/turns.py)
     IssuerKeys   it is called back when the fetch under way has ended
 
-What a connection asks the cluster for by itself (topic IDs, a count of topics) is `WayToBroker.fetch`'s.
+What a connection asks brokers for by itself (topic IDs, a count of topics, a change of the state), `WayToBroker.fetch`
+brings.
 """
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bifrost.filters.steps import LookUp, Need
+from bifrost.filters.steps import Fetched, Need
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.session.client_session import ClientSession
 from bifrost.session.needs import BrokerAnswer, IssuerKeys, Room, Turn
@@ -43,7 +44,7 @@ class Waiting:
                     self._fetched_keys = need
                     gateway.client_authenticators.call_when_keys_are_fetched(partial(connection.meet, need))
                 case _:
-                    known = isinstance(need, LookUp | Room | Turn | IssuerKeys | BrokerAnswer)
+                    known = isinstance(need, Fetched | Room | Turn | IssuerKeys | BrokerAnswer)
                     assert known, f"nothing meets the need {need}: the connection would wait forever"
 
     def leave(self, connection: "ClientConnection") -> None:
@@ -58,6 +59,6 @@ class Waiting:
                 self._gateway.turns.forget(tenant, connection)
 
     @property
-    def to_fetch(self) -> LookUp | None:
-        """What the connection has to ask its cluster for."""
-        return next((one for one in self._session.needs if isinstance(one, LookUp)), None)
+    def to_fetch(self) -> Fetched | None:
+        """What the connection has to ask brokers for."""
+        return next((one for one in self._session.needs if isinstance(one, Fetched)), None)

@@ -1,14 +1,16 @@
 """Connects one client's connection to its broker: which broker that is, and with which account the gateway logs in."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
-from bifrost.filters.steps import LookUp, TopicCount, TopicIds
+from bifrost.filters.steps import Fetched, StateChange, TopicCount, TopicIds
 from bifrost.gateway.brokers.broker_connection import BrokerConnection, connect, renew_login
 from bifrost.gateway.brokers.broker_login import Login
 from bifrost.gateway.brokers.cluster import Broker, BrokersByCluster, Cluster
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.errors import BrokerError, LoginError
 from bifrost.session.client_session import ClientSession
+from bifrost.state.state_outcome import OFF
 
 if TYPE_CHECKING:
     from bifrost.gateway.clients.client_connection import ClientConnection
@@ -58,8 +60,8 @@ class WayToBroker:
             raise LoginError(text)
         await renew_login(broker_side, self._broker, login, timeout_ms)
 
-    async def fetch(self, need: LookUp) -> None:
-        """Ask the cluster for what a message of the session needs.
+    async def fetch(self, need: Fetched) -> Fetched:
+        """Ask brokers for what a message of the session needs; return the need as it was met.
 
         Raises:
             BrokerError: the cluster could not be asked.
@@ -74,8 +76,14 @@ class WayToBroker:
                 if root is None:
                     raise BrokerError(f"tenant {namespace.tenant} is not in the configuration any more")
                 await self.cluster.look_ups.count(root.namespace, hits)
+            case StateChange():
+                state = self._gateway.state
+                if state is None:
+                    return replace(need, outcome=OFF)
+                return await state.change(namespace.tenant, need)
             case _:
                 assert_never(need)
+        return need
 
     @property
     def _login(self) -> Login | None:

@@ -6,6 +6,7 @@ from bifrost.config.fields.limits import Limits
 from bifrost.config.model import Config
 from bifrost.gateway.brokers.clusters import Clusters
 from bifrost.gateway.peers.alone_peers import AlonePeers
+from bifrost.session.shared_state import SharedState
 
 
 class StateContext(Protocol):
@@ -15,3 +16,4 @@ class StateContext(Protocol):
     clusters: Clusters
     limits: Limits
     peers: AlonePeers
+    shared: SharedState

@@ -1,6 +1,7 @@
 """The state's counts for the metrics."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,3 +18,11 @@ class StateCounts:
     """Whether all workers have read the state to its end, and read on."""
     ignored: int
     """Records that were older than what was known; the sum of all workers."""
+    waiting: int = 0
+    """Changes that wait or are being written, of clients of all workers."""
+    changes: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """Changes that clients asked for, by tenant and outcome; the sum of all workers."""
+    attempts: Mapping[str, int] = field(default_factory=dict)
+    """Attempts to write a change, by how they ended; the sum of all workers."""
+    change_s: float = 0.0
+    """How long clients waited for changes, in seconds, added up."""

@@ -13,6 +13,7 @@ import contextlib
 import os
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import structlog
@@ -26,6 +27,7 @@ from bifrost.records.record_batch import Record
 from bifrost.state.state_change import Author, Change, Unchanged, decide, purge
 from bifrost.state.state_record import TooLarge
 from bifrost.state.state_table import StateTable
+from bifrost.wire.error_codes import ErrorCode
 
 log = structlog.get_logger()
 
@@ -38,6 +40,8 @@ FIRST_PAUSE_S, LAST_PAUSE_S = 0.01, 0.5
 PATIENCE_MS = 500
 """How long a transaction of another writer may be open before it is ended: a live one takes some 20 ms."""
 
+_FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED})
+
 Build = Callable[[StateTable], Sequence[Record]]
 """Returns the records to write, by the state as it is; or raises what is wrong, and nothing is written."""
 
@@ -49,14 +53,21 @@ class OutcomeUnknown(BrokerError):
 class StateWriter:
     """The writer of one process."""
 
-    def __init__(self, topic: UpstreamTopic, reader: StateReader) -> None:
+    def __init__(
+        self, topic: UpstreamTopic, reader: StateReader, attempts: "Counter[str] | None" = None
+    ) -> None:
         """Write nothing yet.
 
         Args:
             topic: the topic, with connections that the writer has for itself.
             reader: reads the same topic all the time.
+            attempts: counts attempts to write a change by how they ended: `done`, `refused` (a conflict, or no room),
+                `fenced` by another writer, `failed`. None: the writer counts by itself.
         """
         self._topic, self._reader = topic, reader
+        self.attempts = Counter() if attempts is None else attempts
+        self.is_open = False
+        """Whether the last change may be committed although it has failed, or was cancelled."""
         self._producer = TransactionalProducer(topic, topic.settings.name)
         self._lock = asyncio.Lock()
 
@@ -129,24 +140,28 @@ class StateWriter:
 
     async def _write(self, build: Build, change_id: str) -> None:
         is_unknown, pause_s, problem = False, FIRST_PAUSE_S, BrokerError("")
+        self.is_open = False
         for _ in range(MAX_ATTEMPTS):
-            is_committing = False
             try:
                 await self._prepare()
                 if is_unknown and self._reader.has_seen(change_id):
+                    self._end("done")
                     return
-                is_unknown = False
-                records = build(self._reader.table)
+                is_unknown = self.is_open = False
+                records = self._built(build)
                 if not records:
                     return
                 await self._producer.send(records)
-                is_committing = True
+                self.is_open = True
                 await self._producer.commit()
                 await self._reader.until_seen(change_id, self._topic.timeout_ms)
+                self._end("done")
                 return
             except BrokerError as error:
                 self._producer.forget()
-                is_unknown, problem = is_unknown or is_committing, error
+                is_unknown, problem = self.is_open, error
+                is_fenced = isinstance(error, TransactionFailed) and error.error in _FENCED
+                self.attempts["fenced" if is_fenced else "failed"] += 1
                 if isinstance(error, TransactionFailed) and error.is_final and not is_unknown:
                     await self._end_open()
                     raise
@@ -158,6 +173,17 @@ class StateWriter:
             pause_s = min(pause_s * 2, LAST_PAUSE_S)
         kind = OutcomeUnknown if is_unknown else BrokerError
         raise kind(f"the state was not changed in {MAX_ATTEMPTS} attempts: {problem}")
+
+    def _built(self, build: Build) -> Sequence[Record]:
+        try:
+            return build(self._reader.table)
+        except Exception:
+            self.attempts["refused"] += 1
+            raise
+
+    def _end(self, how: str) -> None:
+        self.is_open = False
+        self.attempts[how] += 1
 
     async def _end_open(self) -> None:
         """End what a failed transaction left open, which hides later records from readers."""

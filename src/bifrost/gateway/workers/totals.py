@@ -271,6 +271,10 @@ class OfAll:
             max(state.get("lag", (0,))),
             all(state.get("is_up", (0,))),
             sum(count for _, count in self._counts("state_ignored", 1)),
+            sum(state.get("waiting", ())),
+            {(tenant, outcome): count for (tenant, outcome), count in self._counts("state_changes", 2)},
+            {outcome: count for (outcome,), count in self._counts("state_attempts", 1)},
+            sum(count for _, count in self._counts("state_times_us", 1)) / 1e6,
         )
 
     def workers(self) -> list[WorkerCounts]:

@@ -3,9 +3,12 @@ from bifrost.gateway.state.state_counts import StateCounts
 
 
 def test_every_count_is_a_metric() -> None:
+    counts = StateCounts(
+        3, 400, 5, True, 2, 1, {("acme", "conflict"): 6, ("acme", "done"): 7}, {"fenced": 8}, 0.5
+    )
     found = {
-        sample.name: sample.value
-        for metric in state_metrics(StateCounts(3, 400, 5, is_up=True, ignored=2))
+        " ".join([sample.name, *sample.labels.values()]): sample.value
+        for metric in state_metrics(counts)
         for sample in metric.samples
     }
 
@@ -15,4 +18,9 @@ def test_every_count_is_a_metric() -> None:
         "kafka_proxy_state_lag_offsets": 5,
         "kafka_proxy_state_up": 1,
         "kafka_proxy_state_records_ignored_total": 2,
+        "kafka_proxy_state_changes_waiting": 1,
+        "kafka_proxy_state_changes_total acme conflict": 6,
+        "kafka_proxy_state_changes_total acme done": 7,
+        "kafka_proxy_state_attempts_total fenced": 8,
+        "kafka_proxy_state_change_seconds_total": 0.5,
     }

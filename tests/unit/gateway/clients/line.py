@@ -74,6 +74,7 @@ class FakeGateway:
         self.cluster = FakeCluster(stage)
         self.clusters = {UPSTREAM: self.cluster}
         self.connections: set[ClientConnection] = set()
+        self.state: Any = None
         self.tenants = OpenTenants(stage.shared.lanes.in_flight_limits)
         self.tenants.limit(self.limits, LimitsOfTenants.of(()))
         self.newcomers = Newcomers()

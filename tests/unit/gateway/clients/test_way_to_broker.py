@@ -1,18 +1,22 @@
 """Which broker a client's connection leads to, and with which account; test_client_connection_login.py logs in."""
 
 import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from bifrost.filters.steps import TopicCount, TopicIds
+from bifrost.filters.steps import StateChange, TopicCount, TopicIds
 from bifrost.gateway.brokers.broker_connection import BrokerConnection
 from bifrost.gateway.brokers.cluster import Broker
 from bifrost.gateway.clients.way_to_broker import WayToBroker
 from bifrost.gateway.errors import BrokerError, LoginError
 from bifrost.gateway.loop.paced_calls import PacedCalls
 from bifrost.session.client_session import ClientSession
+from bifrost.state.state_change import Change
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_outcome import DONE, OFF
 from support.stage.stage import UPSTREAM, Stage
 
 from .line import FakeGateway, settled
@@ -107,7 +111,8 @@ def test_look_ups_are_those_of_the_clients_cluster() -> None:
 
     async def play() -> None:
         scene = Scene()
-        await scene.way.fetch(TopicIds(wanted))
+        need = TopicIds(wanted)
+        assert await scene.way.fetch(need) is need
         assert scene.gateway.cluster.asked == [wanted]
 
     asyncio.run(play())
@@ -119,5 +124,34 @@ def test_a_tenant_that_a_reload_removed_is_not_counted() -> None:
         scene.stage.shared.virtual_clusters._roots = {}
         with pytest.raises(BrokerError, match="tenant acme is not in the configuration any more"):
             await scene.way.fetch(TopicCount())
+
+    asyncio.run(play())
+
+
+def test_a_change_of_the_state_is_made_for_the_clients_tenant() -> None:
+    need = StateChange((Change(StateKey("thing", "a"), 0, {}),), "User:acme")
+
+    async def play() -> None:
+        scene, tenants = Scene(), []
+
+        async def change(tenant: str, asked: StateChange) -> StateChange:
+            tenants.append(tenant)
+            return replace(asked, outcome=DONE)
+
+        scene.gateway.state = SimpleNamespace(change=change)
+        met = await scene.way.fetch(need)
+        assert isinstance(met, StateChange)
+        assert (tenants, met.outcome) == (["acme"], DONE)
+
+    asyncio.run(play())
+
+
+def test_without_a_state_a_change_is_off() -> None:
+    need = StateChange((Change(StateKey("thing", "a"), 0, {}),), "User:acme")
+
+    async def play() -> None:
+        met = await Scene().way.fetch(need)
+        assert isinstance(met, StateChange)
+        assert met.outcome is OFF
 
     asyncio.run(play())

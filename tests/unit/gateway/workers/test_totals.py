@@ -194,17 +194,22 @@ def test_the_state_of_all_is_the_worst_of_any_worker() -> None:
     one, other = Worker(sums), Worker(sums)
     for worker, lag in ((one, 0), (other, 5)):
         worker.counter("state_ignored")["records"] += 2
+        worker.counter("state_changes")["acme", "done"] += 3
+        worker.counter("state_attempts")["fenced"] += 1
+        worker.counter("state_times_us")["change"] += 250_000
         state = worker.counter("state")
         state["records"], state["bytes"], state["lag"], state["is_up"] = 10 - lag, 100, lag, int(not lag)
+        state["waiting"] = 1
     counted = of_all(
         sums, config=Config.model_validate({**CONFIG, "proxy": {**CONFIG["proxy"], "state": {}}})
     )
     sums.refresh()
 
-    assert counted.state() == StateCounts(10, 100, 5, is_up=False, ignored=4)
+    sums_of_both = {("acme", "done"): 6}, {"fenced": 2}, 0.5
+    assert counted.state() == StateCounts(10, 100, 5, False, 4, 2, *sums_of_both)
     sums.bury(other.reader)
     sums.refresh()
-    assert counted.state() == StateCounts(10, 100, 0, is_up=True, ignored=4)
+    assert counted.state() == StateCounts(10, 100, 0, True, 4, 1, *sums_of_both)
     assert of_all(sums).state() is None
 
 

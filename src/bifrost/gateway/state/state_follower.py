@@ -1,0 +1,83 @@
+"""Keeps a feature's pure model up to date with the records of its kind.
+
+    StateReader ──a transaction──▶ StateTable ──watchers──▶ StateFollower ──apply, some at a time──▶ StateModel
+
+A feature that keeps something in the state has
+
+* a kind of its own, and the layout of its records' bodies;
+* a pure model (`StateModel`) below the gateway, which filters and the engine ask;
+* one line in `GatewayState`, which makes the follower.
+
+The follower gives the model what is stored under each changed key, as the table has it then. The first step is made
+before the reader goes on, so a small change is in all models of a process before its writer hears that it is done. Of a
+large one, and of what is read at the start or anew, the rest is applied in further steps, between which the event loop
+serves connections; a gateway accepts no client before all models have all. So a model may have a part of a large change
+for a moment; the table never has.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from time import perf_counter
+
+import structlog
+
+from bifrost.gateway.loop.steps import STEP_S
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_model import StateModel
+from bifrost.state.state_table import StateTable
+
+log = structlog.get_logger()
+
+
+class StateFollower:
+    """Follows one kind of records."""
+
+    def __init__(self, table: StateTable, kind: str, model: StateModel) -> None:
+        """Follow all changes of `kind` from now on."""
+        self._table, self._model = table, model
+        self._waiting: dict[StateKey, None] = {}
+        self._refused: dict[StateKey, str] = {}
+        self._has_next_step = False
+        self._settled = asyncio.Event()
+        self._settled.set()
+        table.watch(kind, self._note)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the model has understood all records that it was given."""
+        return not self._refused
+
+    async def settle(self) -> None:
+        """Wait until the model has all that the table has."""
+        await self._settled.wait()
+
+    def _note(self, keys: Sequence[StateKey]) -> None:
+        self._waiting.update(dict.fromkeys(keys))
+        self._settled.clear()
+        if not self._has_next_step:
+            self._step()
+
+    def _step(self) -> None:
+        """Apply as much as fits into one turn of the event loop."""
+        until_s, waiting, self._has_next_step = perf_counter() + STEP_S, self._waiting, False
+        while waiting:
+            key = next(reversed(waiting))
+            del waiting[key]
+            self._apply(key)
+            if perf_counter() >= until_s:
+                break
+        if waiting:
+            self._has_next_step = True
+            asyncio.get_running_loop().call_soon(self._step)
+        else:
+            self._settled.set()
+
+    def _apply(self, key: StateKey) -> None:
+        try:
+            self._model.apply(key, self._table.get(key))
+        except ValueError as error:
+            if self._refused.get(key) != str(error):
+                log.error("state_unreadable", key=str(key), error=str(error))
+            self._refused[key] = str(error)
+        else:
+            self._refused.pop(key, None)
