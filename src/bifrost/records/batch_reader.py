@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from struct import Struct, error
 from typing import NamedTuple
 
-from bifrost.records.record_writer import crc32c
+from bifrost.records.crc32c import crc32c
 
 _HEADER = Struct(">qiibIhiqqqhii")
 _CONTROL_KEY = Struct(">hh")

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from struct import Struct
 
-from bifrost.records.record_writer import crc32c, encode_records
+from bifrost.records.crc32c import crc32c
+from bifrost.records.record_writer import encode_records
 
 _BEHIND_CRC = Struct(">hiqqqhii")
 _BEFORE_CRC = Struct(">qiibI")

@@ -1,7 +1,4 @@
 """Encoded records: see record_writer.pyx."""
 
-def crc32c(data: bytes | memoryview) -> int:
-    """Return the CRC-32C of some bytes."""
-
 def encode_records(records: list[tuple[int, bytes | None, bytes | None]], base_timestamp: int) -> bytes:
     """Return records (timestamp in ms, key, value) encoded as the first records of a batch of format v2."""

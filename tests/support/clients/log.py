@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from struct import Struct
 
+from bifrost.records.crc32c import crc32c
 from bifrost.records.record_batch import NO_PRODUCER, ProducerId, Record, build_batch, compress
-from bifrost.records.record_writer import crc32c, encode_records
+from bifrost.records.record_writer import encode_records
 
 _CONTROL_AND_TRANSACTIONAL = 0x30
 _KEY, _VALUE = Struct(">hh"), Struct(">hi")
