@@ -1,0 +1,234 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Packs and unpacks the records of a batch by their codec.
+
+Unpacking writes into memory that was allocated before, of the size that the blocks can come to (framing.pyx) or that the
+budget has left, whichever is less; the libraries stop where it ends. So a bomb never has more than the budget.
+
+cramjam has all codecs but gzip's compression, which zlib does twice as fast. It is imported with the first compressed batch:
+a gateway that unpacks nothing does not carry it.
+"""
+
+import zlib
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.memoryview cimport PyMemoryView_FromMemory
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy
+
+from bifrost.records.codec.errors import CorruptBatch, TooLarge
+
+from bifrost.records.codec.framing cimport (
+    XERIAL_HEADER, gzip_bound, gzip_hint, is_xerial, lz4_bound, read_snappy_size, xerial_size, zstd_bound
+)
+from bifrost.records.codec.memory cimport Memory, MemoryBudget, allocate
+from bifrost.wire.reader cimport be32
+
+cdef enum:
+    NONE, GZIP, SNAPPY, LZ4, ZSTD
+    MOST_RECORDS = 0x7FFFFFFF      # bytes: offsets into them have 32 bits, as a batch's length has
+    XERIAL_BLOCK = 32 * 1024       # as Kafka's SnappyOutputStream
+    LZ4_BLOCK = 64 * 1024          # as Kafka's Lz4BlockOutputStream
+
+NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
+
+cdef bytes XERIAL_START = b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01"
+# Version 1, independent blocks of 64 KiB, no checksums: what Kafka writes. The last byte is the header's checksum.
+cdef bytes LZ4_START = b"\x04\x22\x4D\x18\x60\x40\x82"
+
+cdef object unpack_error = None
+cdef object unpackers = None
+cdef object packers = None
+
+cdef int load() except -1:
+    """Import the library once."""
+    global unpack_error, unpackers, packers
+    import cramjam
+    unpack_error = cramjam.DecompressionError
+    unpackers = (
+        None, cramjam.gzip.decompress_into, cramjam.snappy.decompress_raw_into, cramjam.lz4.decompress_into,
+        cramjam.zstd.decompress_into,
+    )
+    packers = (
+        None, None, cramjam.snappy.compress_raw_into, cramjam.lz4.compress_block_into, cramjam.zstd.compress_into
+    )
+    return 0
+
+# ---- unpacking ----
+
+def unpack(int codec, packed not None, MemoryBudget budget not None):
+    cdef Py_buffer view
+    if codec <= NONE or codec > ZSTD:
+        raise CorruptBatch(f"no codec has the number {codec}")
+    if unpackers is None:
+        load()
+    PyObject_GetBuffer(packed, &view, PyBUF_SIMPLE)
+    try:
+        return unpack_view(codec, packed, <const uint8_t*>view.buf, view.len, budget)
+    finally:
+        PyBuffer_Release(&view)
+
+cdef Memory unpack_view(int codec, object packed, const uint8_t* p, Py_ssize_t n, MemoryBudget budget):
+    cdef Py_ssize_t pos = 0
+    cdef int64_t size
+    cdef Memory memory
+    if codec == SNAPPY:
+        if is_xerial(p, n):
+            return unpack_xerial(packed, p, n, budget)
+        return unpack_exactly(packed, read_snappy_size(p, n, &pos), budget)
+    if codec == LZ4:
+        return unpack_stream(codec, packed, lz4_bound(p, n), budget)
+    if codec == ZSTD:
+        return unpack_stream(codec, packed, zstd_bound(p, n), budget)
+    size = gzip_hint(p, n)
+    if size < gzip_bound(n):
+        memory = unpack_into(codec, packed, allocate(budget, checked(size)))
+        if memory is not None:
+            return memory
+    return unpack_stream(codec, packed, gzip_bound(n), budget)
+
+cdef int64_t checked(int64_t size) except -1:
+    if size > MOST_RECORDS:
+        raise TooLarge("batch", MOST_RECORDS)
+    return size
+
+cdef Memory unpack_into(int codec, object packed, Memory memory):
+    """Unpack into memory and cut it to what was written; None: it was too small."""
+    cdef int64_t written
+    try:
+        written = unpackers[codec](
+            packed, PyMemoryView_FromMemory(<char*>memory.data, memory.size, PyBUF_WRITE)
+        )
+    except unpack_error as error:
+        if "write whole buffer" in str(error):
+            return None
+        raise CorruptBatch(f"{NAMES[codec]}: the compressed records are malformed") from None
+    assert 0 <= written <= memory.size
+    if written < memory.size:
+        memory.resize(written)
+    return memory
+
+cdef Memory unpack_stream(int codec, object packed, int64_t most, MemoryBudget budget):
+    """Unpack what comes to `most` bytes at the most."""
+    cdef int64_t room = min(budget.room(), MOST_RECORDS)
+    cdef Memory memory = unpack_into(codec, packed, allocate(budget, min(most, room)))
+    if memory is not None:
+        return memory
+    if most <= room:
+        raise CorruptBatch(f"{NAMES[codec]}: more bytes than its blocks can have")
+    checked(room + 1)
+    budget.take(room + 1)
+    raise AssertionError("there was no room for it")
+
+cdef Memory unpack_exactly(object packed, int64_t size, MemoryBudget budget):
+    """Unpack one piece of snappy, whose size is known."""
+    cdef Memory memory = unpack_into(SNAPPY, packed, allocate(budget, checked(size)))
+    if memory is None or memory.size != size:
+        raise CorruptBatch("snappy: another size than it says")
+    return memory
+
+cdef Memory unpack_xerial(object packed, const uint8_t* p, Py_ssize_t n, MemoryBudget budget):
+    cdef Memory memory = allocate(budget, checked(xerial_size(p, n)))
+    cdef object source = memoryview(packed)
+    cdef object target = PyMemoryView_FromMemory(<char*>memory.data, memory.size, PyBUF_WRITE)
+    cdef Py_ssize_t pos = XERIAL_HEADER, at, size
+    cdef int64_t unpacked, done = 0
+    try:
+        while pos < n:
+            size = be32(p + pos)
+            pos += 4
+            at = pos
+            unpacked = read_snappy_size(p, pos + size, &at)
+            if unpackers[SNAPPY](source[pos : pos + size], target[done : done + unpacked]) != unpacked:
+                raise CorruptBatch("snappy: another size than it says")
+            pos += size
+            done += unpacked
+    except unpack_error:
+        raise CorruptBatch("snappy: the compressed records are malformed") from None
+    return memory
+
+# ---- packing ----
+
+cdef Py_ssize_t most_packed(int codec, Py_ssize_t size) noexcept:
+    """How many bytes packing can come to, at the most."""
+    if codec == SNAPPY:
+        return XERIAL_HEADER + size + size // 6 + (size // XERIAL_BLOCK + 1) * 64
+    if codec == LZ4:
+        return 16 + size + (size // LZ4_BLOCK + 1) * 4
+    return size + (size >> 7) + 1024
+
+cdef bytes pack(int codec, const uint8_t* data, Py_ssize_t size, object level, Py_ssize_t head):
+    """Return `head` bytes that are not initialised, and behind them the records packed."""
+    cdef object source = PyMemoryView_FromMemory(<char*>data, size, 0x100)  # PyBUF_READ
+    cdef bytes packed, out
+    cdef uint8_t* p
+    cdef Py_ssize_t done
+    if codec == GZIP:
+        packed = zlib.compress(source, -1 if level is None else level, wbits=16 + zlib.MAX_WBITS)
+        out = PyBytes_FromStringAndSize(NULL, head + PyBytes_GET_SIZE(packed))
+        memcpy(PyBytes_AS_STRING(out) + head, PyBytes_AS_STRING(packed), PyBytes_GET_SIZE(packed))
+        return out
+    if packers is None:
+        load()
+    out = PyBytes_FromStringAndSize(NULL, head + most_packed(codec, size))
+    p = <uint8_t*>PyBytes_AS_STRING(out) + head
+    if codec == SNAPPY:
+        done = pack_xerial(source, size, p)
+    elif codec == LZ4:
+        done = pack_lz4(source, data, size, p)
+    else:
+        done = packers[codec](
+            source, writable(p, most_packed(codec, size)), level=3 if level is None else level
+        )
+    return out[: head + done]
+
+cdef object writable(uint8_t* p, Py_ssize_t size):
+    return PyMemoryView_FromMemory(<char*>p, size, PyBUF_WRITE)
+
+cdef inline void put_be32(uint8_t* p, uint32_t value) noexcept:
+    p[0], p[1], p[2], p[3] = value >> 24, value >> 16 & 0xFF, value >> 8 & 0xFF, value & 0xFF
+
+cdef inline void put_le32(uint8_t* p, uint32_t value) noexcept:
+    p[0], p[1], p[2], p[3] = value & 0xFF, value >> 8 & 0xFF, value >> 16 & 0xFF, value >> 24
+
+cdef Py_ssize_t pack_xerial(object source, Py_ssize_t size, uint8_t* p) except -1:
+    cdef Py_ssize_t pos = 0, done = XERIAL_HEADER, written, most = XERIAL_BLOCK + XERIAL_BLOCK // 6 + 32
+    memcpy(p, PyBytes_AS_STRING(XERIAL_START), XERIAL_HEADER)
+    while pos < size:
+        most = min(XERIAL_BLOCK, size - pos)
+        most += most // 6 + 32
+        written = packers[SNAPPY](source[pos : pos + XERIAL_BLOCK], writable(p + done + 4, most))
+        put_be32(p + done, <uint32_t>written)
+        done += 4 + written
+        pos += XERIAL_BLOCK
+    return done
+
+cdef Py_ssize_t pack_lz4(object source, const uint8_t* data, Py_ssize_t size, uint8_t* p) except -1:
+    cdef Py_ssize_t pos = 0, done = PyBytes_GET_SIZE(LZ4_START), written, block
+    cdef object room = PyBytes_FromStringAndSize(NULL, LZ4_BLOCK + LZ4_BLOCK // 255 + 16)
+    cdef object scratch = writable(<uint8_t*>PyBytes_AS_STRING(room), PyBytes_GET_SIZE(room))
+    memcpy(p, PyBytes_AS_STRING(LZ4_START), done)
+    while pos < size:
+        block = min(LZ4_BLOCK, size - pos)
+        written = packers[LZ4](source[pos : pos + block], scratch, store_size=False)
+        if written < block:
+            put_le32(p + done, <uint32_t>written)
+            memcpy(p + done + 4, PyBytes_AS_STRING(room), written)
+        else:
+            written = block
+            put_le32(p + done, <uint32_t>block | 0x80000000)
+            memcpy(p + done + 4, data + pos, block)
+        done += 4 + written
+        pos += block
+    put_le32(p + done, 0)
+    return done + 4
+
+def compress(int codec, data not None, level=None):
+    cdef Py_buffer view
+    if codec <= NONE or codec > ZSTD:
+        raise ValueError(f"no codec has the number {codec}")
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        return pack(codec, <const uint8_t*>view.buf, view.len, level, 0)
+    finally:
+        PyBuffer_Release(&view)

@@ -1,0 +1,1 @@
+"""Batches of records as the codec sees them, and their random content."""

@@ -1,0 +1,233 @@
+"""Packing and unpacking by every codec, in the forms of all clients, and what is refused."""
+
+import gzip
+import random
+import subprocess
+import sys
+import zlib
+
+import cramjam
+import pytest
+
+from bifrost.records.codec.compression import NAMES, compress, unpack
+from bifrost.records.codec.errors import CorruptBatch, NoRoom, TooLarge
+from bifrost.records.codec.memory import MemoryBudget
+
+GZIP, SNAPPY, LZ4, ZSTD = range(1, 5)
+ALL = (GZIP, SNAPPY, LZ4, ZSTD)
+MIB = 1 << 20
+
+
+def plenty() -> MemoryBudget:
+    return MemoryBudget("batch", 64 * MIB)
+
+
+def contents() -> list[bytes]:
+    chance = random.Random(7)
+    text = b"".join(b'{"order": %d, "customer": "c-%d"}' % (i, i % 97) for i in range(9000))
+    sizes = (0, 1, 100, 32 * 1024, 64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 200_000)
+    return [text[:size] for size in sizes] + [chance.randbytes(size) for size in sizes] + [bytes(300_000)]
+
+
+@pytest.mark.parametrize("codec", ALL)
+def test_what_was_packed_is_unpacked_and_costs_its_size(codec: int) -> None:
+    for content in contents():
+        budget = plenty()
+        memory = unpack(codec, compress(codec, content), budget)
+
+        assert bytes(memory) == content
+        assert budget.used == len(content)
+
+
+@pytest.mark.parametrize(("codec", "level"), [(GZIP, 9), (GZIP, 1), (ZSTD, 1), (ZSTD, 19)])
+def test_levels_are_those_of_the_codec(codec: int, level: int) -> None:
+    content = contents()[7]
+
+    assert bytes(unpack(codec, compress(codec, content, level), plenty())) == content
+    assert compress(codec, content, level) != compress(codec, content)
+
+
+def test_lz4_has_frames_as_kafka_writes_them() -> None:
+    packed = compress(LZ4, contents()[7])
+
+    assert packed[:7] == bytes.fromhex("04224d18604082")
+    assert packed[-4:] == bytes(4)
+    assert bytes(cramjam.lz4.decompress(packed)) == contents()[7]
+
+
+def test_snappy_has_blocks_as_kafka_writes_them() -> None:
+    packed = compress(SNAPPY, contents()[7])
+
+    assert packed[:16] == b"\x82SNAPPY\x00" + bytes.fromhex("0000000100000001")
+    size = int.from_bytes(packed[16:20], "big")
+    assert bytes(cramjam.snappy.decompress_raw(packed[20 : 20 + size])) == contents()[7][: 32 * 1024]
+
+
+def test_snappy_without_a_frame_is_read() -> None:
+    for content in contents():
+        assert bytes(unpack(SNAPPY, bytes(cramjam.snappy.compress_raw(content)), plenty())) == content
+
+
+def test_gzip_of_several_members_is_read() -> None:
+    packed = gzip.compress(b"a" * 100_000) + gzip.compress(b"b")
+
+    assert bytes(unpack(GZIP, packed, plenty())) == b"a" * 100_000 + b"b"
+
+
+def test_zstd_of_several_frames_with_skipped_ones_is_read() -> None:
+    skipped = bytes.fromhex("502a4d1803000000") + b"abc"
+    packed = compress(ZSTD, b"a" * 300_000) + skipped + compress(ZSTD, b"b") + skipped
+
+    assert bytes(unpack(ZSTD, packed, plenty())) == b"a" * 300_000 + b"b"
+
+
+def test_zstd_without_its_size_and_with_a_checksum_is_read() -> None:
+    stream = cramjam.zstd.Compressor(level=3)
+    stream.compress(contents()[7])
+    packed = bytes(stream.finish())
+
+    assert not packed[4] & 0xE0
+    assert bytes(unpack(ZSTD, packed, plenty())) == contents()[7]
+
+
+def test_lz4_with_sizes_and_checksums_is_read() -> None:
+    import lz4.frame
+
+    for size in range(4, 8):
+        packed = lz4.frame.compress(
+            contents()[7], block_linked=False, block_size=size, block_checksum=True, content_checksum=True
+        )
+        assert bytes(unpack(LZ4, packed, plenty())) == contents()[7]
+
+
+def test_lz4_with_linked_blocks_is_refused_as_kafka_refuses_it() -> None:
+    import lz4.frame
+
+    with pytest.raises(CorruptBatch, match="depend"):
+        unpack(LZ4, lz4.frame.compress(bytes(200_000), block_linked=True), plenty())
+
+
+@pytest.mark.parametrize("codec", ALL)
+def test_what_is_cut_off_is_corrupt(codec: int) -> None:
+    packed = compress(codec, contents()[3])
+
+    for size in (*range(0, 40), len(packed) // 2, len(packed) - 5, len(packed) - 1):
+        if (codec, size) in ((SNAPPY, 16), (ZSTD, 0)):
+            continue  # nothing in a whole frame, or in none: that the batch's count denies
+        with pytest.raises(CorruptBatch):
+            unpack(codec, packed[:size], plenty())
+
+
+@pytest.mark.parametrize("codec", ALL)
+def test_bytes_behind_the_end_are_corrupt(codec: int) -> None:
+    for behind in (b"\x00", b"abcdefgh", bytes(30)):
+        with pytest.raises(CorruptBatch):
+            unpack(codec, compress(codec, contents()[3]) + behind, plenty())
+
+
+@pytest.mark.parametrize("codec", [0, 5, 6, 7, -1])
+def test_an_unknown_codec_is_corrupt(codec: int) -> None:
+    with pytest.raises(CorruptBatch, match="no codec"):
+        unpack(codec, b"abc", plenty())
+    with pytest.raises(ValueError, match="no codec"):
+        compress(codec, b"abc")
+
+
+@pytest.mark.parametrize("codec", ALL)
+def test_one_byte_above_the_budget_is_too_large(codec: int) -> None:
+    content = contents()[7]
+    packed = compress(codec, content)
+
+    assert bytes(unpack(codec, packed, MemoryBudget("batch", len(content)))) == content
+    budget = MemoryBudget("batch", len(content) - 1)
+    with pytest.raises(TooLarge):
+        unpack(codec, packed, budget)
+    assert budget.used == 0
+
+
+@pytest.mark.parametrize("codec", ALL)
+def test_what_others_use_now_is_no_room(codec: int) -> None:
+    process = MemoryBudget("process", MIB, is_shared=True)
+    process.take(MIB - 1000)
+
+    with pytest.raises(NoRoom):
+        unpack(codec, compress(codec, bytes(200_000)), MemoryBudget("request", 4 * MIB, process))
+
+
+def test_blocks_too_small_to_be_honest_are_refused() -> None:
+    block = bytes(cramjam.snappy.compress_raw(b"x"))
+    packed = compress(SNAPPY, b"")[:16] + (len(block).to_bytes(4, "big") + block) * 1000
+
+    with pytest.raises(CorruptBatch, match="too small"):
+        unpack(SNAPPY, packed, plenty())
+
+
+def test_a_size_that_lies_is_corrupt() -> None:
+    packed = zlib.compress(bytes(5000), wbits=31)
+    for size in (0, 4999, 5001, 2**32 - 1):
+        with pytest.raises(CorruptBatch):
+            unpack(GZIP, packed[:-4] + size.to_bytes(4, "little"), plenty())
+    with pytest.raises(CorruptBatch):
+        unpack(SNAPPY, b"\xff\xff\x7f" + bytes(cramjam.snappy.compress_raw(b"x" * 50))[1:], plenty())
+
+
+BOMB = """
+import sys, zlib, cramjam
+from bifrost.records.codec.compression import compress, unpack
+from bifrost.records.codec.errors import TooLarge
+from bifrost.records.codec.memory import MemoryBudget
+
+def peak():
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) * 1024
+
+MIB = 1 << 20
+piece = bytes(8 * MIB)
+codec = int(sys.argv[1])
+if codec == 1:
+    packer = zlib.compressobj(9, wbits=31)
+    packed = b"".join(packer.compress(piece) for _ in range(64)) + packer.flush()
+elif codec == 3:
+    block = bytes(cramjam.lz4.compress_block(piece[: 4 * MIB], store_size=False))
+    packed = bytes.fromhex("04224d18607073") + (len(block).to_bytes(4, "little") + block) * 128 + bytes(4)
+elif codec == 4:
+    # A frame without its size, of blocks that repeat one byte 128 Ki times.
+    block = (2 | (128 * 1024) << 3).to_bytes(3, "little") + b"x"
+    packed = bytes.fromhex("28b52ffd0058") + block * 4096 + bytes.fromhex("010000")
+else:
+    block = bytes(cramjam.snappy.compress_raw(piece))
+    packed = compress(2, b"") + (len(block).to_bytes(4, "big") + block) * 64
+del piece
+unpack(codec, compress(codec, b"x" * 1000), MemoryBudget("batch", 4000))
+before = peak()
+budget = MemoryBudget("batch", 48 * MIB)
+try:
+    unpack(codec, packed, budget)
+except TooLarge as error:
+    print(len(packed), peak() - before, budget.used)
+"""
+
+
+@pytest.mark.parametrize("codec", ALL)
+def test_a_bomb_has_no_more_memory_than_the_budget(codec: int) -> None:
+    command = [sys.executable, "-c", BOMB, str(codec)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=100)
+
+    packed, grown, used = map(int, done.stdout.split())
+    assert packed < 40 * MIB  # for 512 MiB
+    # The window of zstd and buffers of the libraries are beside the budget.
+    assert grown < 48 * MIB + 16 * MIB, NAMES[codec]
+    assert used == 0
+
+
+def test_the_library_is_imported_with_the_first_compressed_batch() -> None:
+    script = """
+import sys
+import bifrost.records.codec.client_batch as codec
+print("cramjam" in sys.modules)
+from bifrost.records.codec.compression import compress
+compress(4, b"")
+print("cramjam" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, timeout=100)
+
+    assert done.stdout.split() == [b"False", b"True"]
