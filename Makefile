@@ -9,7 +9,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers taint optional-parts proof soak rolling-restart faults connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-stalls bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers taint optional-parts proof soak rolling-restart faults connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-stalls bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make pipeline        the tests of the Spark jobs alone"
 	@echo "make meter-kills     the metering job killed at random, totals compared (KILLS=)"
 	@echo "make bench-pipeline  a generated month of journal through meter and bill (ROWS=, CORES=, PLOT=1)"
+	@echo "make record-oracle   100,000 random record batches, written and read by the codec and by Kafka (BATCHES=)"
 	@echo "make schemas         write the schema table anew from Kafka's own definitions"
 	@echo "make fuzz            ten million mutated frames through engine and relay (FRAMES=, SEED=)"
 	@echo "make fuzz-asan       one million, with both built under AddressSanitizer (ASAN_FRAMES=, SEED=)"
@@ -157,6 +158,11 @@ test-matrix: $(VENV)/.dev
 # A new seed each time, unless BIFROST_ORACLE_SEED names one; a failure tells its seed.
 oracle: $(VENV)/.dev
 	BIFROST_ORACLE_SEED=$${BIFROST_ORACLE_SEED-random} BIFROST_ORACLE_MESSAGES=$${BIFROST_ORACLE_MESSAGES-100} $(BIN)/python -m pytest tests/golden
+
+# Record batches of every kind between the codec and Kafka's MemoryRecords, in both directions; new ones each time.
+BATCHES ?= 100000
+record-oracle: $(VENV)/.dev
+	BIFROST_RECORD_BATCHES=$(BATCHES) $(BIN)/python -m pytest -n 0 tests/golden/test_java_records.py
 
 fuzz: $(VENV)/.dev
 	$(BIN)/python tools/fuzz_engine.py --frames $(FRAMES) --seed $(SEED)
