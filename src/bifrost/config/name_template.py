@@ -7,6 +7,8 @@ Only the template is here, because the loader must refuse tenants whose names ov
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bifrost.config.tiers import encode
+
 DEFAULT_TEMPLATE = "__vt_{tenant}_{name}"
 
 DEFAULT_MARK = DEFAULT_TEMPLATE.partition("{tenant}")[0]
@@ -75,13 +77,17 @@ class NamePrefixes:
         prefix = template.prefix(tenant)
         return cls(prefix, prefix, prefix)
 
-    def below(self, tiers: Sequence[str]) -> "NamePrefixes":
-        """Return the prefixes of a namespace below this one: its tiers come before the names, each followed by a dot.
+    def below(self, tiers: Sequence[str], *, is_dotted: bool = False) -> "NamePrefixes":
+        """Return the prefixes of a namespace below this one (see `tiers`).
 
-        A tier contains no dot, so no two namespaces share a prefix; and a namespace's names also belong to those above
-        it.
+        No name of another namespace begins with them, but for those below it.
+
+        Args:
+            tiers: the namespace.
+            is_dotted: whether its tiers come before the names as in versions before namespaces had a tree: each
+                followed by a dot, so that the names also are some of the namespace above. A tier has no dot then.
         """
-        path = "".join(f"{tier}." for tier in tiers)
+        path = "".join(f"{tier}." for tier in tiers) if is_dotted else encode(tiers)
         return NamePrefixes(self.topic + path, self.group + path, self.transactional_id + path)
 
 

@@ -28,6 +28,8 @@ takes two in physical names, 48 of a topic's 249 characters remain for its own n
 _TIER = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]+")
 _ESCAPES = {"-": "--", ".": "-d", "_": "-u"}
 _CODE = re.compile(rb"--((?:[a-zA-Z0-9]|-[-du])+)\.")
+CODES = re.compile(rb"(?:--(?:[a-zA-Z0-9]|-[-du])+\.)+")
+"""The codes of one or more tiers, as `encode` makes them."""
 _ESCAPE = re.compile(rb"-([-du])")
 _ESCAPED = {b"-": b"-", b"d": b".", b"u": b"_"}
 

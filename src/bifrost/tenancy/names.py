@@ -7,6 +7,7 @@
     /x                __vt_acme_//x            the same: no topic can be called that
     a group ID, id    __vt_acme_id             always; so is a transactional ID
     a client ID, id   __vt_acme_id             where client IDs are namespaced; otherwise it stays as it is
+    eu:orders         __vt_acme_--eu.orders    the namespace eu exists (`namespaces.relative_names`); so with group IDs
 
 The denied form has a character that no topic on a broker has, so it can never exist there and never be
 created: the broker itself answers as for a name that is not a topic, and the gateway needs no answer of its own. The
@@ -18,7 +19,9 @@ table of names caches its results. A configuration in which two tenants' names c
 (`bifrost.config.checks.clashes`). KIP-37 has the idea of namespaces.
 """
 
+import re
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any, NewType
 
@@ -31,7 +34,10 @@ from bifrost.config.name_template import (
     NamePrefixes,
     NameTemplate,
 )
+from bifrost.config.tiers import CODES, MARK, SEPARATOR
 from bifrost.tenancy.member_ids import other_side
+from bifrost.tenancy.namespaces.relative_names import RelativeNames
+from bifrost.tenancy.namespaces.relative_regex import relative_regex
 from bifrost.tenancy.ownership import OwnNames
 from bifrost.tenancy.topic_regex import confine, original
 from bifrost.wire.entity import Entity
@@ -62,6 +68,11 @@ _NOT_ALLOWED = {b"": b"the empty string", b".": b"'.'", b"..": b"'..'"}
 _ILLEGAL_CHARACTERS = b"'%b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
 """Topic.validate's text about a denied form; its text about the names in `_NOT_ALLOWED` is that they are not
 allowed."""
+_NO_NAMESPACE = re.compile(
+    rb"'(?:[^']*/)?([^'/]*):[^':]*' contains one or more characters other than ASCII alphanumerics, '\.', '_' and '-'"
+)
+_NO_SUCH = rb"InvalidNamespace: namespace \1 does not exist"
+"""That text where the name begins with the path of a namespace, and what the tenant reads instead (KIP-37)."""
 _OF_NO_TENANT = frozenset(
     PhysicalTopic(topic.encode()) for topic in (JOURNAL_TOPIC, STATE_TOPIC, *INTERNAL_TOPICS)
 )
@@ -76,6 +87,9 @@ class TenantNames:
         allowed_topics: the topics that exist for it; None for a dynamic namespace, in which every name exists.
         prefixes: the prefixes of its physical names; None for those of the default template.
         tiers: the namespace below the tenant that has these names; empty for all of the tenant's names.
+        namespaces: the tiers of all namespaces below the tenant that exist; None: tiers are dotted (see
+            `NamePrefixes.below`), and the names of namespaces below have no form of their own.
+        separator: what stands between the tiers and a name (see `RelativeNames`).
         namespaces_client_ids: whether brokers see the tenant's client IDs with the prefix of its groups.
         foreign_marks: what a text about another tenant would contain: the prefixes of all, or their common start. Its
             own are removed from the text before.
@@ -84,18 +98,21 @@ class TenantNames:
     __slots__ = (
         "_above",
         "_allowed",
-        "_below",
+        "_codes",
         "_denied_prefix",
         "_foreign_marks",
         "_illegal_texts",
         "_internal",
         "_own",
         "_own_prefixes",
+        "_relative",
         "_reserved",
         "client_id_prefix",
         "groups",
         "path",
+        "separator",
         "tenant",
+        "tiers",
         "topics",
         "transactional_ids",
     )
@@ -103,6 +120,8 @@ class TenantNames:
     tenant: str
     path: str
     """The namespace: the tenant and the tiers below it, with `:` between (KIP-37)."""
+    tiers: tuple[str, ...]
+    separator: str
     topics: OwnNames[VirtualTopic, PhysicalTopic]
     """The physical topics that the namespace owns, whether the tenant may see them or not."""
     groups: OwnNames[VirtualGroup, PhysicalGroup]
@@ -117,13 +136,16 @@ class TenantNames:
         *,
         prefixes: NamePrefixes | None = None,
         tiers: Sequence[str] = (),
+        namespaces: AbstractSet[tuple[str, ...]] | None = frozenset(),
+        separator: str = SEPARATOR,
         namespaces_client_ids: bool = False,
         foreign_marks: Iterable[str] = (DEFAULT_MARK,),
     ) -> None:
         root = prefixes or NamePrefixes.of_tenant(tenant, NameTemplate())
-        own = root.below(tiers)
-        self.tenant = tenant
-        self.path = ":".join((tenant, *tiers))
+        own = root.below(tiers, is_dotted=namespaces is None)
+        self.tenant, self.tiers, self.separator = tenant, tuple(tiers), separator
+        self.path = SEPARATOR.join((tenant, *tiers))
+        self._relative = RelativeNames(tiers, namespaces, separator) if namespaces is not None else None
         self._own = _own_names(own)
         self.topics = self._own[Entity.TOPIC_NAME]
         self.groups = self._own[Entity.GROUP_ID]
@@ -140,9 +162,10 @@ class TenantNames:
         self._internal = self.topics.virtual(PhysicalTopic(INTERNAL_MARK.encode()))
         # Longest first: a prefix that is the start of another must not be removed from it.
         shared = {names.shared_prefix for names in self._own.values()}
-        self._own_prefixes = sorted({self._denied_prefix, *shared}, key=len, reverse=True)
+        escaped = {one + MARK.encode() + b"." for one in shared} if self._relative is not None else set()
+        self._own_prefixes = sorted({self._denied_prefix, *escaped, *shared}, key=len, reverse=True)
+        self._codes = re.compile(b"(%b)(%b)" % (b"|".join(map(re.escape, self._own_prefixes)), CODES.pattern))
         self._above = {root.topic, root.group, root.transactional_id} if tiers else set()
-        self._below = own.topic.removeprefix(root.topic)
         self.allow(allowed_topics, foreign_marks)
 
     def allow(self, allowed_topics: Iterable[str] | None, foreign_marks: Iterable[str]) -> None:
@@ -154,11 +177,32 @@ class TenantNames:
             None
             if allowed_topics is None
             else frozenset(
-                VirtualTopic(topic.removeprefix(self._below).encode())
+                VirtualTopic(name.encode())
                 for topic in allowed_topics
-                if topic.startswith(self._below)
+                if (name := self._relative_to_here(topic)) is not None
             )
         )
+
+    def _relative_to_here(self, topic: str) -> str | None:
+        """Return what a topic of the configuration's list is called here; None when it is of another namespace."""
+        if self._relative is None:
+            below = "".join(f"{tier}." for tier in self.tiers)
+            return topic.removeprefix(below) if topic.startswith(below) else None
+        *tiers, name = topic.split(SEPARATOR)
+        depth = len(self.tiers)
+        if tuple(tiers[:depth]) != self.tiers:
+            return None
+        return self.separator.join([*tiers[depth:], name])
+
+    def use_namespaces(self, namespaces: AbstractSet[tuple[str, ...]]) -> None:
+        """Replace the namespaces below the tenant that exist; without effect where tiers are dotted."""
+        if self._relative is not None:
+            self._relative = RelativeNames(self.tiers, namespaces, self.separator)
+
+    @property
+    def is_dotted(self) -> bool:
+        """Whether tiers are dotted; see `NamePrefixes.below`."""
+        return self._relative is None
 
     def own_names(self, entity: Entity) -> OwnNames[Any, Any]:
         """Return the physical names that the namespace owns of a kind: topics, groups or transactional IDs."""
@@ -184,10 +228,11 @@ class TenantNames:
             return False
         if self._internal is not None and topic.startswith(self._internal):
             return False
-        if self._allowed is not None:
-            return topic in self._allowed
+        if self._allowed is not None and topic not in self._allowed:
+            return False
+        own = topic if self._relative is None else self._relative.split(topic)[1]
         # With the mark in front it would look like the denied form of another name; it is not legal anyway.
-        return bool(topic) and not topic.startswith(_DENIED_MARK)
+        return bool(own) and not own.startswith(_DENIED_MARK) and own not in _NEVER_LEGAL
 
     def denied(self, topic: VirtualTopic) -> PhysicalTopic:
         """Return the physical name under which this topic can never exist."""
@@ -196,7 +241,7 @@ class TenantNames:
     def physical_topic(self, topic: VirtualTopic) -> PhysicalTopic:
         """Return the topic's physical name; the denied form when it is not the tenant's."""
         if self.is_allowed(topic):
-            return self.topics.physical(topic)
+            return self.topics.physical(VirtualTopic(self._tail(topic)))
         return self.denied(topic)
 
     def virtual_topic(self, topic: PhysicalTopic) -> VirtualTopic | None:
@@ -205,39 +250,58 @@ class TenantNames:
         Exactly the results of `physical_topic` have a virtual name, so a topic that the tenant owns but that is not in
         its list is also foreign.
         """
-        name = self.topics.virtual(topic)
-        if name is None or self.is_allowed(name):
-            return name
-        if not name.startswith(_DENIED_MARK):
+        tail = self.topics.virtual(topic)
+        if tail is None:
             return None
-        denied = VirtualTopic(name[len(_DENIED_MARK) :])
-        return None if self.is_allowed(denied) else denied
+        if tail.startswith(_DENIED_MARK):
+            denied = VirtualTopic(tail[len(_DENIED_MARK) :])
+            return None if self.is_allowed(denied) else denied
+        name = VirtualTopic(found) if (found := self._name(tail)) is not None else None
+        return name if name is not None and self.is_allowed(name) else None
+
+    def _tail(self, name: bytes) -> bytes:
+        """Return what stands behind the prefix for a name of any kind."""
+        return name if self._relative is None else self._relative.physical(name)
+
+    def _name(self, tail: bytes | None) -> bytes | None:
+        """Return the name for what stands behind the prefix; None when it has none."""
+        return tail if self._relative is None or tail is None else self._relative.virtual(tail)
 
     def physical_group(self, group_id: VirtualGroup) -> PhysicalGroup:
         """Return the group's physical ID; every group ID, also the empty one, is the tenant's own."""
-        return self.groups.physical(group_id)
+        return self.groups.physical(VirtualGroup(self._tail(group_id)))
 
     def virtual_group(self, group_id: PhysicalGroup) -> VirtualGroup | None:
         """Return the group's virtual ID, None when it is foreign to the tenant."""
-        return self.groups.virtual(group_id)
+        name = self._name(self.groups.virtual(group_id))
+        return None if name is None else VirtualGroup(name)
 
     def physical_transactional_id(self, transactional_id: VirtualTransactionalId) -> PhysicalTransactionalId:
         """Return the physical transactional ID."""
-        return self.transactional_ids.physical(transactional_id)
+        return self.transactional_ids.physical(VirtualTransactionalId(self._tail(transactional_id)))
 
     def virtual_transactional_id(
         self, transactional_id: PhysicalTransactionalId
     ) -> VirtualTransactionalId | None:
         """Return the virtual transactional ID, None when it is foreign to the tenant."""
-        return self.transactional_ids.virtual(transactional_id)
+        name = self._name(self.transactional_ids.virtual(transactional_id))
+        return None if name is None else VirtualTransactionalId(name)
 
     def other_member_id(self, member_id: bytes) -> bytes:
         """Return a group member's ID on the other side; see `member_ids`."""
         return member_id if self.client_id_prefix is None else other_side(member_id, self.client_id_prefix)
 
     def virtual_client_id(self, client_id: bytes) -> bytes:
-        """Return the virtual ID of a client in the tenant's groups; an ID without the prefix stays."""
-        return client_id.removeprefix(self.client_id_prefix or b"")
+        """Return the virtual ID of a client in the tenant's groups; an ID without the prefix stays.
+
+        A client of a namespace below has the prefix of that, of which nothing is shown either.
+        """
+        prefix = self.client_id_prefix
+        if prefix is None or not client_id.startswith(prefix):
+            return client_id
+        own = client_id[len(prefix) :]
+        codes = None if self._relative is None else CODES.match(own)
+        return own if codes is None else own[codes.end() :]
 
     def confined_regex(self, regex: str, entity: Entity = Entity.TOPIC_NAME) -> str:
         """Return the pattern by which the broker finds the tenant's matches, within the namespace only.
@@ -248,10 +312,12 @@ class TenantNames:
             InvalidRegex: the pattern does not parse, or cannot be confined.
         """
         prefix = self._own[entity].shared_prefix.decode()
-        if entity != Entity.TOPIC_NAME or self._allowed is None:
+        if entity == Entity.TOPIC_NAME and self._allowed is not None:
+            listed = [name.decode() for name in self._allowed if self.is_allowed(name)]
+            return confine(regex, prefix, listed, tail_of=lambda name: self._tail(name.encode()).decode())
+        if self._relative is None or not self._relative.has_namespaces:
             return confine(regex, prefix)
-        listed = [name.decode() for name in self._allowed if self.is_allowed(name)]
-        return confine(regex, prefix, listed)
+        return relative_regex(regex, prefix, self._relative, is_of_topics=entity == Entity.TOPIC_NAME)
 
     def original_regex(self, physical_regex: str) -> str | None:
         """Return the pattern as the tenant wrote it, None when it is not the tenant's."""
@@ -266,10 +332,18 @@ class TenantNames:
         own = text
         for illegal, allowed in self._illegal_texts:
             own = own.replace(illegal, allowed)
+        if self._relative is not None and self._relative.has_namespaces:
+            own = _NO_NAMESPACE.sub(_NO_SUCH, self._codes.sub(self._shown_codes, own))
         for prefix in self._own_prefixes:
             own = own.replace(prefix, b"")
         # No text is better than one that may name another tenant's entity.
         return b"" if any(mark in own for mark in self._foreign_marks) else own
+
+    def _shown_codes(self, found: re.Match[bytes]) -> bytes:
+        """Return the prefix of a namespace below, in a text, as it is shown here."""
+        assert self._relative is not None
+        shown = self._relative.text(found[2])
+        return found[0] if shown is None else shown
 
 
 def _encoded(marks: Iterable[str]) -> tuple[bytes, ...]:

@@ -35,7 +35,7 @@ Kafka answers an invalid regex with INVALID_REGULAR_EXPRESSION and the parser's 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from itertools import repeat
 from operator import or_
@@ -73,6 +73,7 @@ UNICODE_CLASS_COST = 50
 """What `\\pL` costs, in instructions: it is one with hundreds of ranges; `\\pL|` 1,000 times compiles for 5 s."""
 
 _MARK = "(?P<bifrost_"
+_WORD_AT_END = re.compile(r"[0-9A-Za-z_]\Z")
 _MAX_ASCII, _MAX_RUNE = 0x7F, 0x10FFFF
 _REPETITION = re.compile(r"(?:[*+?]|\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\})\??")
 _FLAGS = re.compile(r"\(\?([imsU]*)(?:-([imsU]+))?([:)])")
@@ -100,7 +101,15 @@ _UNICODE_CLASS = re.compile(
 )
 
 
-def confine(regex: str, prefix: str, names: Iterable[str] | None = None) -> str:
+def confine(
+    regex: str,
+    prefix: str,
+    names: Iterable[str] | None = None,
+    *,
+    tail_of: Callable[[str], str] = str,
+    written: str | None = None,
+    begins_with_word: bool = False,
+) -> str:
     """Return the regex that matches `prefix + name` for the non-empty names that `regex` matches, and nothing else.
 
     Args:
@@ -108,6 +117,9 @@ def confine(regex: str, prefix: str, names: Iterable[str] | None = None) -> str:
         prefix: what every physical name of the tenant begins with, not empty.
         names: the only names there are, legal ones of topics; None when any name may be. RE2 has no intersection, so
             they are matched here, and the result lists those that were found.
+        tail_of: returns what stands behind the prefix for one of `names`; by default the name.
+        written: what `original` is to return; None: `regex`.
+        begins_with_word: whether only names match that begin with a letter, a digit or `_`.
     Returns:
         Printable ASCII, under 32,767 characters (a Kafka string) with any prefix of a topic.
     Raises:
@@ -115,34 +127,37 @@ def confine(regex: str, prefix: str, names: Iterable[str] | None = None) -> str:
     """
     assert prefix, "an empty prefix confines nothing"
     try:
-        encoded = regex.encode()
+        encoded = (regex if written is None else written).encode()
     except UnicodeEncodeError as error:
         raise InvalidRegex("a lone surrogate is no character", error.start) from error
     if len(encoded) > MAX_REGEX_BYTES:
         raise InvalidRegex(f"longer than {MAX_REGEX_BYTES} bytes")
     some = _Parser(regex, Start(prefix)).parse().some
-    text = unfolded(some).text if names is None else _alternatives(some, sorted(names), prefix)
-    return f"{_head(prefix)}{encoded.hex()}>{text})"
+    text = unfolded(some).text if names is None else _alternatives(some, names, prefix, tail_of)
+    # Between two characters of words there is no boundary.
+    bound = (r"\B" if _WORD_AT_END.search(prefix) else r"\b") if begins_with_word else ""
+    return f"{_printed(prefix)}{bound}{_MARK}{encoded.hex()}>{text})"
 
 
-def _alternatives(some: Piece, names: list[str], prefix: str) -> str:
+def _alternatives(some: Piece, names: Iterable[str], prefix: str, tail_of: Callable[[str], str]) -> str:
     """Return a regex for those of the names that `some` matches."""
     try:
-        found = matching(some.node, names, prefix[-1])
+        found = matching(some.node, sorted(names), prefix[-1])
     except TooManySteps as error:
         raise InvalidRegex("too much to match with the list of topics: use a simpler pattern") from error
     try:
-        return listed(found).text
+        return listed(sorted(map(tail_of, found))).text
     except InvalidRegex as error:
         reason = f"matches {len(found)} topics, more than can be listed: use a narrower pattern"
         raise InvalidRegex(reason) from error
 
 
 def original(physical_regex: str, prefix: str) -> str | None:
-    """Return the regex of which `confine` made `physical_regex`; None when it was not made with this prefix."""
-    head = _head(prefix)
-    code, end, _ = physical_regex.removeprefix(head).partition(">")
-    is_confined = physical_regex.startswith(head) and physical_regex.endswith(")") and end
+    """Return the regex of which `confine` made the other, with this prefix or a longer one that begins with it."""
+    start = _printed(prefix)
+    before, _, after = physical_regex.partition(_MARK)
+    code, end, _ = after.partition(">")
+    is_confined = before.startswith(start) and physical_regex.endswith(")") and end
     if not is_confined or re.fullmatch("(?:[0-9a-f]{2})*", code) is None:
         return None
     try:
@@ -151,8 +166,8 @@ def original(physical_regex: str, prefix: str) -> str | None:
         return None
 
 
-def _head(prefix: str) -> str:
-    return "".join(character(ord(char)) for char in prefix) + _MARK
+def _printed(prefix: str) -> str:
+    return "".join(character(ord(char)) for char in prefix)
 
 
 class _Parser:

@@ -167,31 +167,115 @@ def test_a_tenant_owns_topics_that_it_may_not_see() -> None:
     assert ACME.virtual_topic(hidden) is None
 
 
-def test_a_namespace_below_sees_what_begins_with_its_tiers() -> None:
-    whole, below = TenantNames("acme"), TenantNames("acme", tiers=["analytics", "eu"])
+EXISTING = frozenset({("analytics",), ("analytics", "eu"), ("eu",)})
+
+
+def test_a_namespace_below_sees_what_is_in_it_and_the_tenant_sees_all() -> None:
+    whole = TenantNames("acme", namespaces=EXISTING)
+    below = TenantNames("acme", tiers=["analytics", "eu"], namespaces=EXISTING)
 
     assert below.path == "acme:analytics:eu"
     physical = below.physical_topic(VirtualTopic(b"orders"))
-    assert physical == b"__vt_acme_analytics.eu.orders"
-    assert whole.virtual_topic(physical) == b"analytics.eu.orders"
+    assert physical == b"__vt_acme_--analytics.--eu.orders"
+    assert whole.virtual_topic(physical) == b"analytics:eu:orders"
+    assert whole.physical_topic(VirtualTopic(b"analytics:eu:orders")) == physical
     assert below.virtual_topic(PhysicalTopic(b"__vt_acme_orders")) is None
-    assert below.virtual_topic(PhysicalTopic(b"__vt_acme_analytics.us.orders")) is None
-    assert below.physical_group(VirtualGroup(b"g")) == b"__vt_acme_analytics.eu.g"
+    assert below.virtual_topic(PhysicalTopic(b"__vt_acme_--analytics.orders")) is None
+    group, transactional_id = VirtualGroup(b"g"), VirtualTransactionalId(b"x")
+    assert below.physical_group(group) == b"__vt_acme_--analytics.--eu.g"
     assert below.virtual_group(PhysicalGroup(b"__vt_acme_g")) is None
+    assert whole.virtual_group(below.physical_group(group)) == b"analytics:eu:g"
+    assert (
+        whole.virtual_transactional_id(below.physical_transactional_id(transactional_id)) == b"analytics:eu:x"
+    )
+
+
+def test_a_topic_with_dots_is_not_one_of_a_namespace() -> None:
+    whole, below = TenantNames("acme", namespaces=EXISTING), TenantNames("acme", tiers=["eu"])
+
+    assert whole.physical_topic(VirtualTopic(b"eu.orders")) == b"__vt_acme_eu.orders"
+    assert below.virtual_topic(PhysicalTopic(b"__vt_acme_eu.orders")) is None
+
+
+def test_what_cannot_be_a_topic_below_is_denied() -> None:
+    whole = TenantNames("acme", namespaces=EXISTING)
+
+    for name in (b"eu:.", b"eu:..", b"eu:/x"):
+        assert whole.physical_topic(VirtualTopic(name)) == b"__vt_acme_/" + name
+        assert whole.virtual_topic(PhysicalTopic(b"__vt_acme_/" + name)) == name
+
+
+def test_dotted_tiers_are_as_they_were() -> None:
+    whole = TenantNames("acme", namespaces=None)
+    below = TenantNames("acme", ["eu.orders", "european"], tiers=["eu"], namespaces=None)
+
+    assert below.is_dotted
+    assert below.allowed_topics == frozenset({b"orders"})
+    assert below.physical_topic(VirtualTopic(b"orders")) == b"__vt_acme_eu.orders"
+    assert whole.virtual_topic(PhysicalTopic(b"__vt_acme_eu.orders")) == b"eu.orders"
+    below.use_namespaces(EXISTING)
+    assert whole.physical_group(VirtualGroup(b"--g")) == b"__vt_acme_--g"
+    assert below.virtual_group(PhysicalGroup(b"__vt_acme_eu.--g")) == b"--g"
 
 
 def test_a_namespace_below_has_those_of_the_list_that_lie_in_it() -> None:
-    below = TenantNames("acme", ["orders", "eu.orders", "eu.a.b", "european"], tiers=["eu"])
+    listed = ["orders", "eu:orders", "eu:de:a.b", "european", "eu.x"]
+    below = TenantNames("acme", listed, tiers=["eu"], namespaces=frozenset({("eu",), ("eu", "de")}))
 
-    assert below.allowed_topics == frozenset({b"orders", b"a.b"})
-    assert below.virtual_topic(PhysicalTopic(b"__vt_acme_eu.users")) is None
+    assert below.allowed_topics == frozenset({b"orders", b"de:a.b"})
+    assert below.virtual_topic(PhysicalTopic(b"__vt_acme_--eu.users")) is None
+    assert below.physical_topic(VirtualTopic(b"de:a.b")) == b"__vt_acme_--eu.--de.a.b"
+    assert below.confined_regex(".*").endswith(r">--de\.a\.b|orders)")
+
+
+def test_namespaces_come_and_go() -> None:
+    names = TenantNames("acme")
+    topic = VirtualTopic(b"eu:orders")
+    assert names.physical_topic(topic) == b"__vt_acme_eu:orders"
+
+    names.use_namespaces(EXISTING)
+    assert names.physical_topic(topic) == b"__vt_acme_--eu.orders"
+    names.use_namespaces(frozenset())
+    assert names.virtual_topic(PhysicalTopic(b"__vt_acme_--eu.orders")) is None
+
+
+def test_a_text_names_what_is_in_a_namespace_below() -> None:
+    names = TenantNames("acme", namespaces=EXISTING)
+    illegal = b"contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+
+    assert names.virtual_text(b"Topic '__vt_acme_--eu.orders' exists") == b"Topic 'eu:orders' exists"
+    assert (
+        names.virtual_text(b"[__vt_acme_--analytics.--eu.a-0, __vt_acme_b-1]") == b"[analytics:eu:a-0, b-1]"
+    )
+    assert names.virtual_text(b"Topic name is invalid: '__vt_acme_us:orders' " + illegal) == (
+        b"Topic name is invalid: InvalidNamespace: namespace us does not exist"
+    )
+    assert names.virtual_text(b"'__vt_acme_--.--x' is there") == b"'--x' is there"
+
+
+def test_a_member_s_client_id_shows_no_prefix() -> None:
+    names = TenantNames("acme", namespaces=EXISTING, namespaces_client_ids=True)
+
+    assert names.virtual_client_id(b"__vt_acme_app") == b"app"
+    assert names.virtual_client_id(b"__vt_acme_--eu.app") == b"app"
+    assert names.virtual_client_id(b"app") == b"app"
+
+
+def test_a_pattern_is_for_the_namespace_or_for_the_one_that_it_names() -> None:
+    names = TenantNames("acme", namespaces=EXISTING)
+
+    own = names.confined_regex("orders-.*")
+    below = names.confined_regex("analytics:eu:orders-.*")
+    assert own.startswith(r"__vt_acme_\B(?P<bifrost_")
+    assert below.startswith(r"__vt_acme_--analytics\.--eu\.\b(?P<bifrost_")
+    assert [names.original_regex(one) for one in (own, below)] == ["orders-.*", "analytics:eu:orders-.*"]
 
 
 def test_a_text_about_the_tenant_s_other_things_is_not_for_a_namespace_below() -> None:
     below = TenantNames("acme", prefixes=NamePrefixes("t1-", "t1-", "t1-"), tiers=["eu"], foreign_marks=[])
 
-    assert below.virtual_text(b"t1-eu.orders exists") == b"orders exists"
-    assert below.virtual_text(b"t1-eu.orders collides with t1-salaries") == b""
+    assert below.virtual_text(b"t1---eu.orders exists") == b"orders exists"
+    assert below.virtual_text(b"t1---eu.orders collides with t1-salaries") == b""
 
 
 @pytest.mark.parametrize(
@@ -254,7 +338,7 @@ def test_a_pattern_of_a_dynamic_namespace_is_not_listed() -> None:
 
 
 def test_a_pattern_below_a_tier_lists_the_topics_there() -> None:
-    root = TenantNames("acme", ["eu.orders", "us.orders"], tiers=["eu"])
+    root = TenantNames("acme", ["eu:orders", "us:orders"], tiers=["eu"])
 
     assert root.confined_regex(".*").endswith(">orders)")
 
