@@ -77,6 +77,8 @@ KINDS = {
     "Port | None": "port, 1 to 65535",
     "Name | None": "text",
     "NamespacePath | None": "text",
+    "Literal[':', '..', '__']": "`:`, `..` or `__`",
+    "Literal['tiers', 'dotted']": "`tiers` or `dotted`",
     "Prefix | None": "text",
     "Host | None": "host",
     "KerberosPart": "text",
@@ -105,7 +107,8 @@ KINDS = {
     "tuple[Scope, ...]": "list of texts",
     "tuple[Text, ...]": "list of texts",
     "tuple[Text, ...] | None": "list of texts",
-    "tuple[TopicName, ...] | None": "list of texts",
+    "tuple[ListedTopic, ...] | None": "list of texts",
+    "tuple[NamespacePath, ...]": "list of texts",
     "tuple[Username, ...]": "list of texts",
 }
 """What the types of the model are to a reader; a type that is not here is a section or stops the tool."""

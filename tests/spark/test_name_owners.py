@@ -53,9 +53,16 @@ def test_a_physical_name_ends_in_the_virtual_one(spark: SparkSession) -> None:
         ("orders", "__vt_acme_orders"),
         ("orders", "__vt_acme_eu.orders"),
         ("orders", "__vt_acme_billing"),
+        ("eu:orders", "__vt_acme_--eu.orders"),
+        ("eu:team-a.b_c:orders", "__vt_acme_--eu.--team--a-db-uc.orders"),
+        ("eu..orders", "__vt_acme_--eu.orders"),
+        ("eu:my:group", "__vt_acme_--eu.my:group"),
+        ("my:group", "__vt_acme_my:group"),
+        ("eu:orders", "__vt_acme_--us.orders"),
+        ("eu:orders", "__vt_acme_orders"),
     ]
     names = spark.createDataFrame(rows, "virtual STRING, physical STRING")
 
     found = names.select(is_name_of(F.col("virtual"), F.col("physical")).alias("fits")).collect()
 
-    assert [row.fits for row in found] == [True, True, False]
+    assert [row.fits for row in found] == [True, True, False, True, True, True, True, True, False, False]

@@ -20,6 +20,7 @@ _NAME = "^[a-zA-Z0-9._-]+$"
 _HOST_NAME = "[a-zA-Z0-9_](?:[a-zA-Z0-9_.-]*[a-zA-Z0-9_.])?"
 _HOST = rf"^(?!.*\.\.)(?:{_HOST_NAME}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)$"
 _URL = rf"^https?://(?:\[[0-9a-fA-F:.]+\]|{_HOST_NAME})(?::[0-9]{{1,5}})?(?:[/?][!-\"$-~]*)?$"
+_TIER = r"(?!\.{1,2}(:|$))[a-zA-Z0-9._-]+"
 _PRINTABLE = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$"
 
 
@@ -63,7 +64,8 @@ def _protocol(*wanted: str, default: str) -> Schema:
 FORMS: Mapping[Any, Schema] = {
     values._check_name: {"pattern": _NAME},
     values._check_topic: {"pattern": r"^(?!\.{1,2}$)[a-zA-Z0-9._-]+$"},
-    values._check_namespace: {"pattern": "^[a-zA-Z0-9_-]+(:[a-zA-Z0-9_-]+)*$"},
+    values._check_listed_topic: {"pattern": f"^({_TIER}:)*{_TIER}$"},
+    values._check_namespace: {"pattern": f"^{_TIER}(:{_TIER})*$"},
     values._check_username: {"allOf": [{"pattern": _PRINTABLE}, {"pattern": r"^\S(.*\S)?$"}]},
     values._check_host: {"pattern": _HOST, "maxLength": 253},
     values._check_advertised_host: {"pattern": _HOST, "maxLength": 253, "not": {"enum": ["0.0.0.0", "::"]}},  # noqa: S104

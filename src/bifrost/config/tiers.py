@@ -25,6 +25,9 @@ MAX_TIERS_LENGTH = 64
 """The longest tiers with `:` between them, in characters. With the longest prefix of a tenant, and if each character
 takes two in physical names, 48 of a topic's 249 characters remain for its own name."""
 
+MAX_NAMESPACES = 10_000
+"""Most namespaces of one tenant: each takes memory in every worker, and a tree that large is still read at once."""
+
 _TIER = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]+")
 _ESCAPES = {"-": "--", ".": "-d", "_": "-u"}
 _CODE = re.compile(rb"--((?:[a-zA-Z0-9]|-[-du])+)\.")

@@ -11,11 +11,10 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, StrictStr
 
 from bifrost.config.name_template import MAX_TENANT_NAME_LENGTH
+from bifrost.config.tiers import MAX_TIERS_LENGTH, SEPARATOR, misfit
 from bifrost.config.units import read_duration_ms, read_size_bytes
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
-_NAMESPACE = re.compile(r"[a-zA-Z0-9_-]+(:[a-zA-Z0-9_-]+)*")
-"""Without a dot, which separates the tiers in a physical name."""
 _HOST = re.compile(r"[a-zA-Z0-9_]([a-zA-Z0-9_.-]*[a-zA-Z0-9_.])?")
 _HTTP_URL = re.compile(
     r"https?://(?P<authority>(?P<host>\[[0-9a-fA-F:.]+\]|[^:/?#\[\]]+)(:(?P<port>[0-9]{1,5}))?)([/?][\x21-\x22\x24-\x7e]*)?"
@@ -101,14 +100,13 @@ def _check_name(name: str) -> str:
 
 def is_namespace(path: str) -> bool:
     """Whether a text names a namespace below a tenant, in the form that a configuration uses."""
-    return len(path) <= MAX_TENANT_NAME_LENGTH and _NAMESPACE.fullmatch(path) is not None
+    return misfit(path.split(SEPARATOR)) is None
 
 
 def _check_namespace(path: str) -> str:
-    if not _NAMESPACE.fullmatch(path):
-        raise ValueError(
-            f"{path!r} is no namespace: write its tiers with : between, each of a-z, A-Z, 0-9, '_' and '-'"
-        )
+    why = misfit(path.split(SEPARATOR))
+    if why is not None:
+        raise ValueError(why)
     return path
 
 
@@ -116,6 +114,14 @@ def _check_topic(name: str) -> str:
     if name in (".", ".."):
         raise ValueError(f"{name!r} is no topic name in Kafka")
     return _check_name(name)
+
+
+def _check_listed_topic(name: str) -> str:
+    path, colon, own = name.rpartition(SEPARATOR)
+    if colon:
+        _check_namespace(path)
+    _check_topic(own)
+    return name
 
 
 def _check_username(name: str) -> str:
@@ -161,8 +167,10 @@ Name = Annotated[
 Prefix = Name
 """A prefix of physical names: characters that a topic's name may have, and short enough to leave room for the rest."""
 TopicName = Annotated[Text, AfterValidator(_check_topic)]
+ListedTopic = Annotated[Text, AfterValidator(_check_listed_topic)]
+"""A topic of a tenant, `eu:orders` for one in its namespace `eu`."""
 NamespacePath = Annotated[
-    StrictStr, Field(min_length=1, max_length=MAX_TENANT_NAME_LENGTH), AfterValidator(_check_namespace)
+    StrictStr, Field(min_length=1, max_length=MAX_TIERS_LENGTH), AfterValidator(_check_namespace)
 ]
 Username = Annotated[StrictStr, Field(min_length=1, max_length=256), AfterValidator(_check_username)]
 BrokerAddress = Annotated[Address, BeforeValidator(read_address)]

@@ -50,6 +50,7 @@ from bifrost.gateway.loop.pauses import Pauses
 from bifrost.gateway.loop.spare_memory import release_unused
 from bifrost.gateway.loop.steps import THREAD_TURN_S, at_once
 from bifrost.gateway.peers.alone_peers import AlonePeers
+from bifrost.gateway.reload.namespace_changes import NamespaceChanges
 from bifrost.gateway.reload.reconfiguration import prepare
 from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
@@ -375,6 +376,7 @@ def _state(gateway: "Gateway", state: StateSettings) -> "GatewayState":
     from bifrost.gateway.state.gateway_state import GatewayState  # memory, only if there is a state
 
     made = GatewayState(gateway, state)
+    made.follow(NamespaceChanges.kind, NamespaceChanges(gateway))
     gateway.shared.state = made.table
     return made
 

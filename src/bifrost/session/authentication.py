@@ -20,6 +20,7 @@ from typing import Any
 from bifrost.authentication.accounts import Account, AuthenticationFailed
 from bifrost.authentication.sasl_server import SaslExchange, SaslSettings, new_exchange
 from bifrost.config.fields.verifiers import Mechanism
+from bifrost.config.tiers import SEPARATOR
 from bifrost.filters.api_versions import OfferedVersions, is_valid
 from bifrost.filters.plan import Plan, Plans
 from bifrost.session.answered_errors import error_of_api_versions
@@ -68,6 +69,7 @@ class Authentication:
         offered: OfferedVersions,
         mechanisms: Sequence[Mechanism],
         before: Proven | None = None,
+        has_namespace: Callable[[Account], bool] = lambda _account: True,
     ) -> None:
         """Wait for the client's first frame.
 
@@ -77,7 +79,9 @@ class Authentication:
             offered: the versions that the client is told.
             mechanisms: those that this connection may use.
             before: what the client proved before, if it authenticates again.
+            has_namespace: whether the namespace of an account exists.
         """
+        self._has_namespace = has_namespace
         self._plans = plans
         self._settings = settings
         self._offered = offered
@@ -184,6 +188,7 @@ class Authentication:
             if account is None:
                 return answer, None
             self._check_principal(account)
+            self._check_namespace(account)
         except AuthenticationFailed as failure:
             if failure.is_told:
                 refuse(str(failure))
@@ -217,6 +222,13 @@ class Authentication:
                 f"User.{account.username}"
             )
             raise AuthenticationFailed(text, "the client authenticated again as another user")
+
+    def _check_namespace(self, account: Account) -> None:
+        """Refuse a client whose namespace does not exist (KIP-37): a token may name any."""
+        if not self._has_namespace(account):
+            path = SEPARATOR.join((account.tenant, *account.namespace))
+            text = f"InvalidNamespace: namespace {path} does not exist"
+            raise AuthenticationFailed(text, f"{text}: create it, or name it in the configuration")
 
 
 def _identity(account: Account) -> tuple[str, str, tuple[str, ...]]:

@@ -49,6 +49,8 @@ class CloseReason(StrEnum):
     """The configuration was reloaded, and the client's account does not belong to the tenant any more."""
     RECONFIGURED = "reconfigured"
     """The configuration was reloaded, and what the connection was for is gone or means something else."""
+    NAMESPACE_DELETED = "namespace_deleted"
+    """The namespace that the client was bound to does not exist any more."""
     UNKNOWN_SERVER_NAME = "unknown_server_name"
     """The client asked for a host that its listener set does not have (SNI)."""
     TOO_MANY_CONNECTIONS = "too_many_connections"

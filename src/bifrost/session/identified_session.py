@@ -127,7 +127,10 @@ class IdentifiedSession(Forwarding):
     def _new_authentication(self) -> Authentication:
         shared, entry = self._shared, self._entry
         settings = entry.settings(shared.sasl)
-        return Authentication(shared.plans, settings, entry.offered, entry.mechanisms, self._proven)
+        has_namespace = shared.virtual_clusters.has_namespace
+        return Authentication(
+            shared.plans, settings, entry.offered, entry.mechanisms, self._proven, has_namespace
+        )
 
     def _authenticate(self, authentication: Authentication, frame: bytes | memoryview) -> None:
         if self._in_flight.queue:

@@ -59,8 +59,12 @@ class InFlight:
         return SessionEnded(CloseReason.BROKER_MISBEHAVED, detail)
 
     def complete(self) -> list[Buffer]:
-        """Remove the request at the head, and return the answers that waited only for it."""
-        self.queue.popleft()
+        """Remove the request at the head, and return the answers that waited only for it.
+
+        There is none when the connection ended while the work on its answer was paused.
+        """
+        if self.queue:
+            self.queue.popleft()
         ready: list[Buffer] = []
         while self.queue and isinstance(self.queue[0], bytes):
             ready.append(self.queue.popleft())  # type: ignore[arg-type]

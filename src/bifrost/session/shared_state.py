@@ -43,6 +43,11 @@ class SharedState:
         if not is_there or (account.is_listed and not self.sasl.accounts.still_has(account)):
             detail = f"User:{account.username} is not in the configuration any more"
             return CloseReason.CREDENTIAL_REMOVED, detail
+        if not self.virtual_clusters.has_namespace(account):
+            return (
+                CloseReason.NAMESPACE_DELETED,
+                f"namespace {cluster.namespace.path} does not exist any more",
+            )
         if self.virtual_clusters.of(account) is not cluster:
             return CloseReason.RECONFIGURED, f"names of tenant {account.tenant} mean something else now"
         return None

@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 from bifrost.authentication.accounts import Account
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.namespaces.existing_namespaces import ExistingNamespaces
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,22 @@ class VirtualClusters:
     """The virtual clusters of all tenants."""
 
     def __init__(
-        self, roots: Mapping[str, VirtualCluster], new_below: Callable[[Account], VirtualCluster]
+        self,
+        roots: Mapping[str, VirtualCluster],
+        new_below: Callable[[Account], VirtualCluster],
+        namespaces: ExistingNamespaces | None = None,
     ) -> None:
-        """Take the virtual cluster of each tenant, by its name; `new_below` makes those of the namespaces below."""
+        """Take the virtual cluster of each tenant.
+
+        Args:
+            roots: by the tenant's name.
+            new_below: makes those of the namespaces below.
+            namespaces: which of those exist; None: none.
+        """
         self._roots = roots
         self._new_below = new_below
+        self.namespaces = namespaces or ExistingNamespaces()
+        self.namespaces.changed = self._forget_names
         self._below: WeakValueDictionary[tuple[str, ...], VirtualCluster] = WeakValueDictionary()
 
     def of(self, account: Account) -> VirtualCluster:
@@ -44,6 +56,19 @@ class VirtualClusters:
         if found is None:
             found = self._below[path] = self._new_below(account)
         return found
+
+    def has_namespace(self, account: Account) -> bool:
+        """Whether the namespace of an account exists, so that its clients may come in, and stay."""
+        root = self._roots.get(account.tenant)
+        return root is not None and root.namespace.names.has_namespace(account.namespace)
+
+    def _forget_names(self, tenant: str) -> None:
+        """Let the namespaces of a tenant look up anew which names are those of others below them."""
+        if tenant in self._roots:
+            self._roots[tenant].namespace.forget_names()
+        for path, cluster in list(self._below.items()):
+            if path[0] == tenant:
+                cluster.namespace.forget_names()
 
     def keep(self, before: "VirtualClusters") -> Iterator[VirtualCluster]:
         """Take over from `before` the namespaces below tenants whose own object is the same, and yield them."""

@@ -87,8 +87,9 @@ class TenantNames:
         allowed_topics: the topics that exist for it; None for a dynamic namespace, in which every name exists.
         prefixes: the prefixes of its physical names; None for those of the default template.
         tiers: the namespace below the tenant that has these names; empty for all of the tenant's names.
-        namespaces: the tiers of all namespaces below the tenant that exist; None: tiers are dotted (see
-            `NamePrefixes.below`), and the names of namespaces below have no form of their own.
+        namespaces: the tiers of all namespaces below the tenant that exist, as long as it exists (see
+            `RelativeNames`); None: tiers are dotted (see `NamePrefixes.below`), and the names of namespaces below have
+            no form of their own.
         separator: what stands between the tiers and a name (see `RelativeNames`).
         namespaces_client_ids: whether brokers see the tenant's client IDs with the prefix of its groups.
         foreign_marks: what a text about another tenant would contain: the prefixes of all, or their common start. Its
@@ -194,10 +195,11 @@ class TenantNames:
             return None
         return self.separator.join([*tiers[depth:], name])
 
-    def use_namespaces(self, namespaces: AbstractSet[tuple[str, ...]]) -> None:
-        """Replace the namespaces below the tenant that exist; without effect where tiers are dotted."""
-        if self._relative is not None:
-            self._relative = RelativeNames(self.tiers, namespaces, self.separator)
+    def has_namespace(self, tiers: tuple[str, ...]) -> bool:
+        """Whether clients may use a namespace below the tenant; any one without dots where tiers are dotted."""
+        if self._relative is None:
+            return not any("." in tier for tier in tiers)
+        return self._relative.exists(tiers)
 
     @property
     def is_dotted(self) -> bool:

@@ -134,6 +134,10 @@ class Namespace:
         self.allow_topic_deletion = allow_topic_deletion
         self.policy = policy
         self._max_names = max_names
+        self.forget_names()
+
+    def forget_names(self) -> None:
+        """Forget the names in use, on open connections as well: some mean something else now."""
         for direction in (self.to_physical, self.to_virtual):
             for table in direction.tables:
                 if table is not None:
@@ -170,10 +174,10 @@ class Namespace:
         """
         return self._absent_mark + topic
 
-    @property
-    def max_topic_name_length(self) -> int:
-        """Bytes a topic name of this tenant may have, so that the physical name still fits."""
-        return MAX_TOPIC_NAME_LENGTH - len(self.names.topics.physical(VirtualTopic(b"")))
+    def room_for(self, topic: str) -> int:
+        """Return how many bytes a topic's name may have, so that its physical name still fits."""
+        physical = self.names.physical_topic(VirtualTopic(topic.encode()))
+        return MAX_TOPIC_NAME_LENGTH - (len(physical) - len(topic.encode()))
 
     def topic_of(self, topic_id: bytes) -> str | None:
         """Return the virtual name of the topic with this ID, None when it is not known to be the tenant's."""

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import MetadataRequest
+from bifrost.wire.messages import DescribeGroupsRequest, ListTransactionsRequest, MetadataRequest
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import fetch_request, metadata_of, recreate_topic
@@ -24,28 +24,33 @@ from support.physical_names import physical_name
 LITERAL = {"topic": "n1-", "group": "n1g-", "transactional_id": "n1x-"}
 TENANTS = (
     TenantSpec("whole"),
-    TenantSpec("listed", allowed_topics=("orders", "eu.orders")),
+    TenantSpec("listed", allowed_topics=("orders", "eu:orders")),
     TenantSpec("old"),
+    TenantSpec("sep"),
 )
 
 
 def adjust(configuration: dict[str, Any]) -> None:
-    """Give each tenant a user that is bound to its namespace `eu`, and one of them prefixes."""
+    """Give each tenant users that are bound to its namespaces `eu` and `us`, and two of them prefixes."""
     for tenant in configuration["tenants"]:
         own = tenant["auth"]["credentials"][0]
-        tenant["auth"]["credentials"].append(own | {"username": f"{tenant['name']}-eu", "namespace": "eu"})
+        for tier in ("eu", "us"):
+            bound = {"username": f"{tenant['name']}-{tier}", "namespace": tier}
+            tenant["auth"]["credentials"].append(own | bound)
         if tenant["name"] == "old":
-            tenant["prefixes"] = LITERAL
+            tenant |= {"prefixes": LITERAL, "namespace_encoding": "dotted"}
+        if tenant["name"] == "sep":
+            tenant |= {"prefixes": {"topic": "s1-"}, "namespace_separator": "__"}
 
 
 @pytest.fixture(scope="module")
 def namespaces(
     kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str], Endpoint]]:
-    """Give the endpoint of a user: a tenant's name, or that with `-eu` behind it."""
+    """Give the endpoint of a user: a tenant's name, or that with `-eu` or `-us` behind it."""
     directory = tmp_path_factory.mktemp("namespaces")
     with GatewayProcess(directory, kafka.bootstrap, tenants=TENANTS, adjust=adjust) as process:
-        yield lambda user: replace(process.broker_endpoint(user.removesuffix("-eu")), username=user)
+        yield lambda user: replace(process.broker_endpoint(user.partition("-")[0]), username=user)
 
 
 def topics_of(endpoint: Endpoint) -> set[str]:
@@ -89,16 +94,107 @@ def test_a_namespace_is_a_part_of_its_tenant_s(
     produce(whole, "orders", "of the whole")
     produce(below, "orders", "of eu")
 
-    assert (consume(below, "orders", "g"), consume(whole, "eu.orders", "g2")) == ("of eu", "of eu")
+    create(whole, "eu.orders")
+    assert (consume(below, "orders", "g"), consume(whole, "eu:orders", "g2")) == ("of eu", "of eu")
     assert consume(whole, "orders", "g") == "of the whole"
+    produce(whole, "eu:orders", "from above")
+    assert consume(below, "orders", "g") == "from above"
     assert topics_of(below) == {"orders"}
-    assert topics_of(whole) == {"orders", "eu.orders"}
-    assert {physical_name("whole", "orders"), physical_name("whole", "eu.orders")} <= topics_of(broker)
-    assert {
-        physical_name("whole", "g"),
-        physical_name("whole", "g2"),
-        physical_name("whole", "eu.g"),
-    } <= groups_of(broker)
+    assert topics_of(whole) == {"orders", "eu:orders", "eu.orders"}
+    names = ("orders", "--eu.orders", "eu.orders")
+    assert {physical_name("whole", one) for one in names} <= topics_of(broker)
+    assert {physical_name("whole", one) for one in ("g", "g2", "--eu.g")} <= groups_of(broker)
+    assert groups_of(below) == {"g"}
+    assert {"g", "g2", "eu:g"} <= groups_of(whole)
+
+
+def test_a_group_of_a_namespace_can_be_used_from_above(namespaces: Callable[[str], Endpoint]) -> None:
+    whole, below = namespaces("whole"), namespaces("whole-eu")
+    create(below, "shared")
+    for value in ("1", "2"):
+        produce(below, "shared", value)
+
+    assert consume(below, "shared", "readers") == "1"
+    assert consume(whole, "eu:shared", "eu:readers") == "2"
+
+
+def test_a_transactional_id_of_a_namespace_is_its_own(namespaces: Callable[[str], Endpoint]) -> None:
+    whole, below = namespaces("whole"), namespaces("whole-eu")
+    create(below, "ledger")
+    for endpoint, topic, transactional_id in (
+        (whole, "eu:ledger", "t"),
+        (below, "ledger", "t"),
+        (whole, "eu:ledger", "eu:t"),
+    ):
+        producer = Producer(endpoint.for_confluent | {"transactional.id": transactional_id})
+        producer.init_transactions(20)
+        producer.begin_transaction()
+        producer.produce(topic, transactional_id)
+        producer.commit_transaction(20)
+
+    with RawClient.authenticated(whole) as above, RawClient.authenticated(below) as client:
+        listed = [
+            {one.transactional_id for one in asked.request(ListTransactionsRequest(), 0).transaction_states}
+            for asked in (above, client)
+        ]
+    assert listed == [{"t", "eu:t"}, {"t"}]
+
+
+def test_nothing_of_a_namespace_is_reached_from_beside_it(
+    namespaces: Callable[[str], Endpoint], direct: RawClient
+) -> None:
+    eu, us = namespaces("whole-eu"), namespaces("whole-us")
+    create(eu, "secrets")
+    produce(eu, "secrets", "of eu")
+    assert consume(eu, "secrets", "spies") == "of eu"
+    physical = physical_name("whole", "--eu.secrets")
+    topic_id = metadata_of(direct, physical)[0].topic_id
+    names = (
+        "secrets",
+        "eu:secrets",
+        "--eu.secrets",
+        ":eu:secrets",
+        "eu.secrets",
+        physical,
+        "../--eu.secrets",
+    )
+    with RawClient.authenticated(us) as client:
+        found = {one.name: one.error_code for one in metadata_of(client, *names)}
+        by_id = client.request(
+            MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(topic_id=topic_id, name=None)]), 12
+        ).topics[0]
+        groups = client.request(DescribeGroupsRequest(groups=["spies", "eu:spies", "--eu.spies"]), 4).groups
+
+    assert set(found.values()) <= {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION}
+    assert (by_id.error_code, by_id.name) == (ErrorCode.UNKNOWN_TOPIC_ID, None)
+    assert {(one.error_code, one.group_state) for one in groups} == {(ErrorCode.NONE, "Dead")}
+    assert topics_of(us) == set()
+    assert groups_of(us) == set()
+
+
+def test_the_separator_can_be_one_that_topics_may_have(
+    namespaces: Callable[[str], Endpoint], broker: Endpoint
+) -> None:
+    whole, below = namespaces("sep"), namespaces("sep-eu")
+    create(whole, "eu__orders")
+    produce(whole, "eu__orders", "by another separator")
+    create(whole, "other__orders")
+
+    assert consume(below, "orders", "g") == "by another separator"
+    assert topics_of(below) == {"orders"}
+    assert topics_of(whole) == {"eu__orders", "other__orders"}
+    assert {"s1---eu.orders", "s1-other__orders"} <= topics_of(broker)
+
+
+def test_too_long_a_name_is_told_in_the_client_s_own_lengths(namespaces: Callable[[str], Endpoint]) -> None:
+    longest = 249 - len(physical_name("whole", "--eu."))
+    for user, room in (("whole", longest + len("eu:")), ("whole-eu", longest)):
+        name = "eu:" * (user == "whole") + "x" * (longest + 1)
+        admin = AdminClient(namespaces(user).for_confluent)
+        text = str(admin.create_topics([NewTopic(name, 1, 1)])[name].exception(20))
+
+        assert "INVALID_TOPIC_EXCEPTION" in text or "TOPIC_EXCEPTION" in text
+        assert f"it has {room + 1} characters, and here it may have at most {room}" in text
 
 
 def test_a_namespace_does_not_continue_its_tenant_s_fetch_session(
@@ -126,7 +222,7 @@ def test_a_list_holds_below_as_well(namespaces: Callable[[str], Endpoint]) -> No
 
     assert own.error_code == ErrorCode.NONE
     assert foreign.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert topics_of(namespaces("listed")) == {"eu.orders"}
+    assert topics_of(namespaces("listed")) == {"eu:orders"}
 
 
 def test_topics_that_were_there_become_a_tenant_s(

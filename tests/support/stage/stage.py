@@ -27,6 +27,7 @@ from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.namespaces.existing_namespaces import ExistingNamespaces
 from bifrost.tenancy.policy import DEFAULT_POLICY, ResourcePolicy
 from bifrost.tenancy.topic_bounds import TopicBounds
 from bifrost.tenancy.topic_ids import TopicIds
@@ -112,9 +113,16 @@ class Stage:
         self._max_names = max_names
         self.hits: Counter[tuple[str, str]] = Counter()
         """What was refused for a limit."""
+        self.existing = ExistingNamespaces()
         self.namespaces = {
             name: self._namespace(
-                TenantNames(name, tenant.allowed_topics, namespaces_client_ids=namespaces_client_ids), tenant
+                TenantNames(
+                    name,
+                    tenant.allowed_topics,
+                    namespaces=self.existing.of(name),
+                    namespaces_client_ids=namespaces_client_ids,
+                ),
+                tenant,
             )
             for name, tenant in tenants.items()
         }
@@ -139,6 +147,7 @@ class Stage:
                     for name, one in self.namespaces.items()
                 },
                 self._below,
+                self.existing,
             ),
             max_in_flight_requests=max_in_flight_requests,
         )
@@ -172,7 +181,8 @@ class Stage:
         return bounds
 
     def _below(self, account: Account) -> VirtualCluster:
-        names = TenantNames(account.tenant, tiers=account.namespace)
+        existing = self.existing.of(account.tenant)
+        names = TenantNames(account.tenant, tiers=account.namespace, namespaces=existing)
         return VirtualCluster(self._namespace(names, Tenant()), UPSTREAM, self.fetch_sessions)
 
     def play(self, tenant: str | None = "acme", node_id: int = 1) -> Playbook:

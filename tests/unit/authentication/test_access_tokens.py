@@ -351,7 +351,15 @@ def test_a_claim_that_names_no_tenant_is_refused_for_any_principal(claim: object
 
 @pytest.mark.parametrize(
     "claim",
-    ["acme:", "acme::eu", "acme:e u", "acme:e.u", "acme:eu:", "acme:" + "x" * 65, "acme:" + "a:" * 40 + "a"],
+    [
+        "acme:",
+        "acme::eu",
+        "acme:e u",
+        "acme:e..u:..",
+        "acme:eu:",
+        "acme:" + "x" * 65,
+        "acme:" + "a:" * 40 + "a",
+    ],
 )
 def test_a_claim_that_names_no_namespace_is_refused(claim: str) -> None:
     world = World(RSA, namespace_claim="tenant")

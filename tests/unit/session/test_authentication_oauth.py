@@ -50,6 +50,7 @@ class FakeTokens:
             "bob": Account("bob", "globex"),
             "alice-of-globex": Account("alice", "globex"),
             "alice-below": Account("alice", "acme", namespace=("eu",)),
+            "alice-nowhere": Account("alice", "acme", namespace=("eu", "de")),
         }
 
     def check(self, token: str) -> CheckedToken:
@@ -67,7 +68,9 @@ def tokens() -> FakeTokens:
 
 def stage_with(tokens: FakeTokens, max_reauth_ms: int = 0) -> Stage:
     mechanisms = (Mechanism.OAUTHBEARER, Mechanism.PLAIN)
-    return Stage(mechanisms=mechanisms, max_reauth_ms=max_reauth_ms, tokens=tokens)
+    stage = Stage(mechanisms=mechanisms, max_reauth_ms=max_reauth_ms, tokens=tokens)
+    stage.existing.configure({"acme": [("eu",)]})
+    return stage
 
 
 @pytest.fixture
@@ -177,6 +180,19 @@ def test_a_refusal_is_answered_twice_and_ends_the_connection(stage: Stage) -> No
         << ends(CloseReason.AUTHENTICATION_FAILED, "the token has expired")
     )
     assert stage.shared.sasl.outcomes == {("", "OAUTHBEARER", "failure"): 1}
+
+
+def test_a_token_for_a_namespace_that_does_not_exist_is_refused(stage: Stage) -> None:
+    text = "InvalidNamespace: namespace acme:eu:de does not exist"
+    refusal = messages.SaslAuthenticateResponse(
+        error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=text
+    )
+    assert (
+        after_handshake(stage.play(None))
+        >> client_sends(authenticate(client_first("alice-nowhere")), 2)
+        << to_client(refusal)
+        << ends(CloseReason.AUTHENTICATION_FAILED, f"{text}: create it, or name it in the configuration")
+    )
 
 
 def test_a_refused_client_can_ask_for_nothing(stage: Stage) -> None:

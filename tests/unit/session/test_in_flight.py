@@ -48,3 +48,11 @@ def test_requests_are_answered_in_their_order() -> None:
         assert in_flight.complete() == []
 
     assert len(in_flight) == 0
+
+
+def test_an_answer_that_is_done_after_the_end_of_the_connection_completes_nothing() -> None:
+    in_flight = InFlight()
+    in_flight.await_broker(awaited(1))
+    in_flight.abandon()
+
+    assert in_flight.complete() == []

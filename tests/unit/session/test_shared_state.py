@@ -108,3 +108,17 @@ def test_a_listener_that_allows_a_repeated_scram_nonce_says_so_to_its_exchanges(
 
     assert not entry.settings(stage.shared.sasl).allows_repeated_scram_nonce
     assert allowing.settings(stage.shared.sasl).allows_repeated_scram_nonce
+
+
+def test_a_client_whose_namespace_is_gone_leaves(stage: Stage) -> None:
+    shared, token = stage.shared, Account("alice", "acme", namespace=("eu",), is_listed=False)
+    shared.virtual_clusters.namespaces.configure({"acme": [("eu",)]})
+    eu = shared.virtual_clusters.of(token)
+    assert shared.lost_place(token, eu) is None
+
+    shared.virtual_clusters.namespaces.configure({})
+
+    assert shared.lost_place(token, eu) == (
+        CloseReason.NAMESPACE_DELETED,
+        "namespace acme:eu does not exist any more",
+    )

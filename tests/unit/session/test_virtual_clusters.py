@@ -4,11 +4,20 @@ from bifrost.authentication.accounts import Account
 from bifrost.session.fetch_ownership import FetchOwnership
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
-from support.stage.stage import UPSTREAM, Stage
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_record import StateRecord
+from bifrost.tenancy.names import VirtualTopic
+from bifrost.tenancy.namespaces.namespace_tree import KIND
+from bifrost.wire.entity import Entity
+from support.physical_names import physical_name
+from support.stage.stage import UPSTREAM, Stage, Tenant
 
 
 def account(*tiers: str, name: str = "reader") -> Account:
     return Account(name, "acme", namespace=tiers)
+
+
+KEY = StateKey(KIND, "globex:eu")
 
 
 def test_accounts_without_tiers_share_their_tenant_s() -> None:
@@ -47,3 +56,21 @@ def test_a_fetch_session_belongs_to_a_namespace_not_to_its_tenant() -> None:
     assert below.owns(77)
     assert not whole.owns(77)
     assert whole.owns(0)
+
+
+def test_names_in_use_are_forgotten_when_namespaces_change() -> None:
+    clusters = Stage({"globex": Tenant(), "acme": Tenant()}).shared.virtual_clusters
+    bound = Account("reader", "globex", namespace=("eu",))
+    whole, held = clusters.of(Account("reader", "globex")).namespace, clusters.of(bound)
+    topic = VirtualTopic(b"eu:orders")
+    assert whole.physical_topic(topic) == physical_name("globex", "eu:orders").encode()
+    held.namespace.physical_topic(topic)
+    assert not clusters.has_namespace(bound)
+
+    clusters.namespaces.apply(KEY, StateRecord(KEY, 1, 0, "c", "w", None, {}))
+
+    assert whole.physical_topic(topic) == physical_name("globex", "--eu.orders").encode()
+    assert not held.namespace.to_physical.tables[Entity.TOPIC_NAME]
+    assert clusters.has_namespace(bound)
+    assert not clusters.has_namespace(account("eu"))
+    assert not clusters.has_namespace(Account("x", "unknown"))

@@ -213,7 +213,8 @@ def test_dotted_tiers_are_as_they_were() -> None:
     assert below.allowed_topics == frozenset({b"orders"})
     assert below.physical_topic(VirtualTopic(b"orders")) == b"__vt_acme_eu.orders"
     assert whole.virtual_topic(PhysicalTopic(b"__vt_acme_eu.orders")) == b"eu.orders"
-    below.use_namespaces(EXISTING)
+    assert whole.has_namespace(("any",))
+    assert not whole.has_namespace(("e.u",))
     assert whole.physical_group(VirtualGroup(b"--g")) == b"__vt_acme_--g"
     assert below.virtual_group(PhysicalGroup(b"__vt_acme_eu.--g")) == b"--g"
 
@@ -229,13 +230,16 @@ def test_a_namespace_below_has_those_of_the_list_that_lie_in_it() -> None:
 
 
 def test_namespaces_come_and_go() -> None:
-    names = TenantNames("acme")
+    existing: set[tuple[str, ...]] = set()
+    names = TenantNames("acme", namespaces=existing)
     topic = VirtualTopic(b"eu:orders")
     assert names.physical_topic(topic) == b"__vt_acme_eu:orders"
+    assert not names.has_namespace(("eu",))
 
-    names.use_namespaces(EXISTING)
+    existing.add(("eu",))
     assert names.physical_topic(topic) == b"__vt_acme_--eu.orders"
-    names.use_namespaces(frozenset())
+    assert names.has_namespace(("eu",))
+    existing.clear()
     assert names.virtual_topic(PhysicalTopic(b"__vt_acme_--eu.orders")) is None
 
 

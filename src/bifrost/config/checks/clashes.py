@@ -15,6 +15,7 @@ from bifrost.config.checks.upstream_security import security_misfits
 from bifrost.config.fields.upstream import DEFAULT_UPSTREAM
 from bifrost.config.loc import Loc
 from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH, NameTemplate, fold
+from bifrost.config.tiers import SEPARATOR, encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,10 +270,12 @@ def _topic_clashes(tree: _Tree) -> Iterator[Clash]:
         room = MAX_TOPIC_NAME_LENGTH - len(prefix)
         for loc in locs:
             topic = tree.text(*loc)
-            if topic is not None and len(topic) > room:
+            *tiers, own = [""] if topic is None else topic.split(SEPARATOR)
+            code = encode(tiers)
+            if len(own) > room - len(code):
                 text = (
-                    f"topic {topic[:20]}... has {len(topic)} characters: shorten it to {room}, for its name "
-                    f"on the broker begins with {prefix} and may have {MAX_TOPIC_NAME_LENGTH}"
+                    f"topic {own[:20]}... has {len(own)} characters: shorten it to {max(0, room - len(code))}, for its "
+                    f"name on the broker begins with {prefix}{code} and may have {MAX_TOPIC_NAME_LENGTH}"
                 )
                 yield Clash(loc, text)
 

@@ -1,5 +1,7 @@
 """The tenants and their users: the section `tenants`."""
 
+from typing import Literal
+
 from pydantic import Field, model_validator
 
 from bifrost.config.fields.client_ids import ClientIds
@@ -10,7 +12,8 @@ from bifrost.config.fields.verifiers import ScramVerifier
 from bifrost.config.name_template import NamePrefixes, NameTemplate
 from bifrost.config.secrets import Secret
 from bifrost.config.section import Section
-from bifrost.config.values import Flag, Name, NamespacePath, Prefix, Text, TopicName, Username
+from bifrost.config.tiers import MAX_NAMESPACES, SEPARATOR
+from bifrost.config.values import Flag, ListedTopic, Name, NamespacePath, Prefix, Text, Username
 
 
 class Credential(Section):
@@ -37,8 +40,9 @@ class Credential(Section):
 
     namespace: NamespacePath | None = None
     """The part of its tenant that the user sees: tiers separated by `:`, such as `analytics:eu` (KIP-37). Users of the
-    whole tenant then see its topic `orders` as `analytics.eu.orders`; the same applies to its groups and transactional
-    IDs. Default: the key is absent, and the user sees all of its tenant."""
+    whole tenant then see its topic `orders` as `analytics:eu:orders`; the same applies to its groups and transactional
+    IDs (see [namespaces.md](namespaces.md)). The namespace exists because it is named here. Default: the key is absent,
+    and the user sees all of its tenant."""
 
     upstream_sasl: UpstreamSasl | None = None
     """The user's own account at the brokers, so that brokers can distinguish users; its keys are those of
@@ -114,9 +118,26 @@ class Tenant(Section):
     """The prefixes of its physical names. Default: the key is absent, and the prefix is `__vt_`, its name and `_`. With
     `prefixes` existing topics can become a tenant's without being copied."""
 
-    allowed_topics: tuple[TopicName, ...] | None = Field(default=None, min_length=1)
-    """The only topics that exist for the tenant. Default: the key is absent and the namespace is dynamic, any topic
-    name is the tenant's own."""
+    allowed_topics: tuple[ListedTopic, ...] | None = Field(default=None, min_length=1)
+    """The only topics that exist for the tenant, `eu:orders` for one in its namespace `eu`, which exists because it is
+    named here. Default: the key is absent and the namespace is dynamic, any topic name is the tenant's own."""
+
+    namespaces: tuple[NamespacePath, ...] = Field(default=(), max_length=MAX_NAMESPACES)
+    """Namespaces below the tenant, each with those above it, such as `analytics:eu` (KIP-37). Others exist because a
+    user's `namespace` or `allowed_topics` names them, or because they were created in the state
+    ([namespaces.md](namespaces.md)). A token of `proxy.oauth.namespace_claim` may name only a namespace that exists.
+    Default: none."""
+
+    namespace_separator: Literal[":", "..", "__"] = ":"
+    """What stands between a namespace and a name, as clients of a namespace above see it: `:` as in KIP-37, or `..` or
+    `__` for clients that refuse names with `:`. A change closes the tenant's connections. Default `:`."""
+
+    namespace_encoding: Literal["tiers", "dotted"] = "tiers"
+    """How physical names show a namespace: `tiers`, so that the names of two namespaces are never the same; or
+    `dotted`, where `orders` of the namespace `eu` is the tenant's `eu.orders`. `dotted` is only for a tenant whose
+    namespaces have data from before there was a choice: it has no names with `:`, any namespace may be used, and a tier
+    has no dot. A change gives all of the namespaces' topics and groups other names, and closes the tenant's
+    connections. Default `tiers`."""
 
     allow_topic_deletion: Flag = False
     """Whether the tenant may delete its topics, and records in them (DeleteRecords; Kafka Streams does so with records
@@ -147,6 +168,28 @@ class Tenant(Section):
     """The users that belong to the tenant. Default: none; then a listener set has to be the tenant's own (its key
     `tenant`, with `security_protocol` `PLAINTEXT` or `SSL`), or tokens have to name their tenant
     (`proxy.oauth.namespace_claim`)."""
+
+    @model_validator(mode="after")
+    def _check_dotted(self) -> "Tenant":
+        if self.namespace_encoding != "dotted":
+            return self
+        if self.namespaces or self.namespace_separator != ":":
+            raise ValueError("namespaces and namespace_separator are not for namespace_encoding: dotted")
+        if any(SEPARATOR in topic for topic in self.allowed_topics or ()):
+            raise ValueError("write topics of a namespace as eu.orders with namespace_encoding: dotted")
+        if any("." in (one.namespace or "") for one in self.auth.credentials):
+            raise ValueError("a namespace has no dot with namespace_encoding: dotted")
+        return self
+
+    @property
+    def configured_namespaces(self) -> tuple[tuple[str, ...], ...]:
+        """The tiers of the namespaces that the tenant's section names."""
+        if self.namespace_encoding == "dotted":
+            return ()
+        users = (one.namespace for one in self.auth.credentials)
+        topics = (topic.rpartition(SEPARATOR)[0] for topic in self.allowed_topics or ())
+        named = {*self.namespaces, *users, *topics} - {None, ""}
+        return tuple(sorted(tuple(str(one).split(SEPARATOR)) for one in named))
 
     @property
     def name_prefixes(self) -> NamePrefixes:

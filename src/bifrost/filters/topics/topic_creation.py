@@ -76,7 +76,7 @@ def _refusal(namespace: Namespace, name: str) -> Any:
         return _result(
             name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED.message
         )
-    length, longest = len(name.encode()), namespace.max_topic_name_length
+    length, longest = len(name.encode()), namespace.room_for(name)
     if longest < length <= MAX_TOPIC_NAME_LENGTH:
         text = f"Topic name is invalid: it has {length} characters, and here it may have at most {longest}"
         return _result(name, ErrorCode.INVALID_TOPIC_EXCEPTION, text)

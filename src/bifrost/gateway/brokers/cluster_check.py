@@ -14,6 +14,7 @@ from bifrost.config.fields.listener_sets import ListenerSet
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.fields.upstream import Upstream
 from bifrost.config.model import Config
+from bifrost.config.tiers import SEPARATOR
 from bifrost.gateway.brokers.broker_client import BrokerClient
 from bifrost.gateway.brokers.broker_login import Login
 from bifrost.gateway.brokers.cluster import Broker, Cluster
@@ -201,7 +202,7 @@ class _Asked:
         for owner, login in list(logins.values())[:MAX_ACCOUNTS]:
             await self._try(owner, login, ())
         for tenant in restricted[:MAX_ACCOUNTS]:
-            topics = [tenant.name_prefixes.topic + one for one in (tenant.allowed_topics or ())[:MAX_TOPICS]]
+            topics = [_physical(tenant, one) for one in (tenant.allowed_topics or ())[:MAX_TOPICS]]
             await self._try(f"tenant {tenant.name}", self._cluster.security.login_of(tenant.name, ""), topics)
         left = max(0, len(logins) - MAX_ACCOUNTS), max(0, len(restricted) - MAX_ACCOUNTS)
         if any(left):
@@ -236,6 +237,12 @@ class _Asked:
         limits, security = self._config.proxy.limits, self._cluster.security
         timeout_ms = limits.upstream_connect_timeout_ms
         return BrokerClient(broker.host, broker.port, timeout_ms=timeout_ms, security=security, login=login)
+
+
+def _physical(tenant: Tenant, topic: str) -> str:
+    """Return what the brokers call a topic of a tenant's list."""
+    *tiers, name = topic.split(SEPARATOR)
+    return tenant.name_prefixes.below(tiers).topic + name
 
 
 def _versions(broker: Broker) -> frozenset[tuple[int, int, int]]:

@@ -7,12 +7,14 @@ from typing import Any
 
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.model import Config
+from bifrost.config.tiers import SEPARATOR
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.brokers.clusters import Clusters
 from bifrost.gateway.brokers.tenant_settings import TenantSettings
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.namespaces.existing_namespaces import ExistingNamespaces
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import TopicBounds
 
@@ -37,7 +39,8 @@ def virtual_clusters(
             settings from the tenant's step on.
         hits: counts requests that are refused because of a limit.
     """
-    made = _Maker(config, settings, clusters, now_ms)
+    namespaces = ExistingNamespaces() if before is None else before.namespaces
+    made = _Maker(config, settings, clusters, now_ms, namespaces)
     roots = {}
     for name, tenant in settings.tenants.items():
         old = None if before is None else before.of_tenant(name)
@@ -57,11 +60,14 @@ def virtual_clusters(
             roots[name] = made.build(tenant)
         yield
     found = VirtualClusters(
-        roots, lambda account: made.build(settings.tenants[account.tenant], account.namespace)
+        roots,
+        lambda account: made.build(settings.tenants[account.tenant], account.namespace),
+        namespaces,
     )
     if before is not None:
         for below in found.keep(before):
             made.change(below)
+    namespaces.configure({name: one.configured_namespaces for name, one in settings.tenants.items()})
     return found
 
 
@@ -69,9 +75,14 @@ class _Maker:
     """Makes the virtual clusters of one configuration, and changes those of the one before it."""
 
     def __init__(
-        self, config: Config, settings: TenantSettings, clusters: Clusters, now_ms: Callable[[], int]
+        self,
+        config: Config,
+        settings: TenantSettings,
+        clusters: Clusters,
+        now_ms: Callable[[], int],
+        namespaces: ExistingNamespaces,
     ) -> None:
-        self._config, self._settings = config, settings
+        self._config, self._settings, self._namespaces = config, settings, namespaces
         self._clusters, self._now_ms = clusters, now_ms
         self._pseudonym_key = _pseudonym_key(config)
         self.bounds: dict[str, TopicBounds] = {}
@@ -83,7 +94,7 @@ class _Maker:
         cluster = self._clusters[settings.upstreams[name]]
         is_namespaced = name in settings.namespaced_client_ids
         namespace = Namespace(
-            _names(tenant, tiers, settings.foreign_marks, is_namespaced=is_namespaced),
+            self._names(tenant, tiers, is_namespaced=is_namespaced),
             cluster.topic_ids,
             **_settings(self._config, tenant),
             now_ms=self._now_ms,
@@ -94,6 +105,18 @@ class _Maker:
         )
         return VirtualCluster(namespace, cluster.name, cluster.fetch_sessions)
 
+    def _names(self, tenant: Tenant, tiers: tuple[str, ...], *, is_namespaced: bool) -> TenantNames:
+        return TenantNames(
+            tenant.name,
+            tenant.allowed_topics,
+            prefixes=tenant.name_prefixes,
+            tiers=tiers,
+            namespaces=None if _is_dotted(tenant) else self._namespaces.of(tenant.name),
+            separator=tenant.namespace_separator,
+            namespaces_client_ids=is_namespaced,
+            foreign_marks=self._settings.foreign_marks,
+        )
+
     def change(self, cluster: VirtualCluster) -> None:
         """Give an existing virtual cluster the settings of this configuration."""
         tenant = self._settings.tenants[cluster.namespace.tenant]
@@ -101,17 +124,8 @@ class _Maker:
         cluster.namespace.change(tenant.allowed_topics, marks, **_settings(self._config, tenant))
 
 
-def _names(
-    tenant: Tenant, tiers: tuple[str, ...], marks: frozenset[str], *, is_namespaced: bool
-) -> TenantNames:
-    return TenantNames(
-        tenant.name,
-        tenant.allowed_topics,
-        prefixes=tenant.name_prefixes,
-        tiers=tiers,
-        namespaces_client_ids=is_namespaced,
-        foreign_marks=marks,
-    )
+def _is_dotted(tenant: Tenant) -> bool:
+    return tenant.namespace_encoding == "dotted"
 
 
 def _settings(config: Config, tenant: Tenant) -> dict[str, Any]:
@@ -135,10 +149,11 @@ def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namesp
         old.fetch_sessions is cluster.fetch_sessions
         and (names.client_id_prefix is not None) == is_namespaced
         and names.is_named_by(tenant.name_prefixes)
+        and (names.is_dotted, names.separator) == (_is_dotted(tenant), tenant.namespace_separator)
     )
     if not is_same or tenant.allowed_topics is None:
         return is_same
-    wanted = {topic.encode() for topic in tenant.allowed_topics}
+    wanted = {topic.replace(SEPARATOR, names.separator).encode() for topic in tenant.allowed_topics}
     return names.allowed_topics is not None and names.allowed_topics <= wanted
 
 

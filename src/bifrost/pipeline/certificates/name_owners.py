@@ -7,6 +7,7 @@ compares the two. No other module of the pipeline compares a name with prefixes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 TOPIC, GROUP, TRANSACTIONAL_ID = "topic", "group", "transactional_id"
 ENTITIES = (TOPIC, GROUP, TRANSACTIONAL_ID)
 """Kinds of entities whose physical names show their owner."""
+
+_SEPARATORS = (":", "..", "__")
+"""What a tenant's clients may write between tiers: `namespace_separator` of the configuration."""
 
 
 def prefix_frame(
@@ -80,5 +84,29 @@ def owners_of(names: DataFrame, prefixes: DataFrame) -> DataFrame:
 
 
 def is_name_of(virtual: Column, physical: Column) -> Column:
-    """Whether a physical name can be what the gateway makes of a virtual one, for any tenant."""
-    return F.endswith(physical, virtual)
+    """Whether a physical name can be what the gateway makes of a virtual one, for any tenant.
+
+    A virtual name may begin with the tiers of a namespace below the client's (docs/namespaces.md): which of its
+    separators end a tier only the gateway knows, so any may.
+    """
+    below = [_is_below(virtual, physical, one) for one in _SEPARATORS]
+    return F.when(F.endswith(physical, virtual), F.lit(True)).otherwise(below[0] | below[1] | below[2])
+
+
+def _is_below(virtual: Column, physical: Column, separator: str) -> Column:
+    parts = F.split(virtual, re.escape(separator))
+    count = F.size(parts)
+
+    def fits(depth: Column) -> Column:
+        tiers = F.transform(F.slice(parts, F.lit(1), depth), _code)
+        name = F.array_join(F.slice(parts, depth + 1, count), separator)
+        return F.endswith(physical, F.concat(F.array_join(tiers, ""), name))
+
+    return (count > 1) & F.exists(F.sequence(F.lit(1), F.greatest(count - 1, F.lit(1))), fits)
+
+
+def _code(tier: Column) -> Column:
+    """Return a tier as it is in physical names."""
+    escaped = F.replace(tier, F.lit("-"), F.lit("--"))
+    escaped = F.replace(F.replace(escaped, F.lit("."), F.lit("-d")), F.lit("_"), F.lit("-u"))
+    return F.concat(F.lit("--"), escaped, F.lit("."))

@@ -11,6 +11,7 @@ conflicts, and no namespace is ever left below one that does not exist.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from bifrost.config.tiers import MAX_NAMESPACES
 from bifrost.state.state_change import Change
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
@@ -25,9 +26,6 @@ from bifrost.tenancy.namespaces.namespace_path import (
 
 KIND = "namespace"
 """The kind of the records in the state."""
-
-MAX_NAMESPACES = 10_000
-"""Most namespaces of one tenant: each takes memory in every worker, and a tree that large is still read at once."""
 
 
 class NamespaceExists(ValueError):

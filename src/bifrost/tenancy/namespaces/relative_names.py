@@ -39,7 +39,8 @@ class RelativeNames:
 
         Args:
             tiers: the namespace itself, below its tenant.
-            existing: the tiers of all namespaces below the tenant; those above each are there as well.
+            existing: the tiers of all namespaces below the tenant, which may change later. One of which a tier above
+                is not there does not exist.
             separator: what stands between tiers, and before the name. Where a tier begins or ends with one of its
                 characters or contains it, the namespaces below that tier have no names here.
         """
@@ -76,9 +77,7 @@ class RelativeNames:
             rest = rest[len(_ITSELF) :]
         elif rest.startswith(_MARK):
             return None
-        if tiers and (*self._tiers, *tiers) not in self._existing:
-            return None
-        return self.join(tiers, rest)
+        return self.join(tiers, rest)  # None, unless the namespace exists.
 
     def text(self, code: bytes) -> bytes | None:
         """Return the tiers that a name in a text begins with, and the separator; None when they do not exist.
@@ -87,9 +86,13 @@ class RelativeNames:
             code: the tiers' code in physical names.
         """
         tiers, _ = self._decode(code)
-        if (*self._tiers, *tiers) not in self._existing:
+        if not self.exists((*self._tiers, *tiers)):
             return None
         return b"".join(tier.encode() + self._separator for tier in tiers)
+
+    def exists(self, tiers: tuple[str, ...]) -> bool:
+        """Whether a namespace below the tenant exists."""
+        return all(tiers[:length] in self._existing for length in range(1, len(tiers) + 1))
 
     @property
     def has_namespaces(self) -> bool:

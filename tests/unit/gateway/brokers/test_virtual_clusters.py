@@ -69,7 +69,7 @@ def test_a_namespace_below_has_its_tenant_s_settings() -> None:
     clusters = built(configured(globex={"prefixes": prefixes}))
     below = clusters.of(Account("reader", "globex", namespace=("eu",))).namespace
 
-    assert below.names.topics.shared_prefix == b"t1-eu."
+    assert below.names.topics.shared_prefix == b"t1---eu."
     assert below.allow_topic_deletion
     assert below.topic_ids is clusters.of_tenant("globex").namespace.topic_ids
 
@@ -81,7 +81,7 @@ def test_brokers_see_client_ids_with_the_prefix_of_groups() -> None:
     found = [clusters.of_tenant(name).namespace.names.client_id_prefix for name in ("acme", "globex")]
 
     assert found == [prefix_of("acme").encode(), b"g1-"]
-    assert below.names.client_id_prefix == b"g1-eu."
+    assert below.names.client_id_prefix == b"g1---eu."
 
 
 def test_client_ids_that_are_to_be_unchanged_have_none() -> None:

@@ -5,9 +5,10 @@ import pytest
 from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.tenancy.namespaces.relative_names import RelativeNames
 from bifrost.tenancy.namespaces.relative_regex import relative_regex
+from support.physical_names import prefix_of
 
 NAMES = RelativeNames((), frozenset({("eu",), ("eu", "de"), ("a.b",)}))
-PREFIX = "__vt_acme_"
+PREFIX = prefix_of("acme")
 TAILS = ("orders", "other", "--eu.orders", "--eu.other", "--eu.--de.orders", "--a-db.orders", "-orders", ".x")
 
 

@@ -1,0 +1,64 @@
+"""Which namespaces below each tenant exist now: the sets that the names of running gateways look into.
+
+It is a `StateModel` of the kind `namespace`; the configuration names others. `NamespaceTree`, which makes changes, is
+the counterpart. A set stays the same object, so whatever has it sees each change.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_record import StateRecord
+from bifrost.tenancy.namespaces.namespace_tree import path_of
+
+Tiers = tuple[str, ...]
+
+
+class ExistingNamespaces:
+    """The namespaces of all tenants."""
+
+    def __init__(self) -> None:
+        """Begin without namespaces."""
+        self.changed: Callable[[str], None] = lambda _tenant: None
+        """Is told each tenant whose namespaces have changed."""
+        self._stored: defaultdict[str, set[Tiers]] = defaultdict(set)
+        self._configured: dict[str, set[Tiers]] = {}
+        self._existing: defaultdict[str, set[Tiers]] = defaultdict(set)
+
+    def of(self, tenant: str) -> AbstractSet[Tiers]:
+        """Return the tiers of a tenant's namespaces, in a set that changes with them."""
+        return self._existing[tenant]
+
+    def configure(self, namespaces: Mapping[str, Iterable[Tiers]]) -> None:
+        """Take what the configuration names, by tenant; those above each exist as well."""
+        before, self._configured = (
+            self._configured,
+            {
+                tenant: {one[:length] for one in found for length in range(1, len(one) + 1)}
+                for tenant, found in namespaces.items()
+            },
+        )
+        for tenant in before.keys() | self._configured.keys():
+            self._settle(tenant, before.get(tenant, set()) | self._configured.get(tenant, set()))
+
+    def apply(self, key: StateKey, record: StateRecord | None) -> None:
+        """Take what the state has of a namespace; a key that names none has no effect."""
+        path = path_of(key)
+        if path is None:
+            return
+        stored = self._stored[path[0]]
+        (stored.discard if record is None else stored.add)(path[1:])
+        self._settle(path[0], {path[1:]})
+
+    def _settle(self, tenant: str, tiers: Iterable[Tiers]) -> None:
+        """Put these tiers into the tenant's set, or take them out."""
+        existing, wanted = self._existing[tenant], (self._stored[tenant], self._configured.get(tenant, ()))
+        is_changed = False
+        for one in tiers:
+            is_there = any(one in some for some in wanted)
+            if is_there != (one in existing):
+                (existing.add if is_there else existing.discard)(one)
+                is_changed = True
+        if is_changed:
+            self.changed(tenant)
