@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from bifrost.config.fields.client_ids import ClientIds
+from bifrost.config.client_ids import ClientIds
 from bifrost.config.fields.policy import Policy
 from bifrost.config.fields.tenant_limits import TenantLimits
 from bifrost.config.fields.upstream_sasl import UpstreamSasl
