@@ -67,6 +67,7 @@ KINDS = {
     "ClientIds | None": "`namespaced` or `unchanged`",
     "Claim": "text",
     "Claim | None": "text",
+    "Role": "`operator` or `viewer`",
     "Count": "whole number",
     "Count | None": "whole number",
     "DurationMs": "duration",

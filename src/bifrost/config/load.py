@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from bifrost.config.checks.admin_tokens import read_admin_tokens
 from bifrost.config.checks.clashes import Clash, find_clashes
 from bifrost.config.checks.tls_files import check_tls_files
 from bifrost.config.errors import ConfigError, Problem
@@ -87,6 +88,7 @@ def _check(source: Source, derive: Derive) -> tuple[Config | None, list[tuple[Pl
     for read in (
         _read_pseudonym_key,
         partial(_read_secrets, derive),
+        read_admin_tokens,
         check_tls_files,
         _read_upstream_files,
         _unreadable_files,

@@ -14,7 +14,8 @@ from pydantic import Field, model_validator
 
 from bifrost.config.checks.clashes import find_clashes
 from bifrost.config.checks.port_clashes import MAX_LISTENER_SETS
-from bifrost.config.fields.client_ids import ClientIds
+from bifrost.config.client_ids import ClientIds
+from bifrost.config.fields.control import Control
 from bifrost.config.fields.journal import Journal
 from bifrost.config.fields.kerberos import Kerberos
 from bifrost.config.fields.limits import Limits
@@ -75,6 +76,9 @@ class Proxy(Section):
 
     state: State | None = None
     """The dynamic state that gateways share. Default: there is none."""
+
+    control: Control | None = None
+    """The admin HTTP API that `bifrost control` serves. Default: there is none."""
 
     limits: Limits = Limits()
     """Bounds on what clients may request. Default: those of each limit."""

@@ -11,7 +11,9 @@ from typing import Any, NoReturn
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-READ_FROM_FILES = frozenset({"password", "verifiers", "client_secret", "key_password", "pseudonym_key"})
+READ_FROM_FILES = frozenset(
+    {"password", "verifiers", "client_secret", "key_password", "pseudonym_key", "token"}
+)
 """Fields of a section that are not keys of the configuration file: the loader reads them from files beside it."""
 
 
@@ -23,6 +25,14 @@ class Secret:
 
     def __init__(self, value: bytes) -> None:
         object.__setattr__(self, "_digest", hashlib.sha256(value).digest())
+
+    @classmethod
+    def of_digest(cls, digest: bytes) -> "Secret":
+        """Return the secret whose SHA-256 this is: 32 bytes."""
+        assert len(digest) == hashlib.sha256().digest_size
+        made = cls(b"")
+        object.__setattr__(made, "_digest", digest)
+        return made
 
     def matches(self, candidate: bytes) -> bool:
         """Whether `candidate` is the secret, in a time that tells nothing about either.

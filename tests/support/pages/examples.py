@@ -19,7 +19,7 @@ CONTENTS = {
     "keytab_file": "\x05",
     "password_file": "x",
     "client_secret_file": "x",
-    "token_file": "x",
+    "token_file": "x" * 32,
 }
 """What is written into each kind of file, by the end of its key."""
 

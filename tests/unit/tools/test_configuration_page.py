@@ -124,6 +124,13 @@ def test_the_example_of_security_towards_brokers_loads(tmp_path: Path) -> None:
     assert [one and one.username for one in accounts] == ["gateway", "acme", None]
 
 
+def test_the_example_of_the_admin_api_loads(tmp_path: Path) -> None:
+    control = load_example("control.yaml", tmp_path).proxy.control
+
+    assert control is not None
+    assert [one.name for one in control.admins] == ["alice", "dashboard", "ci"]
+
+
 def test_the_examples_of_tokens_and_tickets_load(tmp_path: Path) -> None:
     for name, mechanism in (("oauth.yaml", Mechanism.OAUTHBEARER), ("kerberos.yaml", Mechanism.GSSAPI)):
         folder = tmp_path / mechanism

@@ -17,6 +17,11 @@ def own_topic_misfits(tree: Tree, default_upstream: str) -> Iterator[tuple[Loc, 
         yield from _cluster_misfits(tree, section, default_upstream)
     if tree.get("proxy", "state") is not None:
         yield from _state_misfits(tree)
+    elif tree.get("proxy", "control") is not None:
+        yield (
+            ("proxy", "control"),
+            "proxy.control changes what gateways share, and proxy.state is missing: write state: {} to have one",
+        )
 
 
 def _cluster_misfits(tree: Tree, section: str, default_upstream: str) -> Iterator[tuple[Loc, str]]:

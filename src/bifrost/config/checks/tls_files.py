@@ -38,6 +38,10 @@ def check_tls_files(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc
 def _sections(data: dict[str, object]) -> Iterator[tuple[Loc, dict[str, object]]]:
     """Yield every section `tls` that is a mapping, and its place."""
     proxy = data.get("proxy")
+    control = proxy.get("control") if isinstance(proxy, dict) else None
+    of_control = control.get("tls") if isinstance(control, dict) else None
+    if isinstance(of_control, dict):
+        yield ("proxy", "control", "tls"), of_control
     sets = proxy.get("listener_sets") if isinstance(proxy, dict) else None
     for index, one in enumerate(sets if isinstance(sets, list) else ()):
         section = one.get("tls") if isinstance(one, dict) else None
