@@ -1,0 +1,162 @@
+"""The backend of `bifrost control`: the state and the physical clusters, by the gateway's own connections.
+
+The control room and the gateway do not know each other, so they meet here, where commands are put together.
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+
+from bifrost.config.model import Config
+from bifrost.control.backend import OutcomeUnknown, Unavailable
+from bifrost.gateway.brokers.broker_client import BrokerClient
+from bifrost.gateway.brokers.cluster import Broker, Cluster
+from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.state.state_client import StateClient, open_state
+from bifrost.gateway.state.state_writer import OutcomeUnknown as WriteOutcomeUnknown
+from bifrost.records.batch_reader import UnreadableBatch
+from bifrost.state.state_change import Author, Change, Unchanged
+from bifrost.state.state_record import UnreadableState
+from bifrost.state.state_table import StateTable
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import DeleteTopicsRequest, MetadataRequest
+
+MAX_TOPICS_OF_ONE_REQUEST = 500
+"""Topics that one request deletes: a controller answers it in a moment."""
+
+_METADATA, _DELETE_TOPICS = 8, 5
+"""Newest versions used here: Metadata without operations, DeleteTopics by name with texts."""
+_FORBIDS_CREATION = 4
+_GONE = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+class ClusterBackend:
+    """The clusters of a configuration, and the state on one of them."""
+
+    def __init__(self, config: Config, clusters: dict[str, Cluster], client: StateClient) -> None:
+        """Use clusters whose brokers are known, and a state that is read.
+
+        Args:
+            config: the configuration.
+            clusters: by the name of their upstream.
+            client: the state's table, reader and writer.
+        """
+        self._client, self._clusters = client, clusters
+        self._timeout_ms = config.proxy.limits.upstream_connect_timeout_ms
+        self._cluster_of = {one.name: clusters[config.cluster_of(one).name] for one in config.tenants}
+        self._writer = f"control/{socket.gethostname()}/{os.getpid()}"
+
+    @property
+    def table(self) -> StateTable:
+        """The state."""
+        return self._client.table
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the state was read to its end, and can be read on."""
+        return self._client.reader.is_current
+
+    @property
+    def problem(self) -> str:
+        """Why the state is not read at the moment; empty: it is."""
+        return self._client.reader.problem
+
+    @property
+    def lag(self) -> int:
+        """Offsets between what was read of the state and its end."""
+        return self._client.reader.lag
+
+    async def change(
+        self, changes: Sequence[Change], on_behalf_of: str, unchanged: Sequence[Unchanged] = ()
+    ) -> str:
+        """Change keys together; see `bifrost.control.backend.Backend`."""
+        try:
+            return await self._client.writer.change(changes, Author(self._writer, on_behalf_of), unchanged)
+        except WriteOutcomeUnknown as error:
+            raise OutcomeUnknown(str(error)) from error
+        except (BrokerError, UnreadableState, UnreadableBatch, OSError) as error:
+            raise Unavailable(str(error)) from error
+
+    async def topics_of(self, tenant: str) -> list[str]:
+        """Return the physical names of all topics of a tenant's cluster."""
+        async with self._asking(tenant) as (broker, client):
+            version = broker.newest(ApiKey.METADATA, _METADATA)
+            request = MetadataRequest(topics=None, allow_auto_topic_creation=version < _FORBIDS_CREATION)
+            answer = await client.request(request, version)
+            return [one.name for one in answer.topics if one.name]
+
+    async def delete_topics(self, tenant: str, names: Sequence[str]) -> dict[str, str]:
+        """Delete topics of a tenant's cluster; return Kafka's error of each that still exists."""
+        errors: dict[str, str] = {}
+        async with self._asking(tenant) as (broker, client):
+            version = broker.newest(ApiKey.DELETE_TOPICS, _DELETE_TOPICS)
+            for begin in range(0, len(names), MAX_TOPICS_OF_ONE_REQUEST):
+                some = list(names[begin : begin + MAX_TOPICS_OF_ONE_REQUEST])
+                request = DeleteTopicsRequest(topic_names=some, timeout_ms=self._timeout_ms)
+                answer = await client.request(request, version)
+                errors |= {
+                    one.name: ErrorCode(one.error_code).name
+                    for one in answer.responses
+                    if one.error_code not in _GONE
+                }
+        return errors
+
+    @contextlib.asynccontextmanager
+    async def _asking(self, tenant: str) -> AsyncIterator[tuple[Broker, BrokerClient]]:
+        """Have a connection to a broker of a tenant's cluster, which passes requests on to the controller."""
+        cluster = self._cluster_of[tenant]
+        try:
+            await cluster.refresh()
+            broker = cluster.any_broker()
+            if broker is None:
+                raise BrokerError("no broker is known")
+            client = BrokerClient(
+                broker.host, broker.port, timeout_ms=self._timeout_ms, security=cluster.security
+            )
+            try:
+                yield broker, client
+            finally:
+                await client.close()
+        except (BrokerError, OSError) as error:
+            raise Unavailable(f"upstream {cluster.name}: {error}") from error
+
+
+@contextlib.asynccontextmanager
+async def open_backend(config: Config) -> AsyncIterator[ClusterBackend]:
+    """Find the clusters of a configuration with a state, and read the state until the end of the context.
+
+    Raises:
+        BrokerError: the cluster that has the state does not answer.
+        StartError: a cluster's security cannot be set up.
+    """
+    settings, limits = config.proxy.state, config.proxy.limits
+    assert settings is not None
+    async with AsyncExitStack() as stack:
+        clusters = {}
+        for upstream in config.clusters:
+            cluster = Cluster(
+                upstream, config.tenants_of(upstream), limits, lambda: time.monotonic_ns() // 1_000_000
+            )
+            stack.push_async_callback(cluster.close)
+            clusters[upstream.name] = cluster
+        cluster = clusters[settings.upstream or config.clusters[0].name]
+        await cluster.refresh()
+        client = await stack.enter_async_context(
+            open_state(cluster, settings, limits.upstream_connect_timeout_ms, creates=True)
+        )
+        refreshing = asyncio.create_task(_refresh(cluster, limits.metadata_refresh_ms / 1000))
+        stack.callback(refreshing.cancel)
+        yield ClusterBackend(config, clusters, client)
+
+
+async def _refresh(cluster: Cluster, every_s: float) -> None:
+    """Ask again and again which brokers the cluster of the state has; what is known stays when none answers."""
+    while True:
+        await asyncio.sleep(every_s)
+        with contextlib.suppress(BrokerError, OSError):
+            await cluster.refresh()

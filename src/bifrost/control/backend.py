@@ -1,0 +1,71 @@
+"""What the API needs of the physical clusters: the state, its writer, and topics. The command line makes it."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from bifrost.state.state_change import Change, Unchanged
+from bifrost.state.state_table import StateTable
+
+
+class Unavailable(Exception):
+    """The brokers do not answer, or refuse; nothing was changed. The text says which and why."""
+
+
+class OutcomeUnknown(Exception):
+    """The brokers do not say whether the change was made; the state will show it."""
+
+
+class Backend(Protocol):
+    """The physical clusters, as far as the API reads and changes them."""
+
+    @property
+    def table(self) -> StateTable:
+        """The state as it was read last; it is watched all the time."""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the state was read to its end, and can be read on."""
+
+    @property
+    def problem(self) -> str:
+        """Why the state is not read at the moment; empty: it is."""
+
+    @property
+    def lag(self) -> int:
+        """Offsets between what was read of the state and its end."""
+
+    async def topics_of(self, tenant: str) -> list[str]:
+        """Return the physical names of all topics of the cluster that a tenant belongs to, whoever owns them.
+
+        Raises:
+            Unavailable: the cluster does not answer.
+        """
+
+    async def delete_topics(self, tenant: str, names: Sequence[str]) -> dict[str, str]:
+        """Delete topics of the cluster that a tenant belongs to, by DeleteTopics with the gateway's account.
+
+        Args:
+            tenant: whose cluster it is.
+            names: the physical names.
+        Returns:
+            Kafka's error of each topic that still exists, by its physical name.
+        Raises:
+            Unavailable: the cluster does not answer.
+        """
+
+    async def change(
+        self, changes: Sequence[Change], on_behalf_of: str, unchanged: Sequence[Unchanged] = ()
+    ) -> str:
+        """Change keys together; when this returns, the change is committed and the table has it.
+
+        Args:
+            changes: at least one, each of another key.
+            on_behalf_of: the admin that asked for it.
+            unchanged: what must be as the caller has seen it.
+        Returns:
+            The ID of the change.
+        Raises:
+            StateConflict: a key is not as expected. Nothing was written.
+            TooLarge: the state has no room. Nothing was written.
+            Unavailable, OutcomeUnknown: see there.
+        """

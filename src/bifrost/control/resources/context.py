@@ -1,0 +1,99 @@
+"""What the resources share: the backend, the models, and the admin of a request."""
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Request
+
+from bifrost.control.access import Asker
+from bifrost.control.backend import Backend
+from bifrost.control.counts import Counts
+from bifrost.control.gate import ASKER
+from bifrost.control.namespaces import Namespaces
+from bifrost.control.problem import Problem, ProblemDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the resources of one process share."""
+
+    backend: Backend
+    counts: Counts
+    namespaces: Namespaces
+
+
+def _asker(request: Request) -> Asker:
+    found: Asker = request.scope["state"][ASKER]
+    return found
+
+
+def _operator(request: Request) -> Asker:
+    asker = _asker(request)
+    asker.check_operator()
+    return asker
+
+
+Operator = Annotated[Asker, Depends(_operator)]
+"""The admin of a request that changes something."""
+
+Viewer = Annotated[Asker, Depends(_asker)]
+"""The admin of a request that changes nothing."""
+
+
+def _context(request: Request) -> Context:
+    found: Context = request.app.state.context
+    return found
+
+
+Shared = Annotated[Context, Depends(_context)]
+
+IfMatch = Annotated[
+    str | None,
+    Header(
+        alias="If-Match",
+        description="The ETag of the version that the caller has seen; without it the newest is changed.",
+    ),
+]
+
+
+def etag(version: int) -> str:
+    """Return the ETag of a version."""
+    return f'"{version}"'
+
+
+def read_etag(value: str | None) -> int | None:
+    """Return the version of an If-Match; None: any version will do.
+
+    Raises:
+        Problem: it is none that this API has given.
+    """
+    if value is None or value.strip() == "*":
+        return None
+    text = value.strip()
+    if len(text) > 22 or text[:1] + text[-1:] != '""' or not text[1:-1].isascii() or not text[1:-1].isdigit():
+        raise Problem(
+            HTTPStatus.BAD_REQUEST,
+            "invalid-request",
+            "If-Match is no ETag of this API",
+            "send what the header ETag of the answer to GET was",
+        )
+    return int(text[1:-1])
+
+
+def problems(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
+    """Return the errors of an operation beside those that every one has, for the OpenAPI document."""
+    return {
+        int(status): {"model": ProblemDocument, "description": status.phrase}
+        for status in (*statuses, *OF_ALL)
+    }
+
+
+OF_ALL = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)
+"""Errors that every operation has."""

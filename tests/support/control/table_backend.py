@@ -1,0 +1,130 @@
+"""The application of the admin API in the test's own process, over a state that is in memory.
+
+What is decided and written is what a real state decides (`state_change.decide`); brokers are in tests/kafka/control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from starlette.testclient import TestClient
+
+from bifrost.config.fields.control import Control
+from bifrost.config.model import Config
+from bifrost.control.application import build_application
+from bifrost.control.gate import Gate
+from bifrost.state.state_change import Author, Change, Unchanged, decide
+from bifrost.state.state_table import StateLimits, StateTable
+from support.control.control_process import TOKENS
+from support.journal.loading import load
+from support.state_log import in_log
+
+CONTROL: dict[str, Any] = {
+    "port": 9405,
+    "admins": [
+        {"name": "alice", "role": "operator", "token_file": "alice.token"},
+        {"name": "bob", "token_file": "bob.token"},
+    ],
+}
+
+
+class TableBackend:
+    """A backend whose state is a table, which its own changes alter."""
+
+    def __init__(self, limits: StateLimits | None = None) -> None:
+        self.table = StateTable(limits or StateLimits(1000, 10_000, 1_000_000))
+        self.is_current, self.problem, self.lag = True, "", 0
+        self.topics: dict[str, list[str]] = {}
+        """The physical topics by tenant."""
+        self.undeletable: dict[str, str] = {}
+        """Errors of topics that a broker does not delete."""
+        self.before_change: list[Any] = []
+        """Called one after the other, each before a change: other writers, or errors."""
+        self._offset = 0
+
+    async def topics_of(self, tenant: str) -> list[str]:
+        return list(self.topics.get(tenant, ()))
+
+    async def delete_topics(self, tenant: str, names: Sequence[str]) -> dict[str, str]:
+        errors = {name: error for name, error in self.undeletable.items() if name in names}
+        self.topics[tenant] = [one for one in self.topics[tenant] if one not in names or one in errors]
+        return errors
+
+    async def change(
+        self, changes: Sequence[Change], on_behalf_of: str, unchanged: Sequence[Unchanged] = ()
+    ) -> str:
+        if self.before_change:
+            self.before_change.pop(0)()
+        self.put(changes, on_behalf_of, unchanged)
+        return "change"
+
+    def put(
+        self, changes: Sequence[Change], on_behalf_of: str = "Admin:test", unchanged: Sequence[Unchanged] = ()
+    ) -> None:
+        """Change the table as a commit of a writer would."""
+        made = decide(self.table, changes, unchanged, Author("test", on_behalf_of), 1_000, "change")
+        records = in_log(made, self._offset)
+        self._offset += len(records)
+        changed, ignored = self.table.apply(records)
+        assert not ignored
+        for call in self.table.calls(changed):
+            call()
+
+
+def config_with(folder: Path, **control: Any) -> Config:
+    """Return a configuration with the tenants acme and globex, and the admins alice and bob."""
+    for name, token in TOKENS.items():
+        (folder / f"{name}.token").write_text(token)
+    listeners = [
+        {
+            "name": name,
+            "security_protocol": "PLAINTEXT",
+            "tenant": name,
+            "port_range": {"advertised_host": "localhost", "bootstrap_port": port},
+        }
+        for name, port in (("acme", 9092), ("globex", 9192))
+    ]
+    proxy = {"listener_sets": listeners, "state": {}, "control": CONTROL | control}
+    text = yaml.safe_dump(
+        {
+            "proxy": proxy,
+            "upstream": {"bootstrap": ["kafka:9092"]},
+            "tenants": [{"name": "acme"}, {"name": "globex"}],
+        }
+    )
+    (folder / "proxy.yaml").write_text(text)
+    return load(folder / "proxy.yaml")
+
+
+def settings_with(folder: Path, **control: Any) -> Control:
+    """Return the section `proxy.control` of that configuration."""
+    found = config_with(folder, **control).proxy.control
+    assert found is not None
+    return found
+
+
+class Api:
+    """The application and its clients."""
+
+    def __init__(self, folder: Path, **control: Any) -> None:
+        self.backend = TableBackend()
+        self.gate: Gate = build_application(config_with(folder, **control), self.backend)
+        self.client = TestClient(self.gate, raise_server_exceptions=False)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        admin: str | None = "alice",
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Send a request as an admin; None: as nobody."""
+        given = dict(headers or {})
+        if admin is not None:
+            given["Authorization"] = f"Bearer {TOKENS[admin]}"
+        return self.client.request(method, path, json=body, headers=given)

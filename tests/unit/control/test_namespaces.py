@@ -1,0 +1,74 @@
+"""What the HTTP tests do not show: resources/test_namespaces.py has the rest."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bifrost.control.backend import Unavailable
+from bifrost.control.namespaces import Namespaces
+from bifrost.state.state_change import Change
+from bifrost.tenancy.namespaces.namespace_path import read_path
+from bifrost.tenancy.namespaces.namespace_tree import key_of
+from support.control.table_backend import TableBackend, config_with
+from support.physical_names import physical_name
+
+
+def test_the_tree_follows_the_state(tmp_path: Path) -> None:
+    backend = TableBackend()
+    namespaces = Namespaces(config_with(tmp_path), backend)
+    path = read_path("acme:a")
+    assert not namespaces.tree.exists(path)
+
+    backend.put([Change(key_of(path), 0, {})])
+
+    assert namespaces.tree.exists(path)
+    assert namespaces.tree is namespaces.tree
+
+
+def test_a_namespace_is_gone_though_its_cluster_does_not_say_what_came_late(tmp_path: Path) -> None:
+    backend = TableBackend()
+    namespaces = Namespaces(config_with(tmp_path), backend)
+    path = read_path("acme:a")
+    backend.put([Change(key_of(path), 0, {})])
+
+    async def away(_tenant: str) -> list[str]:
+        raise Unavailable("no broker is known")
+
+    backend.before_change.append(lambda: setattr(backend, "topics_of", away))
+    deleted = asyncio.run(namespaces.delete(path, "Admin:alice", recursive=False))
+
+    assert deleted.namespaces == (path,)
+    assert deleted.remaining == {"?": "no broker is known"}
+    assert not namespaces.tree.exists(path)
+
+
+def test_while_the_cluster_is_away_nothing_is_deleted(tmp_path: Path) -> None:
+    backend = TableBackend()
+    namespaces = Namespaces(config_with(tmp_path), backend)
+    path = read_path("acme:a")
+    backend.put([Change(key_of(path), 0, {})])
+
+    async def away(_tenant: str) -> list[str]:
+        raise Unavailable("no broker is known")
+
+    backend.topics_of = away  # type: ignore[method-assign]
+    with pytest.raises(Unavailable):
+        asyncio.run(namespaces.delete(path, "Admin:alice", recursive=False))
+
+    assert namespaces.tree.exists(path)
+
+
+def test_topics_of_others_are_in_no_namespace(tmp_path: Path) -> None:
+    backend = TableBackend()
+    namespaces = Namespaces(config_with(tmp_path), backend)
+    backend.topics["acme"] = [
+        physical_name("globex", "t"),
+        "__consumer_offsets",
+        "t",
+        physical_name("acme", "t"),
+    ]
+
+    found = asyncio.run(namespaces.topics_in([read_path("acme")]))
+
+    assert found == {physical_name("acme", "t"): "acme/t"}
