@@ -22,6 +22,8 @@ LAZY_COMMANDS = {
     "schema": "bifrost.cli.schema",
     "pipeline": "bifrost.cli.pipeline",
     "state": "bifrost.cli.state",
+    "control": "bifrost.cli.control",
+    "namespaces": "bifrost.cli.admin.namespaces",
 }
 """Commands whose module is imported when they are run; the module has a function or command group of that name."""
 
@@ -127,6 +129,18 @@ def _pipeline_stub() -> None:
 @app.command("state", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def _state_stub() -> None:
     """Export, import and verify what the gateways share."""
+    raise AssertionError("the command itself needs no more packages")
+
+
+@app.command("control", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _control_stub() -> None:
+    """Serve the admin HTTP API."""
+    raise AssertionError("the command itself says what it lacks")
+
+
+@app.command("namespaces", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _namespaces_stub() -> None:
+    """Create, list and delete namespaces, by the admin API."""
     raise AssertionError("the command itself needs no more packages")
 
 

@@ -52,3 +52,19 @@ def test_a_module_that_is_there_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     with no_entry_points():
         assert sys.modules["importlib.metadata"] is importlib.metadata
     assert sys.modules["importlib.metadata"] is importlib.metadata
+
+
+def test_a_gateway_has_nothing_of_the_admin_api() -> None:
+    code = "import bifrost.cli.main, bifrost.cli.worker, bifrost.gateway.workers.processes"
+
+    assert imported_after(code, "bifrost.control", "fastapi", "starlette", "uvicorn", "asyncio") == [
+        "asyncio"
+    ]
+
+
+def test_a_client_of_the_admin_api_has_nothing_of_its_server() -> None:
+    code = "import bifrost.cli.admin.namespaces"
+
+    assert imported_after(code, "bifrost.control", "bifrost.gateway", "fastapi", "http.client") == [
+        "http.client"
+    ]

@@ -7,6 +7,7 @@ import pytest
 from prometheus_client.metrics_core import Metric
 
 from bifrost.config.model import Config
+from bifrost.control.counts import Counts
 from bifrost.forwarding.lane import Awaited
 from bifrost.gateway.admin.counted import OfProcess, WorkerCounts
 from bifrost.gateway.admin.metrics import Metrics
@@ -15,6 +16,7 @@ from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.reload_outcome import Outcome
 from bifrost.gateway.state.state_counts import StateCounts
 from bifrost.wire.api_keys import ApiKey
+from support.control.table_backend import TableBackend
 from support.pages.doc_pages import page, pages, table
 from support.pages.source_facts import texts
 from support.stage.lanes import SAME_NAMES
@@ -50,6 +52,13 @@ class Everything(OfProcess):
         yield WorkerCounts(0, is_running=True, starts=1, connections=1, cpu_s=1.0)
 
 
+def _of_control() -> list[Metric]:
+    counts = Counts(TableBackend())
+    counts.note("GET", "/v1/namespaces", 200, 0.01)
+    counts.refuse("rate")
+    return counts.families()
+
+
 @pytest.fixture(scope="module")
 def metrics() -> dict[str, Metric]:
     """Every metric by the name that Prometheus shows."""
@@ -62,7 +71,7 @@ def metrics() -> dict[str, Metric]:
     gateway.internal_errors.counts["accept"] += 1
     gateway.listener_watch.listeners = lambda: [("plaintext", 9092, True)]  # type: ignore[method-assign]
     gateway.limits_hit["max_connections", "acme"] += 1
-    found = filter(None, Metrics(Everything(gateway)).families())
+    found = [*filter(None, Metrics(Everything(gateway)).families()), *_of_control()]
     return {one.name + SUFFIXES.get(one.type, ""): one for one in found}
 
 
