@@ -290,7 +290,7 @@ class ClientSession(IdentifiedSession):
         request: Any = decode(plan.request.layout, frame, offset, plan.drops_trailing)
         decided = self._filtered_request(lane, exchange, request, frame, head or bytes(frame[:offset]))
         if len(frame) > RELEASED_FROM_BYTES:
-            release(plan.request.layout, request, is_deep=False)  # Filters may have kept some of its structs.
+            release(plan.request.layout, request)
         return decided
 
     def _filtered_request(
@@ -339,7 +339,7 @@ class ClientSession(IdentifiedSession):
     def _answer(self, lane: Lane, correlation_id: int, frame: Buffer, response: Message) -> Answer:
         """Answer a request in place of the broker."""
         self._send_own(lane.traffic, lane, frame, encode_answer(correlation_id, lane.plan, response))
-        release(lane.plan.response.layout, response, is_deep=True)
+        release(lane.plan.response.layout, response)
         return Answer(response)
 
     def _send_own(self, traffic: Traffic, lane: Lane | None, frame: Buffer, answer: bytes) -> None:

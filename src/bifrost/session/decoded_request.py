@@ -108,7 +108,7 @@ def refusal(plan: Plan, frame: bytes | memoryview, offset: int) -> Message:
     if answer is None and is_decodable(plan, len(frame)):
         request = decode(plan.request.layout, frame, offset, plan.drops_trailing)
         answer = error_response(request, plan.api_version, invalid, message=text, each=in_steps)
-        release(plan.request.layout, request, is_deep=True)
+        release(plan.request.layout, request)
     if answer is None:
         raise too_large(plan, len(frame))
     return answer

@@ -40,6 +40,16 @@ def decoded_response(
     if plan.owned is not None and len(frame) > _PRUNED_FROM_BYTES:
         frame = prune(plan.owned, frame, offset, namespace.names.own_names(plan.owned_entity).shared_prefix)
     response: Any = decode(plan.response.layout, frame, offset)
+    decided = _filtered(namespace, scope, awaited, response, head or bytes(frame[:offset]))
+    if len(frame) > RELEASED_FROM_BYTES:
+        release(plan.response.layout, response)
+    return decided
+
+
+def _filtered(
+    namespace: Namespace, scope: Scope, awaited: Awaited, response: Any, head: bytes
+) -> list[Buffer] | ResponseStep:
+    plan = awaited.lane.plan
     step = translation.to_virtual(namespace, response, plan.api_version)
     if not isinstance(step, Forward):
         return step
@@ -50,7 +60,4 @@ def decoded_response(
             return filtered
     if plan.has_throttle and awaited.lane.load.is_over_budget:
         response.throttle_time_ms = max(response.throttle_time_ms, awaited.lane.load.throttle_ms)
-    segments: list[Buffer] = [encode(plan.response.layout, response, head or bytes(frame[:offset]))]
-    if len(frame) > RELEASED_FROM_BYTES:
-        release(plan.response.layout, response, is_deep=True)
-    return segments
+    return [encode(plan.response.layout, response, head)]

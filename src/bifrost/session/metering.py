@@ -31,6 +31,9 @@ from bifrost.wire.steps import in_steps
 MAX_TOLD_BYTES = 1024 * 1024
 """A request to change things is decoded once more for its event; for a larger request the event has no details."""
 
+EVENT_ROUNDS = 32
+"""Rounds that the event of an item stands for: to write it takes some 20 us."""
+
 About = tuple[str | None, Software]
 """A client's address and the software that it names."""
 
@@ -197,7 +200,7 @@ def _tell_operations(
     """Write down what a request changed, one event per item; `request` is a frame and where its body begins."""
     asked = decode(plan.request.layout, *request)
     answered = decode(plan.response.layout, answer, 8 + plan.response.is_flexible_header)
-    for one in in_steps(operations(plan.api_key, asked, answered)):
+    for one in in_steps(operations(plan.api_key, asked, answered), EVENT_ROUNDS):
         name, physical = _names(namespace, one)
         meter.change(
             physical,
@@ -211,8 +214,8 @@ def _tell_operations(
             resource_name=name or topic_id_of(one),
             error_code=error_name(one.error_code),
         )
-    release(plan.request.layout, asked, is_deep=True)
-    release(plan.response.layout, answered, is_deep=True)
+    release(plan.request.layout, asked)
+    release(plan.response.layout, answered)
 
 
 def _names(namespace: Namespace, operation: Operation) -> tuple[str | None, str | None]:

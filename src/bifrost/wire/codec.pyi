@@ -32,8 +32,14 @@ def untrack(thing: object) -> None:
     A collection visits all other objects, and blocks all connections meanwhile.
     """
 
-def release(layout: Layout, message: Struct, is_deep: bool) -> None:
-    """Empty the lists of a message that is no longer needed, in steps; with `is_deep` also those in its structs."""
+def release(layout: Layout, message: Struct) -> None:
+    """Empty the lists of a message that is no longer needed, and those in its structs, in steps.
+
+    A list or struct in it to which anything else refers stays as it is.
+    """
+
+def release_items(items: list[Any]) -> None:
+    """Empty a list that is no longer needed, in steps."""
 
 def decode(layout: Layout, frame: bytes | memoryview, start: int, allow_trailing: bool = False) -> Any:
     """Read a message: an instance of the layout's class.

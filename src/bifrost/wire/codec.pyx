@@ -10,7 +10,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from cpython.list cimport PyList_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject, PyObject_GetAttr, PyObject_SetAttr
-from cpython.ref cimport Py_XDECREF
+from cpython.ref cimport Py_XDECREF, _Py_REFCNT
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memmove
@@ -18,14 +18,15 @@ from libc.string cimport memcpy, memmove
 from bifrost.wire.errors import EncodeError
 
 from bifrost.wire.output cimport (
-    Output, extend, open_output, put, put_be, put_length, put_varint, take, varint_size, write_size, write_varint,
+    Output, extend, is_part, open_output, put, put_be, put_length, put_varint, set_aside, take, varint_size, write_size,
+    write_varint,
 )
 from bifrost.wire.reader cimport (
     BOOL, BYTES, FLOAT64, IGNORABLE, LIST, MAX_STRING, NULLABLE, PRESENT, RECORDS, STRING, STRUCT, TAGGED, UINT16, UINT32,
     UUID, Reader, close_frame, fail, need, number_size, open_frame, read_bytes_length, read_count, read_marker,
     read_number, read_string_length, read_varint, step,
 )
-from bifrost.wire.steps cimport python_step
+from bifrost.wire.steps cimport pause, python_step
 from bifrost.wire.window cimport window
 
 cdef extern from "Python.h":
@@ -113,28 +114,34 @@ def untrack(thing not None):
         PyObject_GC_UnTrack(<void*>thing)
 
 
-def release(Layout layout not None, message not None, bint is_deep):
+def release(Layout layout not None, message not None):
     """Empty the lists of a message that is no longer needed, in steps: to free all of it at once takes as long."""
     cdef Field* field
     cdef int i
     for i in range(layout.count):
         field = &layout.fields[i]
         if field.flags & LIST:
-            release_list(field, PyObject_GetAttr(message, <object>field.name), is_deep)
+            items = PyObject_GetAttr(message, <object>field.name)
+            # What filters have kept of it has other references.
+            if isinstance(items, list) and _Py_REFCNT(<PyObject*>items) <= 2:
+                release_list(field, <list>items)
 
-cdef int release_list(Field* field, object items, bint is_deep) except -1:
+cdef int release_list(Field* field, list items) except -1:
     cdef object element
-    if not isinstance(items, list):
-        return 0
-    if is_deep and field.kind == STRUCT:
-        for element in <list>items:
-            release(<Layout>field.layout, element, True)
+    if field.kind == STRUCT:
+        for element in items:
+            if _Py_REFCNT(<PyObject*>element) <= 2:
+                release(<Layout>field.layout, element)
             python_step()
-    element = None
-    while items:
-        del (<list>items)[-RELEASED:]
-        python_step()
+        element = None
+    release_items(items)
     return 0
+
+def release_items(list items not None):
+    """Empty a list that is no longer needed, in steps."""
+    while items:
+        del items[-RELEASED:]
+        python_step()
 
 
 # ---- decode ----
@@ -245,28 +252,47 @@ cdef object decode_bytes(Reader* r, int flags, object owner):
 
 def encode(Layout layout not None, message, bytes head not None):
     """Write a frame: its length, the header `head`, the message."""
-    cdef Output out
-    open_output(&out)
-    try:
-        put_be(&out, 0, 4)
-        put(&out, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
-        encode_struct(layout, message, &out)
-        if out.size - 4 > 0x7FFFFFFF:
-            raise EncodeError(f"{layout.name} is longer than a frame can be")
-        write_size(out.data, out.size - 4)
-        return take(&out)
-    finally:
-        Py_XDECREF(out.heap)
+    return encoded(layout, message, head)
 
 def encode_body(Layout layout not None, message):
     """Write a message without length and header."""
+    return encoded(layout, message, None)
+
+cdef bytes encoded(Layout layout, object message, bytes head):
     cdef Output out
+    cdef list segments = []
     open_output(&out)
+    out.segments = <PyObject*>segments
+    out.sent, out.open = 0, 0
     try:
+        if head is not None:
+            put_be(&out, 0, 4)
+            put(&out, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
         encode_struct(layout, message, &out)
-        return take(&out)
+        whole = joined(segments, &out) if segments else take(&out)
     finally:
         Py_XDECREF(out.heap)
+    if head is not None:
+        if PyBytes_GET_SIZE(whole) - 4 > 0x7FFFFFFF:
+            raise EncodeError(f"{layout.name} is longer than a frame can be")
+        # No other code has seen it yet.
+        write_size(<uint8_t*>PyBytes_AS_STRING(whole), PyBytes_GET_SIZE(whole) - 4)
+    return whole
+
+cdef bytes joined(list segments, Output* out):
+    """Put the parts of what was written together, with a pause behind each: fresh memory and the copy take time."""
+    cdef bytes part, whole
+    cdef Py_ssize_t size = 0
+    set_aside(out)
+    whole = PyBytes_FromStringAndSize(NULL, out.sent)
+    segments.reverse()
+    while segments:
+        part = segments.pop()
+        memcpy(PyBytes_AS_STRING(whole) + size, PyBytes_AS_STRING(part), PyBytes_GET_SIZE(part))
+        size += PyBytes_GET_SIZE(part)
+        part = None
+        pause()
+    return whole
 
 cdef int refuse(Layout layout, Field* field, str problem) except -1:
     raise EncodeError(f"{layout.name}.{<object>field.name} {problem}")
@@ -305,7 +331,9 @@ cdef int encode_tags(Layout layout, object struct, Output* out) except -1:
         put_varint(out, field.tag)
         at = out.size
         extend(out, 1)
+        out.open += 1
         encode_field(layout, field, value, out)
+        out.open -= 1
         # One byte was left for the size; a longer content moves up.
         size = out.size - at - 1
         more = varint_size(size) - 1
@@ -343,6 +371,8 @@ cdef int encode_field(Layout layout, Field* field, object value, Output* out) ex
     for element in <list>value:
         python_step()
         encode_value(layout, field, field.flags & ~NULLABLE, element, out)
+        if is_part(out) and not out.open:
+            set_aside(out)
     return 0
 
 cdef int put_null(Layout layout, Field* field, int flags, Output* out, int width) except -1:

@@ -9,6 +9,7 @@ from bifrost.wire.reader cimport COMPACT
 
 cdef enum:
     LOCAL = 4096           # bytes of output that need no memory of their own
+    PART = 131072          # of a large output: to grow it as one piece would copy megabytes at once
 
 cdef struct Output:
     # What is written grows in `local`, then in a bytes object; it leaves as one or several segments.
@@ -16,7 +17,8 @@ cdef struct Output:
     Py_ssize_t size, capacity
     PyObject* heap           # bytes, owned; NULL while `local` is used
     PyObject* owner          # rewrite: the frame if it may be sliced, else NULL
-    PyObject* segments       # rewrite: list of what is finished
+    PyObject* segments       # rewrite, encode: list of what is finished; NULL: it stays one piece
+    int open                 # encode: tagged fields whose size is not known yet, so that they cannot be cut
     Py_ssize_t copied, sent  # rewrite: how far the frame is taken over; bytes in `segments`
     uint8_t local[LOCAL]
 
@@ -25,6 +27,12 @@ cdef inline void open_output(Output* out) noexcept:
     out.size = 0
     out.capacity = LOCAL
     out.heap = NULL
+
+cdef int set_aside(Output* out) except -1
+
+cdef inline bint is_part(Output* out) noexcept:
+    """Whether so much was written that it is time to close a segment."""
+    return out.size >= PART and out.segments != NULL
 
 cdef int grow(Output* out, Py_ssize_t size) except -1
 cdef object take(Output* out)

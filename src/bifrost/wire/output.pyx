@@ -19,6 +19,13 @@ cdef int grow(Output* out, Py_ssize_t size) except -1:
     out.data = <uint8_t*>PyBytes_AS_STRING(<object>out.heap)
     return 0
 
+cdef int set_aside(Output* out) except -1:
+    """Close what is in the output as a segment."""
+    if out.size:
+        out.sent += out.size
+        (<list>out.segments).append(take(out))
+    return 0
+
 cdef object take(Output* out):
     """What was written, as bytes; the output is empty again."""
     cdef object result

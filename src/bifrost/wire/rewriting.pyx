@@ -22,7 +22,7 @@ from libc.string cimport memcmp
 
 from bifrost.wire.errors import MalformedFrame
 
-from bifrost.wire.output cimport open_output, put, put_be, put_length, take, write_size
+from bifrost.wire.output cimport is_part, open_output, put, put_be, put_length, set_aside, write_size
 from bifrost.wire.program cimport DECODE, MAX_DEPTH, SLOTS, USUAL, Level, Op, enter_tag, note_codes, push
 from bifrost.wire.reader cimport (
     ADDRESS, ARRAY, BYTES, CODE, END, FIXED, INT16, INT32, MAX_STRING, MISS_STEPS, SKIP, STRING, TAGS, UUID,
@@ -61,18 +61,11 @@ cdef class Names:
         return None if value is None else <bytes?>value
 
 
-cdef int cut(Output* out) except -1:
-    """Close what is in the output as a segment."""
-    if out.size:
-        out.sent += out.size
-        (<list>out.segments).append(take(out))
-    return 0
-
 cdef int copy_run(Reader* r, Output* out, Py_ssize_t to) except -1:
     """Take the frame over unchanged as far as `to`."""
     cdef Py_ssize_t size = to - out.copied
     if size >= SLICE and out.owner != NULL:
-        cut(out)
+        set_aside(out)
         (<list>out.segments).append(window(<object>out.owner, r.data + out.copied, size, True))
         out.sent += size
     else:
@@ -188,6 +181,8 @@ cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
             level.left -= 1
             if step(r):
                 return 0
+            if is_part(out):
+                set_aside(out)
             if level.tags < 0:
                 if level.left:
                     i = level.again
@@ -303,7 +298,7 @@ cdef list rewrite_body(Program program, object frame, Reader* r, Names names, by
         if r.pos != r.end and not allow_trailing:
             fail(r, "frame goes on behind its body")
         copy_run(r, &out, r.pos)
-        cut(&out)
+        set_aside(&out)
         size = out.sent - 4
         if size > 0x7FFFFFFF:
             fail(r, "frame is too long after its replacements")
@@ -333,7 +328,7 @@ cdef list rewrite_head(Program program, object frame, Reader* r, Names names, by
         except MalformedFrame:
             return None  # Perhaps only a part of it has arrived; else it fails again when it is complete.
         copy_run(r, &out, r.end)
-        cut(&out)
+        set_aside(&out)
         size = out.sent - 4 + r.whole - r.end
         if size > 0x7FFFFFFF:
             return None

@@ -14,5 +14,8 @@ def set_pause(pause: Callable[[], None] | None) -> None:
 def set_pause_steps(steps: int = 64) -> None:
     """Call the function given to `set_pause` after so many rounds of a loop."""
 
-def in_steps(items: Iterable[_T]) -> Iterator[_T]:
-    """Yield items, with pauses between them: for loops in Python over the many items of a message."""
+def in_steps(items: Iterable[_T], rounds: int = 1) -> Iterator[_T]:
+    """Yield items, with pauses between them: for loops in Python over the many items of a message.
+
+    An item stands for so many `rounds`; one whose code takes more than some microseconds stands for more than one.
+    """

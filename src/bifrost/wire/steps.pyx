@@ -37,17 +37,17 @@ cdef int pause() except -1:
         on_pause()
     return 0
 
-cdef int python_step() except -1:
-    """One round of a loop that has no reader."""
+cdef int python_step(int64_t rounds=1) except -1:
+    """One round of a loop that has no reader, or one that stands for several."""
     global python_steps
-    python_steps -= 1
+    python_steps -= rounds
     if python_steps < 0:
         python_steps = pause_steps
         pause()
     return 0
 
-def in_steps(items not None):
+def in_steps(items not None, int64_t rounds=1):
     cdef object item
     for item in items:
-        python_step()
+        python_step(rounds)
         yield item

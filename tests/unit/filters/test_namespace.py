@@ -7,6 +7,7 @@ from bifrost.filters.steps import FORWARD, Close, TopicIds
 from bifrost.tenancy.topic_ids import ABSENT_FOR_MS
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.schema import message_schema
+from bifrost.wire.steps import set_pause
 from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.stage import Stage
@@ -119,6 +120,22 @@ def test_the_smallest_element_around_a_foreign_name_is_dropped(acme) -> None:
 
     assert translation.to_virtual(acme, response, 8) is FORWARD
     assert response == messages.OffsetFetchResponse(groups=[group("a", "orders"), group("c")])
+
+
+def test_very_many_foreign_elements_are_freed_in_steps(acme) -> None:
+    response = messages.ListGroupsResponse(
+        groups=[{"group_id": f"foreign{number}"} for number in range(3200)]
+    )
+    pauses: list[int] = []
+    set_pause(lambda: pauses.append(len(groups)))
+    groups = response.groups
+    try:
+        assert translation.to_virtual(acme, response, 4) is FORWARD
+    finally:
+        set_pause(None)
+
+    assert response.groups == groups == []
+    assert sum(0 < left < 3200 for left in pauses) >= 2
 
 
 def test_a_nullable_struct_around_a_foreign_name_becomes_null(acme) -> None:

@@ -1,17 +1,21 @@
 """What a session tells the journal, played as a transcript."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from bifrost.forwarding.work import Work
 from bifrost.journal.identity import Software
 from bifrost.journal.journal import Journal
+from bifrost.journal.meter import Meter
 from bifrost.session import metering
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     ApiVersionsRequest,
     CreateTopicsRequest,
     CreateTopicsResponse,
+    DeleteTopicsRequest,
     DescribeAclsRequest,
     HeartbeatRequest,
     HeartbeatResponse,
@@ -144,3 +148,18 @@ def test_software_is_what_kafka_would_take_for_it() -> None:
     assert metering.software_in(request_frame(ApiVersionsRequest(), 0, 1)[4:]) is None
     assert metering.software_in(request_frame(HeartbeatRequest(), 4, 1)[4:]) is None
     assert metering.software_in(request_frame(ApiVersionsRequest(), 3, 1)[4:-2]) is None
+
+
+def test_events_of_many_changes_pause_every_few(stage: Stage, told: Journal, monkeypatch: Any) -> None:
+    """An event takes some 20 us, and 64 of them more than a slice."""
+    told_of: list[int] = []
+    monkeypatch.setattr(Meter, "change", lambda *_, **__: told_of.append(1))
+    pauses: list[int] = []
+    monkeypatch.setattr(Work, "_pause", lambda _self: pauses.append(len(told_of)))
+    topics = [DeleteTopicsRequest.DeleteTopicState(name=f"t{number}") for number in range(100)]
+
+    stage.play("acme") >> client_sends(DeleteTopicsRequest(topics=topics), 6)  # acme may delete none.
+
+    assert len(told_of) == 100
+    assert len(pauses) > 30
+    assert all(later - before <= 4 for before, later in pairwise([*pauses, len(told_of)]))

@@ -56,6 +56,21 @@ class TestSegments:
         gc.collect()
         assert b"".join(segments) == expected
 
+    def test_a_frame_of_very_many_names_leaves_in_parts(self):
+        """As one piece it would be copied whenever it outgrows its memory: megabytes at once."""
+        topics = [f"{number:0100}" for number in range(5000)]
+        frame = produce_frame(produce(*topics, records=b""))
+        missing = Names(lambda _slot, name: b"a prefix" + name)
+        segments = rewrite(self.program, frame, len(HEAD), missing)
+        expected = encode(
+            compile_layout("ProduceRequest", 9),
+            produce(*(f"a prefix{one}" for one in topics), records=b""),
+            HEAD,
+        )
+
+        assert b"".join(segments) == expected
+        assert max(map(len, segments)) < 140_000
+
     def test_an_unchanged_frame_of_bytes_is_not_copied(self):
         frame = produce_frame(produce("orders", records=bytes(5000)))
         same = names(table={b"orders": b"orders"})

@@ -5,9 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from bifrost.wire.codec import decode, encode_body, release, untrack
+from bifrost.wire.codec import decode, encode, encode_body, release, release_items, untrack
 from bifrost.wire.errors import MalformedFrame
-from bifrost.wire.messages import MetadataRequest, OffsetCommitRequest, OffsetFetchRequest
+from bifrost.wire.messages import (
+    ApiVersionsResponse,
+    MetadataRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+)
 from bifrost.wire.program import count_items
 from bifrost.wire.programs import compile_layout, compile_program
 from bifrost.wire.steps import in_steps, set_pause, set_pause_steps
@@ -51,8 +56,38 @@ def test_decoding_and_encoding_pause_for_every_item(pauses: list[int]) -> None:
     assert len(pauses) - encoded >= 110
 
 
+def test_what_is_written_is_put_together_in_steps(pauses: list[int]) -> None:
+    """A part of 128 KiB takes less than a tenth of a millisecond."""
+    topics = [MetadataRequest.MetadataRequestTopic(name="t" * 1000) for _ in range(2000)]
+    layout = compile_layout("MetadataRequest", 4)
+
+    frame = encode(layout, MetadataRequest(topics=topics), b"header")
+
+    assert len(pauses) >= 4000 + len(frame) // 140_000
+    assert frame[:10] == (len(frame) - 4).to_bytes(4, "big") + b"header"
+    assert decode(layout, frame, 10).topics == topics
+
+
+def test_large_tagged_fields_are_written_as_small_ones_are() -> None:
+    layout = compile_layout("ApiVersionsResponse", 4)
+    feature = ApiVersionsResponse.FinalizedFeatureKey
+    response = ApiVersionsResponse(
+        finalized_features=[feature(name=f"{number:0900}") for number in range(500)],
+        supported_features=[ApiVersionsResponse.SupportedFeatureKey(name="x" * 9000) for _ in range(100)],
+    )
+
+    assert decode(layout, encode_body(layout, response), 0) == response
+
+
 def test_python_loops_pause_between_items(pauses: list[int]) -> None:
     assert list(in_steps([1, 2, 3])) == [1, 2, 3]
+    assert len(pauses) == 3
+
+
+def test_items_of_much_work_stand_for_several_rounds(pauses: list[int]) -> None:
+    set_pause_steps(8)
+
+    assert list(in_steps(range(9), 4)) == list(range(9))
     assert len(pauses) == 3
 
 
@@ -87,18 +122,33 @@ def build_offset_fetch(partitions: int) -> OffsetFetchRequest:
     )
 
 
-def test_a_message_that_is_released_is_empty() -> None:
+def test_a_message_that_is_released_is_empty_but_for_what_is_kept(pauses: list[int]) -> None:
     request = commit(100, 3)
-    kept = request.topics[0]
+    kept, kept_list = request.topics[0], request.topics[1].partitions
 
-    release(LAYOUT, request, is_deep=False)
+    release(LAYOUT, request)
+
     assert request.topics == []
-    assert len(kept.partitions) == 3
+    assert len(kept.partitions) == len(kept_list) == 3
+    assert len(pauses) >= 100
 
-    request = commit(100, 3)
-    kept = request.topics[0]
-    release(LAYOUT, request, is_deep=True)
-    assert request.topics == kept.partitions == []
+
+def test_lists_in_the_structs_of_a_message_are_released_in_steps(pauses: list[int]) -> None:
+    request = commit(1, 1600)
+
+    release(LAYOUT, request)
+
+    assert request.topics == []
+    assert len(pauses) >= 1700
+
+
+def test_a_long_list_is_emptied_in_steps(pauses: list[int]) -> None:
+    items: list[object] = [object() for _ in range(1600)]
+
+    release_items(items)
+
+    assert items == []
+    assert len(pauses) == 100
 
 
 def test_messages_are_not_the_garbage_collectors() -> None:

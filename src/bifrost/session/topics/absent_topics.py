@@ -94,7 +94,7 @@ class AbsentTopics(Inquiry):
                 absent.add(name.decode())
             elif topic.error_code in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
                 namespace.topic_exists(name)
-        release(layout, response, is_deep=True)
+        release(layout, response)
         self._found = [name for name in in_steps(self._wanted) if name in absent]
         self._answered(awaited)
         return []

@@ -95,7 +95,7 @@ class CountedTopics:
                 self.partitions[name] += len(topic.partitions)
                 self.topic_ids.append((topic.topic_id, name))
         is_complete = self._has_ended(response)
-        release(layout, response, is_deep=True)
+        release(layout, response)
         return is_complete or self._bounds.is_reached_by(len(self.partitions), self.partitions.total())
 
     def _has_ended(self, response: Any) -> bool:
