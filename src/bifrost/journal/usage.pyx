@@ -511,6 +511,9 @@ cdef Passing tally(Tally program, Reader* r, Usage usage, bint is_request, bint 
             level.left -= 1
             if not r.hot:  # There the rounds were counted when the message was rewritten.
                 r.steps -= 1
+                if topic is None:  # Else a pause would have it looked up once more.
+                    r.steps -= (usage.decided - before) * MISS_STEPS
+                    before = usage.decided
                 if r.steps < 0:
                     out_of_steps(r)
                     if topic is not None:  # An interval may have ended meanwhile.

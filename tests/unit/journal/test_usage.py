@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 
 from bifrost.journal.tallies import request_tally, response_tally
@@ -11,10 +13,12 @@ from bifrost.wire.messages import (
     AddOffsetsToTxnRequest,
     FetchResponse,
     HeartbeatRequest,
+    OffsetCommitRequest,
     ProduceRequest,
     ProduceResponse,
 )
 from bifrost.wire.programs import compile_layout
+from bifrost.wire.steps import set_pause
 from support.clients.record_batches import build_batch
 
 TOPIC_ID = bytes(range(16))
@@ -280,3 +284,26 @@ def test_of_what_is_folded_only_the_last_short_name_is_remembered(length: int, a
 
     assert names[asked:] == [b"a", b"b", b"a"]
     assert folded.take()[0] == 6
+
+
+def test_names_about_which_python_code_decides_pause_each_by_themselves() -> None:
+    """To find a name's row takes up to 50 us, so 64 of them would take three milliseconds."""
+    names = Names()
+    usage, pauses = usage_of(ApiKey.OFFSET_COMMIT, 8, names), list[int]()
+    topic, partition = (
+        OffsetCommitRequest.OffsetCommitRequestTopic,
+        OffsetCommitRequest.OffsetCommitRequestPartition,
+    )
+    topics = [topic(name=f"t{number}", partitions=[partition()]) for number in range(50)]
+    frame = frame_of(OffsetCommitRequest(group_id="g", topics=topics), 8)
+    set_pause(lambda: pauses.append(len(names.asked)))
+    try:
+        usage.count_request(frame, 0)
+        decided = len(names.asked)
+        usage.count_request(frame, 0)
+    finally:
+        set_pause(None)
+
+    assert decided == len(names.asked) == 51
+    assert 50 <= len(pauses) <= 52
+    assert all(later - before <= 2 for before, later in pairwise(pauses))
