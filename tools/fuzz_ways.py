@@ -3,14 +3,13 @@ and what brokers tell of themselves.
 """
 
 import random
-from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 from bifrost.forwarding.forwarding import Forwarding
-from bifrost.forwarding.lane import Awaited, Lane, Reason
+from bifrost.forwarding.lane import Awaited, AwaitedQueue, Lane, Reason
 from bifrost.forwarding.lane_names import LaneNames
 from bifrost.forwarding.load import Load
 from bifrost.forwarding.traffic import Traffic
@@ -81,7 +80,8 @@ def check_forward(rng: random.Random, program: Program, frame: bytes) -> None:
     if len(session._queue) != traffic.requests or traffic.requests != is_sent or bool(out) != is_sent:
         raise Failure("a request that was not forwarded leaves a trace")
     session = _session(lanes)
-    session._queue += Awaited(int.from_bytes(_CORRELATION_ID, "big"), lanes[_KEY], None), b"waited"
+    session._queue.append(Awaited(int.from_bytes(_CORRELATION_ID, "big"), lanes[_KEY], None))
+    session._queue.append(b"waited")
     is_sent, out = or_malformed(session.forward_response, response) == Reason.PASSES, session.to_client
     if is_sent:
         if out != [*rewrite(program, response, 4 + is_flexible, SAME), b"waited"] or session._queue:
@@ -93,7 +93,7 @@ def check_forward(rng: random.Random, program: Program, frame: bytes) -> None:
 def _session(lanes: dict[int, Lane]) -> Forwarding:
     """Make what the engine sees of a session."""
     session = Forwarding()
-    session._lanes, session._queue, session._max_in_flight = lanes, deque(), 1
+    session._lanes, session._queue, session._max_in_flight = lanes, AwaitedQueue(), 1
     session.to_broker, session.to_client = [], []
     return session
 

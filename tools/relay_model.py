@@ -3,12 +3,11 @@
 import asyncio
 import random
 import socket
-from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from bifrost.forwarding.forwarding import Forwarding
-from bifrost.forwarding.lane import Awaited, Lane, Reason
+from bifrost.forwarding.lane import Awaited, AwaitedQueue, Lane, Reason
 from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.wire.errors import MalformedFrame, WireError
 from bifrost.wire.framer import Framer
@@ -28,7 +27,7 @@ class Session(Forwarding):
     """A session that treats what the engine leaves to it by its content alone."""
 
     def __init__(self, lanes: dict[int, Lane], most: int) -> None:
-        self._lanes, self._queue, self._max_in_flight = lanes, deque(), most
+        self._lanes, self._queue, self._max_in_flight = lanes, AwaitedQueue(), most
         self._held_requests, self._held_responses = [], []
         self.to_broker, self.to_client = [], []
         self.hot_steps = WITHOUT_END

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from bifrost.forwarding.cells cimport Cells
 from bifrost.forwarding.gateway_time cimport GatewayTime
-from bifrost.forwarding.lane cimport Lane
+from bifrost.forwarding.lane cimport AwaitedQueue, Lane
 from bifrost.forwarding.load cimport Load
 from bifrost.forwarding.traffic cimport Traffic
 from bifrost.journal.usage cimport Passing
@@ -21,7 +21,8 @@ cdef class Outlet:
 
 cdef class Forwarding(FrameConsumer):
     cdef public dict _lanes
-    cdef public object _queue, _authentication
+    cdef public AwaitedQueue _queue
+    cdef public object _authentication
     cdef public list _held_requests, _held_responses
     cdef public list to_client, to_broker
     cdef public Py_ssize_t _max_in_flight

@@ -1,10 +1,9 @@
 """The hot path of a session: see forwarding.pyx."""
 
-from collections import deque
 from typing import Any
 
 from bifrost.forwarding.gateway_time import GatewayTime
-from bifrost.forwarding.lane import Lane, Reason
+from bifrost.forwarding.lane import AwaitedQueue, Lane, Reason
 from bifrost.forwarding.load import Load
 from bifrost.forwarding.traffic import Traffic
 from bifrost.wire.framer import FrameConsumer
@@ -17,7 +16,7 @@ class Forwarding(FrameConsumer):
 
     _lanes: dict[int, Lane]
     """By API key << 16 | API version."""
-    _queue: deque[Any]
+    _queue: AwaitedQueue
     """What the broker will answer, each an Awaited, and own answers behind it."""
     _authentication: Any
     """The object that gets frames first; None: the client need not authenticate now."""

@@ -6,7 +6,7 @@ frames are read where they were received, and all that came together leave as on
 is whole if it can (rewriting.pyx).
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -15,7 +15,7 @@ from libc.string cimport memcmp, memcpy
 from bifrost.forwarding.cells cimport Cells
 from bifrost.forwarding.clock cimport clock_ns
 from bifrost.forwarding.lane cimport (
-    HELD, NO_LANE, NOT_IN_PLACE, OVER_BUDGET, PASSES, Awaited, Reason,
+    HELD, NO_LANE, NOT_IN_PLACE, OVER_BUDGET, PASSES, Awaited, AwaitedQueue, Reason,
     await_answer, counts_fast, judged_request, judged_response,
 )
 from bifrost.wire.output cimport Output, open_output, put, take
@@ -65,7 +65,7 @@ cdef int put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns)
 
 cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
     """Rewrite the response to what is first awaited, if it PASSES."""
-    cdef object queue = session._queue
+    cdef AwaitedQueue queue = session._queue
     cdef int reason
     cdef Awaited awaited = judged_response(queue, frame, r, session, session.own_fetches(), False, &reason)
     cdef Py_ssize_t start = r.pos
@@ -86,13 +86,13 @@ cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
     awaited.end(4 + <Py_ssize_t>be32(<const uint8_t*>PyBytes_AS_STRING(segments[0])), came_ns, clock_ns())
     session.to_client += segments
     queue.popleft()
-    while queue and PyBytes_CheckExact(queue[0]):
+    while queue.begins_with_answer():
         session.to_client.append(queue.popleft())
     return PASSES
 
 cdef int put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns) except? -1:
     """As above, for a frame that stands where it was received; it is copied."""
-    cdef object queue = session._queue
+    cdef AwaitedQueue queue = session._queue
     cdef int reason
     cdef Awaited awaited = judged_response(queue, None, r, None, session.own_fetches(), False, &reason)
     cdef Py_ssize_t start = r.pos, begin = out.size
@@ -108,7 +108,7 @@ cdef int put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns
     session.responses_sent += session.turn_ns != 0
     awaited.end(out.size - begin, now_ns, now_ns if awaited.lane.usage is None else clock_ns())
     queue.popleft()
-    while queue and PyBytes_CheckExact(queue[0]):
+    while queue.begins_with_answer():
         answer = queue.popleft()
         put(out, PyBytes_AS_STRING(answer), PyBytes_GET_SIZE(answer))
     return PASSES
@@ -178,7 +178,7 @@ cdef class Forwarding(FrameConsumer):
     cdef bint is_clear(self) except -1:
         """Whether nothing comes first: no authentication, nothing held, not too much awaited."""
         return (self._authentication is None and not self._held_requests
-                and len(self._queue) < self._max_in_flight)
+                and self._queue.count < self._max_in_flight)
 
     cdef bint is_read_on(self) except -1:
         """Whether no request waits for anything but answers, so that the client is read."""
@@ -240,7 +240,7 @@ cdef class Forwarding(FrameConsumer):
         memcpy(PyBytes_AS_STRING(answer) + 4, r.data + 4, 4)
         self.answer_traffic.count_request(r.end + 4)
         self.answer_traffic.count_answer(PyBytes_GET_SIZE(answer))
-        if self._queue:
+        if self._queue.count:
             self._queue.append(answer)
         else:
             self.to_client.append(answer)
@@ -315,7 +315,7 @@ cdef class Forwarding(FrameConsumer):
         cdef int reason
         if is_request:
             # Nothing here makes it less clear but what is awaited.
-            room = self._max_in_flight - len(self._queue) if self.is_clear() else 0
+            room = self._max_in_flight - self._queue.count if self.is_clear() else 0
         elif self._held_responses or self._held_requests:
             return 0
         now_ns = self.turn_ns or clock_ns()
@@ -362,7 +362,7 @@ cdef class Forwarding(FrameConsumer):
     @property
     def awaits_broker(self):
         """Whether an answer is awaited, and nothing of a request has still to come."""
-        return len(self._queue) > 0 and not self.is_passing
+        return self._queue.count > 0 and not self.is_passing
 
     cdef bint begin_request(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1:
         """Send a request on of which `frame` is the beginning; False: it has to be whole first."""
@@ -412,9 +412,9 @@ cdef class Forwarding(FrameConsumer):
 
     cdef int end_response(self) except -1:
         """The frame is complete: put the answers that waited for it into `to_client`."""
-        cdef object queue = self._queue
+        cdef AwaitedQueue queue = self._queue
         (<Awaited?>queue.popleft()).finish(self.answer_bytes)
-        while queue and PyBytes_CheckExact(queue[0]):
+        while queue.begins_with_answer():
             self.to_client.append(queue.popleft())
         if self.passing_response is not None:
             self.passing_response.end()

@@ -2,6 +2,7 @@
 """Lanes as the hot path goes along them."""
 
 cimport cython
+from cpython.bytes cimport PyBytes_CheckExact
 from libc.stdint cimport int32_t, int64_t
 
 from bifrost.forwarding.load cimport Load
@@ -41,7 +42,7 @@ cdef class Lane:
     cdef readonly bytes client_id_prefix
     cdef Passage passage
     cdef int64_t broker_ns
-    cdef object error_costs_ns
+    cdef dict error_costs_ns
     cpdef int fail(self, int code, int64_t times) except -1
 
     cdef inline int fail_all(self, Reader* r) except -1:
@@ -70,6 +71,22 @@ cdef class Awaited:
     cpdef void abandon(self) noexcept
 
 
+@cython.final
+cdef class AwaitedQueue:
+    cdef list slots             # a ring of a power of two; None: empty
+    cdef Py_ssize_t head, count
+    cpdef int append(self, object one) except -1
+    cpdef object popleft(self)
+
+    cdef inline object first(self):
+        """What is first; there has to be something."""
+        return self.slots[self.head]
+
+    cdef inline bint begins_with_answer(self):
+        """Whether an answer of the gateway's own is first."""
+        return self.count > 0 and PyBytes_CheckExact(self.slots[self.head])
+
+
 cdef inline bint counts_fast(Lane lane, Reader* r) noexcept:
     """Whether the journal can count a message, which was rewritten, without a slice of time.
 
@@ -79,6 +96,6 @@ cdef inline bint counts_fast(Lane lane, Reader* r) noexcept:
 
 cdef Lane judged_request(dict lanes, Lane lane, object frame, Reader* r, object session, int64_t known, int* reason)
 cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t read_ns, int64_t began_ns, int64_t since_ns,
-                          object queue)
-cdef Awaited judged_response(object queue, object frame, Reader* r, object session, int64_t known, bint is_claimed,
+                          AwaitedQueue queue)
+cdef Awaited judged_response(AwaitedQueue queue, object frame, Reader* r, object session, int64_t known, bint is_claimed,
                              int* reason)

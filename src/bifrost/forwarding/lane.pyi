@@ -93,3 +93,19 @@ class Awaited:
 
     def abandon(self) -> None:
         """Stop counting it in its load, because it was answered or never will be."""
+
+class AwaitedQueue:
+    """What one connection awaits, in the order of its requests: each an Awaited, or an answer of the gateway's own.
+
+    As far as it goes it is a deque.
+    """
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int) -> Awaited | bytes:
+        """Return what is first (0), or behind it; IndexError: nothing is there."""
+
+    def append(self, one: Awaited | bytes) -> int:
+        """Put it behind all others."""
+
+    def popleft(self) -> Awaited | bytes:
+        """Remove what is first; IndexError: nothing is awaited."""

@@ -4,9 +4,7 @@ Kafka answers a connection's requests in order. The broker keeps the order of it
 gives itself wait here for their turn.
 """
 
-from collections import deque
-
-from bifrost.forwarding.lane import Awaited
+from bifrost.forwarding.lane import Awaited, AwaitedQueue
 from bifrost.session.close_reason import CloseReason, SessionEnded
 
 Buffer = bytes | memoryview
@@ -19,7 +17,7 @@ class InFlight:
 
     def __init__(self) -> None:
         """Start empty."""
-        self.queue: deque[Awaited | bytes] = deque()
+        self.queue = AwaitedQueue()
 
     def __len__(self) -> int:
         return len(self.queue)

@@ -1,12 +1,11 @@
 """One lane between two sockets: its frames take the way of production, through framer, relay and forwarding."""
 
 import asyncio
-from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
 from bifrost.forwarding.forwarding import Forwarding
-from bifrost.forwarding.lane import Awaited, Lane
+from bifrost.forwarding.lane import Awaited, AwaitedQueue, Lane
 from bifrost.forwarding.lane_names import LaneNames
 from bifrost.forwarding.load import Load
 from bifrost.forwarding.traffic import Traffic
@@ -50,7 +49,7 @@ class RelayedLane(asyncio.BufferedProtocol):
         session = self.session = Forwarding()
         session._lanes, session._queue, session._max_in_flight = (
             {int.from_bytes(_KEY, "big"): lane},
-            deque(),
+            AwaitedQueue(),
             9,
         )
         session._held_requests, session._held_responses = [], []

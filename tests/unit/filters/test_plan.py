@@ -1,12 +1,10 @@
-from collections import deque
-
 import pytest
 
 from bifrost.filters.build import build_plans
 from bifrost.filters.filter import RequestFilter, ResponseFilter
 from bifrost.filters.plan import PEEKED_FIELDS, Plan, Plans
 from bifrost.forwarding.forwarding import Forwarding
-from bifrost.forwarding.lane import Reason
+from bifrost.forwarding.lane import AwaitedQueue, Reason
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
 from bifrost.wire.program import Usually
@@ -95,7 +93,7 @@ class Asked(Forwarding):
     def __init__(self, plan: Plan) -> None:
         self.times = 0
         self._lanes = {plan.api_key << 16 | plan.api_version: new_lane(plan.api_key, plan.api_version)}
-        self._queue, self._max_in_flight, self.to_broker = deque(), 1, []
+        self._queue, self._max_in_flight, self.to_broker = AwaitedQueue(), 1, []
 
     def judge_request_fields(self, _plan: Plan, _fields: tuple[int, ...]) -> Reason:
         self.times += 1
