@@ -334,7 +334,7 @@ class TenantNames:
         own = text
         for illegal, allowed in self._illegal_texts:
             own = own.replace(illegal, allowed)
-        if self._relative is not None and self._relative.has_namespaces:
+        if self._relative is not None and self._relative.is_used:
             own = _NO_NAMESPACE.sub(_NO_SUCH, self._codes.sub(self._shown_codes, own))
         for prefix in self._own_prefixes:
             own = own.replace(prefix, b"")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,14 +16,16 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.state.state_change import Author, Change
 from bifrost.tenancy.namespaces.namespace_path import Path, read_path
 from bifrost.tenancy.namespaces.namespace_tree import KIND, NamespaceTree
+from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import metadata_of
+from support.clients.raw_operations import fetch_request, metadata_of, produce, topic_id_of
 from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.identity.issuer import ISSUER, Issuer, client_first
 from support.identity.key_server import KeyServer
+from support.physical_names import physical_name
 from support.state_clients import reading
 
 pytestmark = pytest.mark.timeout(240)
@@ -169,3 +172,39 @@ def test_clients_of_a_namespace_that_is_deleted_leave(world: World) -> None:
     refused, error_code, _ = let_in(world.gateways[0], "acme:doomed")
     refused.close()
     assert error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+
+
+@pytest.mark.parametrize("is_by_id", [False, True])
+def test_nothing_is_read_of_a_namespace_after_its_deletion(
+    world: World, direct: RawClient, is_by_id: bool
+) -> None:
+    tier = f"fading-{is_by_id}".lower()
+    world.change(lambda tree: tree.create(Path(("acme", tier))))
+    creation_in_time(world.endpoint(), f"{tier}:x")
+    physical = physical_name("acme", f"--{tier.replace('-', '--')}.x")
+    produce(direct, physical, [b"before"])
+    with RawClient.authenticated(world.endpoint()) as whole:
+        version = min(whole.newest(ApiKey.FETCH), 16) if is_by_id else 12
+        is_by_id = version > 12  # brokers before 3.1 name topics only
+        topic_id = topic_id_of(whole, f"{tier}:x") if is_by_id else bytes(16)
+        ends = time.monotonic() + WITHIN_S
+        while True:  # the broker may need a moment to know its new topic
+            begin = fetch_request("" if is_by_id else f"{tier}:x", topic_id=topic_id, session_epoch=0)
+            begun = whole.request(begin, version)
+            read = [one.records for topic in begun.responses for one in topic.partitions if one.records]
+            if read:
+                break
+            assert time.monotonic() < ends
+        assert b"before" in bytes(read[0])
+
+        world.change(lambda tree: tree.delete(Path(("acme", tier))))
+        # An answer to a request from before the change leaves the topic out.
+        while not (found := metadata_of(whole, f"{tier}:x")) or found[0].error_code == ErrorCode.NONE:
+            assert time.monotonic() < ends
+            time.sleep(0.1)
+        produce(direct, physical, [b"after"])
+        go_on = fetch_request("", session_id=begun.session_id, session_epoch=1)
+        go_on.topics = []
+        with contextlib.suppress(ConnectionError, EOFError):  # The gateway may also end the connection.
+            answer = whole.request(go_on, version)
+            assert not any(one.records for topic in answer.responses for one in topic.partitions)

@@ -16,7 +16,7 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import DescribeGroupsRequest, ListTransactionsRequest, MetadataRequest
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import fetch_request, metadata_of, recreate_topic
+from support.clients.raw_operations import fetch_request, metadata_of, produce_request, recreate_topic
 from support.clients.raw_operations import produce as send
 from support.gateways.gateway_process import GatewayProcess, TenantSpec
 from support.physical_names import physical_name
@@ -165,6 +165,16 @@ def test_nothing_of_a_namespace_is_reached_from_beside_it(
         ).topics[0]
         groups = client.request(DescribeGroupsRequest(groups=["spies", "eu:spies", "--eu.spies"]), 4).groups
 
+        spied = fetch_request("", topic_id=topic_id, session_epoch=-1)
+        fetched = client.request(spied, min(client.newest(ApiKey.FETCH), 16))
+        sent = client.request(produce_request("", None, topic_id=topic_id), client.newest(ApiKey.PRODUCE))
+
+    assert not any(one.records for topic in fetched.responses for one in topic.partitions)
+    assert {part.error_code for one in sent.responses for part in one.partition_responses} <= {
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+    }
     assert set(found.values()) <= {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION}
     assert (by_id.error_code, by_id.name) == (ErrorCode.UNKNOWN_TOPIC_ID, None)
     assert {(one.error_code, one.group_state) for one in groups} == {(ErrorCode.NONE, "Dead")}

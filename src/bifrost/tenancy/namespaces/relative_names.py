@@ -95,8 +95,13 @@ class RelativeNames:
         return all(tiers[:length] in self._existing for length in range(1, len(tiers) + 1))
 
     @property
+    def is_used(self) -> bool:
+        """Whether the tenant has namespaces."""
+        return bool(self._existing)
+
+    @property
     def has_namespaces(self) -> bool:
-        """Whether a namespace exists below this one."""
+        """Whether a namespace exists below this one. It looks at all of the tenant's."""
         depth = len(self._tiers)
         return any(len(one) > depth and one[:depth] == self._tiers for one in self._existing)
 

@@ -1,0 +1,247 @@
+"""Topics whose namespace is not the one that their physical name shows: moved and shared ones, and how they become so.
+
+    home     where the physical name puts a topic: acme:eu/orders for __vt_acme_--eu.orders; it never changes
+    owner    the namespace and name that it has now, its home unless it was moved
+    shares   further namespaces that see it under a name of their own, and may read it, or read and write it
+
+A move changes these records alone: the physical topic stays, with its records, offsets and transactions. A topic has
+one owner, and a namespace and name mean one topic; to make that true whoever writes first, each place but a home has a
+record of its own in the state:
+
+    alias:acme:eu/orders             {"owner": "acme:billing/orders", "shares": {"acme:us/o": "read"}}
+    alias-name:acme:billing/orders   {"of": "acme:eu/orders"}
+    alias-name:acme:us/o             {"of": "acme:eu/orders"}
+
+While a topic is away, its home's name means no topic there, unless another one gets it: that also writes the first
+one's record anew, so that it cannot come back at the same time.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from bifrost.state.state_change import Change
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_record import Body, StateRecord
+from bifrost.tenancy.namespaces.namespace_path import InvalidNamespace, Path, read_path, shown
+
+KIND, NAME_KIND = "alias", "alias-name"
+"""The kinds of the records in the state."""
+
+MAX_SHARES = 100
+"""Most shares of one topic: they are in one record, which every change of one writes anew."""
+
+
+class Access(StrEnum):
+    """What a namespace may do with a topic that is shared with it."""
+
+    READ = "read"
+    READ_WRITE = "read-write"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A topic's name in a namespace."""
+
+    namespace: Path
+    topic: str
+
+    def __str__(self) -> str:
+        return f"{shown(self.namespace)}/{self.topic}"
+
+    @classmethod
+    def read(cls, text: str) -> "Place":
+        """Read a place as it is in the state.
+
+        Raises:
+            InvalidNamespace: it is none.
+        """
+        namespace, slash, topic = text.partition("/")
+        if not slash or not topic:
+            raise InvalidNamespace(f"{text[:100]!r}: write a namespace and a topic, such as acme:eu/orders")
+        return cls(read_path(namespace), topic)
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """Who has a topic that was moved or shared."""
+
+    owner: Place
+    shares: Mapping[Place, Access] = field(default_factory=dict)
+
+
+class AliasRefused(ValueError):
+    """A topic cannot be moved or shared so; the text says why."""
+
+
+class AliasTable:
+    """All moved and shared topics.
+
+    It is made from records, or follows them as a `StateModel`. Changes are decided by what it has.
+    """
+
+    def __init__(self, records: Iterable[StateRecord] = ()) -> None:
+        """Take the records of both kinds.
+
+        Raises:
+            ValueError: a record cannot be understood.
+        """
+        self._aliases: dict[Place, Alias] = {}
+        self._versions: dict[StateKey, int] = {}
+        self._homes: dict[Place, Place] = {}
+        """The home of the topic at each place that is not its home."""
+        for record in records:
+            self.apply(record.key, record)
+
+    def __len__(self) -> int:
+        """Return the number of moved and shared topics."""
+        return len(self._aliases)
+
+    def apply(self, key: StateKey, record: StateRecord | None) -> None:
+        """Take what is stored under a key.
+
+        Raises:
+            ValueError: the record cannot be understood.
+        """
+        place = Place.read(key.name)
+        body = None if record is None else record.body
+        if key.kind == KIND:
+            alias = None if body is None else _read(body)
+            before = self._aliases.pop(place, None)
+            for one in () if before is None else (before.owner, *before.shares):
+                if self._homes.get(one) == place:
+                    del self._homes[one]
+            if alias is not None:
+                self._aliases[place] = alias
+                self._homes |= dict.fromkeys(
+                    [one for one in (alias.owner, *alias.shares) if one != place], place
+                )
+        if record is None or body is None:
+            self._versions.pop(key, None)
+        else:
+            self._versions[key] = record.version
+
+    # -- questions
+
+    def home_of(self, place: Place) -> Place | None:
+        """Return the home of the topic that a place means; None when it means none, because that was moved away."""
+        home = self._homes.get(place)
+        if home is not None:
+            return home
+        return None if self.owner_of(place) != place else place
+
+    def owner_of(self, home: Place) -> Place:
+        """Return where the topic with this home is owned."""
+        alias = self._aliases.get(home)
+        return home if alias is None else alias.owner
+
+    def shares_of(self, home: Place) -> Mapping[Place, Access]:
+        """Return where the topic with this home is shared to, and how."""
+        alias = self._aliases.get(home)
+        return {} if alias is None else alias.shares
+
+    def access_at(self, place: Place) -> Access | None:
+        """Return what may be done at a place with the topic that it means; None when it means none."""
+        home = self.home_of(place)
+        if home is None:
+            return None
+        return Access.READ_WRITE if self.owner_of(home) == place else self.shares_of(home)[place]
+
+    def places_of(self, home: Place) -> list[Place]:
+        """Return every place that means the topic with this home, its owner first."""
+        return [self.owner_of(home), *self.shares_of(home)]
+
+    # -- changes
+
+    def move(self, source: Place, target: Place) -> list[Change]:
+        """Return the changes that give a topic another owner or name. The caller has checked that both namespaces
+        exist, that the topic exists, and that no topic exists at the target.
+
+        Raises:
+            AliasRefused: the topic is not owned at `source`, or the target is taken.
+        """
+        home = self._owned(source)
+        self._check_free(target, home)
+        return self._become(home, Alias(target, self.shares_of(home)))
+
+    def share(self, source: Place, target: Place, access: Access) -> list[Change]:
+        """Return the changes that show a topic at another place as well, or change what may be done there.
+
+        The caller has checked as for `move`.
+
+        Raises:
+            AliasRefused: the topic is not owned at `source`, the target is taken, or there are too many shares.
+        """
+        home = self._owned(source)
+        shares = {**self.shares_of(home), target: access}
+        if target not in self.shares_of(home):
+            self._check_free(target, home)
+            if len(shares) > MAX_SHARES:
+                raise AliasRefused(f"{source} is shared {MAX_SHARES} times already")
+        return self._become(home, Alias(source, shares))
+
+    def revoke(self, source: Place, target: Place) -> list[Change]:
+        """Return the changes that end a share.
+
+        Raises:
+            AliasRefused: the topic is not owned at `source`, or not shared to `target`.
+        """
+        home = self._owned(source)
+        if target not in self.shares_of(home):
+            raise AliasRefused(f"{source} is not shared to {target}")
+        left = {one: access for one, access in self.shares_of(home).items() if one != target}
+        return self._become(home, Alias(source, left))
+
+    def _owned(self, place: Place) -> Place:
+        home = self.home_of(place)
+        if home is None:
+            raise AliasRefused(f"{place} was moved to {self.owner_of(place)}")
+        if self.owner_of(home) != place:
+            raise AliasRefused(
+                f"{place} is shared by {self.owner_of(home)}, which alone can move and share it"
+            )
+        return home
+
+    def _check_free(self, target: Place, home: Place) -> None:
+        taken = self._homes.get(target)
+        if taken is not None or (target in self._aliases and self.owner_of(target) == target):
+            raise AliasRefused(f"{target} means another topic already")
+        if target == home == self.owner_of(home):
+            raise AliasRefused(f"{target} is the topic itself")
+
+    def _become(self, home: Place, alias: Alias) -> list[Change]:
+        """Return the changes of the records of one topic."""
+        before = self._aliases.get(home, Alias(home))
+        is_plain = alias.owner == home and not alias.shares
+        key = StateKey(KIND, str(home))
+        version = self._versions.get(key, 0)
+        changes = (
+            [] if is_plain and not version else [Change(key, version, None if is_plain else _body(alias))]
+        )
+        old = {one for one in (before.owner, *before.shares) if one != home}
+        new = {one for one in (alias.owner, *alias.shares) if one != home}
+        for place in sorted(old ^ new):
+            name = StateKey(NAME_KIND, str(place))
+            body = {"of": str(home)} if place in new else None
+            changes.append(Change(name, self._versions.get(name, 0), body))
+            away = self._aliases.get(place)
+            if place in new and away is not None:
+                other = StateKey(KIND, str(place))
+                changes.append(Change(other, self._versions[other], _body(away)))
+        return changes
+
+
+def _body(alias: Alias) -> Body:
+    return {
+        "owner": str(alias.owner),
+        "shares": {str(place): str(access) for place, access in alias.shares.items()},
+    }
+
+
+def _read(body: Body) -> Alias:
+    owner, shares = body.get("owner"), body.get("shares")
+    if not isinstance(owner, str) or not isinstance(shares, dict):
+        raise ValueError("a record of an alias has an owner and shares")
+    return Alias(
+        Place.read(owner), {Place.read(str(place)): Access(access) for place, access in shares.items()}
+    )
