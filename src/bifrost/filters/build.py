@@ -26,6 +26,8 @@ from bifrost.filters.list_order import DIRECTORIES_IN_ORDER, GROUPS_IN_ORDER, TR
 from bifrost.filters.list_transactions import ListTransactionsFilter
 from bifrost.filters.log_dirs import LogDirsFilter
 from bifrost.filters.plan import Plans
+from bifrost.filters.quotas.quota_alteration import QuotaAlterationFilter
+from bifrost.filters.quotas.quota_description import QuotaDescriptionFilter
 from bifrost.filters.refused import REFUSED, RefusedFilter
 from bifrost.filters.topics.automatic_creation import AutomaticCreationFilter
 from bifrost.filters.topics.metadata import MetadataFilter
@@ -70,6 +72,10 @@ _UNLESS_USUAL = {
 """Fields that make a filter necessary: a request for all topics, topics by ID, permitted operations, errors about a
 name."""
 
+_QUOTAS: "dict[int, tuple[AnyFilter, ...]]" = {
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: (QuotaDescriptionFilter(),),
+    ApiKey.ALTER_CLIENT_QUOTAS: (QuotaAlterationFilter(),),
+}
 _METADATA = (MetadataIdsFilter(), AutomaticCreationFilter(), MetadataFilter())
 
 
@@ -125,6 +131,7 @@ def build_plans() -> Plans:
         ApiKey.CONSUMER_GROUP_DESCRIBE: (GroupDescriptionFilter(), operations),
         ApiKey.SHARE_GROUP_DESCRIBE: (GroupDescriptionFilter(), operations),
         ApiKey.STREAMS_GROUP_DESCRIBE: (GroupDescriptionFilter(), operations),
+        **_QUOTAS,
         ApiKey.SHARE_FETCH: (broker_address,),
         ApiKey.SHARE_ACKNOWLEDGE: (broker_address,),
     }

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cas
 from bifrost.filters.steps import FORWARD, NOTHING_MET, Need, RequestStep, ResponseStep, StateChange
 from bifrost.tenancy.brokers import BrokerAddresses
 from bifrost.tenancy.namespace import Namespace
+from bifrost.tenancy.quotas.quota_tables import QuotaTables
 from bifrost.wire.entity import Entity
 from bifrost.wire.message import Message
 
@@ -35,6 +36,8 @@ class Scope:
     """The user name of the client, without Kafka's `User:`."""
     state: "StateTable | None" = None
     """What all gateways share (docs/state.md); None: the configuration has no `proxy.state`."""
+    quotas: QuotaTables = field(default_factory=QuotaTables)
+    """The quotas of all tenants."""
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:
         """Return host and port at which the client reaches a broker, or None when it cannot reach it."""

@@ -16,7 +16,7 @@ from typing import cast
 from bifrost.filters.filter import AnyFilter
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import Layout
-from bifrost.wire.entities import REFUSED, engine_slots, entities_of, served_versions
+from bifrost.wire.entities import ANSWERED, REFUSED, engine_slots, entities_of, served_versions
 from bifrost.wire.entity import Entity
 from bifrost.wire.program import SLOT_DECODE, SLOT_USUAL, Passage, Peek, Program, Usually, peek
 from bifrost.wire.programs import IF_USUAL, compile_layout, compile_peek, compile_program
@@ -186,7 +186,7 @@ class Plans:
     def _direction(self, schema: MessageSchema, version: int, is_flexible_header: bool) -> Direction:
         program = None
         if (
-            schema.api_key not in REFUSED
+            schema.api_key not in REFUSED | ANSWERED
             and schema.name not in self._decoded
             and not _needs_decoding(schema, version)
         ):

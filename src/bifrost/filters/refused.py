@@ -69,21 +69,6 @@ def _alter_reassignments(request: Any) -> Message:
     return response(responses=responses, **_DENIED_FIELDS)
 
 
-def _alter_client_quotas(request: Any) -> Message:
-    response = messages.AlterClientQuotasResponse
-    entries = [
-        response.EntryData(
-            entity=[
-                response.EntityData(entity_type=part.entity_type, entity_name=part.entity_name)
-                for part in in_steps(entry.entity)
-            ],
-            **_DENIED_FIELDS,
-        )
-        for entry in in_steps(request.entries)
-    ]
-    return response(entries=entries)
-
-
 def _alter_scram_credentials(request: Any) -> Message:
     response = messages.AlterUserScramCredentialsResponse
     users = {one.name: None for one in in_steps([*request.deletions, *request.upsertions])}
@@ -99,10 +84,6 @@ def _describe_scram_credentials(request: Any) -> Message:
     result = response.DescribeUserScramCredentialsResult
     results = [result(error_code=_DENIED, error_message=None) for _ in in_steps(request.users or ())]
     return response(error_code=_DENIED, error_message=None, results=results)
-
-
-def _describe_client_quotas(_request: Any) -> Message:
-    return messages.DescribeClientQuotasResponse(entries=None, **_DENIED_FIELDS)
 
 
 def _create_acls(request: Any) -> Message:
@@ -129,8 +110,6 @@ REFUSED: dict[ApiKey, _Answer] = {
     ApiKey.ELECT_LEADERS: _elect_leaders,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: _alter_reassignments,
     ApiKey.LIST_PARTITION_REASSIGNMENTS: _denied(messages.ListPartitionReassignmentsResponse),
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: _describe_client_quotas,
-    ApiKey.ALTER_CLIENT_QUOTAS: _alter_client_quotas,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _describe_scram_credentials,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _alter_scram_credentials,
     # As a broker answers that has no authorizer, and none of its listeners takes delegation tokens.

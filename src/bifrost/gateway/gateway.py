@@ -151,6 +151,7 @@ class Gateway:
         self.cluster_of = settings.upstreams
         """The name of each tenant's physical cluster."""
         self.budgets.limit(settings.gateway_time, settings.broker_time)
+        self.shared.quota_tables.let_set(settings.quota_setters)
         self.tenants.limit(self.limits, settings.limits)
         shares = shares_of(self.limits, len(settings.tenants), self.peers.workers)
         self.newcomers.most, self.newcomers.most_of_address = (
@@ -377,7 +378,6 @@ def _state(gateway: "Gateway", state: StateSettings) -> "GatewayState":
 
     made = GatewayState(gateway, state)
     made.follow(NamespaceChanges.kind, NamespaceChanges(gateway))
-    gateway.shared.state = made.table
     return made
 
 

@@ -176,9 +176,8 @@ class IdentifiedSession(Forwarding):
         self.virtual_cluster = self._shared.virtual_clusters.of(proven.account)
         self._route = self._entry.route_to(self.virtual_cluster.upstream)
         self._namespace = self.virtual_cluster.namespace
-        self._scope = Scope(
-            self._namespace, self._entry.addresses, proven.account.username, self._shared.state
-        )
+        shared, user = self._shared, proven.account.username
+        self._scope = Scope(self._namespace, self._entry.addresses, user, shared.state, shared.quota_tables)
         self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
         self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
         names = lane_names(self._namespace, self._entry.addresses)

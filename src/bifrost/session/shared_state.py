@@ -1,7 +1,7 @@
 """The objects that a ClientSession gets when a connection begins."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from bifrost.authentication.accounts import Account
@@ -15,6 +15,7 @@ from bifrost.journal.journal import Journal
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from bifrost.tenancy.brokers import BrokerAddresses
+from bifrost.tenancy.quotas.quota_tables import QuotaTables
 
 if TYPE_CHECKING:
     from bifrost.state.state_table import StateTable
@@ -34,6 +35,8 @@ class SharedState:
     state: "StateTable | None" = None
     """What all gateways share; None: the configuration has no `proxy.state`. The same table as long as the gateway
     runs."""
+    quota_tables: QuotaTables = field(default_factory=QuotaTables)
+    """What the operator and the tenants have set as quotas."""
     turns: Turns | None = None
     """Divides large work into slices; None: each session works until it is done."""
 

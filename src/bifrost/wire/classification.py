@@ -267,4 +267,15 @@ CLASSIFICATION: dict[str, dict[str, Entity]] = {
     "DescribeLogDirsResponse": {"Results.LogDir": Entity.LOG_DIR},
     "DescribeTopicPartitionsRequest": {},
     "DescribeTopicPartitionsResponse": {"Topics.TopicId": Entity.TOPIC_ID},
+    # What a tenant calls its own users and client IDs; no broker gets or sends these (filters/quotas).
+    "DescribeClientQuotasRequest": _neutral("Components.EntityType Components.Match"),
+    "DescribeClientQuotasResponse": _neutral(
+        "Entries.Entity.EntityType Entries.Entity.EntityName Entries.Values.Key"
+    )
+    | {"ErrorMessage": Entity.ERROR_TEXT},
+    "AlterClientQuotasRequest": _neutral(
+        "Entries.Entity.EntityType Entries.Entity.EntityName Entries.Ops.Key"
+    ),
+    "AlterClientQuotasResponse": _neutral("Entries.Entity.EntityType Entries.Entity.EntityName")
+    | {"Entries.ErrorMessage": Entity.ERROR_TEXT},
 }

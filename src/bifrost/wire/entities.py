@@ -84,16 +84,19 @@ SERVED: dict[ApiKey, int | None] = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: None,
     ApiKey.LIST_CONFIG_RESOURCES: None,
     ApiKey.DESCRIBE_LOG_DIRS: None,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: None,
+    ApiKey.ALTER_CLIENT_QUOTAS: None,
 }
 """The APIs offered to clients, each with the newest version offered, or None for the newest the table knows."""
+
+ANSWERED = frozenset({ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS})
+"""Those of them whose filters answer every request: no broker gets one."""
 
 REFUSED: frozenset[ApiKey] = frozenset(
     {
         ApiKey.ELECT_LEADERS,
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
         ApiKey.LIST_PARTITION_REASSIGNMENTS,
-        ApiKey.DESCRIBE_CLIENT_QUOTAS,
-        ApiKey.ALTER_CLIENT_QUOTAS,
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
         ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
         ApiKey.DESCRIBE_ACLS,

@@ -19,6 +19,7 @@ import data_scenarios as data
 import group_scenarios as group
 import heartbeat_scenarios as heartbeat
 import pytest
+import quota_scenarios as quota
 import share_scenarios as share
 import transaction_scenarios as transaction
 
@@ -89,6 +90,8 @@ SCENARIOS: dict[ApiKey, tuple[Scenario, ...]] = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: (admin.incremental_alter_configs,),
     ApiKey.LIST_CONFIG_RESOURCES: (admin.list_config_resources,),
     ApiKey.DESCRIBE_LOG_DIRS: (admin.describe_log_dirs,),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: (quota.describe_client_quotas,),
+    ApiKey.ALTER_CLIENT_QUOTAS: (quota.alter_client_quotas,),
 }
 
 GATEWAY_ONLY = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}

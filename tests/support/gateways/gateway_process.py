@@ -42,6 +42,7 @@ class TenantSpec:
     name: str
     allowed_topics: tuple[str, ...] | None = None
     allow_topic_deletion: bool = False
+    allow_quota_changes: bool = False
     is_salted: bool = False
     """Whether the gateway is given verifiers, as `bifrost credentials` prints them, instead of the password."""
     principals: tuple[str, ...] = ()
@@ -70,6 +71,8 @@ class TenantSpec:
             section["policy"] = dict(self.policy)
         if self.allow_topic_deletion:
             section["allow_topic_deletion"] = True
+        if self.allow_quota_changes:
+            section["allow_quota_changes"] = True
         return section
 
 
@@ -85,7 +88,7 @@ INITECH = TenantSpec(
     policy={"allow_replica_assignments": True, "group_configs": ASSIGNS_AT_ONCE},
 )
 
-SOYLENT = replace(INITECH, name="soylent")
+SOYLENT = replace(INITECH, name="soylent", allow_quota_changes=True)
 """As initech, and its prefix does not change which coordinator a name has: Java's hash code of `__vt_soylent_` is
 divisible by 4, the number of partitions that the embedded Kafka has for groups and for transactions."""
 

@@ -55,24 +55,6 @@ def test_no_partition_is_seen_moving(stage: Stage) -> None:
     assert book << to_client(messages.ListPartitionReassignmentsResponse(**DENIED_FIELDS))
 
 
-@pytest.mark.parametrize("version", range(2))
-def test_quotas_are_the_operators(stage: Stage, version: int) -> None:
-    entity = [
-        {"entity_type": "user", "entity_name": "globex"},
-        {"entity_type": "client-id", "entity_name": None},
-    ]
-    alter = messages.AlterClientQuotasRequest(
-        entries=[{"entity": entity, "ops": [{"key": "k", "value": 1.0}]}]
-    )
-    assert (
-        stage.play()
-        >> client_sends(messages.DescribeClientQuotasRequest(), version)
-        << to_client(messages.DescribeClientQuotasResponse(entries=None, **DENIED_FIELDS))
-        >> client_sends(alter, version)
-        << to_client(messages.AlterClientQuotasResponse(entries=[{"entity": entity, **DENIED_FIELDS}]))
-    )
-
-
 def test_scram_credentials_are_the_operators(stage: Stage) -> None:
     alter = messages.AlterUserScramCredentialsRequest(
         deletions=[{"name": "a", "mechanism": 1}], upsertions=[{"name": "a"}, {"name": "b"}]

@@ -16,7 +16,7 @@ from bifrost.session.session_lanes import OWN_APIS
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_regex import confine
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import REFUSED, SERVED, entities_of, served_versions
+from bifrost.wire.entities import ANSWERED, REFUSED, SERVED, entities_of, served_versions
 from bifrost.wire.entity import Entity
 from bifrost.wire.errors import WireError
 from bifrost.wire.message import Struct
@@ -41,7 +41,7 @@ OWN_ID, FOREIGN_ID = b"an own topic ID.", b"a foreign one's."
 SECRETS = [MARK.encode(), HOST.encode(), PHYSICAL_CLUSTER_ID.encode(), b"10.11.12.13", LOG_DIR.encode()]
 """What no client may ever see."""
 
-FORWARDED = [key for key in SERVED if key not in OWN_APIS]
+FORWARDED = [key for key in SERVED if key not in OWN_APIS | ANSWERED]
 ASSIGNS = ResourcePolicy(Policy(allow_replica_assignments=True))
 by_api = pytest.mark.parametrize("api_key", FORWARDED, ids=lambda key: key.name)
 

@@ -144,6 +144,11 @@ class Tenant(Section):
     that it has read from its repartition topics). Default false, because deletion cannot be undone: the request is then
     answered TOPIC_AUTHORIZATION_FAILED."""
 
+    allow_quota_changes: Flag = False
+    """Whether the tenant's users may set quotas for its users and client IDs, with Kafka's own tools, within what the
+    operator has given the tenant; see [quotas.md](quotas.md). It needs `proxy.state`, where they are stored. Default
+    false: AlterClientQuotas is then answered CLUSTER_AUTHORIZATION_FAILED."""
+
     upstream_sasl: UpstreamSasl | None = None
     """The tenant's own account at the brokers, so that they know the tenant of a connection and their ACLs and quotas
     apply to it; its keys are those of `upstream.sasl`. Only with a `security_protocol` with SASL. Default:

@@ -30,6 +30,8 @@ class TenantSettings:
     """Tenants' shares of the gateway's time."""
     broker_time: Shares
     """Tenants' shares of the brokers' time."""
+    quota_setters: frozenset[str]
+    """The tenants whose users may set quotas."""
 
     @classmethod
     def of(cls, config: Config) -> "TenantSettings":
@@ -49,6 +51,7 @@ class TenantSettings:
             broker_time=Shares(
                 limits.broker_time_percent, {name: one.broker_time_percent for name, one in own.each.items()}
             ),
+            quota_setters=frozenset(one.name for one in tenants if one.allow_quota_changes),
         )
 
 

@@ -22,6 +22,7 @@ from bifrost.records.batch_reader import UnreadableBatch
 from bifrost.state.state_model import StateModel
 from bifrost.state.state_record import UnreadableState
 from bifrost.state.state_table import StateTable
+from bifrost.tenancy.quotas.quota_record import QUOTA
 
 log = structlog.get_logger()
 
@@ -30,14 +31,14 @@ class GatewayState:
     """The state as this process has read it, and the changes that its clients ask for."""
 
     def __init__(self, gateway: StateContext, settings: StateSettings) -> None:
-        """Read nothing yet.
+        """Read nothing yet; the gateway's sessions share the table from now on.
 
         Args:
             gateway: the gateway that has the state.
             settings: the configuration's section of the state.
         """
         self._gateway, self._settings = gateway, settings
-        self.table = StateTable(state_limits(settings))
+        self.table = gateway.shared.state = StateTable(state_limits(settings))
         counter = gateway.peers.counter
         self._ignored, self._attempts = counter("state_ignored"), counter("state_attempts")
         self._changed: Counter[tuple[str, str]] = counter("state_changes")
@@ -52,6 +53,7 @@ class GatewayState:
             hits=gateway.shared.lanes.in_flight_limits.hits,
         )
         self._followers: list[StateFollower] = []
+        self.follow(QUOTA, gateway.shared.quota_tables)
         self._writer: StateWriter | None = None
         self._reader: StateReader | None = None
         self._task: asyncio.Task[None] | None = None
