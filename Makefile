@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 FOR ?=
 FRAMES ?= 10000000
+FUZZ_BATCHES ?= 3000000
 ASAN_FRAMES ?= 1000000
 SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers taint optional-parts proof soak rolling-restart faults connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-stalls bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers taint optional-parts proof soak rolling-restart faults connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-stalls bench-records bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -29,12 +30,13 @@ help:
 	@echo "make bench-pipeline  a generated month of journal through meter and bill (ROWS=, CORES=, PLOT=1)"
 	@echo "make record-oracle   100,000 random record batches, written and read by the codec and by Kafka (BATCHES=)"
 	@echo "make schemas         write the schema table anew from Kafka's own definitions"
-	@echo "make fuzz            ten million mutated frames through engine and relay (FRAMES=, SEED=)"
-	@echo "make fuzz-asan       one million, with both built under AddressSanitizer (ASAN_FRAMES=, SEED=)"
+	@echo "make fuzz            ten million mutated frames through engine and relay, record batches through the codec (FRAMES=, SEED=)"
+	@echo "make fuzz-asan       one million, with all of them built under AddressSanitizer (ASAN_FRAMES=, SEED=)"
 	@echo "make bench           throughput, latency, CPU and memory beside HAProxy and a direct connection (PLOT=1)"
 	@echo "make bench-growth    what a request costs over tenants, topics, connections and partitions (PLOT=1)"
 	@echo "make bench-journal   what the journal costs"
 	@echo "make bench-stalls    how long periodic tasks keep requests waiting (TENANTS=, ONLY=, PLOT=1)"
+	@echo "make bench-records   how fast the record codec reads and writes batches of every codec (PLOT=1)"
 	@echo "make bench-workers   what two worker processes do against one"
 	@echo "make hostile         what a tenant feels of another that attacks (QUICK=1, CHECK=1, ONLY=, BROKERS=3, PLOT=1)"
 
@@ -166,15 +168,18 @@ record-oracle: $(VENV)/.dev
 
 fuzz: $(VENV)/.dev
 	$(BIN)/python tools/fuzz_engine.py --frames $(FRAMES) --seed $(SEED)
+	$(BIN)/python tools/fuzz_records.py --batches $(FUZZ_BATCHES) --seed $(SEED)
 
-# The engine under AddressSanitizer, in a copy; without pymalloc, so that a byte read beyond an object is seen.
+# The engine and the record codec under AddressSanitizer, in a copy; without pymalloc, so that a byte read beyond an object is seen.
 ASAN := build/asan
+SANITIZED = LD_PRELOAD=$$($${CC:-gcc} -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+	PYTHONPATH=$(ASAN)/src
 fuzz-asan: $(VENV)/.dev
 	rm -rf $(ASAN) && mkdir -p $(ASAN) && cp -R src setup.py pyproject.toml $(ASAN)
 	find $(ASAN)/src \( -name '*.so' -o -name '*.c' \) -delete
 	cd $(ASAN) && BIFROST_SANITIZE=1 $(abspath $(BIN))/python setup.py -q build_ext --inplace
-	LD_PRELOAD=$$($${CC:-gcc} -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
-		PYTHONPATH=$(ASAN)/src $(BIN)/python tools/fuzz_engine.py --frames $(ASAN_FRAMES) --seed $(SEED)
+	$(SANITIZED) $(BIN)/python tools/fuzz_engine.py --frames $(ASAN_FRAMES) --seed $(SEED)
+	$(SANITIZED) $(BIN)/python tools/fuzz_records.py --batches $(ASAN_FRAMES) --seed $(SEED)
 
 schemas: $(VENV)/.dev
 	$(BIN)/python tools/compile_schemas.py
@@ -206,6 +211,10 @@ bench-pipeline: $(VENV)/.dev
 bench-stalls: $(VENV)/.dev
 	@$(BIN)/python -m bench.stalls $(if $(filter command line,$(origin TENANTS)),--tenants $(TENANTS)) \
 		$(if $(ONLY),--only "$(ONLY)") $(if $(CHECK),--check) $(if $(PLOT),--plot docs)
+
+# The record codec beside the compression libraries alone.
+bench-records: $(VENV)/.dev
+	@$(BIN)/python -m bench.records $(if $(PLOT),--plot docs)
 
 # What two worker processes do against one.
 bench-workers: $(VENV)/.dev
