@@ -15,7 +15,7 @@ from bifrost.state.state_change import Change, StateConflict
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
 from bifrost.tenancy.names import PhysicalTopic, TenantNames
-from bifrost.tenancy.namespaces.namespace_path import Path, read_path
+from bifrost.tenancy.namespaces.namespace_path import Path
 from bifrost.tenancy.namespaces.namespace_tree import KIND, NamespaceTree, key_of, path_of
 
 ATTEMPTS = 5
@@ -56,7 +56,9 @@ class Namespaces:
         """
         self._backend = backend
         self._tenants = {one.name: one for one in config.tenants}
-        self._configured = tuple(_configured(config))
+        self._configured = tuple(
+            Path((one.name, *tiers)) for one in config.tenants for tiers in one.configured_namespaces
+        )
         self._tree: NamespaceTree | None = None
         backend.table.watch(KIND, self._forget)
 
@@ -126,7 +128,15 @@ class Namespaces:
         tenant = self._tenants[paths[0][0]]
         # The longest path first: as long as a namespace's names begin with those above it, it is the owner.
         owners = [
-            (path, TenantNames(tenant.name, prefixes=tenant.name_prefixes, tiers=path[1:]))
+            (
+                path,
+                TenantNames(
+                    tenant.name,
+                    prefixes=tenant.name_prefixes,
+                    tiers=path[1:],
+                    namespaces=None if tenant.namespace_encoding == "dotted" else frozenset(),
+                ),
+            )
             for path in sorted(paths, key=len, reverse=True)
         ]
         found = {}
@@ -201,10 +211,3 @@ class Namespaces:
 
 def _paths(keys: Iterable[StateKey]) -> list[Path]:
     return sorted(path for path in map(path_of, keys) if path is not None)
-
-
-def _configured(config: Config) -> Iterable[Path]:
-    """Yield the namespaces that the configuration names: those of its credentials."""
-    for tenant, credential in config.credentials():
-        if credential.namespace is not None:
-            yield read_path(f"{tenant.name}:{credential.namespace}")

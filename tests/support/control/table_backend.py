@@ -74,8 +74,14 @@ class TableBackend:
             call()
 
 
-def config_with(folder: Path, **control: Any) -> Config:
-    """Return a configuration with the tenants acme and globex, and the admins alice and bob."""
+def config_with(folder: Path, *, tenant: Mapping[str, Any] | None = None, **control: Any) -> Config:
+    """Return a configuration with the tenants acme and globex, and the admins alice and bob.
+
+    Args:
+        folder: where its files are written.
+        tenant: further keys of acme.
+        control: further keys of `proxy.control`.
+    """
     for name, token in TOKENS.items():
         (folder / f"{name}.token").write_text(token)
     listeners = [
@@ -92,7 +98,7 @@ def config_with(folder: Path, **control: Any) -> Config:
         {
             "proxy": proxy,
             "upstream": {"bootstrap": ["kafka:9092"]},
-            "tenants": [{"name": "acme"}, {"name": "globex"}],
+            "tenants": [{"name": "acme", **(tenant or {})}, {"name": "globex"}],
         }
     )
     (folder / "proxy.yaml").write_text(text)

@@ -9,7 +9,7 @@ from bifrost.control.backend import Unavailable
 from bifrost.control.namespaces import Namespaces
 from bifrost.state.state_change import Change
 from bifrost.tenancy.namespaces.namespace_path import read_path
-from bifrost.tenancy.namespaces.namespace_tree import key_of
+from bifrost.tenancy.namespaces.namespace_tree import NamespaceInUse, key_of
 from support.control.table_backend import TableBackend, config_with
 from support.physical_names import physical_name
 
@@ -72,3 +72,23 @@ def test_topics_of_others_are_in_no_namespace(tmp_path: Path) -> None:
     found = asyncio.run(namespaces.topics_in([read_path("acme")]))
 
     assert found == {physical_name("acme", "t"): "acme/t"}
+
+
+def test_what_the_configuration_names_exists_and_is_not_deleted(tmp_path: Path) -> None:
+    backend = TableBackend()
+    config = config_with(tmp_path, tenant={"namespaces": ["a:b"], "allowed_topics": ["c:orders"]})
+    namespaces = Namespaces(config, backend)
+
+    assert [":".join(one) for one in namespaces.below(read_path("acme"))] == ["acme:a", "acme:a:b", "acme:c"]
+    with pytest.raises(NamespaceInUse, match="the configuration names acme:a: remove it there"):
+        asyncio.run(namespaces.delete(read_path("acme:a"), "Admin:alice", recursive=True))
+
+
+def test_a_tenant_with_dotted_names_has_the_topics_of_its_namespaces(tmp_path: Path) -> None:
+    backend = TableBackend()
+    namespaces = Namespaces(config_with(tmp_path, tenant={"namespace_encoding": "dotted"}), backend)
+    backend.topics["acme"] = [physical_name("acme", "eu.orders"), physical_name("acme", "orders")]
+
+    found = asyncio.run(namespaces.topics_in([read_path("acme:eu")]))
+
+    assert found == {physical_name("acme", "eu.orders"): "acme:eu/orders"}
