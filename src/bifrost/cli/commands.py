@@ -24,6 +24,7 @@ LAZY_COMMANDS = {
     "state": "bifrost.cli.state",
     "control": "bifrost.cli.control",
     "namespaces": "bifrost.cli.admin.namespaces",
+    "kafka-topics": "bifrost.cli.admin.kafka_topics",
 }
 """Commands whose module is imported when they are run; the module has a function or command group of that name."""
 
@@ -41,7 +42,7 @@ class _Commands(TyperGroup):
                 if (error.name or "").partition(".")[0] == "bifrost":
                     raise
             else:
-                found = getattr(module, name)
+                found = getattr(module, name.replace("-", "_"))
                 if not isinstance(found, typer.Typer):
                     single = typer.Typer(add_completion=False, rich_markup_mode=None)
                     single.command(name)(found)
@@ -141,6 +142,12 @@ def _control_stub() -> None:
 @app.command("namespaces", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def _namespaces_stub() -> None:
     """Create, list and delete namespaces, by the admin API."""
+    raise AssertionError("the command itself needs no more packages")
+
+
+@app.command("kafka-topics", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _kafka_topics_stub() -> None:
+    """Create, list and delete namespaces with the options of KIP-37."""
     raise AssertionError("the command itself needs no more packages")
 
 

@@ -8,17 +8,17 @@ import time
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from bifrost.config.name_template import NamePrefixes, NameTemplate
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.state.state_key import StateKey
 from support.brokers.kafka_cluster import TOPICS, KafkaTools
 from support.clients.endpoint import Endpoint
-from support.clients.raw_client import RawClient
-from support.clients.raw_operations import metadata_of
 from support.control.control_process import ControlProcess, Said
 from support.gateways.admin_port import await_value, value
 from support.gateways.gateway_fixtures import StartGateway
+from support.gateways.gateway_process import TenantSpec
 from support.state_clients import reading
 
 pytestmark = pytest.mark.timeout(240)
@@ -150,20 +150,35 @@ def test_of_two_versions_that_were_seen_only_the_newest_is_changed(
 def test_a_gateway_follows_what_is_created_and_goes_on_without_the_api(
     kafka: EmbeddedKafka, tmp_path: Path, topic: str, start_gateway: StartGateway
 ) -> None:
-    gateway = start_gateway(has_admin=True, proxy={"state": {"topic": topic}})
-    control = ControlProcess(tmp_path, kafka.bootstrap, topic)
+    tenant = TenantSpec(f"t{time.time_ns()}")
+    gateway = start_gateway(has_admin=True, tenants=(tenant,), proxy={"state": {"topic": topic}})
+    control = ControlProcess(tmp_path, kafka.bootstrap, topic, tenants=[{"name": tenant.name}])
     control.start()
-
-    assert control.ask("POST", "/v1/namespaces", {"name": "globex:a:b"}).status == 201
+    name, endpoint = tenant.name, gateway.endpoint(tenant.name)
+    assert control.ask("POST", "/v1/namespaces", {"name": f"{name}:a:b"}).status == 201
     await_value(lambda: value(gateway, "kafka_proxy_state_records"), 2)
+    assert creation(endpoint, "a:orders") == ""
     control.kill()
 
-    endpoint: Endpoint = gateway.broker_endpoint("globex")
-    with RawClient.authenticated(endpoint) as client:
-        assert metadata_of(client, "nothing")
+    assert creation(endpoint, "a:b:clicks") == ""
     assert value(gateway, "kafka_proxy_state_up") == 1
     control.start()
     try:
-        await_names(control, ["acme", "globex", "globex:a", "globex:a:b"])
+        await_names(control, [name, f"{name}:a", f"{name}:a:b"])
+        deleted = control.ask("DELETE", f"/v1/namespaces/{name}:a:b")
     finally:
         control.stop()
+    assert deleted.body["topics"] == [f"{name}:a:b/clicks"]
+    await_value(lambda: value(gateway, "kafka_proxy_state_lag_offsets"), 0)
+    assert creation(endpoint, "a:more") == ""
+    ends = time.monotonic() + 30
+    while "InvalidNamespace: namespace a:b does not exist" not in (found := creation(endpoint, "a:b:clicks")):
+        assert time.monotonic() < ends, found
+        time.sleep(0.1)
+
+
+def creation(endpoint: Endpoint, topic: str) -> str:
+    """Create a topic, and return the text of the error; empty: there is none."""
+    admin = AdminClient(endpoint.for_confluent)  # Without a name it would end before it is answered.
+    error = admin.create_topics([NewTopic(topic, 1, 1)])[topic].exception(30)
+    return "" if error is None else str(error)

@@ -14,7 +14,7 @@ from support.pages.doc_pages import ROOT, commands, pages, spans
 from support.pages.source_facts import texts
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-OURS = re.compile(r"(?:^|[\s\"(])bifrost((?: [a-z]+)*)(?=[\s)]|$)([^)|#]*)")
+OURS = re.compile(r"(?:^|[\s\"(])bifrost((?: [a-z]+(?:-[a-z]+)*)*)(?=[\s)]|$)([^)|#]*)")
 """A command line of ours, with the words of the command and the rest up to the end of `$(...)` or a comment."""
 OF_OTHERS = {"--command-config", "--jars"}
 """Options of Kafka's tools and of spark-submit, which a page names without a command."""
@@ -37,7 +37,7 @@ def parsers() -> dict[str, Any]:
 
 def _loaded(name: str) -> Any:
     """Return the command that a stub of the help stands for."""
-    command = getattr(importlib.import_module(LAZY_COMMANDS[name]), name)
+    command = getattr(importlib.import_module(LAZY_COMMANDS[name]), name.replace("-", "_"))
     if isinstance(command, typer.Typer):
         return typer.main.get_command(command)
     single = typer.Typer(add_completion=False)

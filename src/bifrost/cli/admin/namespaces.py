@@ -17,12 +17,7 @@ NameArgument = Annotated[str, typer.Argument(help="The tenant and its tiers, suc
 @with_client
 def create(api: ApiClient, name: NameArgument, as_json: JsonOption = False) -> None:
     """Create a namespace, with every tier that is missing."""
-    answer = api.ask("POST", "namespaces", body={"name": name}).body
-    if as_json:
-        print_json(answer)
-        return
-    for one in answer["created"]:
-        typer.echo(f"created {one}")
+    create_namespace(api, name, as_json=as_json)
 
 
 @namespaces.command("list")
@@ -33,6 +28,34 @@ def list_(
     as_json: JsonOption = False,
 ) -> None:
     """List namespaces."""
+    list_namespaces(api, under, as_json=as_json)
+
+
+@namespaces.command("delete")
+@with_client
+def delete(
+    api: ApiClient,
+    name: NameArgument,
+    recursive: Annotated[bool, typer.Option("--recursive", help="Delete those below it as well.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete a namespace with its topics. If namespaces are nested below it, it warns and deletes nothing."""
+    delete_namespace(api, name, recursive=recursive, dry_run=dry_run, as_json=as_json)
+
+
+def create_namespace(api: ApiClient, name: str, *, as_json: bool) -> None:
+    """Create a namespace, and print what was created."""
+    answer = api.ask("POST", "namespaces", body={"name": name}).body
+    if as_json:
+        print_json(answer)
+        return
+    for one in answer["created"]:
+        typer.echo(f"created {one}")
+
+
+def list_namespaces(api: ApiClient, under: str | None, *, as_json: bool) -> None:
+    """Print namespaces, those below one or all."""
     answer = api.get("namespaces", under=under).body
     if as_json:
         print_json(answer)
@@ -49,16 +72,8 @@ def list_(
     print_table(("NAMESPACE", "VERSION", "BY", "AT"), rows)
 
 
-@namespaces.command("delete")
-@with_client
-def delete(
-    api: ApiClient,
-    name: NameArgument,
-    recursive: Annotated[bool, typer.Option("--recursive", help="Delete those below it as well.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Delete a namespace with its topics. If namespaces are nested below it, it warns and deletes nothing."""
+def delete_namespace(api: ApiClient, name: str, *, recursive: bool, dry_run: bool, as_json: bool) -> None:
+    """Delete a namespace, and print what was deleted; status 1 if topics remain."""
     answer = api.ask("DELETE", "namespaces", name, query={"recursive": recursive, "dry_run": dry_run}).body
     if as_json:
         print_json(answer)
