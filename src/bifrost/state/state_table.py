@@ -2,11 +2,14 @@
 
     records of a committed transaction ──apply──▶ table ──▶ watchers of the kinds that have changed
 
+The table keeps the bytes of each record and decodes them when it is asked: that takes some microseconds, and less than
+half of the memory of decoded records. Who asks often has a model of its own (state_model.py).
+
 A reader folds whole transactions, so the table never holds half a change. The same table results from every compacted
 form of the log, also for a reader that was in the middle of it when it was compacted; tests/property compares them.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -37,7 +40,6 @@ class StateEntry:
     """What the table has under a key."""
 
     record: StateRecord
-    offset: int
     size: int
     """Bytes of the record in the topic, with its key."""
 
@@ -64,36 +66,43 @@ class StateTable:
         self.limits = limits
         self.size = 0
         """Bytes of all entries in the topic."""
-        self._entries: dict[StateKey, StateEntry] = {}
-        self._kinds: Counter[str] = Counter()
+        self.last_changes: set[str] = set()
+        """IDs of the changes whose records the last `apply` has folded."""
+        self._values: defaultdict[str, dict[bytes, bytes]] = defaultdict(dict)
+        """The newest record of each key as it is in the topic, by kind and by name."""
+        self._count = 0
         self._deleted: dict[StateKey, StateRecord] = {}
         """The records of deletions, in the order in which they were read."""
         self._watchers: defaultdict[str, list[Watcher]] = defaultdict(list)
 
     def __len__(self) -> int:
         """Return the number of keys, with those of deleted records that are not purged yet."""
-        return len(self._entries)
+        return self._count
 
     def get(self, key: StateKey) -> StateRecord | None:
         """Return what is stored under a key; None: nothing, or it was deleted."""
-        entry = self._entries.get(key)
-        return None if entry is None or entry.record.body is None else entry.record
+        record = self._record(key)
+        return None if record is None or record.body is None else record
 
     def entry(self, key: StateKey) -> StateEntry | None:
         """Return the newest record of a key, also that of its deletion."""
-        return self._entries.get(key)
+        record = self._record(key)
+        if record is None:
+            return None
+        return StateEntry(record, len(key.to_bytes()) + len(self._values[key.kind][key.name.encode()]))
 
     def of_kind(self, kind: str) -> Iterator[StateRecord]:
         """Yield what is stored of a kind, in no order."""
-        if self._kinds[kind]:
-            for key, entry in self._entries.items():
-                if key.kind == kind and entry.record.body is not None:
-                    yield entry.record
+        for name, value in self._values.get(kind, {}).items():
+            record = _decoded(kind, name, value)
+            if record.body is not None:
+                yield record
 
     def entries(self) -> Iterator[StateEntry]:
         """Yield the newest record of each key, in the order of the keys."""
-        for key in sorted(self._entries):
-            yield self._entries[key]
+        for kind in sorted(self._values):
+            for name, value in sorted(self._values[kind].items()):
+                yield StateEntry(_decoded(kind, name, value), len(kind) + 1 + len(name) + len(value))
 
     def deleted(self, before_ms: int) -> Iterator[StateRecord]:
         """Yield the deletions that were made before a time, in the order in which they were read."""
@@ -101,14 +110,14 @@ class StateTable:
 
     def next_version(self, key: StateKey) -> int:
         """Return the version that the next record of a key has."""
-        entry = self._entries.get(key)
-        return (self.floor if entry is None else entry.record.version) + 1
+        record = self._record(key)
+        return (self.floor if record is None else record.version) + 1
 
     @property
     def floor(self) -> int:
         """The highest version that was purged of any key; a key that the table does not know begins above it."""
-        entry = self._entries.get(FLOOR)
-        return 0 if entry is None else int((entry.record.body or {}).get("version", 0))
+        record = self._record(FLOOR)
+        return 0 if record is None else int((record.body or {}).get("version", 0))
 
     # -- watchers
 
@@ -135,6 +144,7 @@ class StateTable:
                 or the table exceeds its limits.
         """
         read = [(one, self._read(one)) for one in transaction]
+        self.last_changes = set()
         changed: set[StateKey] = set()
         ignored: list[Ignored] = []
         for one, record in read:
@@ -142,27 +152,26 @@ class StateTable:
                 if self._remove(record):
                     changed.add(record)
                 continue
-            known = self._entries.get(record.key)
-            if known is not None and record.version <= known.record.version:
-                ignored.append(Ignored(record, one.offset, known.record.version))
+            known = self._record(record.key)
+            if known is not None and record.version <= known.version:
+                ignored.append(Ignored(record, one.offset, known.version))
                 continue
             self._remove(record.key)
-            self._put(StateEntry(record, one.offset, _size(one)))
+            self._put(record, one)
             changed.add(record.key)
+            self.last_changes.add(record.change)
         self._check_size()
         return changed, ignored
 
     def become(self, other: "StateTable") -> set[StateKey]:
         """Take the entries of a table that was read anew; return the keys that differ."""
-        before, self._entries = self._entries, other._entries
-        self.size, self._kinds, self._deleted = other.size, other._kinds, other._deleted
-        return {
-            key
-            for key in before.keys() | self._entries.keys()
-            if key not in before
-            or key not in self._entries
-            or before[key].record != self._entries[key].record
-        }
+        before, self._values = self._values, other._values
+        self.size, self._count, self._deleted = other.size, other._count, other._deleted
+        changed: set[StateKey] = set()
+        for kind in before.keys() | self._values.keys():
+            differs = before.get(kind, {}).items() ^ self._values.get(kind, {}).items()
+            changed |= {StateKey(kind, name.decode()) for name, _ in differs}
+        return changed
 
     def _read(self, one: LogRecord) -> StateRecord | StateKey:
         """Return the record, or the key that is removed."""
@@ -178,25 +187,32 @@ class StateTable:
                 raise UnreadableState(f"the record at offset {one.offset} of the state: {error}") from None
         return decode(one.key, one.value, one.offset)
 
-    def _put(self, entry: StateEntry) -> None:
-        self._entries[entry.record.key] = entry
-        self._kinds[entry.record.key.kind] += 1
-        if entry.record.body is None:
-            self._deleted[entry.record.key] = entry.record
-        self.size += entry.size
+    def _record(self, key: StateKey) -> StateRecord | None:
+        """Return the newest record of a key."""
+        kind = self._values.get(key.kind)
+        name = key.name.encode()
+        value = None if kind is None else kind.get(name)
+        return None if value is None else _decoded(key.kind, name, value)
+
+    def _put(self, record: StateRecord, one: LogRecord) -> None:
+        self._values[record.key.kind][record.key.name.encode()] = bytes(one.value or b"")
+        self._count += 1
+        if record.body is None:
+            self._deleted[record.key] = record
+        self.size += _size(one)
 
     def _remove(self, key: StateKey) -> bool:
-        entry = self._entries.pop(key, None)
-        if entry is None:
+        value = self._values.get(key.kind, {}).pop(key.name.encode(), None)
+        if value is None:
             return False
-        self._kinds[key.kind] -= 1
+        self._count -= 1
         self._deleted.pop(key, None)
-        self.size -= entry.size
+        self.size -= len(key.to_bytes()) + len(value)
         return True
 
     def _check_size(self) -> None:
         try:
-            check_room(self.limits, len(self._entries), self.size)
+            check_room(self.limits, self._count, self.size)
         except TooLarge as error:
             raise UnreadableState(f"{error}: give all gateways the same limits") from None
 
@@ -211,6 +227,11 @@ def check_room(limits: StateLimits, records: int, size: int) -> None:
         raise TooLarge(f"the state has {records} records, and max_records is {limits.records}")
     if size > limits.total_bytes:
         raise TooLarge(f"the state has {size} bytes, and max_bytes is {limits.total_bytes}")
+
+
+def _decoded(kind: str, name: bytes, value: bytes) -> StateRecord:
+    """Return a record that was decoded before."""
+    return decode(b"%b:%b" % (kind.encode(), name), value, -1)
 
 
 def _size(one: LogRecord) -> int:

@@ -146,3 +146,26 @@ def test_the_floor_is_where_versions_of_unknown_keys_begin() -> None:
     one.apply([LogRecord(0, 0, FLOOR.to_bytes(), value)])
 
     assert (one.floor, one.next_version(key("a"))) == (17, 18)
+
+
+def test_the_changes_that_were_folded_last_are_known() -> None:
+    one, other = table(), table()
+    first = change(one, put("a", 0, {"n": 1}))
+    both = change(one, put("a", 1, {"n": 2}), put("b", 0, {}))
+
+    other.apply(both)
+    [changed] = other.last_changes
+    assert {record.change for record in other.of_kind("alias")} == {changed}
+    other.apply(first)
+    assert other.last_changes == set()
+
+
+def test_the_keys_of_all_kinds_that_differ_are_told_when_a_table_is_read_anew() -> None:
+    one, other = table(), table()
+    same = change(one, put("same", 0, {"n": 1}))
+    other.apply(same)
+    change(one, put("gone", 0, {}), put("changed", 0, {"n": 1}))
+    change(other, put("changed", 0, {"n": 2}), put("new", 0, {}))
+
+    assert one.become(other) == {key("gone"), key("changed"), key("new")}
+    assert (len(one), one.size) == (3, other.size)

@@ -32,7 +32,7 @@ class State(Section):
     `default.replication.factor`; give 3 where that is less, because the state has no other copy."""
 
     max_records: Count = Field(default=500_000, ge=1, le=10_000_000)
-    """Most records of the state, with those that were deleted in the last day. Default 500,000, some 500 MB in each
+    """Most records of the state, with those that were deleted in the last day. Default 500,000, some 200 MB in each
     process if all are in use. A change that needs more is refused, and a gateway does not serve with more."""
 
     max_record_bytes: SizeBytes = Field(default=65_536, ge=1_024, le=900_000)

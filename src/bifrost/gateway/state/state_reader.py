@@ -291,10 +291,7 @@ class StateReader:
                     found=one.found,
                     writer=one.record.writer,
                 )
-            for key in changed:
-                entry = table.entry(key)
-                if entry is not None:
-                    self._changes[entry.record.change] = None
+            self._changes.update(dict.fromkeys(table.last_changes))
         while len(self._changes) > KNOWN_CHANGES:
             del self._changes[next(iter(self._changes))]
         return found
