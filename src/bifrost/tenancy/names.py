@@ -99,7 +99,6 @@ class TenantNames:
     __slots__ = (
         "_above",
         "_allowed",
-        "_codes",
         "_denied_prefix",
         "_foreign_marks",
         "_illegal_texts",
@@ -165,7 +164,6 @@ class TenantNames:
         shared = {names.shared_prefix for names in self._own.values()}
         escaped = {one + MARK.encode() + b"." for one in shared} if self._relative is not None else set()
         self._own_prefixes = sorted({self._denied_prefix, *escaped, *shared}, key=len, reverse=True)
-        self._codes = re.compile(b"(%b)(%b)" % (b"|".join(map(re.escape, self._own_prefixes)), CODES.pattern))
         self._above = {root.topic, root.group, root.transactional_id} if tiers else set()
         self.allow(allowed_topics, foreign_marks)
 
@@ -335,7 +333,8 @@ class TenantNames:
         for illegal, allowed in self._illegal_texts:
             own = own.replace(illegal, allowed)
         if self._relative is not None and self._relative.is_used:
-            own = _NO_NAMESPACE.sub(_NO_SUCH, self._codes.sub(self._shown_codes, own))
+            codes = _codes_behind(tuple(self._own_prefixes))
+            own = _NO_NAMESPACE.sub(_NO_SUCH, codes.sub(self._shown_codes, own))
         for prefix in self._own_prefixes:
             own = own.replace(prefix, b"")
         # No text is better than one that may name another tenant's entity.
@@ -356,6 +355,12 @@ def _encoded(marks: Iterable[str]) -> tuple[bytes, ...]:
 def _encode_once(marks: frozenset[str]) -> tuple[bytes, ...]:
     """Return the marks as they stand in a text: one tuple for all tenants that have the same."""
     return tuple(sorted(mark.encode() for mark in marks if mark))
+
+
+@lru_cache(maxsize=64)
+def _codes_behind(prefixes: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    """Return a pattern for one of the prefixes and the codes of tiers behind it. To compile it takes 0.2 ms."""
+    return re.compile(b"(%b)(%b)" % (b"|".join(map(re.escape, prefixes)), CODES.pattern))
 
 
 def _own_names(prefixes: NamePrefixes) -> dict[Entity, OwnNames[Any, Any]]:

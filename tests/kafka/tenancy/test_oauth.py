@@ -323,10 +323,24 @@ def reload(gateway: GatewayProcess, change: Callable[[dict[str, Any]], None]) ->
     assert gateway.await_event(since, event="reloaded")["outcome"] == "applied"
 
 
+def with_namespace(configuration: dict[str, Any]) -> None:
+    """Let the first tenant have a namespace."""
+    configuration["tenants"][0]["namespaces"] = ["eu"]
+
+
+def show_refused(gateway: GatewayProcess, token: str) -> str | None:
+    """Show a token that is refused, and return the text of the answer."""
+    with connect(gateway) as client:
+        answer = show(client, token)
+    assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    text: str | None = answer.error_message
+    return text
+
+
 def test_a_reload_leaves_sessions_and_keys_as_they_are(
     start_gateway: StartGateway, key_server: KeyServer
 ) -> None:
-    gateway = start_gateway(**settings(key_server, namespace_claim="tenant"))
+    gateway = start_gateway(adjust=with_namespace, **settings(key_server, namespace_claim="tenant"))
     gateway.await_event(0, event="jwks_fetched")
     with connect(gateway) as client, connect(gateway) as other:
         show(client, good(tenant="acme:eu"))
@@ -339,6 +353,23 @@ def test_a_reload_leaves_sessions_and_keys_as_they_are(
         assert other.receives_end()
     assert key_server.asked == 1
     assert outcome(gateway, good(tenant="globex")) == REFUSED
+
+
+def test_a_reload_ends_the_sessions_of_a_namespace_that_is_gone(
+    start_gateway: StartGateway, key_server: KeyServer
+) -> None:
+    gateway = start_gateway(adjust=with_namespace, **settings(key_server, namespace_claim="tenant"))
+    gateway.await_event(0, event="jwks_fetched")
+    with connect(gateway) as client, connect(gateway) as whole:
+        show(client, good(tenant="acme:eu"))
+        show(whole, good(tenant="acme"))
+
+        reload(gateway, lambda configuration: configuration["tenants"][0].pop("namespaces"))
+
+        assert client.receives_end()
+        assert whole.request(MetadataRequest(topics=[]), 9).brokers != []
+    answer = show_refused(gateway, good(tenant="acme:eu"))
+    assert answer == "InvalidNamespace: namespace acme:eu does not exist"
 
 
 def test_another_issuer_counts_from_the_reload_on(start_gateway: StartGateway, key_server: KeyServer) -> None:

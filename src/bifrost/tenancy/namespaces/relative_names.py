@@ -67,11 +67,15 @@ class RelativeNames:
 
     def physical(self, name: bytes) -> bytes:
         """Return what stands behind the prefix for a name."""
+        if not self._existing and not name.startswith(_MARK):
+            return name
         tiers, rest = self.split(name)
         return encode(tiers).encode() + (_ITSELF + rest if rest.startswith(_MARK) else rest)
 
     def virtual(self, tail: bytes) -> bytes | None:
         """Return the name for what stands behind the prefix; None when there is none."""
+        if not self._existing and not tail.startswith(_MARK):
+            return tail
         tiers, rest = self._decode(tail)
         if rest.startswith(_ITSELF + _MARK):
             rest = rest[len(_ITSELF) :]
