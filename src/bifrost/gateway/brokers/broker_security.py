@@ -13,7 +13,7 @@ from bifrost.config.fields.tenants import Tenant
 from bifrost.config.fields.upstream import Upstream
 from bifrost.config.fields.upstream_sasl import UpstreamSasl
 from bifrost.gateway.brokers.broker_login import Login
-from bifrost.gateway.brokers.broker_tls import watch_context
+from bifrost.gateway.brokers.broker_tls import FileWatch, watch_context
 
 TLS_SHUTDOWN_S = 5.0
 """Time for the broker to confirm the end of TLS; brokers do so at once, and without it no data is lost."""
@@ -30,8 +30,9 @@ class BrokerSecurity:
         timeout_ms: int,
         now_ms: Callable[[], int],
         workers: int = 1,
+        before: "BrokerSecurity | None" = None,
     ) -> None:
-        """Read the certificates; connect nowhere yet.
+        """Read the certificates, if they are not those of `before`; connect nowhere yet.
 
         Args:
             upstream: the cluster's section.
@@ -39,12 +40,19 @@ class BrokerSecurity:
             timeout_ms: time limit of a request to a token endpoint.
             now_ms: a monotonic clock.
             workers: processes of the gateway that use the same accounts.
+            before: what was in force, whose context is used again if it would be the same: to read the files takes
+                milliseconds.
         Raises:
             StartError: certificates cannot be used, or a library is missing.
         """
         protocol = upstream.security_protocol
         tls = (upstream.tls or ClientTls()) if protocol.has_tls else None
-        self._context = watch_context("upstream.tls", tls) if tls is not None else None
+        self._tls = tls
+        self._context: FileWatch[ssl.SSLContext] | None = None
+        if before is not None and before._goes_on_with(tls):
+            self._context = before._context
+        elif tls is not None:
+            self._context = watch_context("upstream.tls", tls)
         logins: dict[UpstreamSasl, Login] = {}
 
         def login(sasl: UpstreamSasl) -> Login:
@@ -64,6 +72,12 @@ class BrokerSecurity:
             for user in tenant.auth.credentials:
                 if user.upstream_sasl is not None:
                     self._of_users[tenant.name, user.username] = login(user.upstream_sasl)
+
+    def _goes_on_with(self, tls: ClientTls | None) -> bool:
+        """Whether the context is what this section would make; the system's CAs are read anew each time."""
+        if self._context is None or tls is None or tls.ca_file is None:
+            return False
+        return tls == self._tls and self._context.is_up_to_date
 
     def login_of(self, tenant: str, username: str) -> Login | None:
         """Return the login for the connections of a user: the user's own, its tenant's or the gateway's."""

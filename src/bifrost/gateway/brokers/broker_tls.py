@@ -44,14 +44,22 @@ class FileWatch(Generic[T]):
             self._made = make()
         except (OSError, ValueError) as error:
             raise StartError(f"{what}: {tls_failure(error)}") from None
+        self._is_of_the_files = True
+        """Whether the object was made of the files as they were when last seen."""
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether the object is what the files, as they are now, would make."""
+        return self._is_of_the_files and self._look() == self._seen
 
     def current(self) -> T:
         """Return the object made of the files as they are now, or the last one if they cannot be used."""
         seen = self._look()
         if seen != self._seen:
-            self._seen = seen
+            self._seen, self._is_of_the_files = seen, False
             try:
                 self._made = self._make()
+                self._is_of_the_files = True
             except (OSError, ValueError) as error:
                 log.warning("files_not_usable", setting=self._what, error=tls_failure(error))
             else:

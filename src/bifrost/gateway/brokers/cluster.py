@@ -205,12 +205,19 @@ class Cluster:
             StartError: as in `__init__`.
         """
         self._timeout_ms = limits.upstream_connect_timeout_ms
-        self._bootstrap, self.security = upstream.bootstrap, self._secure(upstream, tenants)
+        self._bootstrap, self.security = upstream.bootstrap, self._secure(upstream, tenants, self.security)
         await self.close()
 
-    def _secure(self, upstream: Upstream, tenants: Sequence[Tenant]) -> BrokerSecurity:
+    def _secure(
+        self, upstream: Upstream, tenants: Sequence[Tenant], before: BrokerSecurity | None = None
+    ) -> BrokerSecurity:
         return BrokerSecurity(
-            upstream, tenants, timeout_ms=self._timeout_ms, now_ms=self._now_ms, workers=self._workers
+            upstream,
+            tenants,
+            timeout_ms=self._timeout_ms,
+            now_ms=self._now_ms,
+            workers=self._workers,
+            before=before,
         )
 
     async def close(self) -> None:

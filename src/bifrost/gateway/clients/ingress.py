@@ -21,8 +21,10 @@ Enter = Callable[[ClientOrigin], ClientConnection]
 class Ingress:
     """What all connections of one listener set begin with."""
 
-    def __init__(self, listener_set: ListenerSet, gateway: ClientContext) -> None:
-        """Read the certificates.
+    def __init__(
+        self, listener_set: ListenerSet, gateway: ClientContext, before: "Ingress | None" = None
+    ) -> None:
+        """Read the certificates, if they are not those of `before`: to read them takes milliseconds.
 
         Raises:
             StartError: they cannot be used any more.
@@ -33,7 +35,9 @@ class Ingress:
         tls, tenant, shared = listener_set.tls, listener_set.tenant, gateway.shared.sasl
         self.contexts: ServerContexts | None = None
         """The TLS contexts; None without TLS."""
-        if tls is not None:
+        if before is not None and before.contexts and tls and before.contexts.has(listener_set.name, tls):
+            self.contexts = before.contexts
+        elif tls is not None:
             try:
                 self.contexts = ServerContexts(listener_set.name, tls, shared.now_ms)
             except ServerContextError as error:

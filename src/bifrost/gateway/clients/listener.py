@@ -98,7 +98,7 @@ class Listener:
         Raises:
             StartError: its certificates cannot be used any more; nothing has changed.
         """
-        ingress, before = Ingress(listener_set, self._gateway), self.listener_set
+        ingress, before = Ingress(listener_set, self._gateway, self._ingress), self.listener_set
         self.listener_set, self._ingress = listener_set, ingress
         if listener_set.port_range != before.port_range:
             for node_id in [one for one in self._servers if one is not None]:

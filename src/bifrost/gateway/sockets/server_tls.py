@@ -56,6 +56,8 @@ class ServerContexts:
         self._seen = self._look()
         self._looked_ms = now_ms()
         self._context = self._build()
+        self._is_of_the_files = True
+        """Whether the context was made of the files as they were when last seen; not if they could not be used."""
 
     def current(self) -> ssl.SSLContext:
         """Return the context for a new connection."""
@@ -67,6 +69,11 @@ class ServerContexts:
             if not self._renew():
                 self._context.minimum_version = ssl.TLSVersion.TLSv1_3
         return self._context
+
+    def has(self, name: str, tls: ServerTls) -> bool:
+        """Whether the context is what these settings and their files, as they are now, would make."""
+        is_valid = self._is_of_the_files and self._wall_s() < self._valid_until_s
+        return is_valid and (name, tls) == (self._name, self._tls) and self._look() == self._seen
 
     def refresh(self) -> None:
         """Make a new context if a file has changed; if that fails, warn and keep the old one."""
@@ -81,6 +88,7 @@ class ServerContexts:
 
     def _renew(self) -> bool:
         """Make a new context; if that fails, warn, keep the old one and return False."""
+        self._is_of_the_files = False
         try:
             self._context = self._build()
         except ServerContextError as error:
@@ -88,6 +96,7 @@ class ServerContexts:
                 "certificate_not_renewed", listener=self._name, key=f"tls.{error.key}", error=str(error)
             )
             return False
+        self._is_of_the_files = True
         return True
 
     def _build(self) -> ssl.SSLContext:

@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from bifrost.config.secrets import Secret
 from bifrost.config.values import Address
 from bifrost.gateway.brokers.broker_security import BrokerSecurity
 from bifrost.gateway.errors import StartError
+from support.identity.certificates import Authority
 
 
 def account(name: str) -> UpstreamSasl:
@@ -34,9 +36,11 @@ TENANTS = (
 )
 
 
-def security(protocol: SecurityProtocol, **fields: Any) -> BrokerSecurity:
+def security(
+    protocol: SecurityProtocol, before: BrokerSecurity | None = None, **fields: Any
+) -> BrokerSecurity:
     upstream = Upstream(bootstrap=[Address("kafka-1", 9092)], security_protocol=protocol, **fields)
-    return BrokerSecurity(upstream, TENANTS, timeout_ms=1000, now_ms=lambda: 0)
+    return BrokerSecurity(upstream, TENANTS, timeout_ms=1000, now_ms=lambda: 0, before=before)
 
 
 @pytest.mark.parametrize("protocol", [SecurityProtocol.PLAINTEXT, SecurityProtocol.SSL])
@@ -73,3 +77,28 @@ def test_connections_are_encrypted_as_the_protocol_says(protocol: SecurityProtoc
 def test_files_that_cannot_be_read_keep_the_gateway_from_starting() -> None:
     with pytest.raises(StartError, match=r"upstream\.tls: .*No such file"):
         security(SecurityProtocol.SSL, tls=ClientTls(ca_file="none.pem"))
+
+
+def test_certificates_that_have_not_changed_are_not_read_again(tmp_path: Path) -> None:
+    file, ssl = tmp_path / "ca.pem", SecurityProtocol.SSL
+    Authority("a CA").write(file)
+    tls = ClientTls(ca_file=str(file))
+    first = security(ssl, tls=tls)
+    context = first.tls_context()
+
+    assert security(ssl, first, tls=tls.model_copy()).tls_context() is context
+    assert (
+        security(ssl, first, tls=ClientTls(ca_file=str(file), verify_hostname=False)).tls_context()
+        is not context
+    )
+    assert security(SecurityProtocol.PLAINTEXT, first).tls_context() is None
+    file.write_text("no certificate")
+    assert first.tls_context() is context
+    with pytest.raises(StartError):
+        security(ssl, first, tls=tls)
+
+
+def test_the_certificates_of_the_system_are_read_again() -> None:
+    first = security(SecurityProtocol.SSL)
+
+    assert security(SecurityProtocol.SSL, first).tls_context() is not first.tls_context()

@@ -24,9 +24,9 @@ PORTS = {
 }
 
 
-def ingress(**keys: Any) -> Ingress:
+def ingress(before: Ingress | None = None, **keys: Any) -> Ingress:
     gateway: Any = SimpleNamespace(shared=Stage(max_reauth_ms=1000).shared)
-    return Ingress(ListenerSet.model_validate({"name": "one", "port_range": PORTS} | keys), gateway)
+    return Ingress(ListenerSet.model_validate({"name": "one", "port_range": PORTS} | keys), gateway, before)
 
 
 @pytest.fixture
@@ -34,6 +34,21 @@ def tls(tmp_path: Path) -> dict[str, str]:
     files = AUTHORITY.server("gw").write(tmp_path, "server")
     AUTHORITY.write(tmp_path / "ca.pem")
     return {"certificate_file": str(files.certificate), "key_file": str(files.key)}
+
+
+def test_certificates_that_have_not_changed_are_not_read_again(tls: dict[str, str]) -> None:
+    first = ingress(security_protocol="SASL_SSL", tls=tls)
+    assert first.contexts is not None
+
+    assert (
+        ingress(first, security_protocol="SASL_SSL", tls=tls, sasl_mechanisms=["PLAIN"]).contexts
+        is first.contexts
+    )
+    Path(tls["key_file"]).touch()
+    again = ingress(first, security_protocol="SASL_SSL", tls=tls).contexts
+    assert again is not None
+    assert again is not first.contexts
+    assert ingress(first).contexts is None
 
 
 def opened(one: Ingress) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.config.fields.server_tls import ClientAuth, ServerTls
+from bifrost.config.fields.server_tls import ClientAuth, ServerTls, TlsVersion
 from bifrost.config.files.server_context import ServerContextError
 from bifrost.gateway.sockets.server_tls import (
     LOOK_EVERY_MS,
@@ -91,6 +91,27 @@ def test_files_that_do_not_fit_leave_the_old_ones_with_one_warning(
     assert contexts.current() is not first
 
 
+def test_a_context_goes_on_while_neither_settings_nor_files_have_changed(
+    contexts: ServerContexts, tmp_path: Path, logged: list[dict[str, Any]]
+) -> None:
+    tls = contexts._tls
+    others = {"min_version": TlsVersion.V1_3}, {"certificate_file": "b.pem"}, {"ciphers": "ECDHE+AESGCM"}
+
+    assert contexts.has("outside", tls.model_copy())
+    assert not contexts.has("inside", tls)
+    assert not any(contexts.has("outside", tls.model_copy(update=one)) for one in others)
+
+    renewed = AUTHORITY.server("gateway")
+    replace(tmp_path / "server.pem", renewed.certificate_pem)
+    assert not contexts.has("outside", tls), "a file has changed"
+    contexts.refresh()
+    assert not contexts.has("outside", tls), "it is not what the files say, which cannot be used"
+    replace(tmp_path / "server.key", renewed.key_pem())
+    contexts.refresh()
+    assert contexts.has("outside", tls)
+    assert len(logged) == 2
+
+
 def test_a_file_that_is_gone_is_warned_of_and_may_come_back(
     contexts: ServerContexts, tmp_path: Path, logged: list[dict[str, Any]]
 ) -> None:
@@ -124,6 +145,18 @@ def mutual(tmp_path: Path, until: datetime.datetime) -> ServerTls:
 
 
 UNTIL = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
+
+
+def test_a_context_whose_list_of_revoked_certificates_has_expired_does_not_go_on(
+    tmp_path: Path, clock: Clock
+) -> None:
+    now = [UNTIL.timestamp() - 1]
+    tls = mutual(tmp_path, UNTIL)
+    contexts = ServerContexts("outside", tls, clock, lambda: now[0])
+
+    assert contexts.has("outside", tls)
+    now[0] += 1
+    assert not contexts.has("outside", tls)
 
 
 def test_a_new_list_of_revoked_certificates_makes_a_new_context(
