@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import DescribeGroupsRequest, ListTransactionsRequest, MetadataRequest
+from bifrost.wire.messages import (
+    DescribeGroupsRequest,
+    DescribeTopicPartitionsRequest,
+    ListTransactionsRequest,
+    MetadataRequest,
+)
+from support.brokers import kafka_cluster as tools
+from support.brokers.kafka_cluster import KafkaTools, write_client_properties
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import fetch_request, metadata_of, produce_request, recreate_topic
@@ -270,3 +278,43 @@ def test_each_namespace_is_a_cluster_of_its_own(namespaces: Callable[[str], Endp
             ids.add(client.request(MetadataRequest(topics=[]), 5).cluster_id)
 
     assert len(ids) == 5
+
+
+def test_kafka_s_tools_name_what_is_below(
+    namespaces: Callable[[str], Endpoint], kafka_tool: KafkaTools, tmp_path: Path
+) -> None:
+    whole, below = namespaces("whole"), namespaces("whole-eu")
+    config = str(write_client_properties(tmp_path / "whole.properties", whole.for_java))
+
+    def run(tool: str, *arguments: str, stdin: str = "") -> list[str]:
+        server = ("--bootstrap-server", whole.bootstrap, "--command-config", config)
+        return kafka_tool(tool, *server, *arguments, stdin=stdin).stdout.splitlines()
+
+    assert "Created topic eu:tools." in run(tools.TOPICS, "--create", "--topic", "eu:tools")
+    run(tools.CONSOLE_PRODUCER, "--topic", "eu:tools", stdin="by Java\n")
+
+    options = ("--topic", "eu:tools", "--group", "eu:of-tools", "--from-beginning", "--max-messages", "1")
+    assert run(tools.CONSOLE_CONSUMER, *options) == ["by Java"]
+    assert "eu:tools" in run(tools.TOPICS, "--list")
+    assert consume(below, "tools", "others") == "by Java"
+    assert "of-tools" in groups_of(below)
+
+
+def test_pages_of_topics_hold_those_below(namespaces: Callable[[str], Endpoint]) -> None:
+    whole = namespaces("whole")
+    for topic in ("eu:page", "us:page", "page"):
+        create(whole, topic)
+    found, cursor = [], None
+    with RawClient.authenticated(whole) as client:
+        while True:
+            request = DescribeTopicPartitionsRequest(topics=[], response_partition_limit=1, cursor=cursor)
+            page = client.request(request, 0)
+            found += [one.name for one in page.topics if one.partitions]
+            if page.next_cursor is None:
+                break
+            cursor = DescribeTopicPartitionsRequest.Cursor(
+                topic_name=page.next_cursor.topic_name, partition_index=page.next_cursor.partition_index
+            )
+
+    assert len(found) == len(set(found))
+    assert set(found) == topics_of(whole)
