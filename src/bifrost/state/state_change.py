@@ -4,13 +4,18 @@ A caller says for each key which version it has seen. If one has changed since, 
 learns who was first. The records of one change are written in one transaction: readers see all of them or none.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from bifrost.records.record_batch import Record
-from bifrost.state.state_key import StateKey
+from bifrost.state.state_key import FLOOR, StateKey
 from bifrost.state.state_record import Body, StateRecord, TooLarge, encode
-from bifrost.state.state_table import FLOOR, StateTable, check_room
+
+if TYPE_CHECKING:  # The changes are made in processes without a state as well, whose memory these would take.
+    from bifrost.records.record_batch import Record
+    from bifrost.state.state_table import StateTable
 
 MAX_PURGED = 100
 """Most records that one change purges, so that a change stays small."""
@@ -150,6 +155,8 @@ def _write(record: StateRecord) -> Record:
 
 def _check(table: StateTable, records: Sequence[Record]) -> None:
     """Check that the table has room for records, each of another key."""
+    from bifrost.state.state_table import check_room
+
     count, total = len(table), table.size
     for _, key, value in records:
         size = len(key or b"") + len(value or b"")

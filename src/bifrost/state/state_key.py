@@ -48,3 +48,7 @@ class StateKey:
         if not colon:
             raise ValueError("a key of the state is kind:name, and this one has no colon")
         return cls(kind, name)
+
+
+FLOOR = StateKey("state", "floor")
+"""The key of the record with the highest version that a purge has removed, of any key."""

@@ -14,11 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bifrost.records.batch_reader import LogRecord
-from bifrost.state.state_key import StateKey
+from bifrost.state.state_key import FLOOR, StateKey
 from bifrost.state.state_record import StateRecord, TooLarge, UnreadableState, decode
-
-FLOOR = StateKey("state", "floor")
-"""The record with the highest version that a purge has removed, of any key."""
 
 
 @dataclass(frozen=True, slots=True)

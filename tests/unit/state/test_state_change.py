@@ -2,8 +2,9 @@ import pytest
 
 from bifrost.state import state_change
 from bifrost.state.state_change import Author, StateConflict, Unchanged, decide, purge
+from bifrost.state.state_key import FLOOR
 from bifrost.state.state_record import TooLarge
-from bifrost.state.state_table import FLOOR, StateLimits
+from bifrost.state.state_table import StateLimits
 from support.state_log import AUTHOR, change, in_log, key, put, table
 
 

@@ -3,9 +3,9 @@ from collections.abc import Sequence
 import pytest
 
 from bifrost.records.batch_reader import LogRecord
-from bifrost.state.state_key import StateKey
+from bifrost.state.state_key import FLOOR, StateKey
 from bifrost.state.state_record import UnreadableState
-from bifrost.state.state_table import FLOOR, StateLimits
+from bifrost.state.state_table import StateLimits
 from support.state_log import change, key, put, table
 
 

@@ -19,8 +19,8 @@ from bifrost.state.state_outcome import OFF, OutcomeKind, StateOutcome
 from bifrost.tenancy.quotas.quota_key import QuotaKey, refuse_value
 from bifrost.tenancy.quotas.quota_record import quota_body, quota_key, read_body
 from bifrost.tenancy.quotas.quota_table import MAX_ENTITIES
+from bifrost.wire import messages
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import AlterClientQuotasResponse
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
@@ -156,17 +156,17 @@ def _answer(alterations: list[_Alteration], outcome: StateOutcome | None) -> Ans
         if one.refusal is None and one.change is not None and outcome is not None:
             code, message = outcome.error_code, outcome.message
         entries.append(_entry(one.parts, code, message))
-    return Answer(AlterClientQuotasResponse(entries=entries))
+    return Answer(messages.AlterClientQuotasResponse(entries=entries))
 
 
 def _denied(request: AlterClientQuotasRequest) -> Answer:
     """Answer as a broker does where the client lacks ALTER_CONFIGS on the cluster."""
     entries = [
-        AlterClientQuotasResponse.EntryData(
+        messages.AlterClientQuotasResponse.EntryData(
             error_code=_DENIED,
             error_message=_DENIED.message,
             entity=[
-                AlterClientQuotasResponse.EntityData(
+                messages.AlterClientQuotasResponse.EntityData(
                     entity_type=part.entity_type, entity_name=part.entity_name
                 )
                 for part in in_steps(entry.entity)
@@ -174,15 +174,15 @@ def _denied(request: AlterClientQuotasRequest) -> Answer:
         )
         for entry in in_steps(request.entries)
     ]
-    return Answer(AlterClientQuotasResponse(entries=entries))
+    return Answer(messages.AlterClientQuotasResponse(entries=entries))
 
 
 def _entry(parts: Parts, code: ErrorCode, message: str | None) -> Any:
     entity = [
-        AlterClientQuotasResponse.EntityData(entity_type=kind, entity_name=name)
+        messages.AlterClientQuotasResponse.EntityData(entity_type=kind, entity_name=name)
         for kind, name in parts.items()
     ]
-    return AlterClientQuotasResponse.EntryData(error_code=code, error_message=message, entity=entity)
+    return messages.AlterClientQuotasResponse.EntryData(error_code=code, error_message=message, entity=entity)
 
 
 def _invalid(message: str) -> Refusal:

@@ -15,8 +15,8 @@ from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.filters.quotas.quota_parts import TYPES, Parts, parts_of, shortened
 from bifrost.filters.steps import Answer, RequestStep
 from bifrost.tenancy.quotas.quota_key import refuse_value
+from bifrost.wire import messages
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import DescribeClientQuotasResponse
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ class QuotaDescriptionFilter(RequestFilter):
         wanted = _read(request)
         if isinstance(wanted, _Refused):
             return Answer(
-                DescribeClientQuotasResponse(
+                messages.DescribeClientQuotasResponse(
                     error_code=wanted.error_code, error_message=shortened(wanted.message), entries=None
                 )
             )
         scope = exchange.scope
-        response = DescribeClientQuotasResponse
+        response = messages.DescribeClientQuotasResponse
         entries = [
             response.EntryData(
                 entity=[
