@@ -26,8 +26,7 @@ from bifrost.filters.list_order import DIRECTORIES_IN_ORDER, GROUPS_IN_ORDER, TR
 from bifrost.filters.list_transactions import ListTransactionsFilter
 from bifrost.filters.log_dirs import LogDirsFilter
 from bifrost.filters.plan import Plans
-from bifrost.filters.quotas.quota_alteration import QuotaAlterationFilter
-from bifrost.filters.quotas.quota_description import QuotaDescriptionFilter
+from bifrost.filters.quotas.loaded_later import LoadedLater
 from bifrost.filters.refused import REFUSED, RefusedFilter
 from bifrost.filters.topics.automatic_creation import AutomaticCreationFilter
 from bifrost.filters.topics.metadata import MetadataFilter
@@ -73,8 +72,8 @@ _UNLESS_USUAL = {
 name."""
 
 _QUOTAS: "dict[int, tuple[AnyFilter, ...]]" = {
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: (QuotaDescriptionFilter(),),
-    ApiKey.ALTER_CLIENT_QUOTAS: (QuotaAlterationFilter(),),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: (LoadedLater("quota_description", "QuotaDescriptionFilter"),),
+    ApiKey.ALTER_CLIENT_QUOTAS: (LoadedLater("quota_alteration", "QuotaAlterationFilter"),),
 }
 _METADATA = (MetadataIdsFilter(), AutomaticCreationFilter(), MetadataFilter())
 
