@@ -8,17 +8,14 @@ Source: ClientQuotaControlManager of Kafka 4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from bifrost.filters.filter import Exchange, RequestFilter, Scope
 from bifrost.filters.quotas.quota_parts import Parts, entity_of, read_parts, refuse_parts, shortened
 from bifrost.filters.steps import MAX_ATTEMPTS, Answer, RequestStep, StateChange
 from bifrost.state.state_outcome import OFF, OutcomeKind, StateOutcome
-from bifrost.tenancy.quotas.quota_key import QuotaKey, refuse_value
-from bifrost.tenancy.quotas.quota_record import quota_body, quota_key, read_body
-from bifrost.tenancy.quotas.quota_table import MAX_ENTITIES
+from bifrost.tenancy.quotas.quota_change import Refusal, quota_change
 from bifrost.wire import messages
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.steps import in_steps
@@ -26,18 +23,9 @@ from bifrost.wire.steps import in_steps
 if TYPE_CHECKING:
     from bifrost.state.state_change import Change
     from bifrost.tenancy.quotas.quota_entity import QuotaEntity
-    from bifrost.tenancy.quotas.quota_table import QuotaTable
     from bifrost.wire.messages import AlterClientQuotasRequest
 
 _DENIED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-_NOT_READ = StateOutcome(OutcomeKind.UNAVAILABLE)
-
-
-class Refusal(NamedTuple):
-    """Why nothing is set for an entity."""
-
-    error_code: ErrorCode
-    message: str | None
 
 
 @dataclass(slots=True)
@@ -75,6 +63,7 @@ class QuotaAlterationFilter(RequestFilter):
 def _judge(scope: Scope, request: AlterClientQuotasRequest) -> list[_Alteration]:
     """Return what a request does for each entity that it names."""
     path = scope.namespace.path
+    table = scope.quotas.table(path)
     found: dict[frozenset[tuple[str, str | None]], _Alteration] = {}
     added: set[QuotaEntity] = set()
     for entry in in_steps(request.entries):
@@ -92,60 +81,12 @@ def _judge(scope: Scope, request: AlterClientQuotasRequest) -> list[_Alteration]
         if refused is not None:
             one.refusal = _invalid(refused)
             continue
-        changed = _change(scope, path, entity_of(parts), ops, added)
+        changed = quota_change(scope.state, table, path, entity_of(parts), ops, added)
         if isinstance(changed, Refusal):
-            one.refusal = changed
+            one.refusal = Refusal(changed.error_code, changed.message and shortened(changed.message))
         else:
             one.change = changed
     return list(found.values())
-
-
-def _change(
-    scope: Scope, path: str, entity: QuotaEntity, ops: Mapping[str, float | None], added: set[QuotaEntity]
-) -> Change | Refusal | None:
-    """Return how the record of an entity changes; None: it does not."""
-    from bifrost.state.state_change import Change  # takes memory, and not every gateway has a state
-
-    table = scope.quotas.table(path)
-    refused = _refuse_values(table, entity, ops)
-    if refused is not None:
-        return refused
-    try:
-        name = quota_key(path, entity)
-    except ValueError:
-        return _invalid("The names of the client quota entity are too long")
-    record = None if scope.state is None else scope.state.get(name)
-    try:
-        current = {} if record is None or record.body is None else dict(read_body(record.body))
-    except ValueError:  # The gateway has logged it, and is not ready.
-        return Refusal(_NOT_READ.error_code, _NOT_READ.message)
-    changed = dict(current)
-    for key, value in ops.items():
-        if value is not None:
-            changed[QuotaKey(key)] = float(value)
-        elif key in set(QuotaKey):
-            changed.pop(QuotaKey(key), None)
-    if changed == current:
-        return None
-    if record is None:
-        added.add(entity)
-        if len(table.own) + len(added - table.own.keys()) > MAX_ENTITIES:
-            return Refusal(ErrorCode.POLICY_VIOLATION, f"At most {MAX_ENTITIES} entities may have quotas")
-    expected = 0 if record is None else record.version
-    return Change(name, expected, quota_body(changed) if changed else None)
-
-
-def _refuse_values(table: QuotaTable, entity: QuotaEntity, ops: Mapping[str, float | None]) -> Refusal | None:
-    for key, value in ops.items():
-        if value is None:
-            continue  # Kafka removes any key without a look at it.
-        why = refuse_value(key, value)
-        if why is not None:
-            return _invalid(why)
-        bound = table.bound_of(entity, QuotaKey(key))
-        if bound is not None and value > bound:
-            return Refusal(ErrorCode.POLICY_VIOLATION, f"Quota {key} may be {bound:.16g} at most")
-    return None
 
 
 def _answer(alterations: list[_Alteration], outcome: StateOutcome | None) -> Answer:

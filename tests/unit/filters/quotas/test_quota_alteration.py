@@ -213,7 +213,7 @@ def test_what_the_operator_gave_is_the_most(stage: Stage, state: StateOnStage) -
 def test_a_tenant_has_so_many_entities_and_no_more(
     stage: Stage, state: StateOnStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bifrost.filters.quotas.quota_alteration.MAX_ENTITIES", 2)
+    monkeypatch.setattr("bifrost.tenancy.quotas.quota_change.MAX_ENTITIES", 2)
     assert quota_table.MAX_ENTITIES == 1000
     bob: dict[str, str | None] = {"user": "bob"}
     carol: dict[str, str | None] = {"user": "carol"}
