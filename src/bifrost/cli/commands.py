@@ -25,6 +25,7 @@ LAZY_COMMANDS = {
     "control": "bifrost.cli.control",
     "namespaces": "bifrost.cli.admin.namespaces",
     "kafka-topics": "bifrost.cli.admin.kafka_topics",
+    "quotas": "bifrost.cli.admin.quotas",
 }
 """Commands whose module is imported when they are run; the module has a function or command group of that name."""
 
@@ -148,6 +149,12 @@ def _namespaces_stub() -> None:
 @app.command("kafka-topics", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def _kafka_topics_stub() -> None:
     """Create, list and delete namespaces with the options of KIP-37."""
+    raise AssertionError("the command itself needs no more packages")
+
+
+@app.command("quotas", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _quotas_stub() -> None:
+    """Describe and alter quotas of users and client IDs, by the admin API."""
     raise AssertionError("the command itself needs no more packages")
 
 

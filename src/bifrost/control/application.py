@@ -15,10 +15,12 @@ from bifrost.control.counts import CONTENT_TYPE, Counts
 from bifrost.control.gate import Gate, internal_error, too_large
 from bifrost.control.namespaces import Namespaces, TopicsRemain
 from bifrost.control.problem import CHANGE_ERRORS, Mistake, Problem, answer, not_found
-from bifrost.control.resources import namespaces
+from bifrost.control.quotas import QuotaRefused, Quotas
+from bifrost.control.resources import namespaces, quotas
 from bifrost.control.resources.context import Context
 from bifrost.tenancy.namespaces.namespace_path import InvalidNamespace
 from bifrost.tenancy.namespaces.namespace_tree import NamespaceExists, NamespaceInUse, TooManyNamespaces
+from bifrost.wire.error_codes import ErrorCode
 
 API_VERSION = "1.0.0"
 """The version of the API's own: its first number is in the paths, and changes when a client would break."""
@@ -42,7 +44,9 @@ def build_application(config: Config, backend: Backend) -> Gate:
     settings = config.proxy.control
     assert settings is not None
     counts = Counts(backend)
-    api = build_api(Context(backend, counts, Namespaces(config, backend)), settings.max_request_bytes)
+    api = build_api(
+        Context(backend, counts, Namespaces(config, backend), Quotas(backend)), settings.max_request_bytes
+    )
     return Gate(api, settings, Access(settings), backend, counts)
 
 
@@ -59,6 +63,7 @@ def build_api(context: Context | None, max_request_bytes: int = 0) -> FastAPI:
     )
     api.state.context = context
     api.include_router(namespaces.router)
+    api.include_router(quotas.router)
     _add_probes(api)
     _add_errors(api, max_request_bytes)
     _describe_security(api)
@@ -117,6 +122,13 @@ def _add_errors(api: FastAPI, max_request_bytes: int) -> None:
     async def answer_refused(request: Request, error: Exception) -> JSONResponse:
         return await answer(request, _of_namespaces(error))
 
+    async def answer_quota(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, QuotaRefused)
+        is_policy = error.error_code is ErrorCode.POLICY_VIOLATION
+        status = HTTPStatus.CONFLICT if is_policy else HTTPStatus.BAD_REQUEST
+        remedy = "stay within what the operator gives" if is_policy else "correct the alteration"
+        return await answer(request, Problem(status, "invalid-quota", str(error), remedy))
+
     async def answer_internal(request: Request, _error: Exception) -> JSONResponse:
         return await answer(request, internal_error())
 
@@ -126,6 +138,7 @@ def _add_errors(api: FastAPI, max_request_bytes: int) -> None:
         api.add_exception_handler(kind, answer)
     for refusal in (InvalidNamespace, NamespaceExists, NamespaceInUse, TooManyNamespaces, TopicsRemain):
         api.add_exception_handler(refusal, answer_refused)
+    api.add_exception_handler(QuotaRefused, answer_quota)
     api.add_exception_handler(Exception, answer_internal)  # The gate logs it.
 
 

@@ -12,6 +12,7 @@ from bifrost.control.counts import Counts
 from bifrost.control.gate import ASKER
 from bifrost.control.namespaces import Namespaces
 from bifrost.control.problem import Problem, ProblemDocument
+from bifrost.control.quotas import Quotas
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class Context:
     backend: Backend
     counts: Counts
     namespaces: Namespaces
+    quotas: Quotas
 
 
 def _asker(request: Request) -> Asker:

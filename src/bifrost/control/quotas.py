@@ -1,0 +1,128 @@
+"""The quotas of all tenants, as `bifrost control` sees and changes them.
+
+What may be set, and what becomes of a record, `tenancy.quotas` decides, for AlterClientQuotas as well.
+"""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bifrost.control.backend import Backend, Unavailable
+from bifrost.filters.quotas.quota_parts import Parts, entity_of, refuse_parts
+from bifrost.state.state_change import Change, StateConflict
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_record import StateRecord
+from bifrost.tenancy.namespaces.namespace_path import Path, shown
+from bifrost.tenancy.quotas.quota_change import Refusal, quota_change
+from bifrost.tenancy.quotas.quota_entity import QuotaEntity
+from bifrost.tenancy.quotas.quota_record import QUOTA, read_body, read_key
+from bifrost.tenancy.quotas.quota_table import Values
+from bifrost.tenancy.quotas.quota_tables import QuotaTables
+from bifrost.wire.error_codes import ErrorCode
+
+ATTEMPTS = 5
+"""How often a change is decided anew after another writer was first."""
+
+
+class QuotaRefused(ValueError):
+    """A quota may not be set; the text says which and why. Nothing was written."""
+
+    def __init__(self, number: int, error_code: ErrorCode, message: str) -> None:
+        """Name the alteration by its place in the request."""
+        super().__init__(f"alterations[{number}]: {message}")
+        self.error_code = error_code
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """What is set for one entity."""
+
+    parts: Parts
+    """The entity, as Kafka's messages have it: a null name is the default."""
+    values: Mapping[str, float | None]
+    """By Kafka's key; None: it is removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityQuotas:
+    """What is set for one entity."""
+
+    namespace: str
+    entity: QuotaEntity
+    values: Values
+    record: StateRecord
+
+
+class Quotas:
+    """The quotas of all namespaces."""
+
+    def __init__(self, backend: Backend) -> None:
+        """Read them from the state, and follow it."""
+        self._table, self._backend = backend.table, backend
+        self._tables = QuotaTables()
+        self._take([one.key for one in backend.table.of_kind(QUOTA)])
+        backend.table.watch(QUOTA, self._take)
+
+    def of(self, path: Path) -> list[EntityQuotas]:
+        """Return what is set in a namespace, in the order of the entities.
+
+        Raises:
+            Unavailable: a record of it cannot be understood.
+        """
+        found = []
+        for record in self._table.of_kind(QUOTA):
+            if record.key.name.partition("/")[0] != shown(path):
+                continue
+            try:
+                namespace, entity = read_key(record.key)
+                found.append(EntityQuotas(namespace, entity, read_body(record.body or {}), record))
+            except ValueError as error:
+                raise Unavailable(f"{record.key}: {error}") from None
+        return sorted(found, key=lambda one: str(one.entity))
+
+    async def alter(self, path: Path, alterations: Sequence[Alteration], on_behalf_of: str) -> None:
+        """Set quotas in a namespace, all of them or none.
+
+        Args:
+            path: a namespace that exists.
+            alterations: each for another entity.
+            on_behalf_of: who asks for it.
+        Raises:
+            QuotaRefused: see there.
+            StateConflict: other writers were first each time. And the other errors of `Backend.change`.
+        """
+        for attempt in range(ATTEMPTS):
+            changes = self._decide(path, alterations)
+            if not changes:
+                return
+            try:
+                await self._backend.change(changes, on_behalf_of)
+                return
+            except StateConflict:
+                if attempt + 1 == ATTEMPTS:
+                    raise
+
+    def _decide(self, path: Path, alterations: Sequence[Alteration]) -> list[Change]:
+        changes: dict[StateKey, Change] = {}
+        entities, added = set[QuotaEntity](), set[QuotaEntity]()
+        for number, one in enumerate(alterations):
+            refused = refuse_parts(one.parts)
+            if refused is not None:
+                raise QuotaRefused(number, ErrorCode.INVALID_REQUEST, refused)
+            entity = entity_of(one.parts)
+            if entity in entities:
+                raise QuotaRefused(number, ErrorCode.INVALID_REQUEST, f"the entity {entity} is there twice")
+            entities.add(entity)
+            table = self._tables.table(shown(path))
+            change = quota_change(self._table, table, shown(path), entity, one.values, added)
+            if isinstance(change, Refusal):
+                raise QuotaRefused(number, change.error_code, change.message or change.error_code.name)
+            if change is not None:
+                changes[change.key] = change
+        return list(changes.values())
+
+    def _take(self, keys: Sequence[StateKey]) -> None:
+        for key in keys:
+            # One that cannot be understood counts for no bound; to read or to change it is refused.
+            with contextlib.suppress(ValueError):
+                self._tables.apply(key, self._table.get(key))

@@ -1,0 +1,96 @@
+"""Quotas of users and client IDs (KIP-546): `/v1/quotas`."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from bifrost.control.quotas import Alteration
+from bifrost.control.resources.context import Context, Operator, Shared, Viewer, problems
+from bifrost.control.resources.namespaces import MAX_PATH_LENGTH
+from bifrost.filters.quotas.quota_parts import parts_of
+from bifrost.tenancy.namespaces.namespace_path import read_path
+
+MAX_ALTERATIONS = 1_000
+"""Most entities of one request: as many as a namespace may have."""
+
+Entity = dict[str, str | None]
+
+
+class EntityQuotas(BaseModel):
+    """What is set for one entity."""
+
+    entity: Entity = Field(
+        description="`user`, `client-id` or both, each with a name; null: the default of all that have no quota."
+    )
+    values: dict[str, float] = Field(description="By Kafka's key, such as `producer_byte_rate`.")
+    version: int = Field(description="The version of the record.")
+    on_behalf_of: str | None = Field(description="Who has changed it last, if it is known.")
+
+
+class QuotaList(BaseModel):
+    """What is set in a namespace."""
+
+    namespace: str
+    quotas: list[EntityQuotas]
+
+
+class QuotaAlteration(BaseModel):
+    """What is set for one entity."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    entity: Entity = Field(description="As in `EntityQuotas`.", max_length=2)
+    values: dict[str, float | None] = Field(
+        description="By Kafka's key; null: it is removed. Keys that are not here stay.", max_length=10
+    )
+
+
+class QuotaAlterations(BaseModel):
+    """What is set in a namespace, all of it or nothing."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    namespace: str = Field(max_length=MAX_PATH_LENGTH)
+    alterations: list[QuotaAlteration] = Field(min_length=1, max_length=MAX_ALTERATIONS)
+
+
+router = APIRouter(prefix="/v1/quotas", tags=["quotas"])
+
+
+@router.get("", responses=problems(HTTPStatus.NOT_FOUND), operation_id="describeQuotas")
+async def describe_quotas(
+    asker: Viewer,
+    shared: Shared,
+    namespace: Annotated[str, Query(description="The tenant and its tiers.", max_length=MAX_PATH_LENGTH)],
+) -> QuotaList:
+    """Describe what is set in a namespace by its users and by admins; not what the configuration gives."""
+    return _described(shared, namespace)
+
+
+@router.post("", responses=problems(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT), operation_id="alterQuotas")
+async def alter_quotas(asker: Operator, shared: Shared, wanted: QuotaAlterations) -> QuotaList:
+    """Set and remove quotas in a namespace, all of them or none, with the checks of AlterClientQuotas."""
+    path = read_path(wanted.namespace)
+    shared.namespaces.tree.check(path)
+    alterations = [Alteration(one.entity, one.values) for one in wanted.alterations]
+    await shared.quotas.alter(path, alterations, asker.principal)
+    return _described(shared, wanted.namespace)
+
+
+def _described(shared: Context, namespace: str) -> QuotaList:
+    path = read_path(namespace)
+    shared.namespaces.tree.check(path)
+    return QuotaList(
+        namespace=namespace,
+        quotas=[
+            EntityQuotas(
+                entity=dict(parts_of(one.entity)),
+                values={key.value: value for key, value in one.values.items()},
+                version=one.record.version,
+                on_behalf_of=one.record.on_behalf_of,
+            )
+            for one in shared.quotas.of(path)
+        ],
+    )
