@@ -46,6 +46,9 @@ ENGINE_CLOCK = ("bifrost.forwarding.clock", "monotonic_ns")
 READS_THE_ENGINE_CLOCK = {
     str(Path("forwarding", "work.py")): "work that pauses measures how long it has taken",
     "session/client_session.py": "a session measures what each message costs the gateway",
+    "forwarding/quotas/mutations.py": "partitions are charged to budgets, which time fills",
+    "forwarding/quotas/quotas.py": "the default of an argument, for sessions without a gateway",
+    "session/limited_session.py": "a request waits as long as a debt takes to be paid",
     "session/held_frames.py": "frames that wait know when they came",
     "session/identified_session.py": "a session measures how long the gateway keeps a message",
 }

@@ -13,7 +13,7 @@ from pkgutil import iter_modules
 
 from pydantic.fields import FieldInfo
 
-from bifrost.config import fields, model
+from bifrost.config import fields, model, quotas
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.section import Section
 
@@ -57,7 +57,14 @@ says which credential to choose.
 ```yaml
 """
 
-MODULES = (model, *(import_module(f"{fields.__name__}.{one.name}") for one in iter_modules(fields.__path__)))
+MODULES = (
+    model,
+    *(
+        import_module(f"{room.__name__}.{one.name}")
+        for room in (fields, quotas)
+        for one in iter_modules(room.__path__)
+    ),
+)
 """Where the sections of the file are."""
 
 KINDS = {
@@ -86,6 +93,8 @@ KINDS = {
     "Name": "text",
     "TopicName": "text",
     "Port": "port, 1 to 65535",
+    "Rate | None": "number above 0",
+    "NamespacePath": "text",
     "PrincipalMappingRules": "text",
     "ProxyProtocolSetting": "`off`, `allowed` or `required`",
     "SecurityProtocol": "`PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`",
@@ -124,7 +133,6 @@ def page() -> str:
         for module in MODULES
         for node in ast.parse(inspect.getsource(module)).body
         if isinstance(node, ast.ClassDef) and issubclass(getattr(module, node.name), Section)
-        if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "Section" for base in node.bases)
     }
     sections = _sections("Config", "", classes, {})
     return HEAD + without_comments + "```\n\n" + "\n\n".join(sections) + "\n"
@@ -143,7 +151,7 @@ def _sections(name: str, path: str, classes: dict[str, ast.ClassDef], told: dict
     told[name] = path
     lines = [f"## {path or 'The file'}", "", _flat(ast.get_docstring(node) or "", keep_paragraphs=True)]
     inner = []
-    for field, annotation, text in _fields(node):
+    for field, annotation, text in _fields(node, classes):
         info: FieldInfo = _class(name).model_fields[field]
         held = next((part for part in re.findall(r"\w+", annotation) if part in classes), None)
         if held:
@@ -167,9 +175,10 @@ def _class(name: str) -> type[Section]:
     return next(getattr(module, name) for module in MODULES if hasattr(module, name))
 
 
-def _fields(node: ast.ClassDef) -> list[tuple[str, str, str]]:
-    """Return (name, annotation, documentation) of every field."""
-    found = []
+def _fields(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[tuple[str, str, str]]:
+    """Return (name, annotation, documentation) of every field, those of its base classes first."""
+    bases = [classes[name] for base in node.bases if (name := ast.unparse(base)) in classes]
+    found = [field for base in bases for field in _fields(base, classes)]
     for statement, after in zip(node.body, [*node.body[1:], None], strict=True):
         if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
             continue

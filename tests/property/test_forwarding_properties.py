@@ -12,6 +12,8 @@ from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.session import client_session
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import SessionEnded
+from bifrost.tenancy.quotas.quota_entity import DEFAULT, NAMESPACE, QuotaEntity
+from bifrost.tenancy.quotas.quota_key import QuotaKey
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.errors import WireError
@@ -110,6 +112,17 @@ class Compiled(Connected):
         return bytes(self.broker.written) + to_broker, bytes(self.client.written) + to_client
 
 
+class Charged(Compiled):
+    """The same with a quota that is known before the request comes."""
+
+    def __init__(self, stage: Stage, request: bytes) -> None:
+        super().__init__(stage, request)
+        length = int.from_bytes(request[8:10], "big", signed=True)
+        client_id = None if length < 0 else request[10 : 10 + length]
+        self.session._quota = stage.shared.quotas.quota("acme", "acme", client_id)
+        assert self.session._quota.is_on
+
+
 def told(stage: Stage, request: bytes, answer: bytes, connect: type[Connected]) -> tuple[object, ...]:
     """What comes of a request and its answer."""
     connected = connect(stage, request)
@@ -164,6 +177,27 @@ def test_both_ways_lead_to_the_same_bytes(
     monkeypatch.setattr(client_session.ClientSession, "forward_response", no_response_passes)
     stage = staged(is_namespaced)
     assert ([told(stage, *frame, Connected) for frame in frames], counted(stage)) == short
+
+
+@pytest.mark.parametrize("api_key", [ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.HEARTBEAT, ApiKey.METADATA])
+def test_a_quota_that_is_not_reached_changes_no_byte(
+    api_key: ApiKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frames = frames_of(api_key, random.Random(api_key))
+    stage = staged(False)
+    without = [told(stage, *frame, Connected) for frame in frames], counted(stage)
+
+    def with_quota(stage: Stage) -> Stage:
+        given = dict.fromkeys(QuotaKey, 1000000000000.0)
+        stage.shared.quotas.give({"acme": {NAMESPACE: given, QuotaEntity(None, DEFAULT): given}})
+        return stage
+
+    stage = with_quota(staged(False))
+    assert ([told(stage, *frame, Charged) for frame in frames], counted(stage)) == without
+    monkeypatch.setattr(client_session.ClientSession, "forward_request", no_request_passes)
+    monkeypatch.setattr(client_session.ClientSession, "forward_response", no_response_passes)
+    stage = with_quota(staged(False))
+    assert ([told(stage, *frame, Connected) for frame in frames], counted(stage)) == without
 
 
 def test_what_is_everydays_takes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:

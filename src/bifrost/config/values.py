@@ -8,7 +8,15 @@ import ipaddress
 import re
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, StrictStr
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+)
 
 from bifrost.config.name_template import MAX_TENANT_NAME_LENGTH
 from bifrost.config.tiers import MAX_TIERS_LENGTH, SEPARATOR, misfit
@@ -154,6 +162,23 @@ MAX_WORKERS = 64
 Workers = Annotated[
     Literal["auto"] | Annotated[StrictInt, Field(ge=1, le=MAX_WORKERS)], BeforeValidator(_check_workers)
 ]
+
+
+def read_rate(value: object) -> float:
+    """Read a number above 0.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_RATE:
+        raise ValueError(f"expected a number above 0, at most {MAX_RATE:,}")
+    return value
+
+
+MAX_RATE = 1_000_000_000
+_RATE_SCHEMA = Annotated[float, Field(gt=0, le=MAX_RATE)]
+Rate = Annotated[float, PlainValidator(read_rate, json_schema_input_type=_RATE_SCHEMA)]
+"""A number per second, or a percentage."""
 Flag = StrictBool
 Text = Annotated[StrictStr, Field(min_length=1)]
 Count = StrictInt

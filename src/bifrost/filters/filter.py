@@ -62,6 +62,19 @@ class Note(Generic[Kept]):
         return f"Note({self.name!r})"
 
 
+class MutationQuota(Protocol):
+    """The quota of partitions that a client creates and deletes (KIP-599)."""
+
+    throttle_ms: int
+    """How long the client is told to wait, in milliseconds, once its request is charged."""
+
+    def take(self, partitions: int, *, is_strict: bool) -> bool:
+        """Charge partitions; return False, and charge nothing, if the quota is used up and `is_strict`."""
+
+    def note_told(self) -> None:
+        """Count how long the client is told to wait."""
+
+
 @dataclass(slots=True)
 class Exchange:
     """One request, with the data that filters keep until its response comes."""
@@ -75,6 +88,8 @@ class Exchange:
     """The needs that were met for this request, by their kinds: a filter does not ask for them again."""
     new_partitions: int = 0
     """How many partitions the brokers create for this request, which is what it costs them."""
+    mutations: "MutationQuota | None" = None
+    """What partitions are charged to that the request creates or deletes; None: there is no quota for them."""
     _notes: dict[Note[Any], Any] = field(default_factory=dict)
 
     @property

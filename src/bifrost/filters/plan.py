@@ -20,7 +20,13 @@ from bifrost.wire.entities import ANSWERED, REFUSED, engine_slots, entities_of, 
 from bifrost.wire.entity import Entity
 from bifrost.wire.program import SLOT_DECODE, SLOT_USUAL, Passage, Peek, Program, Usually, peek
 from bifrost.wire.programs import IF_USUAL, compile_layout, compile_peek, compile_program
-from bifrost.wire.schema import MessageSchema, has_throttle, request_schema, response_schema
+from bifrost.wire.schema import (
+    MessageSchema,
+    begins_with_throttle,
+    has_throttle,
+    request_schema,
+    response_schema,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,8 @@ class Plan:
     """The kind of entity at that place."""
     has_throttle: bool = False
     """Whether its response can tell a client to wait (`throttle_time_ms`, KIP-219)."""
+    begins_with_throttle: bool = False
+    """Whether that is the first field of the response's body, which the engine can overwrite where it stands."""
     passage: Passage = field(init=False)
     """Both directions for the engine's hot path."""
 
@@ -82,6 +90,8 @@ class Plan:
             None if self.request_peek is None else self.request_peek.compiled,
             None if self.response_peek is None else self.response_peek.compiled,
             drops_trailing=self.drops_trailing,
+            has_throttle=self.has_throttle,
+            begins_with_throttle=self.begins_with_throttle,
         )
         object.__setattr__(self, "passage", passage)
 
@@ -180,6 +190,7 @@ class Plans:
             owned=_owned_program(response.name, api_version),
             owned_entity=_OWNED.get(response.name, ("", Entity.TOPIC_NAME))[1],
             has_throttle=has_throttle(response.fields, api_version),
+            begins_with_throttle=begins_with_throttle(response.fields, api_version),
             drops_trailing=api_key == ApiKey.METADATA and api_version >= _TRAILING_SINCE,
         )
 

@@ -5,8 +5,9 @@ from libc.stdint cimport int32_t, int64_t
 
 from bifrost.forwarding.cells cimport Cells
 from bifrost.forwarding.gateway_time cimport GatewayTime
-from bifrost.forwarding.lane cimport AwaitedQueue, Lane
+from bifrost.forwarding.lane cimport Awaited, AwaitedQueue, Lane
 from bifrost.forwarding.load cimport Load
+from bifrost.forwarding.quotas.quota cimport Quota
 from bifrost.forwarding.traffic cimport Traffic
 from bifrost.journal.usage cimport Passing
 from bifrost.wire.framer cimport FrameConsumer, Framer
@@ -39,6 +40,7 @@ cdef class Forwarding(FrameConsumer):
     cdef Passing passing_request, passing_response
     cdef public Load _load
     cdef public GatewayTime _gateway_time
+    cdef public Quota _quota
     cdef int64_t turn_ns                              # when the bytes at hand were received; 0: not known
     cdef Py_ssize_t requests_sent, responses_sent     # since then
     cdef int64_t steps_left                           # what is left of hot_steps for the bytes at hand
@@ -46,6 +48,11 @@ cdef class Forwarding(FrameConsumer):
     cdef int64_t begin_turn(self) noexcept
     cdef int spend_since(self, int64_t began_ns) except -1
     cdef int64_t own_fetches(self) noexcept
+    cdef int within_quota(self, Lane lane, Reader* r) except -1
+    cdef int charge_sent(self, Lane lane, Py_ssize_t size) except -1
+    cdef int charge_answer(self, Awaited awaited, Py_ssize_t size) except -1
+    cdef int tell_throttle(self, Awaited awaited, Reader* r, bint is_writable) except -1
+    cdef int32_t throttle_of(self, Awaited awaited, Py_ssize_t size) except -1
     cdef bint is_clear(self) except -1
     cdef bint is_read_on(self) except -1
     cdef void give_steps(self, Reader* r) noexcept

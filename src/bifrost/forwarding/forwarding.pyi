@@ -3,8 +3,9 @@
 from typing import Any
 
 from bifrost.forwarding.gateway_time import GatewayTime
-from bifrost.forwarding.lane import AwaitedQueue, Lane, Reason
+from bifrost.forwarding.lane import Awaited, AwaitedQueue, Lane, Reason
 from bifrost.forwarding.load import Load
+from bifrost.forwarding.quotas.quota import Quota
 from bifrost.forwarding.traffic import Traffic
 from bifrost.wire.framer import FrameConsumer
 
@@ -28,6 +29,8 @@ class Forwarding(FrameConsumer):
     """The tenant's load, to which its time is charged; None while the tenant is not known."""
     _gateway_time: GatewayTime | None
     """Counts how long the tenant's messages are kept; None while the tenant is not known."""
+    _quota: Quota | None
+    """What the client's messages are charged to; None: it has no quota, or has sent no request yet."""
     _max_in_flight: int
     """Requests that may await their answers; from then on the session holds what comes."""
     hot_steps: int
@@ -70,6 +73,26 @@ class Forwarding(FrameConsumer):
             traffic: where both are counted.
         Raises:
             ValueError: one of them has no correlation ID.
+        """
+
+    def charge_request(self, lane: Lane, size: int) -> None:
+        """Charge the client's quota for a request of so many bytes that the session has just sent on."""
+
+    def charge_work(self, began_ns: int) -> None:
+        """Charge it for the time since then, in nanoseconds, unless that belongs to a turn, which is charged whole."""
+
+    def charge_own(self) -> None:
+        """Charge it for a request that the gateway answers."""
+
+    def charge_response(self, awaited: Awaited, size: int) -> None:
+        """Charge it for a broker's answer of so many bytes that the session has handled."""
+
+    def throttle_ms(self, awaited: Awaited, size: int) -> int:
+        """Return how long a broker's answer tells the client to wait, in milliseconds; it is counted as told.
+
+        Args:
+            awaited: the request.
+            size: bytes of the answer, which are not charged yet.
         """
 
     def forward_request(self, frame: bytes | memoryview) -> Reason:

@@ -6,7 +6,7 @@ frames are read where they were received, and all that came together leave as on
 is whole if it can (rewriting.pyx).
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -15,10 +15,11 @@ from libc.string cimport memcmp, memcpy
 from bifrost.forwarding.cells cimport Cells
 from bifrost.forwarding.clock cimport clock_ns
 from bifrost.forwarding.lane cimport (
-    HELD, NO_LANE, NOT_IN_PLACE, OVER_BUDGET, PASSES, Awaited, AwaitedQueue, Reason,
+    HELD, NO_LANE, NOT_IN_PLACE, OVER_BUDGET, OVER_QUOTA, PASSES, Awaited, AwaitedQueue, Reason,
     await_answer, counts_fast, judged_request, judged_response,
 )
-from bifrost.wire.output cimport Output, open_output, put, take
+from bifrost.forwarding.quotas.quota cimport OTHER
+from bifrost.wire.output cimport Output, open_output, put, take, write_size
 from bifrost.wire.reader cimport HOT_STEPS, Reader, be32, close_frame, give_hot_steps, open_hot_frame
 from bifrost.wire.rewriting cimport put_body, rewrite_body, rewrite_head
 
@@ -33,6 +34,8 @@ cdef int pass_request(Forwarding session, object frame, Reader* r) except? -1:
     cdef Py_ssize_t start = r.pos
     cdef int64_t began_ns = 0, since_ns
     cdef list segments
+    if reason == PASSES:
+        reason = session.within_quota(lane, r)
     if reason != PASSES:
         return session.answer_again(r) if reason == NO_LANE and session.is_asked_again(r) else reason
     if lane.usage is not None:
@@ -45,6 +48,7 @@ cdef int pass_request(Forwarding session, object frame, Reader* r) except? -1:
     lane.receive(r.end + 4)
     since_ns = clock_ns()
     await_answer(lane, r, start, session.turn_ns or since_ns, began_ns, since_ns, session._queue)
+    session.charge_sent(lane, r.end + 4)
     session.requests_sent += session.turn_ns != 0
     return PASSES
 
@@ -53,6 +57,8 @@ cdef int put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns)
     cdef int reason
     cdef Lane lane = judged_request(session._lanes, None, None, r, None, session.own_fetches(), &reason)
     cdef Py_ssize_t start = r.pos
+    if reason == PASSES:
+        reason = session.within_quota(lane, r)
     if reason != PASSES:
         return session.answer_again(r) if reason == NO_LANE and session.is_asked_again(r) else reason
     if (not put_body(lane.passage.request, r, out, lane.to_physical, lane.client_id_prefix, lane.passage.drops_trailing)
@@ -60,6 +66,7 @@ cdef int put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns)
         return NOT_IN_PLACE
     lane.receive(r.end + 4)
     await_answer(lane, r, start, now_ns, now_ns, now_ns if lane.usage is None else clock_ns(), session._queue)
+    session.charge_sent(lane, r.end + 4)
     session.requests_sent += session.turn_ns != 0
     return PASSES
 
@@ -71,6 +78,8 @@ cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
     cdef Py_ssize_t start = r.pos
     cdef int64_t came_ns = 0
     cdef list segments
+    if reason == PASSES and session._quota is not None and session._quota.is_on:
+        reason = session.tell_throttle(awaited, r, not PyBytes_CheckExact(frame))
     if reason != PASSES:
         return reason
     if awaited.lane.usage is not None:
@@ -84,6 +93,7 @@ cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
         awaited.lane.usage.add_response(r, True)
     session.responses_sent += session.turn_ns != 0
     awaited.end(4 + <Py_ssize_t>be32(<const uint8_t*>PyBytes_AS_STRING(segments[0])), came_ns, clock_ns())
+    session.charge_answer(awaited, r.end + 4)
     session.to_client += segments
     queue.popleft()
     while queue.begins_with_answer():
@@ -96,6 +106,8 @@ cdef int put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns
     cdef int reason
     cdef Awaited awaited = judged_response(queue, None, r, None, session.own_fetches(), False, &reason)
     cdef Py_ssize_t start = r.pos, begin = out.size
+    if reason == PASSES and session._quota is not None and session._quota.is_on:
+        reason = session.tell_throttle(awaited, r, True)
     if reason != PASSES:
         return reason
     if (not put_body(awaited.lane.passage.response, r, out, awaited.lane.to_virtual, None, False)
@@ -107,6 +119,7 @@ cdef int put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns
         awaited.lane.usage.add_response(r, True)
     session.responses_sent += session.turn_ns != 0
     awaited.end(out.size - begin, now_ns, now_ns if awaited.lane.usage is None else clock_ns())
+    session.charge_answer(awaited, r.end + 4)
     queue.popleft()
     while queue.begins_with_answer():
         answer = queue.popleft()
@@ -120,6 +133,8 @@ cdef int stream_request(Forwarding session, object frame, Reader* r) except? -1:
     cdef Py_ssize_t start = r.pos
     cdef int64_t began_ns = clock_ns()
     cdef list segments
+    if reason == PASSES:
+        reason = session.within_quota(lane, r)
     if reason != PASSES:
         return reason
     segments = rewrite_head(lane.passage.request, frame, r, lane.to_physical, lane.client_id_prefix)
@@ -129,6 +144,7 @@ cdef int stream_request(Forwarding session, object frame, Reader* r) except? -1:
     session.passing_lane, session.request_bytes = lane, r.whole + 4
     session.passing_request = await_answer(lane, r, start, session.turn_ns or began_ns, began_ns, clock_ns(),
                                            session._queue)
+    session.charge_sent(lane, r.whole + 4)
     session.requests_sent += session.turn_ns != 0
     return PASSES
 
@@ -141,10 +157,13 @@ cdef int stream_response(Forwarding session, object frame, Reader* r) except? -1
     cdef list segments
     if reason != PASSES and reason != OVER_BUDGET:  # One that is whole tells its client how long to wait.
         return reason
+    if session._quota is not None and session._quota.is_on:
+        session.tell_throttle(awaited, r, not PyBytes_CheckExact(frame))
     segments = rewrite_head(awaited.lane.passage.response, frame, r, awaited.lane.to_virtual, None)
     if segments is None or not counts_fast(awaited.lane, r):
         return NOT_IN_PLACE
     awaited.lane.fail_all(r)
+    session.charge_answer(awaited, r.whole + 4)
     session.to_client += segments
     session.responses_sent += session.turn_ns != 0
     if awaited.lane.usage is not None:
@@ -202,6 +221,8 @@ cdef class Forwarding(FrameConsumer):
             if self.responses_sent:
                 self._gateway_time.add(True, now_ns - began_ns, self.responses_sent)
         self.requests_sent = self.responses_sent = 0
+        if self._quota is not None and self._quota.is_on:
+            self._quota.work(now_ns - began_ns, now_ns)
         return self._load.spend(now_ns - began_ns, now_ns)
 
     cdef void give_steps(self, Reader* r) noexcept:
@@ -246,6 +267,78 @@ cdef class Forwarding(FrameConsumer):
             self.to_client.append(answer)
         return PASSES
 
+    cdef int within_quota(self, Lane lane, Reader* r) except -1:
+        """Whether a request that would pass is within the quota of its client: PASSES, or the reason why not."""
+        if self._quota is None or not self._quota.is_on:
+            return PASSES
+        if not self._quota.is_of(r.data, r.end):
+            return NO_LANE
+        return PASSES if self._quota.owed(lane.quota_kind, self.turn_ns or clock_ns()) is None else OVER_QUOTA
+
+    cdef int charge_sent(self, Lane lane, Py_ssize_t size) except -1:
+        """Charge the client's quota for a request of so many bytes, the last that is awaited."""
+        cdef int64_t charged
+        if self._quota is not None and self._quota.is_on:
+            charged = self._quota.begin(lane.quota_kind, size, self.turn_ns or clock_ns())
+            if charged:
+                (<Awaited?>self._queue[self._queue.count - 1]).charged = charged
+        return 0
+
+    cdef int charge_answer(self, Awaited awaited, Py_ssize_t size) except -1:
+        """Charge it for a broker's answer of so many bytes."""
+        if self._quota is not None and self._quota.is_on:
+            self._quota.end(awaited.lane.quota_kind, size, awaited.charged, self.turn_ns or clock_ns())
+        return 0
+
+    cdef int32_t throttle_of(self, Awaited awaited, Py_ssize_t size) except -1:
+        """How long a broker's answer of so many bytes tells the client to wait for its quota, in milliseconds."""
+        if self._quota is None or not self._quota.is_on:
+            return 0
+        return self._quota.throttle(awaited.lane.quota_kind, size, awaited.charged, self.turn_ns or clock_ns())
+
+    cdef int tell_throttle(self, Awaited awaited, Reader* r, bint is_writable) except -1:
+        """Tell the client to wait, in an answer that would pass: PASSES, or OVER_BUDGET if it has to be decoded for that.
+
+        The field is overwritten in the memory into which the gateway received the answer.
+        """
+        cdef Lane lane = awaited.lane
+        cdef int32_t throttle_ms = self.throttle_of(awaited, r.whole + 4)
+        cdef uint8_t* field
+        if not throttle_ms or not lane.passage.has_throttle:
+            return PASSES
+        if not lane.passage.begins_with_throttle or not is_writable or r.end - r.pos < 4:
+            return OVER_BUDGET
+        self._quota.tell(throttle_ms)
+        field = <uint8_t*>r.data + r.pos
+        if throttle_ms > <int32_t>be32(field):
+            write_size(field, throttle_ms)
+        return PASSES
+
+    def charge_request(self, Lane lane not None, Py_ssize_t size):
+        """Charge the client's quota for a request that the session has just sent on."""
+        self.charge_sent(lane, size)
+
+    def charge_work(self, int64_t began_ns):
+        """Charge it for time since then, unless that belongs to a turn, which is charged as a whole."""
+        if self._quota is not None and self._quota.is_on and not self.turn_ns:
+            self._quota.work(clock_ns() - began_ns, clock_ns())
+
+    def charge_own(self):
+        """Charge it for a request that the gateway answers."""
+        if self._quota is not None and self._quota.is_on:
+            self._quota.begin(OTHER, 0, self.turn_ns or clock_ns())
+
+    def charge_response(self, Awaited awaited not None, Py_ssize_t size):
+        """Charge it for a broker's answer that the session has handled."""
+        self.charge_answer(awaited, size)
+
+    def throttle_ms(self, Awaited awaited not None, Py_ssize_t size):
+        """Return how long a broker's answer of so many bytes tells the client to wait, in milliseconds."""
+        cdef int32_t throttle_ms = self.throttle_of(awaited, size)
+        if throttle_ms:
+            self._quota.tell(throttle_ms)
+        return max(throttle_ms, awaited.lane.load.throttle_ms if awaited.lane.load.is_over_budget else 0)
+
     def forward_request(self, frame):
         """Rewrite a request into `to_broker` and note what is awaited, if it PASSES; return the reason."""
         return <Reason>self.pass_on(frame)
@@ -277,7 +370,10 @@ cdef class Forwarding(FrameConsumer):
             if start < 0 or start > r.end:
                 raise ValueError("the body begins behind its header")
             r.pos = start
-            judged_response(self._queue, frame, &r, self, self.own_fetches(), is_claimed, &reason)
+            awaited = judged_response(self._queue, frame, &r, self, self.own_fetches(), is_claimed, &reason)
+            if (reason == PASSES and (<Awaited>awaited).lane.passage.has_throttle
+                    and self.throttle_of(awaited, r.whole + 4)):
+                reason = OVER_BUDGET
             return <Reason>reason
         finally:
             close_frame(&r)

@@ -27,6 +27,7 @@ cpdef enum Reason:
     KEPT = 11
     NEW_SESSION = 12
     OVER_BUDGET = 13
+    OVER_QUOTA = 14
 
 cdef enum:
     MOST_COUNTED = 128   # names of one message that may all be new to the journal's counters: half a millisecond
@@ -42,6 +43,7 @@ cdef class Lane:
     cdef readonly bytes client_id_prefix
     cdef Passage passage
     cdef int64_t broker_ns
+    cdef int quota_kind
     cdef dict error_costs_ns
     cpdef int fail(self, int code, int64_t times) except -1
 
@@ -66,6 +68,7 @@ cdef class Awaited:
     cdef readonly object exchange
     cdef int64_t read_ns, began_ns, since_ns
     cdef bint is_over
+    cdef public int64_t charged    # for its answer, by a quota
     cpdef void finish(self, Py_ssize_t size, int64_t came_ns=*) noexcept
     cdef void end(self, Py_ssize_t size, int64_t came_ns, int64_t now_ns) noexcept
     cpdef void abandon(self) noexcept

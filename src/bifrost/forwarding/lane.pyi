@@ -37,7 +37,10 @@ class Reason(IntEnum):
     NEW_SESSION = 12
     """A Fetch response with a fetch session that is not known to be the namespace's own."""
     OVER_BUDGET = 13
-    """The tenant has used up its time: if the response has a place for it, the client is told to wait."""
+    """The tenant has used up its time, or the client its quota: if the response has a place for it, the client is told
+    to wait."""
+    OVER_QUOTA = 14
+    """The client has used up a quota, or others wait for it: the request is held until the debt is paid."""
 
 class Lane:
     """How one tenant's messages of one API and version are treated, which names they get, and where they are counted.
@@ -71,6 +74,8 @@ class Awaited:
     correlation_id: int
     lane: Lane
     exchange: Any
+    charged: int
+    """What a quota was charged for the answer when the request was sent."""
 
     def __init__(
         self, correlation_id: int, lane: Lane, exchange: Any, began_ns: int = 0, read_ns: int = 0

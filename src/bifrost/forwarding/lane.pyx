@@ -7,6 +7,7 @@ two functions and acts on the reason.
 
     request   is there a lane?            NO_LANE
               is there room?              NO_ROOM
+              is its client in debt?      OVER_QUOTA (forwarding.pyx, which has the client's quota)
               its header                  UNUSUAL_HEADER
               its first fields            UNANSWERED, LOST_SESSION, FOR_FILTERS
               its plan                    FOR_FILTERS
@@ -15,7 +16,7 @@ two functions and acts on the reason.
               its header                  UNUSUAL_HEADER
               its first fields            NEW_SESSION
               its plan                    FOR_FILTERS
-              its tenant's time           OVER_BUDGET
+              its tenant's time           OVER_BUDGET, also for its client's quota
     both      can it be rewritten?        NOT_IN_PLACE
               can it be counted at once?  NOT_IN_PLACE
 """
@@ -29,6 +30,7 @@ from libc.stdint cimport int16_t
 from bifrost.forwarding.clock cimport clock_ns
 from bifrost.forwarding.broker_costs import broker_cost_ns, error_costs_ns
 from bifrost.forwarding.load cimport BROKER_ITEM_NS
+from bifrost.forwarding.quotas.quota cimport kind_of
 from bifrost.wire.program cimport is_usual
 from bifrost.wire.reader cimport MAX_STRING, be16, be32
 
@@ -50,6 +52,7 @@ cdef class Lane:
         self.load = load
         self.usage = usage
         self.passage = <Passage?>plan.passage
+        self.quota_kind = kind_of(plan.api_key)
         self.broker_ns = broker_cost_ns(plan.api_key)
         self.error_costs_ns = dict(error_costs_ns(plan.api_key)) or None
 
@@ -186,6 +189,7 @@ cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t read_n
         r.pos = start
         passing = lane.usage.add_request(r)
         lane.usage.in_flight += 1
+    awaited.charged = 0
     awaited.correlation_id = <int32_t>be32(r.data + 4)
     awaited.lane = lane
     awaited.since_ns = since_ns

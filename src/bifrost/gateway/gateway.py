@@ -84,8 +84,7 @@ class Gateway:
         Raises:
             StartError: certificates, keys or libraries that secure connections cannot be used.
         """
-        self.config, self.limits = config, config.proxy.limits
-        self.now_ms = now_ms
+        self.config, self.limits, self.now_ms = config, config.proxy.limits, now_ms
         self.peers = peers = peers or AlonePeers()
         self.client_authenticators = ClientAuthenticators(now_ms, peers.key, peers.counter("authentications"))
         self.clusters = Clusters(
@@ -106,6 +105,7 @@ class Gateway:
             virtual_clusters=at_once(made),
             max_in_flight_requests=self.limits.max_in_flight_requests,
             turns=self.turns,
+            quotas=peers.new_quotas(_later, in_flight_limits.hits),
         )
         self.journaling = None if config.proxy.journal is None else _journaling(self, config.proxy.journal)
         self.state = None if config.proxy.state is None else _state(self, config.proxy.state)
@@ -152,6 +152,7 @@ class Gateway:
         """The name of each tenant's physical cluster."""
         self.budgets.limit(settings.gateway_time, settings.broker_time)
         self.shared.quota_tables.let_set(settings.quota_setters)
+        self.shared.quotas.give(settings.quotas)
         self.tenants.limit(self.limits, settings.limits)
         shares = shares_of(self.limits, len(settings.tenants), self.peers.workers)
         self.newcomers.most, self.newcomers.most_of_address = (

@@ -11,7 +11,6 @@ messages behind it; `needs` has what it waits for (needs.py), and the shell call
 connections do not wait for it.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from bifrost.filters import namespace as translation
@@ -39,10 +38,9 @@ from bifrost.session.authentication import answer_here, encode_answer, is_the_sa
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.decoded_request import exceeded_limit, is_decodable, refusal, too_large
 from bifrost.session.decoded_response import RELEASED_FROM_BYTES, decoded_response
-from bifrost.session.held_frames import HeldFrames, Step
-from bifrost.session.identified_session import IdentifiedSession
 from bifrost.session.in_flight import Buffer
-from bifrost.session.needs import BROKER_ANSWER, ROOM, TURN, BrokerAnswer, Room
+from bifrost.session.limited_session import LimitedSession
+from bifrost.session.needs import BROKER_ANSWER, BrokerAnswer, Owed, Room
 from bifrost.session.remains import Remains
 from bifrost.session.session_lanes import OWN_APIS
 from bifrost.session.topics.inquiry import Inquiry
@@ -58,7 +56,7 @@ _SENT_BACK = frozenset({Reason.PASSES, Reason.FOR_FILTERS, Reason.OVER_BUDGET})
 """The reasons for which a request, or a response, is sent on, in place or through the filters; not for any other."""
 
 
-class ClientSession(IdentifiedSession):
+class ClientSession(LimitedSession):
     """The protocol state of one client connection and of the broker connection behind it."""
 
     # -- what the shell calls
@@ -93,8 +91,10 @@ class ClientSession(IdentifiedSession):
         self._requests.meet(need)
         self._release_responses()
         self._release_requests()
-        if isinstance(need, Room):
-            self._requests.use(Room)  # The turn is over: what did not use the room waits for the next turn.
+        if isinstance(need, Room | Owed):
+            self._requests.use(
+                type(need)
+            )  # The turn is over: what did not use the room waits for the next turn.
 
     @property
     def in_flight(self) -> int:
@@ -188,14 +188,6 @@ class ClientSession(IdentifiedSession):
         inquiries = (self._listing, self._absent)
         return any(one is not None and one.is_under_way for one in inquiries)
 
-    def _decide(self, held: HeldFrames, run: Callable[[Buffer], Step]) -> Step:
-        """Work on the first held frame, if there is time."""
-        until_ns = self._until_ns()
-        if monotonic_ns() < until_ns:
-            return held.decide(run, self._namespace, until_ns)
-        held.need = TURN
-        return TURN
-
     def _release_requests(self) -> None:
         """Decide about the held requests, one after the other; each stays in the queue until it is decided."""
         held = self._requests
@@ -218,10 +210,11 @@ class ClientSession(IdentifiedSession):
         """Decide about a request, and answer it or send it on."""
         began_ns, header = monotonic_ns(), headers.read_request_header(frame)
         lane = self._ways.of(header, frame)
+        limit_reached = self._limit_of(header, lane, frame)
+        if limit_reached is not None:
+            return limit_reached
         if lane is None or header.api_key in OWN_APIS:
             return self._answer_own(header, lane, frame)
-        if self.judge_request(lane, frame) == Reason.NO_ROOM and not self._requests.use(Room):
-            return ROOM
         plan, way = lane.plan, lane.plan.request
         offset, head = headers.request_body_offset(
             frame, header.client_id_length, way.is_flexible_header, lane.client_id_prefix
@@ -259,8 +252,7 @@ class ClientSession(IdentifiedSession):
             if unresolved and not is_decodable(plan, len(frame)):
                 # A large Produce is not decoded to find all its unknown IDs at once: they are looked up one by one.
                 return TopicIds(unresolved)
-            exchange = exchange or Exchange(plan.api_key, plan.api_version, self._scope)
-            exchange.met = self._requests.met
+            exchange = self._for_filters(exchange or Exchange(plan.api_key, plan.api_version, self._scope))
             decided = self._decoded_request(lane, exchange, frame, offset, head)
             if isinstance(decided, Answer):
                 return self._answer(lane, correlation_id, frame, decided.response)
@@ -277,6 +269,7 @@ class ClientSession(IdentifiedSession):
         if reason != Reason.UNANSWERED:
             awaited = Awaited(correlation_id, lane, exchange, began_ns, self._requests.came_ns)
             self._in_flight.await_broker(awaited)
+        self.charge_request(lane, 4 + len(frame))
         self._note_kept(self._requests)
         return FORWARD
 
@@ -319,12 +312,6 @@ class ClientSession(IdentifiedSession):
         self._listing.apply(exchange, request)
         return [encode(plan.request.layout, request, head)]
 
-    def _renews_authentication(self, frame: Buffer) -> bool:
-        """Whether a request is the handshake by which the client begins to authenticate again."""
-        if int.from_bytes(frame[:2], "big") != ApiKey.SASL_HANDSHAKE or not self._lifetime.may_renew:
-            return False
-        return self._ways.of(headers.read_request_header(frame), frame) is not None
-
     def _answer_own(self, header: headers.RequestHeader, lane: Lane | None, frame: Buffer) -> RequestStep:
         """Answer a request that goes to no broker."""
         own = header.api_key if header.api_key in OWN_APIS else None
@@ -338,6 +325,7 @@ class ClientSession(IdentifiedSession):
 
     def _answer(self, lane: Lane, correlation_id: int, frame: Buffer, response: Message) -> Answer:
         """Answer a request in place of the broker."""
+        self.charge_own()
         self._send_own(lane.traffic, lane, frame, encode_answer(correlation_id, lane.plan, response))
         release(lane.plan.response.layout, response)
         return Answer(response)
@@ -388,13 +376,17 @@ class ClientSession(IdentifiedSession):
         physical = None if segments is None else (frame, offset)
         if segments is None:
             self._namespace.take_unresolved()
-            decided = decoded_response(self._namespace, self._scope, awaited, frame, offset, head)
+            throttle_ms = self.throttle_ms(awaited, 4 + len(frame)) if plan.has_throttle else 0
+            decided = decoded_response(
+                self._namespace, self._scope, awaited, frame, offset, head, throttle_ms
+            )
             if not isinstance(decided, list):
                 return decided
             segments = decided
         metering.count_answer(self._meter, self._namespace, awaited, physical, segments)
         count_errors(awaited, physical, segments)
         awaited.finish(sum(map(len, segments)), came_ns)
+        self.charge_response(awaited, 4 + len(frame))
         self.to_client += [*segments, *self._in_flight.complete()]
         self._note_kept(self._responses)
         return FORWARD

@@ -19,7 +19,13 @@ _PRUNED_FROM_BYTES = 4096
 
 
 def decoded_response(
-    namespace: Namespace, scope: Scope, awaited: Awaited, frame: Buffer, offset: int, head: bytes | None
+    namespace: Namespace,
+    scope: Scope,
+    awaited: Awaited,
+    frame: Buffer,
+    offset: int,
+    head: bytes | None,
+    throttle_ms: int = 0,
 ) -> list[Buffer] | ResponseStep:
     """Pass a response through the filters.
 
@@ -30,6 +36,7 @@ def decoded_response(
         frame: the response, without its length.
         offset: where its body begins.
         head: the header for the client; None to keep the broker's.
+        throttle_ms: how long the client is told to wait, if the response has a place for it, in milliseconds.
     Returns:
         The frame for the client with its length; a Need: what is to be met first; Close: the response names something
         that is not the tenant's and cannot be left out.
@@ -40,14 +47,14 @@ def decoded_response(
     if plan.owned is not None and len(frame) > _PRUNED_FROM_BYTES:
         frame = prune(plan.owned, frame, offset, namespace.names.own_names(plan.owned_entity).shared_prefix)
     response: Any = decode(plan.response.layout, frame, offset)
-    decided = _filtered(namespace, scope, awaited, response, head or bytes(frame[:offset]))
+    decided = _filtered(namespace, scope, awaited, response, head or bytes(frame[:offset]), throttle_ms)
     if len(frame) > RELEASED_FROM_BYTES:
         release(plan.response.layout, response)
     return decided
 
 
 def _filtered(
-    namespace: Namespace, scope: Scope, awaited: Awaited, response: Any, head: bytes
+    namespace: Namespace, scope: Scope, awaited: Awaited, response: Any, head: bytes, throttle_ms: int
 ) -> list[Buffer] | ResponseStep:
     plan = awaited.lane.plan
     step = translation.to_virtual(namespace, response, plan.api_version)
@@ -58,6 +65,6 @@ def _filtered(
         filtered: ResponseStep = one.on_response(exchange, response)
         if not isinstance(filtered, Forward):
             return filtered
-    if plan.has_throttle and awaited.lane.load.is_over_budget:
-        response.throttle_time_ms = max(response.throttle_time_ms, awaited.lane.load.throttle_ms)
+    if plan.has_throttle and throttle_ms:
+        response.throttle_time_ms = max(response.throttle_time_ms, throttle_ms)
     return [encode(plan.response.layout, response, head)]

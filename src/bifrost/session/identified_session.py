@@ -24,6 +24,7 @@ from bifrost.session.shared_state import Entry, SharedState
 from bifrost.session.topics.absent_topics import AbsentTopics
 from bifrost.session.topics.topic_listing import TopicListing
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.headers import read_request_header
 
 _FOR_EVER_NS = 2**63 - 1
 
@@ -49,7 +50,7 @@ class IdentifiedSession(Forwarding):
         self._queue = self._in_flight.queue
         self._requests, self._responses = HeldFrames(), HeldFrames()
         self._held_requests, self._held_responses = self._requests.frames, self._responses.frames
-        self._gateway_time = None
+        self._gateway_time = self._quota = None
         self._listing: TopicListing | None = None
         self._absent: AbsentTopics | None = None
         self.to_client: list[Buffer] = []
@@ -123,6 +124,12 @@ class IdentifiedSession(Forwarding):
         if left_ms == 0 and self._authentication is None:
             self._authentication = self._new_authentication()
         return left_ms
+
+    def _renews_authentication(self, frame: Buffer) -> bool:
+        """Whether a request is the handshake by which the client begins to authenticate again."""
+        if int.from_bytes(frame[:2], "big") != ApiKey.SASL_HANDSHAKE or not self._lifetime.may_renew:
+            return False
+        return self._ways.of(read_request_header(frame), frame) is not None
 
     def _new_authentication(self) -> Authentication:
         shared, entry = self._shared, self._entry

@@ -25,6 +25,13 @@ class Room(Need):
 
 
 @final
+class Owed(Need):
+    """The payment of what the client owes to a budget of its quota, `owes` of the session (forwarding/quotas)."""
+
+    __slots__ = ()
+
+
+@final
 class Turn(Need):
     """Time: the slice in which the work on the message began has ended (forwarding/turns.py)."""
 
@@ -38,4 +45,4 @@ class BrokerAnswer(Need):
     __slots__ = ()
 
 
-ROOM, TURN, BROKER_ANSWER = Room(), Turn(), BrokerAnswer()
+ROOM, OWED, TURN, BROKER_ANSWER = Room(), Owed(), Turn(), BrokerAnswer()

@@ -10,6 +10,7 @@ from bifrost.config.fields.verifiers import Mechanism
 from bifrost.filters.api_versions import OfferedVersions
 from bifrost.filters.plan import Plans
 from bifrost.forwarding.lanes import Lanes
+from bifrost.forwarding.quotas.quotas import Quotas
 from bifrost.forwarding.turns import Turns
 from bifrost.journal.journal import Journal
 from bifrost.session.close_reason import CloseReason, SessionEnded
@@ -39,6 +40,12 @@ class SharedState:
     """What the operator and the tenants have set as quotas."""
     turns: Turns | None = None
     """Divides large work into slices; None: each session works until it is done."""
+    quotas: Quotas = field(default_factory=Quotas)
+    """What clients are charged to."""
+
+    def __post_init__(self) -> None:
+        """Let clients be charged by the quotas that tenants set."""
+        self.quotas.use(self.quota_tables)
 
     def lost_place(self, account: Account, cluster: VirtualCluster) -> tuple[CloseReason, str] | None:
         """Return why a client that was let in as `account`, into `cluster`, must leave; None: it may stay."""

@@ -145,6 +145,11 @@ class Growth:
             self._topics += (count > 0) - (before > 0)
             self._partitions += count - before
 
+    @property
+    def default_partitions(self) -> int:
+        """How many partitions a topic has that is created without saying how many."""
+        return self._default_partitions
+
     def has(self, topic: PhysicalTopic) -> int:
         """Return how many partitions a topic has; 0: there is no such topic."""
         for known in (self._added, self._recent, self._counted):

@@ -35,6 +35,7 @@ cdef class Peek(Program):
 cdef class Passage:
     cdef Program request, response
     cdef bint request_flexible, response_flexible, drops_trailing
+    cdef readonly bint has_throttle, begins_with_throttle
     cdef object request_peek, response_peek
     cdef Peek request_usual, response_usual
 

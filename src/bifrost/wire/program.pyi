@@ -49,6 +49,8 @@ class Passage:
         request_peek, response_peek: read fields that decide whether it may pass, from (frame, offset of the body).
         request_usual, response_usual: the same fields; a message in which each is what it usually is may pass.
         drops_trailing: whether bytes behind a request's body are dropped.
+        has_throttle: whether the response can tell a client to wait.
+        begins_with_throttle: whether that is the first field of its body.
     """
 
     def __init__(
@@ -62,6 +64,8 @@ class Passage:
         request_usual: Peek | None = None,
         response_usual: Peek | None = None,
         drops_trailing: bool = False,
+        has_throttle: bool = False,
+        begins_with_throttle: bool = False,
     ) -> None: ...
 
 def error_codes(program: Program, frame: bytes | memoryview, start: int) -> list[tuple[int, int]]:

@@ -124,7 +124,7 @@ cdef class Passage:
 
     def __init__(self, Program request, Program response, bint request_flexible, bint response_flexible,
                  request_peek=None, response_peek=None, Peek request_usual=None, Peek response_usual=None,
-                 bint drops_trailing=False):
+                 bint drops_trailing=False, bint has_throttle=False, bint begins_with_throttle=False):
         self.request = request
         self.response = response
         self.request_flexible = request_flexible
@@ -134,6 +134,7 @@ cdef class Passage:
         self.request_usual = request_usual
         self.response_usual = response_usual
         self.drops_trailing = drops_trailing
+        self.has_throttle, self.begins_with_throttle = has_throttle, begins_with_throttle
 
 
 # ---- peek ----

@@ -163,6 +163,13 @@ def has_throttle(fields: Iterable[Field], version: int) -> bool:
     return any(field.kafka_name == "ThrottleTimeMs" and version in field.versions for field in fields)
 
 
+def begins_with_throttle(fields: Iterable[Field], version: int) -> bool:
+    """Return whether that is the first field of the response's body."""
+    present = (one for one in fields if version in one.versions and version not in one.tagged)
+    first = next(present, None)
+    return first is not None and first.kafka_name == "ThrottleTimeMs"
+
+
 @dataclass(frozen=True, slots=True)
 class MessageSchema:
     """One message over all its versions."""

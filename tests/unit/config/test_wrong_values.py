@@ -23,7 +23,7 @@ WRONG: tuple[Any, ...] = (
 )
 PYDANTIC = re.compile(
     r"Input should|should be a valid|should match|pydantic|https://errors|type=|input_value|Value error|"
-    r"Extra inputs|Field required|instance of|discriminator|unable to|validation error|at least \d+ item|tag",
+    r"Extra inputs|Field required|instance of|discriminator|unable to|validation error|at least \d+ item|\btag",
     re.IGNORECASE,
 )
 """Words of pydantic's own messages."""

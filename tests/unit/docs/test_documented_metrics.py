@@ -71,6 +71,7 @@ def metrics() -> dict[str, Metric]:
     gateway.internal_errors.counts["accept"] += 1
     gateway.listener_watch.listeners = lambda: [("plaintext", 9092, True)]  # type: ignore[method-assign]
     gateway.limits_hit["max_connections", "acme"] += 1
+    gateway.shared.quotas.throttled_ms["producer_byte_rate", "acme"] += 1
     found = [*filter(None, Metrics(Everything(gateway)).families()), *_of_control()]
     return {one.name + SUFFIXES.get(one.type, ""): one for one in found}
 

@@ -13,6 +13,7 @@ from bifrost.wire.schema import (
     MessageSchema,
     VersionRange,
     all_schemas,
+    begins_with_throttle,
     has_throttle,
     message_names,
     message_schema,
@@ -275,6 +276,14 @@ def test_a_response_has_a_throttle_time_from_the_version_on_that_adds_it():
 
     assert not has_throttle(response_schema(ApiKey.SASL_HANDSHAKE).fields, 1)
     assert [has_throttle(fields, version) for version in (0, 1, 12)] == [False, True, True]
+
+
+def test_most_responses_begin_with_the_throttle_time():
+    fetched, produced = response_schema(ApiKey.FETCH).fields, response_schema(ApiKey.PRODUCE).fields
+
+    assert [begins_with_throttle(fetched, version) for version in (0, 1, 12)] == [False, True, True]
+    assert not begins_with_throttle(produced, 9), "there it is the last field"
+    assert not begins_with_throttle(response_schema(ApiKey.SASL_HANDSHAKE).fields, 1)
 
 
 def test_a_schema_is_built_once():

@@ -10,6 +10,7 @@ from bifrost.config.fields.tenant_limits import TenantLimits
 from bifrost.config.fields.upstream_sasl import UpstreamSasl
 from bifrost.config.fields.verifiers import ScramVerifier
 from bifrost.config.name_template import NamePrefixes, NameTemplate
+from bifrost.config.quotas.tenant_quotas import TenantQuotas
 from bifrost.config.secrets import Secret
 from bifrost.config.section import Section
 from bifrost.config.tiers import MAX_NAMESPACES, SEPARATOR
@@ -79,6 +80,10 @@ class Auth(Section):
 
 NO_USERS = Auth.model_construct()
 """The default of a tenant without users: its clients are known by their listener set."""
+
+
+NO_QUOTAS = TenantQuotas()
+"""The default of a tenant without quotas: one object for all of them."""
 
 
 class Prefixes(Section):
@@ -165,6 +170,9 @@ class Tenant(Section):
 
     limits: TenantLimits = TenantLimits()
     """Bounds on what the tenant's clients may request together. Default: only the gateway's."""
+
+    quotas: TenantQuotas = NO_QUOTAS
+    """What the tenant's clients may use in a second; see [quotas.md](quotas.md). Default: no quota."""
 
     policy: Policy = Policy()
     """What the tenant may set for its topics and groups. Default: as `proxy.policy` says."""

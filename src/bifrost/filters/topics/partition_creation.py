@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, TopicCount
 from bifrost.filters.topics.growth import begin_growth, commit_growth
+from bifrost.filters.topics.mutation_quota import charge_growth, tell
 from bifrost.wire.entity import Entity
 from bifrost.wire.messages import CreatePartitionsResponse
 from bifrost.wire.steps import in_steps
@@ -37,6 +38,8 @@ class PartitionCreationFilter:
             assigned = [len(one.broker_ids) for one in in_steps(topic.assignments or ())]
             refusal = namespace.policy.refuse_replicas(-1, assigned)
             physical = namespace.physical_name(topic.name)
+            if refusal is None and not request.validate_only:
+                refusal = charge_growth(exchange, growth, topic)
             # The broker refuses a topic that does not exist.
             if refusal is None and growth is not None and growth.has(physical):
                 refusal = growth.add(physical, topic.count)
@@ -49,7 +52,9 @@ class PartitionCreationFilter:
                     )
                 )
         if refused and not accepted:
-            return Answer(CreatePartitionsResponse(results=refused))
+            answer = CreatePartitionsResponse(results=refused)
+            tell(exchange, answer)
+            return Answer(answer)
         if growth is not None and not request.validate_only:
             commit_growth(exchange, growth)
         request.topics = accepted
@@ -60,4 +65,5 @@ class PartitionCreationFilter:
         """Add the answers for the refused topics."""
         refused = exchange.kept(_REFUSED)
         response.results += refused
+        tell(exchange, response)
         return FORWARD

@@ -10,6 +10,7 @@ from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, TopicCount
 from bifrost.filters.topics.growth import begin_growth, commit_growth
+from bifrost.filters.topics.mutation_quota import charge_creation, tell
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import Growth
@@ -42,6 +43,8 @@ class TopicCreationFilter:
             return growth
         for topic in in_steps(request.topics):
             refusal = _refusal(namespace, topic.name) or _violation(namespace.policy, topic)
+            if refusal is None and not request.validate_only:
+                refusal = _over_quota(exchange, growth, topic)
             if refusal is None and growth is not None:
                 refusal = _beyond(growth, namespace, topic)
             if refusal is None:
@@ -49,7 +52,9 @@ class TopicCreationFilter:
             else:
                 refused.append(refusal)
         if refused and not accepted:
-            return Answer(CreateTopicsResponse(topics=refused))
+            answer = CreateTopicsResponse(topics=refused)
+            tell(exchange, answer)
+            return Answer(answer)
         if growth is not None and not request.validate_only:
             commit_growth(exchange, growth)
         request.topics = accepted
@@ -60,6 +65,7 @@ class TopicCreationFilter:
         """Add the answers for the refused topics."""
         refused = exchange.kept(_REFUSED)
         response.topics += refused
+        tell(exchange, response)
         return FORWARD
 
 
@@ -92,6 +98,12 @@ def _violation(policy: ResourcePolicy, topic: Any) -> Any:
         refusal = policy.refuse_topic_config(config.name, config.value)
         if refusal is not None:
             break
+    return None if refusal is None else _result(topic.name, refusal.error_code, refusal.message)
+
+
+def _over_quota(exchange: Exchange, growth: Growth | None, topic: Any) -> Any:
+    """Return the result for a topic whose partitions are more than the quota leaves, or None when they are not."""
+    refusal = charge_creation(exchange, growth, topic)
     return None if refusal is None else _result(topic.name, refusal.error_code, refusal.message)
 
 

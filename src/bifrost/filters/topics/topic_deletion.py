@@ -11,7 +11,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bifrost.filters.filter import Exchange, Note
-from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
+from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, TopicCount
+from bifrost.filters.topics.growth import begin_growth
+from bifrost.filters.topics.mutation_quota import charge_deletion, tell
 from bifrost.filters.topics.stand_ins import StandIns
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 _StandIns = StandIns[tuple[str | None, bytes]]
 
 _STAND_INS: Note[_StandIns] = Note("stand_ins")
+_REFUSED: Note[list[DeleteTopicsResponse.DeletableTopicResult]] = Note("refused_topics")
+"""Answers for the topics that are not deleted."""
 
 
 class TopicDeletionFilter:
@@ -38,6 +42,14 @@ class TopicDeletionFilter:
         """Refuse every topic, or pass the request on."""
         namespace = exchange.scope.namespace
         if namespace.allow_topic_deletion:
+            refused = _charged(exchange, request)
+            if isinstance(refused, TopicCount):
+                return refused
+            if refused and not (request.topics or request.topic_names):
+                answer = DeleteTopicsResponse(responses=refused)
+                tell(exchange, answer)
+                return Answer(answer)
+            exchange.keep(_REFUSED, refused)
             stand_ins: _StandIns = StandIns()
             exchange.keep(_STAND_INS, stand_ins)
             request.topics = _sent(namespace, request.topics, stand_ins)
@@ -56,7 +68,31 @@ class TopicDeletionFilter:
             response.responses = stand_ins.answer_all(
                 response.responses, lambda one: (one.name, one.topic_id), _copy
             )
+        refused = exchange.find(_REFUSED)
+        if refused:
+            response.responses += refused
+        tell(exchange, response)
         return FORWARD
+
+
+def _charged(exchange: Exchange, request: DeleteTopicsRequest) -> list[Any] | TopicCount:
+    """Charge the topics to the quota of partitions; remove those that it refuses, and return their answers."""
+    if exchange.mutations is None:
+        return []
+    growth, namespace, refused = begin_growth(exchange), exchange.scope.namespace, []
+    if isinstance(growth, TopicCount):
+        return growth
+
+    def is_left(name: str | None, topic_id: bytes) -> bool:
+        known = namespace.topic_of(topic_id) if name is None and topic_id != ZERO_TOPIC_ID else name
+        refusal = None if not known else charge_deletion(exchange, growth, known)
+        if refusal is not None:
+            refused.append(_result(name, topic_id, refusal.error_code))
+        return refusal is None
+
+    request.topic_names = [name for name in in_steps(request.topic_names) if is_left(name, ZERO_TOPIC_ID)]
+    request.topics = [one for one in in_steps(request.topics) if is_left(one.name, one.topic_id)]
+    return refused
 
 
 def _note_deleted(namespace: Namespace, responses: list[Any]) -> None:

@@ -109,6 +109,9 @@ class Counted(Protocol):
     def limits_hit(self) -> Iterable[tuple[tuple[str, str], int]]:
         """Return how often each limit was hit, by its setting and the tenant."""
 
+    def throttled_ms(self) -> Iterable[tuple[tuple[str, str], int]]:
+        """Return how long clients were told to wait for quotas, by quota and tenant, in milliseconds."""
+
     def internal_errors(self) -> Mapping[str, int]:
         """Return the number of unexpected exceptions, by place."""
 
@@ -205,6 +208,10 @@ class OfProcess:
         """Yield the limits that connections have hit, and those that requests have hit."""
         yield from self._gateway.limits_hit.copy().items()
         yield from self._gateway.shared.lanes.in_flight_limits.hits.copy().items()
+
+    def throttled_ms(self) -> Iterator[tuple[tuple[str, str], int]]:
+        """Yield how long clients were told to wait, by quota and tenant."""
+        yield from self._gateway.shared.quotas.throttled_ms.copy().items()
 
     def internal_errors(self) -> Mapping[str, int]:
         """Return a copy of the unexpected exceptions by place."""

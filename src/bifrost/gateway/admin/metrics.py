@@ -173,6 +173,15 @@ class Metrics:
             hit.add_metric([limit, tenant], count)
             yield None
         yield hit
+        throttle = CounterMetricFamily(
+            "kafka_proxy_quota_throttle_seconds",
+            "How long clients were told to wait for a quota, by its name.",
+            labels=["quota", "tenant"],
+        )
+        for (quota, tenant), throttled_ms in self._counted.throttled_ms():
+            throttle.add_metric([quota, tenant], throttled_ms / 1000)
+            yield None
+        yield throttle
 
 
 def _memory_metrics(counted: Counted) -> Iterator[Metric]:

@@ -12,6 +12,7 @@ from bifrost.config.model import Config
 from bifrost.config.name_template import DEFAULT_MARK
 from bifrost.forwarding.shares import Shares
 from bifrost.gateway.brokers.limits_of_tenants import LimitsOfTenants
+from bifrost.gateway.brokers.quotas_of_tenants import GivenQuotas, quotas_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class TenantSettings:
     """Tenants' shares of the brokers' time."""
     quota_setters: frozenset[str]
     """The tenants whose users may set quotas."""
+    quotas: GivenQuotas
 
     @classmethod
     def of(cls, config: Config) -> "TenantSettings":
@@ -52,6 +54,7 @@ class TenantSettings:
                 limits.broker_time_percent, {name: one.broker_time_percent for name, one in own.each.items()}
             ),
             quota_setters=frozenset(one.name for one in tenants if one.allow_quota_changes),
+            quotas=quotas_of(tenants),
         )
 
 

@@ -2,6 +2,7 @@
 
     Room         the connection queues for its turn (forwarding/in_flight_limits.py)
     Turn         it queues for a slice (forwarding/turns.py)
+    Owed         it queues until a debt of its quota is paid (forwarding/quotas/quota_turns.py)
     IssuerKeys   it is called back when the fetch under way has ended
 
 What a connection asks brokers for by itself (topic IDs, a count of topics, a change of the state), `WayToBroker.fetch`
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from bifrost.filters.steps import Fetched, Need
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.session.client_session import ClientSession
-from bifrost.session.needs import BrokerAnswer, IssuerKeys, Room, Turn
+from bifrost.session.needs import BrokerAnswer, IssuerKeys, Owed, Room, Turn
 
 if TYPE_CHECKING:
     from bifrost.gateway.clients.client_connection import ClientConnection
@@ -38,13 +39,16 @@ class Waiting:
             match need:
                 case Room() if tenant is not None:
                     gateway.shared.lanes.in_flight_limits.wait(tenant, connection)
+                case Owed() if self._session.owes is not None:
+                    turn = partial(connection.meet, need)
+                    gateway.shared.quotas.turns.wait(self._session.owes, connection, turn)
                 case Turn() if tenant is not None:
                     gateway.turns.wait(tenant, connection)
                 case IssuerKeys() if need is not self._fetched_keys:
                     self._fetched_keys = need
                     gateway.client_authenticators.call_when_keys_are_fetched(partial(connection.meet, need))
                 case _:
-                    known = isinstance(need, Fetched | Room | Turn | IssuerKeys | BrokerAnswer)
+                    known = isinstance(need, Fetched | Room | Owed | Turn | IssuerKeys | BrokerAnswer)
                     assert known, f"nothing meets the need {need}: the connection would wait forever"
 
     def leave(self, connection: "ClientConnection") -> None:
@@ -55,6 +59,8 @@ class Waiting:
         for need in self._session.needs:
             if isinstance(need, Room):
                 self._gateway.shared.lanes.in_flight_limits.forget(tenant, connection)
+            elif isinstance(need, Owed):
+                self._gateway.shared.quotas.turns.forget(connection)
             elif isinstance(need, Turn):
                 self._gateway.turns.forget(tenant, connection)
 

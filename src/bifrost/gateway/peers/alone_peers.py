@@ -13,9 +13,11 @@ import structlog
 
 from bifrost.authentication.failed_authentications import Failures
 from bifrost.config.fields.journal import Journal
+from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.gateway_time import GatewayTime
 from bifrost.forwarding.in_flight_limits import Again
 from bifrost.forwarding.load import Load
+from bifrost.forwarding.quotas.quotas import Quotas
 from bifrost.forwarding.traffic import Traffic
 from bifrost.gateway.loop.loop_stalls import LoopStalls
 from bifrost.gateway.peers.elsewhere import Elsewhere
@@ -66,6 +68,19 @@ class AlonePeers:
     def new_load(self, tenant: str | None, of_all: Load | None) -> Load:
         """Return the counter of requests in flight of a tenant or (None) of all."""
         return Load(of_all)
+
+    def new_quotas(self, again: Again, hits: Counter[tuple[str, str]]) -> Quotas:
+        """Return the quotas of the gateway, without any yet.
+
+        Args:
+            again: calls back later.
+            hits: counts how often a connection had to wait, by limit and tenant.
+        """
+        return Quotas(again, monotonic_ns, hits, self.counter("throttled_ms"), self.budget_memory)
+
+    def budget_memory(self, name: str) -> memoryview | None:
+        """Return the memory of the budget of this name, which all workers charge; None: there is only this process."""
+        return None
 
     def new_loop_stalls(self) -> LoopStalls:
         """Return the counter of the stalls of this process's event loop."""

@@ -1,6 +1,7 @@
 """Memory that all workers of a gateway share: each worker writes its own row and reads those of the others.
 
-    row of worker 0 │ row of worker 1 │ … │ marks of fetch sessions, which all write │ snapshots of physical clusters
+    row of worker 0 │ row of worker 1 │ … │ marks of fetch sessions, which all write │ snapshots of physical clusters │
+    budgets of quotas
     each: its pulse │ failed authentications │ tenants: (in flight, waiting, connections, -) each
 
 Every number has 8 bytes and is written whole, so a worker needs no lock to read one. The memory is a file without a
@@ -27,6 +28,9 @@ FETCH_PLACES = 262_144
 SNAPSHOT_PLACES = 256
 """Physical clusters for which the time of the journal's last snapshot is remembered, 4 KiB."""
 
+BUDGET_PLACES = 65_536
+"""Budgets of quotas that workers share, 1 MiB: one for each user or client ID that has a quota."""
+
 PULSE_CELLS, FAILURE_CELLS, TENANT_CELLS = 64, FAILURE_PLACES * 3, 4
 ROW_CELLS = PULSE_CELLS + FAILURE_CELLS + MAX_TENANTS * TENANT_CELLS
 IN_FLIGHT, WAITING, CONNECTIONS = range(3)
@@ -44,6 +48,10 @@ ALL_TENANTS, FIRST_TENANT = 0, 1
 
 SNAPSHOT_LOCK = MAX_TENANTS
 """Lock of the worker that takes the journal's snapshots of topics; lower numbers are the places of tenants."""
+
+
+BUDGET_LOCK = MAX_TENANTS + 1
+"""Lock of the worker that looks for the place of a budget."""
 
 
 class SharedLimits:
@@ -88,7 +96,12 @@ class SharedLimits:
 
     def snapshot_ends(self) -> "memoryview[int]":
         """Return the memory of when the last snapshot of each physical cluster was taken: two numbers for each."""
-        return self._cells[self.workers * ROW_CELLS + FETCH_PLACES :]
+        start = self.workers * ROW_CELLS + FETCH_PLACES
+        return self._cells[start : start + 2 * SNAPSHOT_PLACES]
+
+    def budgets(self) -> memoryview:
+        """Return the memory of the budgets of quotas: 16 bytes for each."""
+        return self._memory[(self.workers * ROW_CELLS + FETCH_PLACES + 2 * SNAPSHOT_PLACES) * 8 :]
 
     def load_share(self, place: int, worker: int) -> tuple[memoryview, int, int, int]:
         """Return a tenant's requests in flight in the form that the engine's `Load` expects."""
@@ -174,7 +187,7 @@ class Places:
 
 def size_of(workers: int) -> int:
     """Return the size of the file, in bytes."""
-    return (workers * ROW_CELLS + FETCH_PLACES + 2 * SNAPSHOT_PLACES) * 8
+    return (workers * ROW_CELLS + FETCH_PLACES + 2 * SNAPSHOT_PLACES + 2 * BUDGET_PLACES) * 8
 
 
 def _tenant_at(worker: int, place: int) -> int:

@@ -217,6 +217,10 @@ class OfAll:
             found["max_connections", NO_TENANT] += refused
         yield from found.items()
 
+    def throttled_ms(self) -> Iterator[tuple[tuple[str, str], int]]:
+        """Yield the sums of all workers."""
+        yield from (((quota, tenant), count) for (quota, tenant), count in self._counts("throttled_ms", 2))
+
     def internal_errors(self) -> Mapping[str, int]:
         """Return the sums of all workers and the supervisor."""
         found = Counter({place: count for (place,), count in self._counts("internal_errors", 1)})

@@ -7,12 +7,15 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bifrost.authentication.failed_authentications import SharedFailures
 from bifrost.config.fields.journal import Journal
+from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.gateway_time import GATEWAY_TIME_CELLS, GatewayTime
 from bifrost.forwarding.load import Load
+from bifrost.forwarding.quotas.shared_budgets import SharedBudgets
 from bifrost.forwarding.traffic import TRAFFIC_CELLS, Traffic
 from bifrost.gateway.loop.loop_stalls import STALL_CELLS, LoopStalls
 from bifrost.gateway.peers.alone_peers import AlonePeers
@@ -23,6 +26,7 @@ from bifrost.gateway.workers.shared_counters import SharedCounter, SharedCounter
 from bifrost.gateway.workers.shared_limits import (
     ALL_TENANTS,
     BEAT_MS,
+    BUDGET_LOCK,
     BUFFERED_BYTES,
     GONE,
     IS_READY,
@@ -94,6 +98,12 @@ class WorkerPeers(AlonePeers):
             lambda content: channel.tell({"do": "known"}, content)
         )
         self._epoch = epoch
+        self._budgets = SharedBudgets(
+            shared_limits.budgets(),
+            partial(shared_limits.locked, BUDGET_LOCK),
+            _derived(key, b"budgets"),
+            monotonic_ns,
+        )
         self._claims = SharedClaims(shared_limits.fetch_marks(), _derived(key, b"sessions"))
         self._brokers, self._answering = self.counter("brokers"), self.counter("answering")
         self._journal, self._state = self.counter("journal_state"), self.counter("state")
@@ -122,6 +132,10 @@ class WorkerPeers(AlonePeers):
         """Return a load that counts in the shared limits, where the other workers read it."""
         place = ALL_TENANTS if tenant is None else self.places.by_tenant[tenant]
         return Load(of_all, self._shared_limits.load_share(place, self._number))
+
+    def budget_memory(self, name: str) -> memoryview | None:
+        """Return the memory of a budget in the shared limits, where all workers charge it."""
+        return self._budgets.memory(name)
 
     def new_loop_stalls(self) -> LoopStalls:
         """Return stalls in the shared counters; the longest are in the shared limits: the supervisor resets them."""

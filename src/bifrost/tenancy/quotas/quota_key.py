@@ -29,6 +29,18 @@ class QuotaKey(StrEnum):
     CONTROLLER_MUTATION_RATE = "controller_mutation_rate"
     """Partitions that are created or deleted per second (KIP-599)."""
 
+    REQUEST_RATE = "request_rate"
+    """Requests per second. Only the operator gives it: Kafka has no such quota."""
+
+    CONNECTION_CREATION_RATE = "connection_creation_rate"
+    """New connections per second. Only the operator gives it, to whole namespaces; Kafka has it for IP addresses
+    (KIP-612)."""
+
+    @property
+    def is_operators(self) -> bool:
+        """Whether only the operator gives it."""
+        return self in (QuotaKey.REQUEST_RATE, QuotaKey.CONNECTION_CREATION_RATE)
+
     @property
     def is_integral(self) -> bool:
         """Whether its values are whole numbers."""
@@ -40,7 +52,7 @@ def refuse_value(key: str, value: float) -> str | None:
 
     Kafka takes infinity and what is not a number for some keys; they limit nothing, and here they are refused.
     """
-    if key not in set(QuotaKey):
+    if key not in set(QuotaKey) or QuotaKey(key).is_operators:
         return f"Invalid configuration key {key}"
     if value <= 0.0:
         return f"Quota {key} must be greater than 0"

@@ -53,6 +53,8 @@ class QuotaLimits:
     consumer_byte_rate: tuple[QuotaLimit, ...] = _NONE
     request_percentage: tuple[QuotaLimit, ...] = _NONE
     controller_mutation_rate: tuple[QuotaLimit, ...] = _NONE
+    request_rate: tuple[QuotaLimit, ...] = _NONE
+    connection_creation_rate: tuple[QuotaLimit, ...] = _NONE
 
     def of(self, key: QuotaKey) -> tuple[QuotaLimit, ...]:
         """Return the limits of a key."""

@@ -30,6 +30,10 @@ class QuotaTables:
             table = self._tables[path] = QuotaTable(path, self.table(above) if above else None)
         return table
 
+    def tenants(self) -> set[str]:
+        """Return the tenants that have a quota, or one of whose namespaces has."""
+        return {path.partition(":")[0] for path, one in self._tables.items() if one.given or one.own}
+
     def let_set(self, tenants: Collection[str]) -> None:
         """Let the users of these tenants set quotas, and no others."""
         self._setters = tenants

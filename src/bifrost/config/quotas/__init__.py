@@ -1,0 +1,1 @@
+"""Quotas: what the clients of a tenant may use in a second."""

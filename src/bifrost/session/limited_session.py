@@ -1,0 +1,81 @@
+"""What a request of an authenticated client waits for before it is looked at: the debts of its quotas, and room.
+
+A client's quota is looked up by its first request, because its client ID comes with that, and again by the first one
+that has another client ID, or after quotas have changed.
+"""
+
+from collections.abc import Callable
+
+from bifrost.filters.filter import Exchange
+from bifrost.filters.steps import Need
+from bifrost.forwarding.clock import monotonic_ns
+from bifrost.forwarding.lane import Lane, Reason
+from bifrost.forwarding.quotas.budget import Budget
+from bifrost.forwarding.quotas.mutations import Mutations, has_permissive_quota
+from bifrost.session.held_frames import HeldFrames, Step
+from bifrost.session.identified_session import IdentifiedSession
+from bifrost.session.in_flight import Buffer
+from bifrost.session.needs import OWED, ROOM, TURN, Owed, Room
+from bifrost.session.session_lanes import OWN_APIS
+from bifrost.wire.headers import REQUEST_PREFIX, RequestHeader
+
+
+class LimitedSession(IdentifiedSession):
+    """A session whose requests wait while limits are reached."""
+
+    owes: Budget | None = None
+    """The budget for which the first held request waits, as `OWED` says."""
+    _is_counted = False
+    """Whether the connection was charged to the quota of new connections."""
+
+    def _limit_of(self, header: RequestHeader, lane: Lane | None, frame: Buffer) -> Need | None:
+        """Return what a request has to wait for; None: it need not."""
+        if self._quota is None or self._quota.is_on:
+            self.owes = self._debt_of(header, frame)
+            if self.owes is not None:
+                return OWED
+        if lane is None or header.api_key in OWN_APIS:
+            return None
+        is_full = self.judge_request(lane, frame) == Reason.NO_ROOM and not self._requests.use(Room)
+        return ROOM if is_full else None
+
+    def _debt_of(self, header: RequestHeader, frame: Buffer) -> Budget | None:
+        """Return the budget for which a request has to wait; None: it need not."""
+        is_its_turn = self._requests.use(Owed)
+        at, length = REQUEST_PREFIX.size, header.client_id_length
+        client_id = None if length < 0 else bytes(frame[at : at + length])
+        if self._quota is None or not self._quota.is_client(client_id):
+            assert self.account is not None
+            user = self.account.username
+            self._quota = self._shared.quotas.quota(self._namespace.path, user, client_id)
+        if not self._is_counted:
+            now_ns = monotonic_ns()
+            for budget in self._quota.connected:
+                if budget.debt_ns(now_ns) > 0 or (budget.waiting and not is_its_turn):
+                    return budget
+            for budget in self._quota.connected:
+                budget.charge(1, now_ns)
+            self._is_counted = True
+        if header.api_key in OWN_APIS:
+            return None
+        owes = self._quota.waits_for(header.api_key, is_its_turn)
+        if owes is None and has_permissive_quota(header.api_key, header.api_version):
+            owes = next((one for one in self._quota.mutated if one.debt_ns(monotonic_ns()) > 0), None)
+        return owes
+
+    def _decide(self, held: HeldFrames, run: Callable[[Buffer], Step]) -> Step:
+        """Work on the first held frame, if there is time."""
+        until_ns, began_ns = self._until_ns(), monotonic_ns()
+        if began_ns < until_ns:
+            step = held.decide(run, self._namespace, until_ns)
+            self.charge_work(began_ns)
+            return step
+        held.need = TURN
+        return TURN
+
+    def _for_filters(self, exchange: Exchange) -> Exchange:
+        """Return the exchange of the first held request with what filters may ask of the session."""
+        exchange.met = self._requests.met
+        if self._quota is not None and self._quota.mutated:
+            exchange.mutations = Mutations(self._quota)
+        return exchange

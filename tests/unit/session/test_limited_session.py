@@ -1,0 +1,181 @@
+"""A session whose client has a quota: requests wait for debts, and answers say how long."""
+
+from typing import Any
+
+import pytest
+
+from bifrost.forwarding.clock import monotonic_ns
+from bifrost.forwarding.lane import Reason
+from bifrost.session.client_session import ClientSession
+from bifrost.session.needs import OWED, TURN
+from bifrost.tenancy.quotas.quota_entity import DEFAULT, NAMESPACE, QuotaEntity
+from bifrost.tenancy.quotas.quota_key import QuotaKey
+from bifrost.wire.api_keys import ApiKey
+from support.physical_names import physical_name
+from support.stage import messages
+from support.stage.messages import fetch, fetched, produce, produced
+from support.stage.playbook import read_response, request_frame, response_frame
+from support.stage.stage import Stage
+
+HEARTBEAT = messages.HeartbeatRequest(group_id="g")
+PRODUCE_RATE, FETCH_RATE = QuotaKey.PRODUCER_BYTE_RATE, QuotaKey.CONSUMER_BYTE_RATE
+REQUEST_RATE, CONNECTION_RATE = QuotaKey.REQUEST_RATE, QuotaKey.CONNECTION_CREATION_RATE
+PHYSICAL = physical_name("acme", "orders")
+
+
+def limited(stage: Stage, **rates: float) -> ClientSession:
+    """A session of acme's, which has these quotas as a whole."""
+    stage.shared.quotas.give({"acme": {NAMESPACE: {QuotaKey(key): rate for key, rate in rates.items()}}})
+    return stage.play("acme").session
+
+
+def exchange(session: ClientSession, request: Any, answer: Any, version: int) -> Any:
+    """Send a request and its answer, and return the answer that the client gets."""
+    session.receive_from_client(request_frame(request, version, 1))
+    session.to_broker.clear()
+    session.receive_from_broker(response_frame(answer, version, 1))
+    frame = b"".join(session.to_client)
+    session.to_client.clear()
+    return read_response(frame[4:], request.SCHEMA.api_key, version)
+
+
+def budget_of(session: ClientSession, kind: str) -> Any:
+    assert session._quota is not None
+    (budget,) = getattr(session._quota, kind)
+    return budget
+
+
+def test_a_produce_is_charged_its_bytes_and_its_answer_tells_how_long_to_wait(stage: Stage) -> None:
+    session = limited(stage, producer_byte_rate=1000)
+    request = produce("orders", records=b"x" * 4000)
+
+    answer = exchange(session, request, produced(PHYSICAL), 9)
+
+    assert 3000 < answer.throttle_time_ms <= 4500
+    session.receive_from_client(request_frame(request, 9, 2))
+    assert session.needs == (OWED,)
+    assert session.owes is budget_of(session, "produced")
+    assert not session.to_broker
+
+
+def test_what_is_no_produce_does_not_wait_for_the_bytes_of_produces(stage: Stage) -> None:
+    session = limited(stage, producer_byte_rate=1000)
+    exchange(session, produce("orders", records=b"x" * 4000), produced(PHYSICAL), 9)
+
+    answer = exchange(session, HEARTBEAT, messages.HeartbeatResponse(), 4)
+
+    assert answer.throttle_time_ms == 0
+
+
+@pytest.mark.parametrize("version", [4, 11, 12])
+def test_a_fetch_is_charged_when_its_answer_comes_and_is_told_on_every_way(
+    stage: Stage, version: int
+) -> None:
+    session = limited(stage, consumer_byte_rate=1000)
+    answer = fetched(PHYSICAL, records=b"x" * 2000)
+
+    slow = exchange(session, fetch("orders"), answer, version)
+    assert 1500 < slow.throttle_time_ms < 2500
+    budget_of(session, "fetched").charge(-1e6, monotonic_ns())
+    fast = bytearray(response_frame(answer, version, 2))
+    assert session.forward_request(request_frame(fetch("orders"), version, 2)) == Reason.PASSES
+    assert session.forward_response(memoryview(fast)) == Reason.PASSES
+    told = read_response(b"".join(session.to_client)[4:], ApiKey.FETCH, version)
+
+    assert 1000 < told.throttle_time_ms < 2500, "overwritten where it stands"
+    assert session.forward_request(request_frame(fetch("orders"), version, 3)) == Reason.OVER_QUOTA
+
+
+def test_a_request_goes_on_when_its_debt_is_paid_and_owes_for_itself(stage: Stage) -> None:
+    session = limited(stage, request_rate=1)
+    for number in (1, 2):
+        session.receive_from_client(request_frame(HEARTBEAT, 4, number))
+    assert session.needs == (OWED,)
+
+    session.meet(OWED)
+    assert session.needs == (OWED,), "its debt is not paid yet"
+    budget_of(session, "requested").charge(-10, monotonic_ns())
+    session.meet(OWED)
+
+    assert not session.needs
+    assert session.in_flight == 2
+    assert budget_of(session, "requested").debt_ns(monotonic_ns()) > 0
+
+
+def test_the_turn_of_a_request_is_not_kept_for_the_next(stage: Stage) -> None:
+    session = limited(stage, request_rate=1000)
+    session.receive_from_client(request_frame(HEARTBEAT, 4, 1))
+    budget_of(session, "requested").waiting = 1
+
+    session.receive_from_client(request_frame(HEARTBEAT, 4, 2))
+    assert session.needs == (OWED,)
+    session.receive_from_client(request_frame(HEARTBEAT, 4, 3))
+    session.meet(OWED)
+
+    assert session.needs == (OWED,), "the second went on, the third waits behind others again"
+    assert session.in_flight == 2
+
+
+def test_a_further_connection_is_served_later(stage: Stage) -> None:
+    first = limited(stage, connection_creation_rate=1)
+    for _ in range(2):
+        first = stage.play("acme").session
+        first.receive_from_client(request_frame(HEARTBEAT, 4, 1))
+
+    late = stage.play("acme").session
+    late.receive_from_client(request_frame(HEARTBEAT, 4, 1))
+    first.receive_from_client(request_frame(HEARTBEAT, 4, 2))
+
+    assert (late.needs, first.needs) == ((OWED,), ())
+    assert late.owes is budget_of(first, "connected")
+    budget_of(first, "connected").charge(-10, monotonic_ns())
+    late.meet(OWED)
+    assert late.in_flight == 1
+
+
+def test_requests_with_another_client_id_are_another_client_s(stage: Stage) -> None:
+    stage.shared.quotas.give({"acme": {QuotaEntity(None, DEFAULT): {REQUEST_RATE: 1.0}}})
+    session = stage.play("acme").session
+    session.receive_from_client(request_frame(HEARTBEAT, 4, 1, b"one"))
+
+    session.receive_from_client(request_frame(HEARTBEAT, 4, 2, b"other"))
+    assert not session.needs
+    session.receive_from_client(request_frame(HEARTBEAT, 4, 3, b"one"))
+
+    assert session.needs == (OWED,)
+
+
+def test_a_connection_gets_quotas_that_come_later_and_loses_those_that_go(stage: Stage) -> None:
+    session = stage.play("acme").session
+    for number in (1, 2):
+        session.receive_from_client(request_frame(HEARTBEAT, 4, number))
+
+    stage.shared.quotas.give({"acme": {NAMESPACE: {REQUEST_RATE: 1.0}}})
+    session.receive_from_client(request_frame(HEARTBEAT, 4, 3))
+    session.receive_from_client(request_frame(HEARTBEAT, 4, 4))
+    assert session.needs == (OWED,)
+    stage.shared.quotas.give({})
+    session.meet(OWED)
+
+    assert not session.needs
+    assert session.in_flight == 4
+
+
+def test_another_tenant_is_not_hindered(stage: Stage) -> None:
+    session, other = limited(stage, request_rate=1), stage.play("globex").session
+
+    for number in (1, 2, 3):
+        session.receive_from_client(request_frame(HEARTBEAT, 4, number))
+        other.receive_from_client(request_frame(HEARTBEAT, 4, number))
+
+    assert (session.in_flight, other.in_flight) == (1, 3)
+
+
+def test_slices_of_work_are_charged_to_the_quota_of_time(stage: Stage) -> None:
+    session = limited(stage, request_percentage=0.0001)
+    session.receive_from_client(request_frame(HEARTBEAT, 4, 1))
+
+    assert budget_of(session, "worked").debt_ns(monotonic_ns()) > 0
+    session.meet(TURN)
+    session.receive_from_client(request_frame(HEARTBEAT, 4, 2))
+    assert session.needs == (OWED,)
