@@ -202,8 +202,12 @@ def test_a_reload_changes_quotas_of_open_connections(
     kafka: EmbeddedKafka, tmp_path: Path, fresh_topic: FreshTopic
 ) -> None:
     fresh_topic("acme", TOPIC)
+
+    def adjust(configuration: dict[str, Any]) -> None:
+        configuration["proxy"]["watch_files_ms"] = 0  # It reads the file only when told to.
+
     with (
-        Reloadable(tmp_path, kafka.bootstrap, has_admin=True) as gateway,
+        Reloadable(tmp_path, kafka.bootstrap, has_admin=True, adjust=adjust) as gateway,
         RawClient.authenticated(gateway.broker_endpoint("acme")) as client,
     ):
 

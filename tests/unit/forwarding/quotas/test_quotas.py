@@ -9,6 +9,7 @@ from bifrost.forwarding.quotas import quotas as module
 from bifrost.forwarding.quotas.quotas import Quotas
 from bifrost.tenancy.quotas.quota_entity import DEFAULT, NAMESPACE, QuotaEntity
 from bifrost.tenancy.quotas.quota_key import QuotaKey
+from bifrost.tenancy.quotas.quota_tables import QuotaTables
 
 S = 1_000_000_000
 RATE, REQUESTS = QuotaKey.PRODUCER_BYTE_RATE, QuotaKey.REQUEST_RATE
@@ -126,3 +127,17 @@ def test_what_clients_are_told_is_counted() -> None:
     quotas._note_throttle(quota.requested[0], 250)
 
     assert told == {("request_rate", "acme"): 250}
+
+
+def test_what_a_tenant_sets_applies_beside_what_the_operator_gives() -> None:
+    quotas, tables = Quotas(), QuotaTables()
+    quotas.use(tables)
+    quotas.give({"acme": {NAMESPACE: {RATE: 1000.0}}})
+    before = quotas.quota("acme", "alice", b"app")
+
+    tables.table("acme").put(QuotaEntity("alice"), {RATE: 10.0})
+    tables.on_change()
+
+    assert not before.is_client(b"app")
+    rates = [round(S / one.ns_per_unit) for one in quotas.quota("acme", "alice", b"app").produced]
+    assert rates == [1000, 10]
