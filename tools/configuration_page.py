@@ -68,6 +68,13 @@ MODULES = (
 """Where the sections of the file are."""
 
 KINDS = {
+    "AclHost": "IP address or `*`",
+    "AclName": "text",
+    "AclOperation": "one of Kafka's operations",
+    "AclPattern": "`LITERAL` or `PREFIXED`",
+    "AclPermission": "`ALLOW` or `DENY`",
+    "AclPrincipal": "text",
+    "AclResource": "`TOPIC`, `GROUP`, `CLUSTER` or `TRANSACTIONAL_ID`",
     "AdvertisedHost": "host",
     "ClientAuth": "`none`, `requested` or `required`",
     "Bound | None": "number, size or duration",
@@ -109,6 +116,7 @@ KINDS = {
     "Username": "text",
     "Username | None": "text",
     "Url | None": "URL",
+    "tuple[AclPrincipal, ...]": "list of texts",
     "tuple[Algorithm, ...]": "list of texts",
     "tuple[BrokerAddress, ...]": "list of `host:port`",
     "tuple[LocalRule, ...]": "list of texts",

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bifrost.config import values
-from bifrost.config.fields import kerberos, oauth, policy, sni
+from bifrost.config.fields import acls, kerberos, oauth, policy, sni
 from bifrost.config.fields.config_table import GROUP_CONFIGS, TOPIC_CONFIGS, Decision
 from bifrost.config.fields.upstream_sasl import KEYS_OF_ONE, PASSWORD_MECHANISMS
 from bifrost.config.principals import principal_mapping
@@ -75,6 +75,8 @@ FORMS: Mapping[Any, Schema] = {
     kerberos._check_part: {"pattern": _NAME},
     kerberos._check_rule: {"pattern": r"^\s*(DEFAULT|RULE:\[)"},
     principal_mapping._check: {"pattern": r"^\s*(DEFAULT|RULE:)"},
+    acls._check_principal: {"allOf": [{"pattern": _PRINTABLE}, {"pattern": "^User:."}]},
+    acls._check_acl_host: {"pattern": r"^(\*|[0-9]+(\.[0-9]+){3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(%.+)?)$"},
     sni._check_pattern: {"pattern": r"^(?:[a-zA-Z0-9.-]|\{tenant\}|\{node_id\})+$"},
     policy.OF_TOPICS.func: _configs(TOPIC_CONFIGS),
     policy.OF_GROUPS.func: _configs(GROUP_CONFIGS),

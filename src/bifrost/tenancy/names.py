@@ -204,6 +204,13 @@ class TenantNames:
         """Whether tiers are dotted; see `NamePrefixes.below`."""
         return self._relative is None
 
+    def full_name(self, name: str) -> str:
+        """Return what a topic, group or transactional ID is called in ACLs: by the path from the tenant, with `:`."""
+        if self._relative is None:
+            return "".join(f"{tier}." for tier in self.tiers) + name
+        tiers, rest = self._relative.split(name.encode())
+        return SEPARATOR.join([*self.tiers, *tiers, rest.decode()])
+
     def own_names(self, entity: Entity) -> OwnNames[Any, Any]:
         """Return the physical names that the namespace owns of a kind: topics, groups or transactional IDs."""
         return self._own[entity]

@@ -8,6 +8,8 @@ tenants' entities has no virtual form, and the callers that get None drop it.
 
 import re
 from collections.abc import Callable, Iterable
+from typing import Protocol
+from weakref import WeakSet
 
 from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH
 from bifrost.tenancy.bounded_map import BoundedMap
@@ -54,8 +56,20 @@ _LEGAL_TOPIC = re.compile(rf"(?!\.{{1,2}}$)[a-zA-Z0-9._-]{{1,{MAX_TOPIC_NAME_LEN
 """What Topic.validate accepts."""
 
 
+class Renewable(Protocol):
+    """Remembers names, and forgets them when they mean something else."""
+
+    def renew(self) -> None:
+        """Forget all names."""
+
+
 class Namespace:
     """The names of one tenant in both directions, with a bounded memory of those in use."""
+
+    at_listeners: dict[BrokerAddresses, Names]
+    """The names in answers with the brokers' addresses, which depend on the listener; kept by `answer_names`."""
+    guards: WeakSet[Renewable]
+    """What remembers names of the namespace for single users (`acls.guard`)."""
 
     def __init__(
         self,
@@ -105,8 +119,7 @@ class Namespace:
         """Members of groups whose protocol type is not `consumer`; see filters/groups/consumer_protocol.py."""
         self.topic_pages = TopicPages()
         """How to ask the broker's list of topics for this tenant's."""
-        self.at_listeners: dict[BrokerAddresses, Names] = {}
-        """The names in answers with the brokers' addresses, which depend on the listener; kept by `answer_names`."""
+        self.at_listeners, self.guards = {}, WeakSet()
         for direction in (self.to_physical, self.to_virtual):
             for entity in _REMEMBERED:
                 direction.tables[entity] = {}
@@ -142,6 +155,8 @@ class Namespace:
             for table in direction.tables:
                 if table is not None:
                     table.clear()
+        for guard in list(self.guards):
+            guard.renew()
 
     def physical(self, entity: int, value: bytes) -> bytes | None:
         """Return the physical form of `value`; None for an ID that must be looked up, or a name that is forbidden."""

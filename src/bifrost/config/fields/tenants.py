@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from bifrost.config.client_ids import ClientIds
+from bifrost.config.fields.acls import Acls
 from bifrost.config.fields.policy import Policy
 from bifrost.config.fields.tenant_limits import TenantLimits
 from bifrost.config.fields.upstream_sasl import UpstreamSasl
@@ -176,6 +177,10 @@ class Tenant(Section):
 
     policy: Policy = Policy()
     """What the tenant may set for its topics and groups. Default: as `proxy.policy` says."""
+
+    acls: Acls | None = None
+    """What each principal of the tenant may do. Default: the key is absent, and all of them may do everything that the
+    tenant may."""
 
     auth: Auth = Field(default=NO_USERS, examples=["{ credentials: [...] }"])
     """The users that belong to the tenant. Default: none; then a listener set has to be the tenant's own (its key

@@ -1,0 +1,159 @@
+"""ACL bindings and the filters that find them, as Kafka has them.
+
+Source: org.apache.kafka.common.acl (AclBinding, AclOperation, AclPermissionType, AclBindingFilter,
+AccessControlEntryFilter) and org.apache.kafka.common.resource (ResourceType, PatternType, ResourcePatternFilter);
+KIP-290 for prefixed patterns.
+"""
+
+import hashlib
+from dataclasses import astuple, dataclass
+from enum import IntEnum
+
+WILDCARD = "*"
+"""The name of a literal pattern that matches every resource, and the host that matches every client."""
+
+EVERYONE = "User:*"
+"""The principal of an ACL that is for all."""
+
+CLUSTER_NAME = "kafka-cluster"
+"""The only name of a cluster resource: here it is the tenant's own."""
+
+MAX_NAME_BYTES = 1024
+"""Longest name of a resource, principal or host in an ACL: more than any topic (249) and any user name have."""
+
+
+class ResourceType(IntEnum):
+    """Kinds of resource, with the protocol's numbers."""
+
+    ANY = 1
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+
+
+class PatternType(IntEnum):
+    """How a pattern's name is meant, with the protocol's numbers. ANY and MATCH stand in filters only."""
+
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class Permission(IntEnum):
+    """What an ACL says, with the protocol's numbers."""
+
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+
+class Operation(IntEnum):
+    """What a principal does, with the protocol's numbers."""
+
+    ANY = 1
+    ALL = 2
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
+
+    @property
+    def bit(self) -> int:
+        """Its bit in a set of operations, as in the fields of authorized operations (KIP-430)."""
+        return 1 << self
+
+
+@dataclass(frozen=True, slots=True)
+class AclBinding:
+    """One ACL."""
+
+    resource_type: ResourceType
+    pattern_type: PatternType
+    name: str
+    principal: str
+    """With its type, `User:alice`; `User:*` is everyone."""
+
+    host: str
+    """The client's IP address, or `*`."""
+
+    operation: Operation
+    permission: Permission
+
+    @property
+    def binding_id(self) -> str:
+        """Its ID, made from all that it says: to create an ACL twice makes one."""
+        text = "\0".join(str(one) for one in astuple(self))
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def problem(self) -> str | None:
+        """Return why Kafka refuses to create this ACL; None: it may exist.
+
+        Source: AclApis.handleCreateAcls, AclControlManager.validateNewAcl, KafkaPrincipal.
+        """
+        if self.resource_type == ResourceType.CLUSTER and self.name != CLUSTER_NAME:
+            return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+        if not self.name:
+            return "Invalid empty resource name"
+        if self.resource_type == ResourceType.ANY:
+            return "Invalid resource type: ANY"
+        if self.pattern_type in (PatternType.ANY, PatternType.MATCH):
+            return f"Invalid patternType {self.pattern_type.name}"
+        if self.operation == Operation.ANY:
+            return "Invalid operation type: ANY"
+        if self.permission == Permission.ANY:
+            return "Invalid permission type: ANY"
+        kind, colon, name = self.principal.partition(":")
+        if not (kind and colon and name):
+            return f"Could not parse principal from `{self.principal}`"
+        texts = (self.name, self.principal, self.host)
+        if any(len(one.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES for one in texts):
+            return f"a name in an ACL has at most {MAX_NAME_BYTES} bytes"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class AclBindingFilter:
+    """Finds ACLs, for DescribeAcls and DeleteAcls. None: any."""
+
+    resource_type: ResourceType = ResourceType.ANY
+    pattern_type: PatternType = PatternType.ANY
+    name: str | None = None
+    principal: str | None = None
+    host: str | None = None
+    operation: Operation = Operation.ANY
+    permission: Permission = Permission.ANY
+
+    def matches(self, binding: AclBinding) -> bool:
+        """Whether an ACL is one of those that the filter means."""
+        return (
+            self.resource_type in (ResourceType.ANY, binding.resource_type)
+            and self._matches_name(binding)
+            and self.principal in (None, binding.principal)
+            and self.host in (None, binding.host)
+            and self.operation in (Operation.ANY, binding.operation)
+            and self.permission in (Permission.ANY, binding.permission)
+        )
+
+    def _matches_name(self, binding: AclBinding) -> bool:
+        """Source: ResourcePatternFilter.matches."""
+        wanted, found = self.pattern_type, binding.pattern_type
+        if wanted not in (PatternType.ANY, PatternType.MATCH, found):
+            return False
+        if self.name is None:
+            return True
+        if wanted != PatternType.MATCH:
+            return self.name == binding.name
+        if found == PatternType.PREFIXED:
+            return self.name.startswith(binding.name)
+        return binding.name in (self.name, WILDCARD)

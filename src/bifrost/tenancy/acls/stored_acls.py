@@ -1,0 +1,119 @@
+"""The ACLs in the state that gateways share: records of the kind `acl`.
+
+key    acl:TENANT:ID         the ID is made from all that the ACL says (`AclBinding.binding_id`)
+body   the ACL's fields, with Kafka's names of types, operations and permissions
+
+A follower gives each changed record to `StoredAcls.apply`, which tells the tenant's `Authority`.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakValueDictionary
+
+from bifrost.state.state_change import Change
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_record import Body, StateRecord
+from bifrost.tenancy.acls.acl_binding import AclBinding, Operation, PatternType, Permission, ResourceType
+
+if TYPE_CHECKING:
+    from bifrost.tenancy.acls.authority import Authority
+
+KIND = "acl"
+
+_FIELDS = frozenset({"resource_type", "pattern_type", "name", "principal", "host", "operation", "permission"})
+
+
+def key_of(tenant: str, binding: AclBinding) -> StateKey:
+    """Return the key of a tenant's ACL."""
+    return StateKey(KIND, f"{tenant}:{binding.binding_id}")
+
+
+def body_of(binding: AclBinding) -> Body:
+    """Return the body of an ACL's record."""
+    return {
+        "resource_type": binding.resource_type.name,
+        "pattern_type": binding.pattern_type.name,
+        "name": binding.name,
+        "principal": binding.principal,
+        "host": binding.host,
+        "operation": binding.operation.name,
+        "permission": binding.permission.name,
+    }
+
+
+def creation_of(tenant: str, binding: AclBinding) -> Change:
+    """Return the change that creates an ACL that is not there."""
+    return Change(key_of(tenant, binding), 0, body_of(binding))
+
+
+def read_body(body: Body) -> AclBinding:
+    """Return the ACL in a record's body.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if body.keys() != _FIELDS or not all(isinstance(one, str) for one in body.values()):
+        raise ValueError("its body has not the fields of an ACL")
+    try:
+        binding = AclBinding(
+            ResourceType[body["resource_type"]],
+            PatternType[body["pattern_type"]],
+            body["name"],
+            body["principal"],
+            body["host"],
+            Operation[body["operation"]],
+            Permission[body["permission"]],
+        )
+    except KeyError as error:
+        raise ValueError(f"an ACL has no {error}") from None
+    problem = binding.problem()
+    if problem is not None:
+        raise ValueError(problem)
+    return binding
+
+
+class Counters(Protocol):
+    """Gives counters by name."""
+
+    def counter(self, name: str) -> "Counter[Any]":
+        """Return the counter of this name."""
+
+
+class StoredAcls:
+    """The ACLs of all tenants in the state; a model for a follower."""
+
+    def __init__(self, peers: Counters | None = None) -> None:
+        """Begin without ACLs. The workers of a gateway count denials together (`peers`)."""
+        self.denials: Counter[tuple[str, str]] = Counter() if peers is None else peers.counter("acl_denials")
+        """How often an operation was denied, by tenant and operation."""
+        self._of_tenant: defaultdict[str, dict[str, AclBinding]] = defaultdict(dict)
+        self._authorities: WeakValueDictionary[str, Authority] = WeakValueDictionary()
+
+    def apply(self, key: StateKey, record: StateRecord | None) -> None:
+        """Take an ACL as it is from now on.
+
+        Raises:
+            ValueError: the record is no ACL's.
+        """
+        tenant, colon, binding_id = key.name.rpartition(":")
+        if not colon or not tenant:
+            raise ValueError("the key of an ACL has a tenant and an ID")
+        binding = None if record is None or record.body is None else read_body(record.body)
+        if binding is not None and binding.binding_id != binding_id:
+            raise ValueError("the ID in its key is not that of the ACL")
+        stored = self._of_tenant[tenant]
+        if binding is None:
+            stored.pop(binding_id, None)
+            if not stored:
+                del self._of_tenant[tenant]
+        else:
+            stored[binding_id] = binding
+        authority = self._authorities.get(tenant)
+        if authority is not None:
+            authority.store(binding_id, binding)
+
+    def follow(self, tenant: str, authority: "Authority") -> Mapping[str, AclBinding]:
+        """Return a tenant's ACLs by their IDs; tell `authority` of changes from now on."""
+        self._authorities[tenant] = authority
+        return self._of_tenant.get(tenant, {})

@@ -1,0 +1,47 @@
+import pytest
+from pydantic import ValidationError
+
+from bifrost.config.fields.acls import AclRule, Acls, java_address
+
+RULE = {"principal": "User:alice", "operation": "READ", "resource_type": "TOPIC", "name": "orders"}
+
+
+@pytest.mark.parametrize(
+    ("address", "written"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("::1", "0:0:0:0:0:0:0:1"),
+        ("2001:db8::a:0:1", "2001:db8:0:0:0:a:0:1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("fe80::1%eth0", "fe80:0:0:0:0:0:0:1"),
+        ("localhost", None),
+        ("", None),
+    ],
+)
+def test_an_address_is_written_as_java_writes_it(address: str, written: str | None) -> None:
+    assert java_address(address) == written
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"principal": "alice"},
+        {"principal": "Group:alice"},
+        {"operation": "read"},
+        {"operation": "ANY"},
+        {"resource_type": "CLUSTER"},
+        {"pattern_type": "MATCH"},
+        {"host": "example.com"},
+        {"name": ""},
+    ],
+)
+def test_a_rule_that_kafka_would_not_take_is_refused(wrong: dict[str, str]) -> None:
+    AclRule.model_validate(RULE)
+    with pytest.raises(ValidationError):
+        AclRule.model_validate(RULE | wrong)
+
+
+def test_an_empty_section_allows_nothing() -> None:
+    acls = Acls()
+
+    assert (acls.super_users, acls.rules, acls.allow_everyone_if_no_acl_found) == ((), (), False)

@@ -1,0 +1,70 @@
+"""The index of ACLs; tests/golden/test_java_authorizer.py compares its verdicts with those of Kafka's own class."""
+
+import random
+
+from bifrost.tenancy.acls.acl_binding import Operation, PatternType, Permission, ResourceType
+from bifrost.tenancy.acls.acl_index import AclIndex
+from support.stage.guards import allow
+
+ALICE = ("User:alice", "192.0.2.1")
+TOPIC = ResourceType.TOPIC
+
+
+def permitted(index: AclIndex, name: str, operation: Operation) -> bool:
+    return bool(index.verdict(TOPIC, name, *ALICE).permitted(0) & operation.bit)
+
+
+def test_a_denial_wins_and_a_permission_implies_describe() -> None:
+    denial = allow("READ", "secret", permission=Permission.DENY)
+    index = AclIndex([allow("READ", "", pattern_type=PatternType.PREFIXED), denial])
+
+    assert permitted(index, "orders", Operation.READ)
+    assert permitted(index, "orders", Operation.DESCRIBE)
+    assert not permitted(index, "orders", Operation.WRITE)
+    assert not permitted(index, "secret", Operation.READ)
+    assert permitted(index, "secret", Operation.DESCRIBE)
+
+
+def test_an_index_without_what_was_removed_is_one_that_never_had_it() -> None:
+    chance = random.Random(1)
+    names, kinds = ["a", "ab", "abc", "b", "*"], [PatternType.LITERAL, PatternType.PREFIXED]
+    bindings = [
+        allow(operation, name, pattern_type=kind, principal=principal, permission=permission)
+        for operation in ("READ", "ALL")
+        for name in names
+        for kind in kinds
+        for principal in ("User:alice", "User:*")
+        for permission in (Permission.ALLOW, Permission.DENY)
+    ]
+    for _ in range(50):
+        kept, removed = chance.sample(bindings, 5), chance.sample(bindings, 10)
+        index = AclIndex([*kept, *removed])
+        for one in removed:
+            index.remove(one)
+        fresh = AclIndex([one for one in kept if one not in removed])
+
+        assert len(index) == len(fresh)
+        for name in ("a", "ab", "abcd", "b", "c"):
+            assert index.verdict(TOPIC, name, *ALICE) == fresh.verdict(TOPIC, name, *ALICE)
+            assert index.allows_some(Operation.READ, TOPIC, *ALICE) == fresh.allows_some(
+                Operation.READ, TOPIC, *ALICE
+            )
+
+
+def test_a_decision_looks_at_as_many_names_as_there_are_lengths_of_prefixes() -> None:
+    index = AclIndex(
+        allow("READ", f"prefix-{number:06}", pattern_type=PatternType.PREFIXED) for number in range(5_000)
+    )
+
+    assert len(list(index._types[TOPIC].buckets("prefix-004999-x"))) == 1
+    assert dict(index._types[TOPIC].lengths) == {13: 5_000}
+    assert permitted(index, "prefix-004999-x", Operation.READ)
+
+
+def test_all_names_are_permitted_only_without_any_denial() -> None:
+    index = AclIndex([allow("DESCRIBE", "*")])
+
+    assert index.allows_all(Operation.DESCRIBE, TOPIC, *ALICE)
+    assert not index.allows_all(Operation.READ, TOPIC, *ALICE)
+    index.add(allow("ALL", "secret", permission=Permission.DENY))
+    assert not index.allows_all(Operation.DESCRIBE, TOPIC, *ALICE)
