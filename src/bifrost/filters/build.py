@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from bifrost.filters.acls.access_filters import ADMINISTRATION, access_filters, always_decoded
 from bifrost.filters.authorized_operations import AuthorizedOperationsFilter
 from bifrost.filters.broker_address import BrokerAddressFilter
 from bifrost.filters.cluster_id import RequestClusterIdFilter, ResponseClusterIdFilter
@@ -38,6 +39,7 @@ from bifrost.filters.topics.topic_deletion import TopicDeletionFilter
 from bifrost.filters.topics.topic_partitions import TopicPartitionsFilter
 from bifrost.wire import messages
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.entities import SERVED
 from bifrost.wire.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -79,7 +81,26 @@ _METADATA = (MetadataIdsFilter(), AutomaticCreationFilter(), MetadataFilter())
 
 
 def build_plans() -> Plans:
-    """Return the plans of a gateway that isolates namespaces."""
+    """Return the plans of a gateway that isolates namespaces, with those of clients that ACLs apply to."""
+    filters = _filters()
+    refused: dict[int, tuple[AnyFilter, ...]] = {
+        api_key: (RefusedFilter(answer),) for api_key, answer in REFUSED.items()
+    }
+    guarded = {api_key: (*access_filters(api_key), *filters.get(api_key, ())) for api_key in SERVED}
+    return Plans(
+        filters | refused,
+        decoded=_DECODED,
+        unless_usual=_UNLESS_USUAL,
+        guarded=Plans(
+            guarded | refused | ADMINISTRATION,
+            decoded=_DECODED.union(always_decoded()),
+            unless_usual=_UNLESS_USUAL,
+        ),
+    )
+
+
+def _filters() -> "dict[int, tuple[AnyFilter, ...]]":
+    """Return the filters of each API that is served, without those about rights."""
     broker_address = BrokerAddressFilter()
     cluster_id = ResponseClusterIdFilter()
     operations = AuthorizedOperationsFilter()
@@ -88,7 +109,7 @@ def build_plans() -> Plans:
         "error_code": ErrorCode.INVALID_REQUEST,
         "error_message": "GroupId can't be empty.",
     }
-    filters: dict[int, tuple[AnyFilter, ...]] = {
+    return {
         ApiKey.PRODUCE: (broker_address,),
         ApiKey.FETCH: (FetchFilter(), RequestClusterIdFilter(), broker_address),
         ApiKey.METADATA: (*_METADATA, cluster_id, operations, broker_address),
@@ -134,6 +155,3 @@ def build_plans() -> Plans:
         ApiKey.SHARE_FETCH: (broker_address,),
         ApiKey.SHARE_ACKNOWLEDGE: (broker_address,),
     }
-    for api_key, answer in REFUSED.items():
-        filters[api_key] = (RefusedFilter(answer),)
-    return Plans(filters, decoded=_DECODED, unless_usual=_UNLESS_USUAL)

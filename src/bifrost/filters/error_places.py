@@ -113,14 +113,16 @@ class ErrorPlace:
 
 
 @cache
-def error_place(api_key: int, api_version: int) -> ErrorPlace:
+def error_place(api_key: int, api_version: int, *, is_of_items: bool = False) -> ErrorPlace:
     """Return how to fill in the response to a request; only items of its lists are copied from the request.
+
+    With `is_of_items` its items get errors also where the response itself can carry one.
 
     Raises:
         KeyError: brokers serve no such API.
     """
     name = response_schema(api_key).name
-    with_items = api_version <= _ITEMS_TOO.get(api_key, -1)
+    with_items = is_of_items or api_version <= _ITEMS_TOO.get(api_key, -1)
     compiler = _Compiler(name, api_version)
     return compiler.place(
         name, response_schema(api_key).fields, request_schema(api_key).fields, (), with_items

@@ -81,6 +81,29 @@ def top_level_error(api_key: int, api_version: int, error_code: ErrorCode) -> Me
     return response
 
 
+def item_errors(
+    request: Message,
+    api_version: int,
+    error_code: ErrorCode,
+    *,
+    message: str | None = None,
+    each: Each = iter,
+) -> Message:
+    """Return a response in which each item of a request has an error, and the response itself none.
+
+    Raises:
+        KeyError: brokers serve no such API.
+    """
+    api_key = request.SCHEMA.api_key
+    assert api_key is not None, "a response answers a request"
+    place = error_place(api_key, api_version, is_of_items=True)
+    response = _Answer(error_code, message, each).fill(place, request)
+    if place.error is not None:
+        setattr(response, place.error, ErrorCode.NONE)
+    assert isinstance(response, Message)
+    return response
+
+
 class _Answer:
     """Builds the structs of one response."""
 

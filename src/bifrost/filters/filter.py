@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from bifrost.filters.steps import FORWARD, NOTHING_MET, Need, RequestStep, ResponseStep, StateChange
+from bifrost.tenancy.acls.guard import Guard
 from bifrost.tenancy.brokers import BrokerAddresses
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.quotas.quota_tables import QuotaTables
@@ -38,6 +39,8 @@ class Scope:
     """What all gateways share (docs/state.md); None: the configuration has no `proxy.state`."""
     quotas: QuotaTables = field(default_factory=QuotaTables)
     """The quotas of all tenants."""
+    guard: Guard | None = None
+    """What the client may do; None: its tenant has no ACLs."""
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:
         """Return host and port at which the client reaches a broker, or None when it cannot reach it."""

@@ -147,6 +147,7 @@ class Plans:
         filters: Mapping[int, tuple[AnyFilter, ...]],
         decoded: frozenset[str],
         unless_usual: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+        guarded: "Plans | None" = None,
     ) -> None:
         """Start without plans, to be made with these filters.
 
@@ -155,7 +156,9 @@ class Plans:
             decoded: messages that a filter always wants to see decoded.
             unless_usual: by message, the fields because of which a filter needs it decoded: numbers that are not their
                 default, arrays and names that are null, topic IDs that are not zero.
+            guarded: the plans for clients that ACLs apply to; None: these.
         """
+        self.guarded: Plans = self if guarded is None else guarded
         self._filters = filters
         self._decoded = decoded
         self._unless_usual = unless_usual

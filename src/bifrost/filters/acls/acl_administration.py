@@ -1,0 +1,269 @@
+"""DescribeAcls, CreateAcls and DeleteAcls for a tenant: its ACLs in the configuration, and those in the state.
+
+To see them needs DESCRIBE on the tenant's cluster, to change them ALTER. A change is written to the state that all
+gateways share, all of a request in one transaction. ACLs of the configuration cannot be deleted by a request.
+
+Source: AclApis, AclControlManager; KIP-140.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bifrost.filters.acls.denial import guard_of, refuse
+from bifrost.filters.filter import Exchange
+from bifrost.filters.steps import MAX_ATTEMPTS, Answer, RequestStep, ResponseStep, StateChange
+from bifrost.state.state_change import Change
+from bifrost.state.state_outcome import OFF, OutcomeKind, StateOutcome
+from bifrost.tenancy.acls.acl_binding import (
+    AclBinding,
+    AclBindingFilter,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+from bifrost.tenancy.acls.authority import Authority
+from bifrost.tenancy.acls.guard import Guard
+from bifrost.tenancy.acls.stored_acls import creation_of, key_of
+from bifrost.wire.entity import Entity
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from bifrost.wire.messages import CreateAclsResponse, DeleteAclsResponse, DescribeAclsResponse
+from bifrost.wire.steps import in_steps
+
+if TYPE_CHECKING:
+    from bifrost.wire.messages import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
+
+MAX_CHANGED = 1000
+"""Most ACLs that one request creates or deletes: they are written in one transaction, which others wait for."""
+
+_CONFIGURED = "The ACL is in the gateway's configuration, and only its operator can remove it."
+_TOO_MANY = f"A request changes at most {MAX_CHANGED} ACLs."
+_UNKNOWN = "The AclBindingFilter must not contain UNKNOWN elements."
+
+
+class _AdministrationFilter:
+    """What the three have in common: they are answered here, by the client's right on the cluster."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
+
+    def __init__(self, operation: Operation) -> None:
+        self._operation = operation
+
+    def on_request(self, exchange: Exchange, request: Any) -> RequestStep:
+        """Answer the request, or have its change written first."""
+        guard = guard_of(exchange)
+        # Clients of a namespace below the tenant have names that are not those of its ACLs.
+        if guard.namespace.names.tiers or not guard.may_cluster(self._operation):
+            guard.deny(self._operation)
+            return refuse(exchange, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        return self._permitted(exchange, guard, request)
+
+    def on_response(self, exchange: Exchange, response: Message) -> ResponseStep:
+        """Never called: no request goes to the broker."""
+        raise AssertionError("no request of this API goes to the broker")
+
+    def _permitted(self, exchange: Exchange, guard: Guard, request: Any) -> RequestStep:
+        raise NotImplementedError
+
+
+class DescribeAclsFilter(_AdministrationFilter):
+    """Lists the tenant's ACLs that a filter means."""
+
+    def __init__(self) -> None:
+        """Need DESCRIBE on the cluster."""
+        super().__init__(Operation.DESCRIBE)
+
+    def _permitted(self, exchange: Exchange, guard: Guard, request: DescribeAclsRequest) -> RequestStep:
+        wanted = _filter_of(request, exchange.api_version)
+        if wanted is None:
+            return refuse(exchange, request, ErrorCode.INVALID_REQUEST, _UNKNOWN)
+        made = DescribeAclsResponse
+        resources: dict[tuple[int, str, int], Any] = {}
+        for one in in_steps(guard.authority.find(wanted)):
+            key = (int(one.resource_type), one.name, int(one.pattern_type))
+            if key not in resources:
+                resources[key] = made.DescribeAclsResource(
+                    resource_type=key[0], resource_name=key[1], pattern_type=key[2]
+                )
+            resources[key].acls.append(
+                made.AclDescription(
+                    principal=one.principal,
+                    host=one.host,
+                    operation=int(one.operation),
+                    permission_type=int(one.permission),
+                )
+            )
+        return Answer(made(error_message=None, resources=list(resources.values())))
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What a request changes, and the answer to it if that succeeds."""
+
+    answer: Message
+    changes: list[Change] = field(default_factory=list)
+    changed: list[Any] = field(default_factory=list)
+    """The results in the answer that are about what is changed."""
+
+    def settle(self, outcome: StateOutcome) -> Answer:
+        """Return the answer, with an error for each item that was not changed."""
+        if not outcome.is_done:
+            for result in in_steps(self.changed):
+                result.error_code, result.error_message = outcome.error_code, outcome.message
+        return Answer(self.answer)
+
+
+class _ChangeFilter(_AdministrationFilter):
+    """A request that changes ACLs."""
+
+    def __init__(self) -> None:
+        """Need ALTER on the cluster."""
+        super().__init__(Operation.ALTER)
+
+    def _permitted(self, exchange: Exchange, guard: Guard, request: Any) -> RequestStep:
+        tried, attempt = exchange.state_change, 1
+        if tried is not None:
+            assert tried.outcome is not None, "the change was tried"
+            is_first = tried.outcome.kind is not OutcomeKind.CONFLICT
+            if is_first or tried.attempt >= MAX_ATTEMPTS:
+                plan: _Plan = tried.plan
+                return plan.settle(tried.outcome)
+            attempt = tried.attempt + 1
+        plan = self._plan(exchange, guard.authority, request)
+        if not plan.changes:
+            return Answer(plan.answer)
+        if exchange.scope.state is None:
+            return plan.settle(OFF)
+        return StateChange(tuple(plan.changes), guard.principal, plan=plan, attempt=attempt)
+
+    def _plan(self, exchange: Exchange, authority: Authority, request: Any) -> _Plan:
+        raise NotImplementedError
+
+
+class CreateAclsFilter(_ChangeFilter):
+    """Creates ACLs; one that is there already is no error."""
+
+    def _plan(self, exchange: Exchange, authority: Authority, request: CreateAclsRequest) -> _Plan:
+        answer = CreateAclsResponse()
+        plan, seen = _Plan(answer), set[AclBinding]()
+        for creation in in_steps(request.creations):
+            binding, problem = _created(creation, exchange.api_version)
+            result = CreateAclsResponse.AclCreationResult(error_message=None)
+            answer.results.append(result)
+            if binding is None:
+                result.error_code, result.error_message = ErrorCode.INVALID_REQUEST, problem
+            elif binding not in seen and not authority.has(binding):
+                if authority.stored + len(plan.changes) >= authority.max_stored:
+                    text = f"A tenant may have at most {authority.max_stored} ACLs."
+                    result.error_code, result.error_message = ErrorCode.POLICY_VIOLATION, text
+                elif len(plan.changes) >= MAX_CHANGED:
+                    result.error_code, result.error_message = ErrorCode.POLICY_VIOLATION, _TOO_MANY
+                else:
+                    seen.add(binding)
+                    plan.changes.append(creation_of(authority.tenant, binding))
+                    plan.changed.append(result)
+            elif binding in seen:
+                plan.changed.append(result)
+        return plan
+
+
+class DeleteAclsFilter(_ChangeFilter):
+    """Deletes the ACLs that filters mean."""
+
+    def _plan(self, exchange: Exchange, authority: Authority, request: DeleteAclsRequest) -> _Plan:
+        answer = DeleteAclsResponse()
+        plan, seen = _Plan(answer), set[AclBinding]()
+        for one in in_steps(request.filters):
+            result = DeleteAclsResponse.DeleteAclsFilterResult(error_message=None)
+            answer.filter_results.append(result)
+            wanted = _filter_of(one, exchange.api_version)
+            if wanted is None:
+                result.error_code, result.error_message = ErrorCode.INVALID_REQUEST, _UNKNOWN
+                continue
+            found = list(in_steps(authority.find(wanted)))
+            if len(seen.union(found)) > MAX_CHANGED:
+                result.error_code, result.error_message = ErrorCode.POLICY_VIOLATION, _TOO_MANY
+                continue
+            self._delete(exchange, authority, found, plan, seen, result)
+        return plan
+
+    def _delete(
+        self,
+        exchange: Exchange,
+        authority: Authority,
+        found: Sequence[AclBinding],
+        plan: _Plan,
+        seen: set[AclBinding],
+        result: Any,
+    ) -> None:
+        table = exchange.scope.state
+        for binding in in_steps(found):
+            match = _match(binding)
+            result.matching_acls.append(match)
+            if authority.is_configured(binding):
+                match.error_code, match.error_message = ErrorCode.POLICY_VIOLATION, _CONFIGURED
+                continue
+            plan.changed.append(match)
+            if binding not in seen and table is not None:
+                seen.add(binding)
+                key = key_of(authority.tenant, binding)
+                record = table.get(key)
+                if record is not None:
+                    plan.changes.append(Change(key, record.version, None))
+
+
+def _match(binding: AclBinding) -> Any:
+    return DeleteAclsResponse.DeleteAclsMatchingAcl(
+        error_message=None,
+        resource_type=int(binding.resource_type),
+        resource_name=binding.name,
+        pattern_type=int(binding.pattern_type),
+        principal=binding.principal,
+        host=binding.host,
+        operation=int(binding.operation),
+        permission_type=int(binding.permission),
+    )
+
+
+_PATTERNS_SINCE = 1
+"""The version from which a request says what kind of pattern it means (KIP-290); before, all were literal."""
+
+
+def _filter_of(one: Any, version: int) -> AclBindingFilter | None:
+    """Return a filter of a request; None: it has numbers that mean nothing."""
+    pattern = one.pattern_type_filter if version >= _PATTERNS_SINCE else PatternType.LITERAL
+    try:
+        return AclBindingFilter(
+            ResourceType(one.resource_type_filter),
+            PatternType(pattern),
+            one.resource_name_filter,
+            one.principal_filter,
+            one.host_filter,
+            Operation(one.operation),
+            Permission(one.permission_type),
+        )
+    except ValueError:
+        return None
+
+
+def _created(creation: Any, version: int) -> tuple[AclBinding | None, str | None]:
+    """Return the ACL that a request creates, or None and why it cannot be."""
+    pattern = creation.resource_pattern_type if version >= _PATTERNS_SINCE else PatternType.LITERAL
+    try:
+        binding = AclBinding(
+            ResourceType(creation.resource_type),
+            PatternType(pattern),
+            creation.resource_name,
+            creation.principal,
+            creation.host,
+            Operation(creation.operation),
+            Permission(creation.permission_type),
+        )
+    except ValueError as error:
+        return None, f"Invalid ACL: {error}"
+    problem = binding.problem()
+    return (None, problem) if problem is not None else (binding, None)
