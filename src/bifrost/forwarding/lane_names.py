@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from bifrost.tenancy.acls.guard import Guard
 from bifrost.tenancy.answer_names import answer_names
 from bifrost.tenancy.brokers import BrokerAddresses
 from bifrost.tenancy.namespace import Namespace
@@ -17,10 +18,22 @@ class LaneNames(NamedTuple):
     """The names and addresses in answers, as the client calls them."""
     client_id_prefix: bytes | None
     """The prefix that the broker sees before the client ID of each request; None: no prefix."""
+    guard: Guard | None = None
+    """What the clients may do; None: their tenant has no ACLs."""
+
+    def of_api(self, api_key: int) -> "LaneNames":
+        """Return the names for the messages of an API: of clients that ACLs apply to, those that they may use."""
+        if self.guard is None:
+            return self
+        return self._replace(
+            to_physical=self.guard.to_physical(api_key),
+            to_virtual=self.guard.to_virtual(api_key, self.to_virtual),
+        )
 
 
-def lane_names(namespace: Namespace, addresses: BrokerAddresses) -> LaneNames:
-    """Return the names that all clients of a namespace use on the listener where brokers have these addresses."""
+def lane_names(namespace: Namespace, addresses: BrokerAddresses, guard: Guard | None = None) -> LaneNames:
+    """Return the names that all clients of a namespace, with the same rights, use on the listener where brokers have
+    these addresses."""
     return LaneNames(
-        namespace.to_physical, answer_names(namespace, addresses), namespace.names.client_id_prefix
+        namespace.to_physical, answer_names(namespace, addresses), namespace.names.client_id_prefix, guard
     )

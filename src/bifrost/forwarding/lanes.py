@@ -51,10 +51,12 @@ class Lanes:
 
     def new_lane(self, tenant: str, names: LaneNames, api_key: int, api_version: int) -> Lane | None:
         """Make the lane of an API and version; None when such requests are refused."""
-        plan = self._plans.plan_for(api_key, api_version)
+        plans = self._plans if names.guard is None else self._plans.guarded
+        plan = plans.plan_for(api_key, api_version)
         if plan is None:
             return None
-        return Lane(plan, self.traffic(tenant, api_key), self.in_flight_limits.load(tenant), names)
+        load = self.in_flight_limits.load(tenant)
+        return Lane(plan, self.traffic(tenant, api_key), load, names.of_api(api_key))
 
     def traffic(self, tenant: str, api_key: int | None) -> Traffic:
         """Return the counters of a tenant and an API; None stands for all APIs that are not served."""

@@ -56,6 +56,7 @@ from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
 from bifrost.session.close_reason import CloseReason, limit_of
 from bifrost.session.shared_state import SharedState
+from bifrost.tenancy.acls.stored_acls import StoredAcls
 
 if TYPE_CHECKING:
     from bifrost.gateway.journaling.journaling import Journaling
@@ -92,15 +93,15 @@ class Gateway:
         )
         plans, settings = build_plans(), TenantSettings.of(config)
         secured = self.client_authenticators.secure(config)
-        in_flight_limits = InFlightLimits(_soon, peers.new_load, peers.again, peers.counter("waits"))
-        made = virtual_clusters(config, settings, self.clusters, now_ms, hits=in_flight_limits.hits)
-        self.turns = Turns(_soon, monotonic_ns, in_flight_limits.load)
+        in_flight = InFlightLimits(_soon, peers.new_load, peers.again, peers.counter("waits"))
+        made = virtual_clusters(config, settings, self.clusters, now_ms, in_flight.hits, StoredAcls(peers))
+        self.turns = Turns(_soon, monotonic_ns, in_flight.load)
         """Whose large work is done next."""
         self.departures, self.handshakes, self.connects = _paced_calls()
-        self.budgets = TimeBudgets(in_flight_limits, _later, monotonic_ns, self._brokers_of)
+        self.budgets = TimeBudgets(in_flight, _later, monotonic_ns, self._brokers_of)
         self.shared = SharedState(
             plans=plans,
-            lanes=Lanes(plans, in_flight_limits, peers.new_traffic, peers.new_gateway_time),
+            lanes=Lanes(plans, in_flight, peers.new_traffic, peers.new_gateway_time),
             sasl=secured.sasl,
             virtual_clusters=at_once(made),
             max_in_flight_requests=self.limits.max_in_flight_requests,

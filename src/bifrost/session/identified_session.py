@@ -6,6 +6,8 @@ Its subclass is `ClientSession`, which handles the requests of an authenticated 
 from bifrost.authentication.accounts import Account
 from bifrost.authentication.oauthbearer_server import KeysAreFetched
 from bifrost.authentication.session_lifetime import SessionLifetime
+from bifrost.config.fields.acls import java_address
+from bifrost.filters.fetch import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION
 from bifrost.filters.filter import Scope
 from bifrost.filters.plan import Plan
 from bifrost.forwarding.clock import monotonic_ns
@@ -23,6 +25,7 @@ from bifrost.session.session_lanes import OWN_APIS, SessionLanes
 from bifrost.session.shared_state import Entry, SharedState
 from bifrost.session.topics.absent_topics import AbsentTopics
 from bifrost.session.topics.topic_listing import TopicListing
+from bifrost.tenancy.acls.guard import Guard
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.headers import read_request_header
 
@@ -53,6 +56,7 @@ class IdentifiedSession(Forwarding):
         self._gateway_time = self._quota = None
         self._listing: TopicListing | None = None
         self._absent: AbsentTopics | None = None
+        self._last_fetch_session = self._lost_fetch_session = NO_SESSION
         self.to_client: list[Buffer] = []
         self.to_broker: list[Buffer] = []
 
@@ -89,16 +93,38 @@ class IdentifiedSession(Forwarding):
     def judge_request_fields(self, plan: Plan, fields: tuple[int, ...]) -> Reason:
         """Return the reason why a request with these peeked fields may not be sent on as it is, or PASSES."""
         reason = self._fetches.judge_request(plan, fields)
-        if reason == Reason.PASSES and plan.api_key == ApiKey.FETCH:
-            self._know_fetch_session(fields[1])
+        if reason != Reason.PASSES or plan.api_key != ApiKey.FETCH:
+            return reason
+        _, session_id, epoch = fields
+        if session_id == self._lost_fetch_session != NO_SESSION:
+            return reason if epoch in (INITIAL_EPOCH, FINAL_EPOCH) else Reason.LOST_SESSION
+        self._know_fetch_session(session_id)
         return reason
 
     def judge_response_fields(self, fields: tuple[int, ...]) -> Reason:
         """Return likewise the reason for a response, of which only a Fetch response has such fields."""
-        reason = self._fetches.judge_response(fields)
-        if reason == Reason.PASSES:
+        reason, self._last_fetch_session = self._fetches.judge_response(fields), fields[0]
+        if reason == Reason.PASSES and fields[0] != self._lost_fetch_session:
             self._know_fetch_session(fields[0])
         return reason
+
+    def _new_guard(self, proven: Proven) -> Guard | None:
+        """Return what the client may do; None: its tenant has no ACLs."""
+        authority = self.virtual_cluster.authority
+        if authority is None:
+            return None
+        host = java_address((self._about[0] or "").rpartition(":")[0]) or ""
+        guard = authority.guard(self._namespace, proven.account.username, host)
+        guard.sessions.add(self)
+        return guard
+
+    def rights_changed(self) -> None:
+        """End the fetch session that goes on: it may have a topic that the client may not read any more.
+
+        A session that begins by an answer under way goes on; what it has of such a topic is taken out of its answers.
+        """
+        self._lost_fetch_session = self._last_fetch_session
+        self.use_fetch_session(NO_SESSION, bytearray(8), 1)  # The engine asks about the next one.
 
     def _know_fetch_session(self, session_id: int) -> None:
         """Let the engine pass messages that name this session: a client goes on with the same one for hours."""
@@ -183,11 +209,12 @@ class IdentifiedSession(Forwarding):
         self.virtual_cluster = self._shared.virtual_clusters.of(proven.account)
         self._route = self._entry.route_to(self.virtual_cluster.upstream)
         self._namespace = self.virtual_cluster.namespace
-        shared, user = self._shared, proven.account.username
-        self._scope = Scope(self._namespace, self._entry.addresses, user, shared.state, shared.quota_tables)
+        shared, user, guard = self._shared, proven.account.username, self._new_guard(proven)
+        addresses, quotas = self._entry.addresses, shared.quota_tables
+        self._scope = Scope(self._namespace, addresses, user, shared.state, quotas, guard)
         self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
         self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
-        names = lane_names(self._namespace, self._entry.addresses)
+        names = lane_names(self._namespace, self._entry.addresses, guard)
         table = self._shared.lanes.table(self._namespace.tenant, names)
         self._ways = SessionLanes(table, self._route, self._meter)
         self._lanes = self._ways.known

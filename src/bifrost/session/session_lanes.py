@@ -38,7 +38,8 @@ class SessionLanes:
             lane = self._table.lane(api_key, api_version)
             if lane is not None and self._meter is not None:
                 usage = self._meter.usage(api_key, api_version)
-                lane = Lane(lane.plan, lane.traffic, lane.load, self._table.names, usage)
+                names = self._table.names.of_api(api_key)
+                lane = Lane(lane.plan, lane.traffic, lane.load, names, usage)
             if lane is not None and not self._is_looked_at(api_key):
                 self.known[api_key << 16 | api_version] = lane
         return lane

@@ -10,6 +10,8 @@ from weakref import WeakValueDictionary
 
 from bifrost.authentication.accounts import Account
 from bifrost.session.fetch_sessions import FetchSessions
+from bifrost.tenancy.acls.authority import Authority
+from bifrost.tenancy.acls.stored_acls import StoredAcls
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.namespaces.existing_namespaces import ExistingNamespaces
 
@@ -23,6 +25,8 @@ class VirtualCluster:
     """The configuration's name of the physical cluster."""
     fetch_sessions: FetchSessions
     """The fetch sessions of the physical cluster, of all its tenants."""
+    authority: Authority | None = None
+    """The ACLs of the tenant; None: it has none, and its users may do all that it may."""
 
 
 class VirtualClusters:
@@ -33,6 +37,7 @@ class VirtualClusters:
         roots: Mapping[str, VirtualCluster],
         new_below: Callable[[Account], VirtualCluster],
         namespaces: ExistingNamespaces | None = None,
+        acls: StoredAcls | None = None,
     ) -> None:
         """Take the virtual cluster of each tenant.
 
@@ -40,7 +45,9 @@ class VirtualClusters:
             roots: by the tenant's name.
             new_below: makes those of the namespaces below.
             namespaces: which of those exist; None: none.
+            acls: the ACLs of all tenants in the shared state; None: none.
         """
+        self.acls = StoredAcls() if acls is None else acls
         self._roots = roots
         self._new_below = new_below
         self.namespaces = namespaces or ExistingNamespaces()

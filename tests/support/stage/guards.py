@@ -42,5 +42,5 @@ def guard_of(stage: Stage, *bindings: AclBinding, user: str = "alice") -> Guard:
 def exchange_of(guard: Guard, api_key: int, api_version: int) -> Exchange:
     """Return what a filter is given with a message of the guard's client."""
     table = StateTable(StateLimits(100, 65_536, 1 << 20))
-    scope = Scope(guard.namespace, PORTS, guard.principal.removeprefix("User:"), table, guard)
+    scope = Scope(guard.namespace, PORTS, guard.principal.removeprefix("User:"), table, guard=guard)
     return Exchange(api_key, api_version, scope)

@@ -72,6 +72,7 @@ def metrics() -> dict[str, Metric]:
     gateway.listener_watch.listeners = lambda: [("plaintext", 9092, True)]  # type: ignore[method-assign]
     gateway.limits_hit["max_connections", "acme"] += 1
     gateway.shared.quotas.throttled_ms["producer_byte_rate", "acme"] += 1
+    gateway.shared.virtual_clusters.acls.denials["acme", "READ"] += 1
     found = [*filter(None, Metrics(Everything(gateway)).families()), *_of_control()]
     return {one.name + SUFFIXES.get(one.type, ""): one for one in found}
 

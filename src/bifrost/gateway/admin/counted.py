@@ -112,6 +112,9 @@ class Counted(Protocol):
     def throttled_ms(self) -> Iterable[tuple[tuple[str, str], int]]:
         """Return how long clients were told to wait for quotas, by quota and tenant, in milliseconds."""
 
+    def acl_denials(self) -> Mapping[tuple[str, str], int]:
+        """Return how often ACLs denied an operation, by tenant and operation."""
+
     def internal_errors(self) -> Mapping[str, int]:
         """Return the number of unexpected exceptions, by place."""
 
@@ -212,6 +215,10 @@ class OfProcess:
     def throttled_ms(self) -> Iterator[tuple[tuple[str, str], int]]:
         """Yield how long clients were told to wait, by quota and tenant."""
         yield from self._gateway.shared.quotas.throttled_ms.copy().items()
+
+    def acl_denials(self) -> Mapping[tuple[str, str], int]:
+        """Return a copy of the denials by tenant and operation."""
+        return self._gateway.shared.virtual_clusters.acls.denials.copy()
 
     def internal_errors(self) -> Mapping[str, int]:
         """Return a copy of the unexpected exceptions by place."""

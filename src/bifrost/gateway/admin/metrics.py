@@ -182,6 +182,15 @@ class Metrics:
             throttle.add_metric([quota, tenant], throttled_ms / 1000)
             yield None
         yield throttle
+        denied = CounterMetricFamily(
+            "kafka_proxy_acl_denials",
+            "How often ACLs denied an operation on a topic, a group, a transactional ID or the cluster.",
+            labels=["tenant", "operation"],
+        )
+        for (tenant, operation), count in self._counted.acl_denials().items():
+            denied.add_metric([tenant, operation], count)
+            yield None
+        yield denied
 
 
 def _memory_metrics(counted: Counted) -> Iterator[Metric]:

@@ -12,6 +12,9 @@ from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.brokers.clusters import Clusters
 from bifrost.gateway.brokers.tenant_settings import TenantSettings
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
+from bifrost.tenancy.acls.acl_rules import binding_of
+from bifrost.tenancy.acls.authority import Authority
+from bifrost.tenancy.acls.stored_acls import StoredAcls
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.namespaces.existing_namespaces import ExistingNamespaces
@@ -24,8 +27,9 @@ def virtual_clusters(
     settings: TenantSettings,
     clusters: Clusters,
     now_ms: Callable[[], int],
-    before: VirtualClusters | None = None,
     hits: Counter[tuple[str, str]] | None = None,
+    acls: StoredAcls | None = None,
+    before: VirtualClusters | None = None,
 ) -> Generator[None, None, VirtualClusters]:
     """Make the virtual clusters of a configuration, a tenant in each step, and return them at the end.
 
@@ -34,11 +38,14 @@ def virtual_clusters(
         settings: what it says of them.
         clusters: its physical clusters.
         now_ms: a monotonic clock, in milliseconds.
+        hits: counts requests that are refused because of a limit.
+        acls: the ACLs in the shared state; None: those of `before`, or none.
         before: the virtual clusters of the configuration before this one. A tenant whose names keep their meaning, and
             which loses none, keeps its virtual cluster, and its clients keep their connections: they see the new
             settings from the tenant's step on.
-        hits: counts requests that are refused because of a limit.
     """
+    if acls is None:
+        acls = StoredAcls() if before is None else before.acls
     namespaces = ExistingNamespaces() if before is None else before.namespaces
     made = _Maker(config, settings, clusters, now_ms, namespaces)
     roots = {}
@@ -53,6 +60,7 @@ def virtual_clusters(
         bounds = known or TopicBounds(now_ms, Counter() if hits is None else hits, name)
         _limit(bounds, config, tenant)
         made.bounds[name] = bounds
+        made.authorities[name] = _authority(tenant, acls, None if old is None else old.authority)
         if old is not None:
             made.change(old)
             roots[name] = old
@@ -63,6 +71,7 @@ def virtual_clusters(
         roots,
         lambda account: made.build(settings.tenants[account.tenant], account.namespace),
         namespaces,
+        acls,
     )
     if before is not None:
         for below in found.keep(before):
@@ -87,6 +96,8 @@ class _Maker:
         self._pseudonym_key = _pseudonym_key(config)
         self.bounds: dict[str, TopicBounds] = {}
         """By tenant; one has to be there before `build` is called for it."""
+        self.authorities: dict[str, Authority | None] = {}
+        """Likewise; None: the tenant has no ACLs."""
 
     def build(self, tenant: Tenant, tiers: tuple[str, ...] = ()) -> VirtualCluster:
         """Return a new virtual cluster of a tenant, or of a namespace below it."""
@@ -103,7 +114,7 @@ class _Maker:
             pseudonym_key=self._pseudonym_key,
             cluster_id=lambda: cluster.cluster_id,
         )
-        return VirtualCluster(namespace, cluster.name, cluster.fetch_sessions)
+        return VirtualCluster(namespace, cluster.name, cluster.fetch_sessions, self.authorities[name])
 
     def _names(self, tenant: Tenant, tiers: tuple[str, ...], *, is_namespaced: bool) -> TenantNames:
         return TenantNames(
@@ -137,6 +148,20 @@ def _settings(config: Config, tenant: Tenant) -> dict[str, Any]:
     }
 
 
+def _authority(tenant: Tenant, acls: StoredAcls, known: Authority | None) -> Authority | None:
+    """Return the ACLs of a tenant; `known`, if there are any, with what the configuration says now."""
+    if tenant.acls is None:
+        return None
+    authority = Authority(tenant.name, acls) if known is None else known
+    authority.change(
+        (binding_of(rule) for rule in tenant.acls.rules),
+        tenant.acls.super_users,
+        allow_everyone_if_no_acl_found=tenant.acls.allow_everyone_if_no_acl_found,
+        max_stored=tenant.acls.max_stored,
+    )
+    return authority
+
+
 def _limit(bounds: TopicBounds, config: Config, tenant: Tenant) -> None:
     own, of_all = tenant.limits, config.proxy.limits
     bounds.limit(own.max_topics or of_all.max_topics, own.max_partitions or of_all.max_partitions)
@@ -150,6 +175,7 @@ def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namesp
         and (names.client_id_prefix is not None) == is_namespaced
         and names.is_named_by(tenant.name_prefixes)
         and (names.is_dotted, names.separator) == (_is_dotted(tenant), tenant.namespace_separator)
+        and (old.authority is None) == (tenant.acls is None)
     )
     if not is_same or tenant.allowed_topics is None:
         return is_same

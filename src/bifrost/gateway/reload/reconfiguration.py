@@ -69,9 +69,8 @@ class Prepared:
         """Change the tenants one by one, while the loop serves connections; then all else in one turn."""
         gateway, shared = self.gateway, self.gateway.shared
         clusters, hits = self.changed.clusters, shared.lanes.in_flight_limits.hits
-        made = virtual_clusters(
-            self.config, self.settings, clusters, gateway.now_ms, shared.virtual_clusters, hits
-        )
+        before = shared.virtual_clusters
+        made = virtual_clusters(self.config, self.settings, clusters, gateway.now_ms, hits, before=before)
         shared.virtual_clusters = await in_steps(made)
         gateway.clusters = clusters
         gateway.take_settings(self.config, self.settings, self.secured)

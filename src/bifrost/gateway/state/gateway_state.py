@@ -22,6 +22,7 @@ from bifrost.records.batch_reader import UnreadableBatch
 from bifrost.state.state_model import StateModel
 from bifrost.state.state_record import UnreadableState
 from bifrost.state.state_table import StateTable
+from bifrost.tenancy.acls.stored_acls import KIND as ACLS
 from bifrost.tenancy.quotas.quota_record import QUOTA
 
 log = structlog.get_logger()
@@ -54,6 +55,7 @@ class GatewayState:
         )
         self._followers: list[StateFollower] = []
         self.follow(QUOTA, gateway.shared.quota_tables)
+        self.follow(ACLS, gateway.shared.virtual_clusters.acls)
         self._writer: StateWriter | None = None
         self._reader: StateReader | None = None
         self._task: asyncio.Task[None] | None = None

@@ -221,6 +221,10 @@ class OfAll:
         """Yield the sums of all workers."""
         yield from (((quota, tenant), count) for (quota, tenant), count in self._counts("throttled_ms", 2))
 
+    def acl_denials(self) -> Mapping[tuple[str, str], int]:
+        """Return the sums of all workers."""
+        return {(tenant, operation): count for (tenant, operation), count in self._counts("acl_denials", 2)}
+
     def internal_errors(self) -> Mapping[str, int]:
         """Return the sums of all workers and the supervisor."""
         found = Counter({place: count for (place,), count in self._counts("internal_errors", 1)})

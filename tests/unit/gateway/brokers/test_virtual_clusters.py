@@ -25,7 +25,7 @@ def configured(**tenants: dict[str, Any]) -> Config:
 
 
 def made(config: Config, clusters: Clusters, before: VirtualClusters | None = None) -> VirtualClusters:
-    return at_once(virtual_clusters(config, TenantSettings.of(config), clusters, int, before))
+    return at_once(virtual_clusters(config, TenantSettings.of(config), clusters, int, before=before))
 
 
 def built(config: Config) -> VirtualClusters:

@@ -110,6 +110,7 @@ def test_connections_that_the_supervisor_refused_count() -> None:
     worker.counter("authentications")["acme", "PLAIN", "success"] = 5
     worker.counter("pauses")["client"] = 2_000_000_000
     worker.counter("internal_errors")["refresh"] = 6
+    worker.counter("acl_denials")["acme", "READ"] = 7
     sums.refresh()
     refused = Counter({CloseReason.TOO_MANY_CONNECTIONS: 7, CloseReason.NO_WORKER: 1})
     counted = of_all(sums, refused=refused)
@@ -120,6 +121,7 @@ def test_connections_that_the_supervisor_refused_count() -> None:
         ("max_connections", ""): 7,
         ("max_in_flight_requests", "acme"): 4,
     }
+    assert counted.acl_denials() == {("acme", "READ"): 7}
     assert counted.authentications() == {("acme", "PLAIN", "success"): 5}
     assert list(counted.mechanisms) == ["PLAIN"]
     assert (counted.paused_s("client"), counted.paused_s("broker")) == (2, 0)
