@@ -10,7 +10,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers taint optional-parts proof soak rolling-restart faults connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-stalls bench-records bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-stalls bench-records bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make taint           what two tenants are told, searched for what is the other's (GIB=, ROUNDS=, BROKERS=)"
 	@echo "make test-matrix     the tests with real clients against each version of Kafka from 2.8 on"
 	@echo "make proof           Kafka's tools, Streams and Connect as tenants; three brokers, one killed"
+	@echo "make acl-oracle      verdicts about 10,000 random sets of ACLs, held against Kafka's own class (ACL_SETS=)"
 	@echo "make soak            random client operations, compared with a direct connection (HOURS=)"
 	@echo "make rolling-restart one gateway after the other under load (RESTARTS=)"
 	@echo "make faults          every fault of the network, between clients and gateway and between gateway and broker"
@@ -108,6 +109,11 @@ ROUNDS ?= 3
 taint: $(VENV)/.dev
 	BIFROST_TEST_BROKERS=$(or $(BROKERS),3) BIFROST_TAINT_GIB=$(GIB) BIFROST_TAINT_ROUNDS=$(ROUNDS) \
 		$(BIN)/python -m pytest -n 0 tests/kafka/taint -o log_cli=true -o log_cli_level=WARNING
+
+# ACL_SETS= random sets of ACLs, each with requests of every kind, decided here and by Kafka's StandardAuthorizer.
+ACL_SETS ?= 10000
+acl-oracle: $(VENV)/.dev
+	BIFROST_ACL_EXAMPLES=$(ACL_SETS) $(BIN)/python -m pytest -n 0 -o timeout=3600 tests/golden/test_java_authorizer.py
 
 # Random client operations against a broker and through the gateway; HOURS= of them.
 soak: $(VENV)/.dev
