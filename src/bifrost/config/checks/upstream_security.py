@@ -9,8 +9,8 @@ Krb5LoginModule.
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
-from bifrost.config.fields.security_protocol import SecurityProtocol
 from bifrost.config.fields.upstream_sasl import KEYS_OF_ONE, PASSWORD_MECHANISMS, UpstreamMechanism
+from bifrost.config.security_protocol import SecurityProtocol
 
 Loc = tuple[str | int, ...]
 

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from bifrost.config.fields.security_protocol import SecurityProtocol
 from bifrost.config.fields.server_tls import ClientAuth, ServerTls
 from bifrost.config.fields.sni import Sni
 from bifrost.config.fields.verifiers import SCRAM_HASHES, Mechanism
 from bifrost.config.section import Section
+from bifrost.config.security_protocol import SecurityProtocol
 from bifrost.config.values import AdvertisedHost, Count, Flag, Host, Name, Port
 
 

@@ -3,9 +3,9 @@
 from pydantic import Field
 
 from bifrost.config.fields.client_tls import ClientTls
-from bifrost.config.fields.security_protocol import SecurityProtocol
 from bifrost.config.fields.upstream_sasl import UpstreamSasl
 from bifrost.config.section import Section
+from bifrost.config.security_protocol import SecurityProtocol
 from bifrost.config.values import BrokerAddress, Name
 
 DEFAULT_UPSTREAM = "upstream"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from bifrost.authentication.accounts import AuthenticationFailed
 from bifrost.authentication.address_costs import Cost
 from bifrost.config.fields.listener_sets import ProxyProtocol
-from bifrost.config.fields.security_protocol import SecurityProtocol
+from bifrost.config.security_protocol import SecurityProtocol
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.clients.endings import AT_ONCE, CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, log_end
 from bifrost.gateway.loop.loop_guard import report

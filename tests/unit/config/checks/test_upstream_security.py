@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from bifrost.config.errors import ConfigError
-from bifrost.config.fields.security_protocol import SecurityProtocol
 from bifrost.config.fields.upstream import Upstream
 from bifrost.config.fields.upstream_sasl import UpstreamMechanism, UpstreamSasl
 from bifrost.config.model import Config
+from bifrost.config.security_protocol import SecurityProtocol
 from bifrost.config.values import Address
 from support.journal.loading import load
 from unit.config.conftest import PROXY_YAML, problems_of

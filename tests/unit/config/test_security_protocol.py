@@ -1,6 +1,6 @@
 import pytest
 
-from bifrost.config.fields.security_protocol import SecurityProtocol
+from bifrost.config.security_protocol import SecurityProtocol
 
 
 @pytest.mark.parametrize(
