@@ -53,8 +53,14 @@ RULES = [
 ]
 """bob has none: he may do nothing."""
 
-NOT_COMPARED = {ApiKey.DESCRIBE_CLUSTER, ApiKey.LIST_CONFIG_RESOURCES, ApiKey.SHARE_GROUP_HEARTBEAT}
-"""Without items of the tenant's, or with things of the cluster that only a broker shows."""
+NOT_COMPARED = {
+    ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.LIST_CONFIG_RESOURCES,
+    ApiKey.SHARE_GROUP_HEARTBEAT,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS,
+    ApiKey.ALTER_CLIENT_QUOTAS,
+}
+"""Without items of the tenant's, or with things of the cluster that only a broker shows, or answered here."""
 
 KEYS = (
     "name",

@@ -111,5 +111,12 @@ class RightsFilter(ResponseFilter):
         return FORWARD
 
 
-NEEDS_CLUSTER = frozenset({ApiKey.DESCRIBE_LOG_DIRS, ApiKey.LIST_CONFIG_RESOURCES})
+NEEDS_CLUSTER = frozenset(
+    {
+        ApiKey.DESCRIBE_LOG_DIRS,
+        ApiKey.LIST_CONFIG_RESOURCES,
+        ApiKey.DESCRIBE_CLIENT_QUOTAS,
+        ApiKey.ALTER_CLIENT_QUOTAS,
+    }
+)
 """The APIs of `ClusterAccessFilter`."""

@@ -100,5 +100,7 @@ ACCESS: Mapping[ApiKey, Access] = {
     ApiKey.DESCRIBE_TRANSACTIONS: Access({TRANSACTIONAL_ID: Operation.DESCRIBE, TOPIC: Operation.DESCRIBE}),
     ApiKey.DESCRIBE_PRODUCERS: Access({TOPIC: Operation.READ}),
     ApiKey.DESCRIBE_LOG_DIRS: Access({CLUSTER: Operation.DESCRIBE}),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: Access({CLUSTER: Operation.DESCRIBE_CONFIGS}),
+    ApiKey.ALTER_CLIENT_QUOTAS: Access({CLUSTER: Operation.ALTER_CONFIGS}),
 }
 """By API."""
