@@ -10,7 +10,9 @@ from bifrost.filters.acls.acl_administration import (
 )
 from bifrost.filters.filter import Exchange
 from bifrost.filters.steps import Answer, StateChange
+from bifrost.records.batch_reader import LogRecord
 from bifrost.state.state_outcome import DONE, OFF, OutcomeKind, StateOutcome
+from bifrost.state.state_record import StateRecord, encode
 from bifrost.tenancy.acls.acl_binding import ResourceType
 from bifrost.tenancy.acls.stored_acls import body_of, key_of
 from bifrost.wire.api_keys import ApiKey
@@ -167,7 +169,8 @@ def test_acls_of_the_state_are_deleted_and_those_of_the_configuration_are_not(st
     assert asked.scope.guard is not None
     asked.scope.guard.authority.store(stored.binding_id, stored)
     key = key_of("initech", stored)
-    table._entries[key] = _entry(key, body_of(stored))
+    record = StateRecord(key, 5, 0, "1", "test", None, body_of(stored))
+    table.apply([LogRecord(0, 0, key.to_bytes(), encode(record))])
     wanted = EVERY | {"resource_name_filter": "orders"}
 
     need = DeleteAclsFilter().on_request(asked, messages.DeleteAclsRequest(filters=[wanted, wanted]))
@@ -178,10 +181,3 @@ def test_acls_of_the_state_are_deleted_and_those_of_the_configuration_are_not(st
     codes = {one.operation: one.error_code for one in first.matching_acls}
     assert codes == {3: ErrorCode.POLICY_VIOLATION, 4: 0}
     assert len(second.matching_acls) == 2
-
-
-def _entry(key: object, body: object) -> object:
-    from bifrost.state.state_record import StateRecord
-    from bifrost.state.state_table import StateEntry
-
-    return StateEntry(StateRecord(key, 5, 0, "1", "test", None, body), 0, 0)
