@@ -56,7 +56,6 @@ from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
 from bifrost.session.close_reason import CloseReason, limit_of
 from bifrost.session.shared_state import SharedState
-from bifrost.tenancy.acls.stored_acls import StoredAcls
 
 if TYPE_CHECKING:
     from bifrost.gateway.journaling.journaling import Journaling
@@ -94,7 +93,7 @@ class Gateway:
         plans, settings = build_plans(), TenantSettings.of(config)
         secured = self.client_authenticators.secure(config)
         in_flight = InFlightLimits(_soon, peers.new_load, peers.again, peers.counter("waits"))
-        made = virtual_clusters(config, settings, self.clusters, now_ms, in_flight.hits, StoredAcls(peers))
+        made = virtual_clusters(config, settings, self.clusters, now_ms, in_flight.hits, peers)
         self.turns = Turns(_soon, monotonic_ns, in_flight.load)
         """Whose large work is done next."""
         self.departures, self.handshakes, self.connects = _paced_calls()
@@ -106,7 +105,7 @@ class Gateway:
             virtual_clusters=at_once(made),
             max_in_flight_requests=self.limits.max_in_flight_requests,
             turns=self.turns,
-            quotas=peers.new_quotas(_later, in_flight_limits.hits),
+            quotas=peers.new_quotas(_later, in_flight.hits),
         )
         self.journaling = None if config.proxy.journal is None else _journaling(self, config.proxy.journal)
         self.state = None if config.proxy.state is None else _state(self, config.proxy.state)

@@ -14,7 +14,7 @@ from bifrost.gateway.brokers.tenant_settings import TenantSettings
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from bifrost.tenancy.acls.acl_rules import binding_of
 from bifrost.tenancy.acls.authority import Authority
-from bifrost.tenancy.acls.stored_acls import StoredAcls
+from bifrost.tenancy.acls.stored_acls import Counters, StoredAcls
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.namespaces.existing_namespaces import ExistingNamespaces
@@ -28,7 +28,7 @@ def virtual_clusters(
     clusters: Clusters,
     now_ms: Callable[[], int],
     hits: Counter[tuple[str, str]] | None = None,
-    acls: StoredAcls | None = None,
+    peers: Counters | None = None,
     before: VirtualClusters | None = None,
 ) -> Generator[None, None, VirtualClusters]:
     """Make the virtual clusters of a configuration, a tenant in each step, and return them at the end.
@@ -39,13 +39,12 @@ def virtual_clusters(
         clusters: its physical clusters.
         now_ms: a monotonic clock, in milliseconds.
         hits: counts requests that are refused because of a limit.
-        acls: the ACLs in the shared state; None: those of `before`, or none.
+        peers: count denials of ACLs; None, with `before`: as before.
         before: the virtual clusters of the configuration before this one. A tenant whose names keep their meaning, and
             which loses none, keeps its virtual cluster, and its clients keep their connections: they see the new
             settings from the tenant's step on.
     """
-    if acls is None:
-        acls = StoredAcls() if before is None else before.acls
+    acls = StoredAcls(peers) if before is None else before.acls
     namespaces = ExistingNamespaces() if before is None else before.namespaces
     made = _Maker(config, settings, clusters, now_ms, namespaces)
     roots = {}
