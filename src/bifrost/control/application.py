@@ -16,10 +16,12 @@ from bifrost.control.gate import Gate, internal_error, too_large
 from bifrost.control.namespaces import Namespaces, TopicsRemain
 from bifrost.control.problem import CHANGE_ERRORS, Mistake, Problem, answer, not_found
 from bifrost.control.quotas import QuotaRefused, Quotas
-from bifrost.control.resources import namespaces, quotas
+from bifrost.control.resources import namespaces
+from bifrost.control.resources import quotas as quota_routes
 from bifrost.control.resources.context import Context
 from bifrost.tenancy.namespaces.namespace_path import InvalidNamespace
 from bifrost.tenancy.namespaces.namespace_tree import NamespaceExists, NamespaceInUse, TooManyNamespaces
+from bifrost.tenancy.quotas.quotas_of_tenants import quotas_of
 from bifrost.wire.error_codes import ErrorCode
 
 API_VERSION = "1.0.0"
@@ -44,9 +46,8 @@ def build_application(config: Config, backend: Backend) -> Gate:
     settings = config.proxy.control
     assert settings is not None
     counts = Counts(backend)
-    api = build_api(
-        Context(backend, counts, Namespaces(config, backend), Quotas(backend)), settings.max_request_bytes
-    )
+    quotas = Quotas(backend, quotas_of(config.tenants))
+    api = build_api(Context(backend, counts, Namespaces(config, backend), quotas), settings.max_request_bytes)
     return Gate(api, settings, Access(settings), backend, counts)
 
 
@@ -63,7 +64,7 @@ def build_api(context: Context | None, max_request_bytes: int = 0) -> FastAPI:
     )
     api.state.context = context
     api.include_router(namespaces.router)
-    api.include_router(quotas.router)
+    api.include_router(quota_routes.router)
     _add_probes(api)
     _add_errors(api, max_request_bytes)
     _describe_security(api)

@@ -18,6 +18,7 @@ from bifrost.tenancy.quotas.quota_entity import QuotaEntity
 from bifrost.tenancy.quotas.quota_record import QUOTA, read_body, read_key
 from bifrost.tenancy.quotas.quota_table import Values
 from bifrost.tenancy.quotas.quota_tables import QuotaTables
+from bifrost.tenancy.quotas.quotas_of_tenants import GivenQuotas
 from bifrost.wire.error_codes import ErrorCode
 
 ATTEMPTS = 5
@@ -56,10 +57,17 @@ class EntityQuotas:
 class Quotas:
     """The quotas of all namespaces."""
 
-    def __init__(self, backend: Backend) -> None:
-        """Read them from the state, and follow it."""
+    def __init__(self, backend: Backend, given: GivenQuotas | None = None) -> None:
+        """Read them from the state, and follow it.
+
+        Args:
+            backend: the state.
+            given: what the configuration gives; nothing above it can be set.
+        """
         self._table, self._backend = backend.table, backend
         self._tables = QuotaTables()
+        for path, quotas in (given or {}).items():
+            self._tables.table(path).give(quotas)
         self._take([one.key for one in backend.table.of_kind(QUOTA)])
         backend.table.watch(QUOTA, self._take)
 

@@ -12,7 +12,7 @@ from bifrost.config.model import Config
 from bifrost.config.name_template import DEFAULT_MARK
 from bifrost.forwarding.shares import Shares
 from bifrost.gateway.brokers.limits_of_tenants import LimitsOfTenants
-from bifrost.gateway.brokers.quotas_of_tenants import GivenQuotas, quotas_of
+from bifrost.tenancy.quotas.quotas_of_tenants import GivenQuotas, quotas_of
 
 
 @dataclass(frozen=True, slots=True)

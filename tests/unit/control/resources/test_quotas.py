@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,3 +104,13 @@ def test_nothing_is_written_when_nothing_changes(api: Api) -> None:
     answer = alter(api, {"user": "bob"}, {RATE: 1})
 
     assert answer.json()["quotas"][0]["version"] == 1
+
+
+def test_nothing_above_what_the_configuration_gives_is_set(tmp_path: Path) -> None:
+    api = Api(tmp_path, tenant={"quotas": {"each_user": {RATE: 2048}}})
+
+    refused = alter(api, {"user": "bob"}, {RATE: 4096})
+    allowed = alter(api, {"user": "bob"}, {RATE: 1024})
+
+    assert (refused.status_code, allowed.status_code) == (409, 200)
+    assert "2048" in refused.json()["detail"]

@@ -1,9 +1,9 @@
 """The quotas of a configuration by namespace and entity."""
 
 from bifrost.config.fields.tenants import Tenant
-from bifrost.gateway.brokers.quotas_of_tenants import quotas_of
 from bifrost.tenancy.quotas.quota_entity import DEFAULT, NAMESPACE, QuotaEntity
 from bifrost.tenancy.quotas.quota_key import QuotaKey
+from bifrost.tenancy.quotas.quotas_of_tenants import quotas_of
 
 
 def test_quotas_are_given_to_namespaces_users_and_client_ids() -> None:
