@@ -10,7 +10,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-stalls bench-records bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-stalls bench-records bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -36,6 +36,7 @@ help:
 	@echo "make bench           throughput, latency, CPU and memory beside HAProxy and a direct connection (PLOT=1)"
 	@echo "make bench-growth    what a request costs over tenants, topics, connections and partitions (PLOT=1)"
 	@echo "make bench-journal   what the journal costs"
+	@echo "make bench-governance  what ACLs and quotas cost"
 	@echo "make bench-stalls    how long periodic tasks keep requests waiting (TENANTS=, ONLY=, PLOT=1)"
 	@echo "make bench-records   how fast the record codec reads and writes batches of every codec (PLOT=1)"
 	@echo "make bench-workers   what two worker processes do against one"
@@ -204,6 +205,9 @@ bench-growth: $(VENV)/.dev
 # The same requests by turns through a gateway without a journal and one with it.
 bench-journal: $(VENV)/.dev
 	@$(BIN)/python -m bench.journal
+
+bench-governance: $(VENV)/.dev
+	@$(BIN)/python -m bench.governance
 
 # A generated month of journal through meter and bill; the figures of docs/performance.md:
 # make bench-pipeline ROWS=5000000,50000000 CORES=1,2,4 PLOT=1  (SCRATCH=folder: where up to 8 GB lie meanwhile)

@@ -95,6 +95,8 @@ class Laboratory:
         *,
         spread: int = ACTIVE_TENANTS,
         more: str = "",
+        of_tenants: str = "",
+        name: str = "",
         mechanisms: str = "PLAIN",
         visits: bool = True,
     ) -> Iterator[list[Subject]]:
@@ -104,6 +106,8 @@ class Laboratory:
             tenants: how many it has.
             spread: how many of them its connections are of, in turns.
             more: a key of `proxy` with its value, such as `workers: 2`; it becomes a part of the subject's name.
+            of_tenants: a key of each tenant with its value, such as `quotas: {request_rate: 100}`.
+            name: the subject's, if not what the other arguments make it.
             mechanisms: what clients may authenticate by. The load uses PLAIN; with SCRAM the start takes seconds for
                 thousands of tenants, because each password's verifiers are derived.
             visits: whether each of many tenants logs in once before, which takes 8 ms each.
@@ -113,10 +117,10 @@ class Laboratory:
         (directory / "password").write_text(password)
         names = [TENANT] if tenants == 1 else [f"{TENANT}{number}" for number in range(tenants)]
         config = directory / "proxy.yaml"
-        config.write_text(_gateway_config(port, self, names, more, mechanisms))
+        config.write_text(_gateway_config(port, self, names, more, of_tenants, mechanisms))
         command = [sys.executable, "-m", "bifrost.cli.main", "run", "--config", str(config)]
         called = GATEWAY if tenants == 1 else f"{GATEWAY}, {tenants:,} tenants"
-        called = f"{called}, {more}" if more else called
+        called = name or (f"{called}, {more}" if more else called)
         step = -(-tenants // spread)
         spaces = [Space(name, (name, password), is_virtual=True) for name in names]
         with ExitStack() as running:
@@ -179,8 +183,11 @@ def visit_all(subject: Subject, spaces: list[Space]) -> None:
         client.close()
 
 
-def _gateway_config(port: int, bench: Laboratory, tenants: list[str], more: str, mechanisms: str) -> str:
+def _gateway_config(
+    port: int, bench: Laboratory, tenants: list[str], more: str, of_tenants: str, mechanisms: str
+) -> str:
     upstream = f"{HOST}:{bench.upstream.port}"
+    further = f", {of_tenants}" if of_tenants else ""
     return "\n".join(
         [
             "proxy:",
@@ -197,7 +204,7 @@ def _gateway_config(port: int, bench: Laboratory, tenants: list[str], more: str,
             "tenants:",
             *(
                 # Short, for a configuration may have no more than 1 MiB, and there may be 10,000 tenants.
-                f"- {{name: {name}, auth: {{credentials: [{{username: {name}, password_file: password}}]}}}}"
+                f"- {{name: {name}, auth: {{credentials: [{{username: {name}, password_file: password}}]}}{further}}}"
                 for name in tenants
             ),
             "",
