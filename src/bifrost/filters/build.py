@@ -1,8 +1,9 @@
 """Lists which filters see which API, and in which order; the only module that knows all filters."""
 
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from bifrost.filters.acls.access_filters import ADMINISTRATION, access_filters, always_decoded
 from bifrost.filters.authorized_operations import AuthorizedOperationsFilter
 from bifrost.filters.broker_address import BrokerAddressFilter
 from bifrost.filters.cluster_id import RequestClusterIdFilter, ResponseClusterIdFilter
@@ -86,17 +87,28 @@ def build_plans() -> Plans:
     refused: dict[int, tuple[AnyFilter, ...]] = {
         api_key: (RefusedFilter(answer),) for api_key, answer in REFUSED.items()
     }
-    guarded = {api_key: (*access_filters(api_key), *filters.get(api_key, ())) for api_key in SERVED}
-    return Plans(
-        filters | refused,
-        decoded=_DECODED,
-        unless_usual=_UNLESS_USUAL,
-        guarded=Plans(
-            guarded | refused | ADMINISTRATION,
-            decoded=_DECODED.union(always_decoded()),
+
+    def guarded() -> Plans:
+        acls = load_access_filters()
+        of_clients = {
+            api_key: (*acls.access_filters(api_key), *filters.get(api_key, ())) for api_key in SERVED
+        }
+        return Plans(
+            of_clients | refused | acls.ADMINISTRATION,
+            decoded=_DECODED.union(acls.always_decoded()),
             unless_usual=_UNLESS_USUAL,
-        ),
-    )
+        )
+
+    return Plans(filters | refused, decoded=_DECODED, unless_usual=_UNLESS_USUAL, guarded=guarded)
+
+
+def load_access_filters() -> ModuleType:
+    """Load the filters of ACLs, and return the module that lists them.
+
+    Most gateways have no ACLs, and the modules take memory. To load them takes some ten milliseconds, in which an
+    event loop would serve no client: where a tenant has ACLs, its settings do it before (`TenantSettings.of`).
+    """
+    return import_module("bifrost.filters.acls.access_filters")
 
 
 def _filters() -> "dict[int, tuple[AnyFilter, ...]]":

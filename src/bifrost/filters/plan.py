@@ -8,8 +8,9 @@ A message that is usually handled in place may still need decoding: because of a
 leader hint, a foreign name in an answer. Then the same filters run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import cast
 
@@ -147,7 +148,7 @@ class Plans:
         filters: Mapping[int, tuple[AnyFilter, ...]],
         decoded: frozenset[str],
         unless_usual: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
-        guarded: "Plans | None" = None,
+        guarded: "Callable[[], Plans] | None" = None,
     ) -> None:
         """Start without plans, to be made with these filters.
 
@@ -156,13 +157,18 @@ class Plans:
             decoded: messages that a filter always wants to see decoded.
             unless_usual: by message, the fields because of which a filter needs it decoded: numbers that are not their
                 default, arrays and names that are null, topic IDs that are not zero.
-            guarded: the plans for clients that ACLs apply to; None: these.
+            guarded: makes the plans for clients that ACLs apply to, when the first one comes; None: these.
         """
-        self.guarded: Plans = self if guarded is None else guarded
+        self._make_guarded = guarded or (lambda: self)
         self._filters = filters
         self._decoded = decoded
         self._unless_usual = unless_usual
         self._plans: dict[tuple[int, int], Plan | None] = {}
+
+    @cached_property
+    def guarded(self) -> "Plans":
+        """The plans for clients that ACLs apply to."""
+        return self._make_guarded()
 
     def plan_for(self, api_key: int, api_version: int) -> Plan | None:
         """Return the plan, or None when the request is to be refused."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.model import Config
 from bifrost.config.name_template import DEFAULT_MARK
+from bifrost.filters.build import load_access_filters
 from bifrost.forwarding.shares import Shares
 from bifrost.gateway.brokers.limits_of_tenants import LimitsOfTenants
 from bifrost.tenancy.quotas.quotas_of_tenants import GivenQuotas, quotas_of
@@ -40,6 +41,8 @@ class TenantSettings:
         """Return the settings of a configuration. May run in any thread."""
         limits, tenants = config.proxy.limits, config.tenants
         own = LimitsOfTenants.of(tenants)
+        if any(one.acls is not None for one in tenants):
+            load_access_filters()
         return cls(
             tenants={one.name: one for one in tenants},
             upstreams={one.name: config.cluster_of(one).name for one in tenants},
