@@ -23,7 +23,7 @@ from bifrost.wire.messages import (
 from support.brokers.kafka_cluster import KafkaTools, write_client_properties
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import await_topic, create_topic, fetch_request, produce_request
+from support.clients.raw_operations import fetch_request, produce_request, recreate_topic
 from support.clients.record_batches import build_batch
 from support.clients.routed_client import RoutedClient
 from support.gateways import admin_port
@@ -74,8 +74,7 @@ def gateway(
 ) -> Iterator[GatewayProcess]:
     with RoutedClient(broker) as client:
         for name in ("orders", "secret", "public"):
-            create_topic(client, physical_name("acme", name))
-            await_topic(client, physical_name("acme", name))
+            recreate_topic(client, physical_name("acme", name))
     with _gateway(kafka, tmp_path_factory.mktemp("gateway"), state_topic) as process:
         yield process
 

@@ -25,6 +25,8 @@ from support.gateways.gateway_process import GatewayProcess
 from support.physical_names import prefix_of
 
 TELLS_NOTHING = {
+    ApiKey.ALTER_CLIENT_QUOTAS,  # The gateway keeps tenants' quotas: no broker has one to tell of.
+    ApiKey.DESCRIBE_CLIENT_QUOTAS,
     ApiKey.FIND_COORDINATOR,  # There is one broker.
     ApiKey.LIST_GROUPS,  # It names filters, no group.
 }
