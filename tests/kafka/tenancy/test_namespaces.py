@@ -29,7 +29,7 @@ from support.clients.raw_operations import produce as send
 from support.gateways.gateway_process import GatewayProcess, TenantSpec
 from support.physical_names import physical_name
 
-LITERAL = {"topic": "n1-", "group": "n1g-", "transactional_id": "n1x-"}
+LITERAL = {"topic": "lit1-", "group": "lit1g-", "transactional_id": "lit1x-"}
 TENANTS = (
     TenantSpec("whole"),
     TenantSpec("listed", allowed_topics=("orders", "eu:orders")),
@@ -246,17 +246,17 @@ def test_a_list_holds_below_as_well(namespaces: Callable[[str], Endpoint]) -> No
 def test_topics_that_were_there_become_a_tenant_s(
     namespaces: Callable[[str], Endpoint], broker: Endpoint, direct: RawClient
 ) -> None:
-    for topic in ("n1-orders", "n1-eu.orders", "n1g-orders", "orders"):
+    for topic in ("lit1-orders", "lit1-eu.orders", "lit1g-orders", "orders"):
         recreate_topic(direct, topic)
-    produce(broker, "n1-orders", "from before")
-    produce(broker, "n1-eu.orders", "from before, in eu")
+    produce(broker, "lit1-orders", "from before")
+    produce(broker, "lit1-eu.orders", "from before, in eu")
     old, below = namespaces("old"), namespaces("old-eu")
 
     assert topics_of(old) == {"orders", "eu.orders"}
     assert topics_of(below) == {"orders"}
     assert consume(old, "orders", "readers") == "from before"
     assert consume(below, "orders", "readers") == "from before, in eu"
-    assert {"n1g-readers", "n1g-eu.readers"} <= groups_of(broker)
+    assert {"lit1g-readers", "lit1g-eu.readers"} <= groups_of(broker)
     assert groups_of(old) == {"readers", "eu.readers"}
 
 
@@ -268,7 +268,7 @@ def test_an_error_text_names_what_the_tenant_knows(namespaces: Callable[[str], E
 
     text = str(future.exception(20))
     assert "Topic 'twice' already exists" in text
-    assert "n1-" not in text
+    assert "lit1-" not in text
 
 
 def test_each_namespace_is_a_cluster_of_its_own(namespaces: Callable[[str], Endpoint]) -> None:
