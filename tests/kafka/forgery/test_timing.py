@@ -32,6 +32,7 @@ from conftest import ATTACKERS, Attack
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import await_topic, fetch_request
+from support.clients.routed_client import RoutedClient
 from support.forgery.forged_requests import Loot, Own
 from support.forgery.victim import BusyVictim
 from support.gateways.gateway_process import HOST, GatewayProcess
@@ -95,7 +96,7 @@ def close_session(session_id: object) -> tuple[Message, int]:
 class Herd:
     """Topics of the victim's tenant, as many as are asked for: each can be asked about for the first time only once."""
 
-    def __init__(self, client: RawClient) -> None:
+    def __init__(self, client: RoutedClient) -> None:
         self._client = client
         self._topics: list[tuple[str, bytes]] = []
 
@@ -126,7 +127,7 @@ class Herd:
 @pytest.fixture(scope="module")
 def herd(gateway: GatewayProcess, kafka: EmbeddedKafka) -> Iterator[Herd]:
     with (
-        RawClient.authenticated(gateway.broker_endpoint("globex")) as client,
+        RoutedClient(gateway.broker_endpoint("globex")) as client,
         RawClient(Endpoint(HOST, kafka.broker_port(1))) as direct,
     ):
         yield (made := Herd(client))
