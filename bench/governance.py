@@ -2,9 +2,7 @@
 
 from bench.turns import compare
 
-RATES = (
-    "producer_byte_rate: 1000GiB, consumer_byte_rate: 1000GiB, request_rate: 100000000, request_percentage: 100000"
-)
+RATES = "producer_byte_rate: 1000GiB, consumer_byte_rate: 1000GiB, request_rate: 100000000, request_percentage: 100000"
 QUOTAS = f"quotas: {{{RATES}, each_user: {{{RATES}}}}}"
 ACLS = (
     "acls: {rules: ["
