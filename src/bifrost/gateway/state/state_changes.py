@@ -195,24 +195,14 @@ class StateChanges:
 
 def _tell(tenant: str, need: StateChange, outcome: StateOutcome, took_ms: int) -> None:
     """Log what became of a change."""
-    changed = [str(one.key) for one in need.changes[:KEYS_SHOWN]]
+    told = {
+        "tenant": tenant,
+        "principal": need.on_behalf_of,
+        "changed": [str(one.key) for one in need.changes[:KEYS_SHOWN]],
+        "changes": len(need.changes),
+        "took_ms": took_ms,
+    }
     if outcome.is_done:
-        log.info(
-            "state_changed",
-            tenant=tenant,
-            principal=need.on_behalf_of,
-            changed=changed,
-            changes=len(need.changes),
-            took_ms=took_ms,
-        )
+        log.info("state_changed", **told)
     else:
-        log.warning(
-            "state_not_changed",
-            tenant=tenant,
-            principal=need.on_behalf_of,
-            changed=changed,
-            changes=len(need.changes),
-            took_ms=took_ms,
-            outcome=str(outcome.kind),
-            error=outcome.detail,
-        )
+        log.warning("state_not_changed", **told, outcome=str(outcome.kind), error=outcome.detail)
