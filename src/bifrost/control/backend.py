@@ -35,7 +35,7 @@ class Backend(Protocol):
         """Offsets between what was read of the state and its end."""
 
     async def topics_of(self, tenant: str) -> list[str]:
-        """Return the physical names of all topics of the cluster that a tenant belongs to, whoever owns them.
+        """Return the physical names of all topics of the cluster that a tenant belongs to, of every tenant.
 
         Raises:
             Unavailable: the cluster does not answer.

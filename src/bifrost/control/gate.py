@@ -44,8 +44,8 @@ CERTIFICATE = "bifrost.certificate"
 ASKER = "asker"
 """The key of a scope's state that has the admin."""
 
-NOBODY = ""
-"""The bucket of all requests that prove nobody's identity."""
+WITHOUT_IDENTITY = ""
+"""The bucket of all requests that do not prove who asks."""
 
 
 @dataclass(slots=True)
@@ -166,7 +166,7 @@ class Gate:
                 _headers(scope).get("authorization"), scope.get("extensions", {}).get(CERTIFICATE)
             )
         except Problem as problem:
-            self._check_rate(NOBODY)
+            self._check_rate(WITHOUT_IDENTITY)
             raise self._refused("unauthenticated", problem) from None
 
     def _check_rate(self, name: str) -> None:

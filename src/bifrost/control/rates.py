@@ -1,4 +1,4 @@
-"""How often an admin may ask: a token bucket for each admin, and one for all requests that prove nobody's identity."""
+"""How often an admin may ask: a token bucket for each admin, and one for all requests without an identity."""
 
 
 class Rates:

@@ -171,7 +171,7 @@ class ControlProcess:
         headers: Mapping[str, str] | None = None,
         context: Any = None,
     ) -> Said:
-        """Send a request as an admin; None: as nobody."""
+        """Send a request as an admin; None: without an identity."""
         context = context or self.context
         given = dict(headers or {})
         if admin is not None:

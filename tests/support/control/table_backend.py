@@ -129,7 +129,7 @@ class Api:
         admin: str | None = "alice",
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Send a request as an admin; None: as nobody."""
+        """Send a request as an admin; None: without an identity."""
         given = dict(headers or {})
         if admin is not None:
             given["Authorization"] = f"Bearer {TOKENS[admin]}"

@@ -100,7 +100,7 @@ class Control(Section):
 
     max_requests_per_second: Count = Field(default=50, ge=1, le=100_000)
     """Most requests of one admin in a second, on average; twice as many may come at once, and a further one is answered
-    with 429. The same bounds all requests together that prove nobody's identity. Default 50."""
+    with 429. The same bounds all requests together that do not prove who asks. Default 50."""
 
     request_timeout_ms: DurationMs = Field(default=60_000, ge=1_000, le=3_600_000)
     """Time limit of a request, from its first line to its answer. Default 1 minute: a change that meets others is

@@ -34,7 +34,7 @@ class MemoryBudget:
         """Give back bytes that were taken."""
 
 class Memory(Buffer):
-    """Bytes that nobody writes any more; views keep them alive."""
+    """Bytes that are not written any more; views keep them alive."""
 
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...

@@ -5,7 +5,7 @@
     shares   further namespaces that see it under a name of their own, and may read it, or read and write it
 
 A move changes these records alone: the physical topic stays, with its records, offsets and transactions. A topic has
-one owner, and a namespace and name mean one topic; to make that true whoever writes first, each place but a home has a
+one owner, and a namespace and name mean one topic; to make that true for all writers, each place but a home has a
 record of its own in the state:
 
     alias:acme:eu/orders             {"owner": "acme:billing/orders", "shares": {"acme:us/o": "read"}}
