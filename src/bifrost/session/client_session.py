@@ -92,9 +92,8 @@ class ClientSession(LimitedSession):
         self._release_responses()
         self._release_requests()
         if isinstance(need, Room | Owed):
-            self._requests.use(
-                type(need)
-            )  # The turn is over: what did not use the room waits for the next turn.
+            # The turn is over: what did not use it waits for the next one.
+            self._requests.use(type(need))
 
     @property
     def in_flight(self) -> int:
