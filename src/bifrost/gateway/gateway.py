@@ -26,7 +26,6 @@ from bifrost.forwarding.time_budgets import TimeBudgets
 from bifrost.forwarding.turns import Turns
 from bifrost.gateway.admin.admin_pages import build_admin
 from bifrost.gateway.admin.admin_place import AdminPlace
-from bifrost.gateway.admin.admin_port import Admin
 from bifrost.gateway.admin.counted import OfProcess
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.brokers.clusters import Clusters
@@ -58,6 +57,7 @@ from bifrost.session.close_reason import CloseReason, limit_of
 from bifrost.session.shared_state import SharedState
 
 if TYPE_CHECKING:
+    from bifrost.gateway.admin.admin_port import Admin
     from bifrost.gateway.journaling.journaling import Journaling
     from bifrost.gateway.state.gateway_state import GatewayState
 
@@ -291,7 +291,7 @@ class Gateway:
         background.add(task)
         task.add_done_callback(background.discard)
 
-    def _build_admin(self, config: Config) -> Admin | None:
+    def _build_admin(self, config: Config) -> "Admin | None":
         """Return the operator's port; None in a worker, whose supervisor has it."""
         return build_admin(config, OfProcess(self), self.reloader) if self.peers.is_alone else None
 

@@ -25,8 +25,8 @@ have budgets of their own, the engine is twenty compiled modules instead of one,
 start, and a configuration has sections for quotas, ACLs, the state and the admin API."""
 CONNECTIONS = 100
 NOT_NEEDED = {
-    "argparse", "cryptography", "email", "gssapi", "http.client", "importlib.metadata", "importlib.resources", "jwt",
-    "kafka", "multiprocessing", "prometheus_client", "rich.console", "tempfile", "typer", "unittest", "zipfile",
+    "argparse", "cryptography", "email", "gssapi", "h11", "http.client", "importlib.metadata", "importlib.resources",
+    "jwt", "kafka", "multiprocessing", "prometheus_client", "rich.console", "tempfile", "typer", "unittest", "zipfile",
 }  # fmt: skip
 """Modules that a gateway without OAuth, Kerberos and an admin port has no use for; each would stay."""
 

@@ -6,8 +6,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from bifrost.config.model import Config
-from bifrost.gateway.admin.admin_port import Admin, Page
-from bifrost.gateway.admin.admin_request import AdminRequest
 from bifrost.gateway.admin.counted import Counted
 from bifrost.gateway.loop.steps import in_steps
 from bifrost.gateway.reload.reloader import Reloader
@@ -15,6 +13,9 @@ from bifrost.gateway.reload_outcome import Outcome
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
+
+    from bifrost.gateway.admin.admin_port import Admin
+    from bifrost.gateway.admin.admin_request import AdminRequest
 
 
 NOT_READY = (
@@ -29,7 +30,7 @@ def build_admin(
     is_healthy: Callable[[], bool] = lambda: True,
     before_metrics: Callable[[], Awaitable[None]] | None = None,
     processes: "Collector | None" = None,
-) -> Admin | None:
+) -> "Admin | None":
     """Return the operator's port, None if the configuration has none.
 
     Args:
@@ -43,24 +44,25 @@ def build_admin(
     admin = config.proxy.admin
     if admin is None:
         return None
-    # 5 MiB, only if the port is used.
+    # 6 MiB, only if the port is used.
+    from bifrost.gateway.admin.admin_port import Admin, Page
     from bifrost.gateway.admin.exposition import STEP_S
     from bifrost.gateway.admin.metrics import CONTENT_TYPE, Metrics
 
     metrics, one_at_a_time = Metrics(counted, processes), asyncio.Lock()
 
-    async def show_metrics(_request: AdminRequest) -> Page:
+    async def show_metrics(_request: "AdminRequest") -> Page:
         async with one_at_a_time:
             if before_metrics is not None:
                 await before_metrics()
             return Page(HTTPStatus.OK, await in_steps(metrics.exposition(), STEP_S), CONTENT_TYPE)
 
-    async def show_health(_request: AdminRequest) -> Page:
+    async def show_health(_request: "AdminRequest") -> Page:
         if is_healthy():
             return Page(HTTPStatus.OK, b"ok\n")
         return Page(HTTPStatus.SERVICE_UNAVAILABLE, b"no worker works\n")
 
-    async def show_readiness(_request: AdminRequest) -> Page:
+    async def show_readiness(_request: "AdminRequest") -> Page:
         not_accepting = counted.listener_watch.not_accepting()
         if not_accepting:
             text = f"not ready: no connection is accepted at listener {', '.join(not_accepting)}\n"
@@ -69,7 +71,7 @@ def build_admin(
             return Page(HTTPStatus.OK, b"ready\n")
         return Page(HTTPStatus.SERVICE_UNAVAILABLE, NOT_READY)
 
-    async def reload(_request: AdminRequest) -> Page:
+    async def reload(_request: "AdminRequest") -> Page:
         assert reloader is not None
         outcome, text = await reloader.reload()
         is_refused = outcome is Outcome.REFUSED

@@ -7,15 +7,18 @@ open ──prepare──▶ old and new are open ──take_effect──▶ new
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from bifrost.config.model import Config
-from bifrost.gateway.admin.admin_port import Admin
+
+if TYPE_CHECKING:
+    from bifrost.gateway.admin.admin_port import Admin
 
 
 class AdminPlace:
     """Where the operator's port of one gateway is."""
 
-    def __init__(self, config: Config, build: Callable[[Config], Admin | None]) -> None:
+    def __init__(self, config: Config, build: "Callable[[Config], Admin | None]") -> None:
         """Listen nowhere yet.
 
         Args:
@@ -74,7 +77,7 @@ class AdminPlace:
 class AdminMove:
     """A port that is open, and is not the gateway's yet."""
 
-    def __init__(self, place: AdminPlace, config: Config, new: Admin | None) -> None:
+    def __init__(self, place: AdminPlace, config: Config, new: "Admin | None") -> None:
         """Take the port of `config`; the same as before if it has not changed."""
         self._place, self._config, self._new = place, config, new
 

@@ -15,7 +15,7 @@ import random
 import secrets
 import ssl
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bifrost.authentication.mechanism_choice import MechanismChoice
 from bifrost.authentication.sasl_client import BearerClient, LoginFailed, PlainClient, SaslClient
@@ -26,13 +26,15 @@ from bifrost.config.kept_secret import KeptSecret
 from bifrost.gateway.brokers.broker_tls import tls_failure
 from bifrost.gateway.brokers.gssapi_client import GssapiAccount
 from bifrost.gateway.brokers.login_pace import LoginPace
-from bifrost.gateway.brokers.oauth_token import TokenSource, token_source
 from bifrost.gateway.brokers.own_request import decode_response, encode_request
 from bifrost.gateway.errors import BrokerError, LoginError, OtherMechanism
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import ApiVersionsRequest, SaslAuthenticateRequest, SaslHandshakeRequest
+
+if TYPE_CHECKING:
+    from bifrost.gateway.brokers.oauth_token import TokenSource
 
 Ask = Callable[[bytes], Awaitable[bytes]]
 """Sends a request with its length, and returns the frame of the response without its length."""
@@ -91,6 +93,9 @@ class Login:
         self._tokens: TokenSource | None = None
         self._kerberos: GssapiAccount | None = None
         if UpstreamMechanism.OAUTHBEARER in self._choice.allowed:
+            # 0.5 MiB with its HTTP client, only for accounts of OAuth.
+            from bifrost.gateway.brokers.oauth_token import token_source
+
             self._tokens = token_source(sasl, tls, timeout_ms=timeout_ms, now_ms=now_ms)
         elif UpstreamMechanism.GSSAPI in self._choice.allowed:
             self._kerberos = GssapiAccount(sasl)
