@@ -19,10 +19,8 @@ from typing import Any, Self
 import yaml
 
 from bifrost.embedded.child import Child
+from support.control.asking import TOKENS, Asking
 from support.gateways.gateway_process import HOST, free_ports
-
-TOKENS = {"alice": "alice-" + "a" * 40, "bob": "bob-" + "b" * 40}
-"""The tokens of an operator and of a viewer."""
 
 START_TIMEOUT_S = 60.0
 PORT_ATTEMPTS = 5
@@ -37,7 +35,7 @@ class Said:
     headers: Mapping[str, str]
 
 
-class ControlProcess:
+class ControlProcess(Asking[Said]):
     """A running admin API, as a context manager."""
 
     def __init__(
@@ -161,25 +159,13 @@ class ControlProcess:
         text = self.log_file.read_text() if self.log_file.exists() else ""
         return [json.loads(line) for line in text.splitlines() if line.startswith("{") and line.endswith("}")]
 
-    def ask(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        admin: str | None = "alice",
-        headers: Mapping[str, str] | None = None,
-        context: Any = None,
-    ) -> Said:
-        """Send a request as an admin; None: without an identity."""
-        context = context or self.context
-        given = dict(headers or {})
-        if admin is not None:
-            given["Authorization"] = f"Bearer {TOKENS[admin]}"
+    def send(self, method: str, path: str, body: Any, headers: dict[str, str], **how: Any) -> Said:
+        """Send a request; `context`: how it encrypts, in place of the process's own."""
         data = None
         if body is not None:
-            data, given["Content-Type"] = json.dumps(body).encode(), "application/json"
-        request = urllib.request.Request(self.url + path, data, given, method=method)
+            data, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        context = how.get("context") or self.context
         try:
             with urllib.request.urlopen(request, timeout=60, context=context) as answer:
                 return _said(answer.status, answer.read(), answer.headers)

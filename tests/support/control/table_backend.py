@@ -16,9 +16,9 @@ from bifrost.config.fields.control import Control
 from bifrost.config.model import Config
 from bifrost.control.application import build_application
 from bifrost.control.gate import Gate
-from bifrost.state.state_change import Author, Change, Unchanged, decide
+from bifrost.state.state_change import Author, Change, Dependents, Unchanged, decide
 from bifrost.state.state_table import StateLimits, StateTable
-from support.control.control_process import TOKENS
+from support.control.asking import TOKENS, Asking
 from support.journal.loading import load
 from support.state_log import in_log
 
@@ -54,11 +54,16 @@ class TableBackend:
         return errors
 
     async def change(
-        self, changes: Sequence[Change], on_behalf_of: str, unchanged: Sequence[Unchanged] = ()
+        self,
+        changes: Sequence[Change],
+        on_behalf_of: str,
+        unchanged: Sequence[Unchanged] = (),
+        dependents: Dependents | None = None,
     ) -> str:
         if self.before_change:
             self.before_change.pop(0)()
-        self.put(changes, on_behalf_of, unchanged)
+        more = () if dependents is None else dependents(self.table)
+        self.put([*changes, *more], on_behalf_of, unchanged)
         return "change"
 
     def put(
@@ -112,7 +117,7 @@ def settings_with(folder: Path, **control: Any) -> Control:
     return found
 
 
-class Api:
+class Api(Asking[Any]):
     """The application and its clients."""
 
     def __init__(self, folder: Path, **control: Any) -> None:
@@ -120,17 +125,5 @@ class Api:
         self.gate: Gate = build_application(config_with(folder, **control), self.backend)
         self.client = TestClient(self.gate, raise_server_exceptions=False)
 
-    def ask(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        admin: str | None = "alice",
-        headers: Mapping[str, str] | None = None,
-    ) -> Any:
-        """Send a request as an admin; None: without an identity."""
-        given = dict(headers or {})
-        if admin is not None:
-            given["Authorization"] = f"Bearer {TOKENS[admin]}"
-        return self.client.request(method, path, json=body, headers=given)
+    def send(self, method: str, path: str, body: Any, headers: dict[str, str], **_how: Any) -> Any:
+        return self.client.request(method, path, json=body, headers=headers)

@@ -7,7 +7,7 @@ import pytest
 from bifrost.config.fields.control import Role
 from bifrost.control.access import Access, Asker
 from bifrost.control.problem import Problem
-from support.control.control_process import TOKENS
+from support.control.asking import TOKENS
 from support.control.table_backend import settings_with
 from support.identity.certificates import Authority
 

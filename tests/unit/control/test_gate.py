@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 from bifrost.control.access import Access
 from bifrost.control.counts import Counts
 from bifrost.control.gate import CERTIFICATE, Gate
-from support.control.control_process import TOKENS
+from support.control.asking import TOKENS
 from support.control.table_backend import Api, TableBackend, settings_with
 from support.identity.certificates import Authority
 
