@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from bifrost.state.state_change import Change, Unchanged
+from bifrost.state.state_change import Change, Dependents, Unchanged
 from bifrost.state.state_table import StateTable
 
 
@@ -54,7 +54,11 @@ class Backend(Protocol):
         """
 
     async def change(
-        self, changes: Sequence[Change], on_behalf_of: str, unchanged: Sequence[Unchanged] = ()
+        self,
+        changes: Sequence[Change],
+        on_behalf_of: str,
+        unchanged: Sequence[Unchanged] = (),
+        dependents: Dependents | None = None,
     ) -> str:
         """Change keys together; when this returns, the change is committed and the table has it.
 
@@ -62,6 +66,8 @@ class Backend(Protocol):
             changes: at least one, each of another key.
             on_behalf_of: the admin that asked for it.
             unchanged: what must be as the caller has seen it.
+            dependents: returns further changes, of other keys, that go with these, by the state as it is when no
+                other writer can commit any more. It may be called more than once.
         Returns:
             The ID of the change.
         Raises:

@@ -3,20 +3,25 @@
 What may be created and deleted `tenancy.namespaces` decides. Here its changes are written, again from the newest state
 when another writer was first, and the topics of a namespace are deleted before the namespace is: if that is
 interrupted, the namespace is still there, and its deletion is begun again. Topics that were created meanwhile are
-deleted afterwards, because nothing shows them any more.
+deleted afterwards, because nothing shows them any more. Its quotas and ACLs go in one transaction with the namespace.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from bifrost.config.model import Config
 from bifrost.control.backend import Backend, Unavailable
-from bifrost.state.state_change import Change, StateConflict
+from bifrost.state.state_change import Change, Dependents, StateConflict
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
+from bifrost.state.state_table import StateTable
+from bifrost.tenancy.acls.stored_acls import KIND as ACL
 from bifrost.tenancy.names import PhysicalTopic, TenantNames
 from bifrost.tenancy.namespaces.namespace_path import Path
+from bifrost.tenancy.namespaces.namespace_records import deletions, quota_deletions
 from bifrost.tenancy.namespaces.namespace_tree import KIND, NamespaceTree, key_of, path_of
+from bifrost.tenancy.quotas.quota_record import QUOTA
 
 ATTEMPTS = 5
 """How often a change is decided anew after another writer was first; a namespace changes rarely."""
@@ -39,6 +44,10 @@ class Deletion:
     namespaces: tuple[Path, ...]
     topics: tuple[str, ...]
     """Topics as their namespaces' clients know them, each with its namespace: `acme:eu/orders`."""
+    quotas: int
+    """Entities whose quotas went with the namespaces."""
+    acls: int
+    """ACLs that went with them."""
     remaining: dict[str, str]
     """Topics that were created while the namespaces were deleted and could not be deleted, with Kafka's error; `?`:
     the cluster did not say whether there are any."""
@@ -107,7 +116,12 @@ class Namespaces:
             created = tuple(_paths(one.key for one in changes if one.expected == 0))
             return changes
 
-        await self._change(decide, on_behalf_of)
+        def leftovers(table: StateTable) -> Iterable[Change]:
+            # A quota that was written after an earlier namespace of this name was gone. Users of dotted tiers may have
+            # set some before: their namespaces need no record.
+            return () if self._is_dotted(path) else quota_deletions(table, created)
+
+        await self._change(decide, on_behalf_of, leftovers)
         return created
 
     def plan_deletion(self, path: Path, *, recursive: bool) -> tuple[Path, ...]:
@@ -118,6 +132,11 @@ class Namespaces:
         """
         changes = self.tree.delete(path, recursive=recursive)
         return tuple(_paths(one.key for one in changes if one.body is None))
+
+    def count_records(self, paths: Sequence[Path]) -> Counter[str]:
+        """Return how many quotas and ACLs go with namespaces of one tenant, by their kind of record."""
+        changes = deletions(self._backend.table, paths, is_dotted=self._is_dotted(paths[0]))
+        return Counter(one.key.kind for one in changes)
 
     async def topics_in(self, paths: Sequence[Path]) -> dict[str, str]:
         """Return the topics of namespaces of one tenant: for each physical name, the namespace and its name there.
@@ -179,12 +198,21 @@ class Namespaces:
             taken = tuple(_paths(one.key for one in changes if one.body is None))
             return changes
 
-        await self._change(decide, on_behalf_of)
+        counts: Counter[str] = Counter()
+
+        def dependents(table: StateTable) -> list[Change]:
+            nonlocal counts
+            changes = list(deletions(table, taken, is_dotted=self._is_dotted(path)))
+            counts = Counter(one.key.kind for one in changes)
+            return changes
+
+        await self._change(decide, on_behalf_of, dependents)
         try:
             later, errors = await self._delete_topics(taken)
         except Unavailable as error:
             later, errors = [], {"?": str(error)}
-        return Deletion(taken, tuple(sorted({*topics, *later})), errors)
+        found_topics = tuple(sorted({*topics, *later}))
+        return Deletion(taken, found_topics, counts[QUOTA], counts[ACL], errors)
 
     async def _delete_topics(self, paths: Sequence[Path]) -> tuple[list[str], dict[str, str]]:
         """Delete the topics of namespaces; return those that are gone, and the errors of the others."""
@@ -195,11 +223,16 @@ class Namespaces:
         gone = [shown for name, shown in known.items() if name not in errors]
         return gone, {known[name]: error for name, error in errors.items()}
 
-    async def _change(self, decide: Callable[[], list[Change]], on_behalf_of: str) -> None:
+    def _is_dotted(self, path: Path) -> bool:
+        return self._tenants[path[0]].namespace_encoding == "dotted"
+
+    async def _change(
+        self, decide: Callable[[], list[Change]], on_behalf_of: str, dependents: Dependents
+    ) -> None:
         """Write changes, and decide anew when another writer was first."""
         for attempt in range(ATTEMPTS):
             try:
-                await self._backend.change(decide(), on_behalf_of)
+                await self._backend.change(decide(), on_behalf_of, dependents=dependents)
                 return
             except StateConflict:
                 if attempt + 1 == ATTEMPTS:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from bifrost.control.backend import Backend, Unavailable
 from bifrost.filters.quotas.quota_parts import Parts, entity_of, refuse_parts
-from bifrost.state.state_change import Change, StateConflict
+from bifrost.state.state_change import Change, StateConflict, Unchanged
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
-from bifrost.tenancy.namespaces.namespace_path import Path, shown
+from bifrost.tenancy.namespaces.namespace_path import InvalidNamespace, Path, shown
+from bifrost.tenancy.namespaces.namespace_tree import key_of
 from bifrost.tenancy.quotas.quota_change import Refusal, quota_change
 from bifrost.tenancy.quotas.quota_entity import QuotaEntity
 from bifrost.tenancy.quotas.quota_record import QUOTA, read_body, read_key
@@ -97,16 +98,21 @@ class Quotas:
             on_behalf_of: who asks for it.
         Raises:
             QuotaRefused: see there.
+            InvalidNamespace: it was deleted meanwhile.
             StateConflict: other writers were first each time. And the other errors of `Backend.change`.
         """
         for attempt in range(ATTEMPTS):
             changes = self._decide(path, alterations)
             if not changes:
                 return
+            namespace = self._table.get(key_of(path))
+            unchanged = [] if namespace is None else [Unchanged(namespace.key, namespace.version)]
             try:
-                await self._backend.change(changes, on_behalf_of)
+                await self._backend.change(changes, on_behalf_of, unchanged)
                 return
             except StateConflict:
+                if namespace is not None and self._table.get(namespace.key) is None:
+                    raise InvalidNamespace(f"namespace {shown(path)} does not exist") from None
                 if attempt + 1 == ATTEMPTS:
                     raise
 

@@ -6,7 +6,7 @@ learns who was first. The records of one change are written in one transaction: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,10 @@ class Author:
 
     on_behalf_of: str | None = None
     """The principal or operator that asked for it, if it is known."""
+
+
+Dependents = Callable[["StateTable"], "Iterable[Change]"]
+"""Returns the changes that go with others, by the state as it is when no other writer can commit any more."""
 
 
 class StateConflict(Exception):

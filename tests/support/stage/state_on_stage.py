@@ -8,7 +8,7 @@ from dataclasses import replace
 from bifrost.filters.steps import StateChange
 from bifrost.records.batch_reader import LogRecord
 from bifrost.session.close_reason import CloseReason
-from bifrost.state.state_change import Author, Change, StateConflict, decide
+from bifrost.state.state_change import Author, Change, StateConflict, Unchanged, decide
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_model import StateModel
 from bifrost.state.state_outcome import DONE, OutcomeKind, StateOutcome
@@ -30,9 +30,11 @@ class StateOnStage:
         for kind, model in models.items():
             self.table.watch(kind, self._follow(model))
 
-    def change(self, *changes: Change, on_behalf_of: str = "User:other") -> None:
+    def change(
+        self, *changes: Change, on_behalf_of: str = "User:other", unchanged: Sequence[Unchanged] = ()
+    ) -> None:
         """Change the state, as another gateway would."""
-        records = decide(self.table, changes, (), Author("w", on_behalf_of), 0, str(self._offset))
+        records = decide(self.table, changes, unchanged, Author("w", on_behalf_of), 0, str(self._offset))
         log = [LogRecord(self._offset + n, *record) for n, record in enumerate(records)]
         self._offset += len(log)
         self.changes += 1
@@ -43,7 +45,7 @@ class StateOnStage:
     def meet(self, need: StateChange) -> StateChange:
         """Do what the shell does with a change."""
         try:
-            self.change(*need.changes, on_behalf_of=need.on_behalf_of)
+            self.change(*need.changes, on_behalf_of=need.on_behalf_of, unchanged=need.unchanged)
         except StateConflict as conflict:
             return replace(need, outcome=StateOutcome(OutcomeKind.CONFLICT, str(conflict)))
         except TooLarge as error:

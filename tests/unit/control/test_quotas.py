@@ -7,7 +7,8 @@ import pytest
 from bifrost.control.backend import Unavailable
 from bifrost.control.quotas import Alteration, QuotaRefused, Quotas
 from bifrost.state.state_change import Change, StateConflict
-from bifrost.tenancy.namespaces.namespace_path import read_path
+from bifrost.tenancy.namespaces.namespace_path import InvalidNamespace, read_path
+from bifrost.tenancy.namespaces.namespace_tree import key_of
 from bifrost.tenancy.quotas import quota_change
 from bifrost.tenancy.quotas.quota_entity import QuotaEntity
 from bifrost.tenancy.quotas.quota_record import quota_key
@@ -52,3 +53,26 @@ def test_a_conflict_that_does_not_end_is_told() -> None:
     backend.before_change += [interfere] * 10
     with pytest.raises(StateConflict):
         asyncio.run(quotas.alter(ACME, [Alteration({"user": "a"}, {"producer_byte_rate": 1})], "Admin:alice"))
+
+
+def test_a_namespace_that_is_deleted_meanwhile_gets_no_quota() -> None:
+    backend = TableBackend()
+    quotas, path = Quotas(backend), read_path("acme:eu")
+    backend.put([Change(key_of(path), 0, {})])
+    backend.before_change.append(lambda: backend.put([Change(key_of(path), 1, None)]))
+
+    with pytest.raises(InvalidNamespace, match="namespace acme:eu does not exist"):
+        asyncio.run(quotas.alter(path, [Alteration({"user": "a"}, {"request_percentage": 1})], "Admin:alice"))
+
+    assert quotas.of(path) == []
+
+
+def test_a_namespace_that_is_written_anew_meanwhile_gets_its_quota() -> None:
+    backend = TableBackend()
+    quotas, path = Quotas(backend), read_path("acme:eu")
+    backend.put([Change(key_of(path), 0, {})])
+    backend.before_change.append(lambda: backend.put([Change(key_of(path), 1, {})]))
+
+    asyncio.run(quotas.alter(path, [Alteration({"user": "a"}, {"request_percentage": 1})], "Admin:alice"))
+
+    assert [one.entity for one in quotas.of(path)] == [QuotaEntity("a")]

@@ -19,7 +19,7 @@ from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.state.state_client import StateClient, open_state
 from bifrost.gateway.state.state_writer import OutcomeUnknown as WriteOutcomeUnknown
 from bifrost.records.batch_reader import UnreadableBatch
-from bifrost.state.state_change import Author, Change, Unchanged
+from bifrost.state.state_change import Author, Change, Dependents, Unchanged
 from bifrost.state.state_record import UnreadableState
 from bifrost.state.state_table import StateTable
 from bifrost.wire.api_keys import ApiKey
@@ -72,11 +72,16 @@ class ClusterBackend:
         return self._client.reader.lag
 
     async def change(
-        self, changes: Sequence[Change], on_behalf_of: str, unchanged: Sequence[Unchanged] = ()
+        self,
+        changes: Sequence[Change],
+        on_behalf_of: str,
+        unchanged: Sequence[Unchanged] = (),
+        dependents: Dependents | None = None,
     ) -> str:
         """Change keys together; see `bifrost.control.backend.Backend`."""
         try:
-            return await self._client.writer.change(changes, Author(self._writer, on_behalf_of), unchanged)
+            author = Author(self._writer, on_behalf_of)
+            return await self._client.writer.change(changes, author, unchanged, dependents)
         except WriteOutcomeUnknown as error:
             raise OutcomeUnknown(str(error)) from error
         except (BrokerError, UnreadableState, UnreadableBatch, OSError) as error:

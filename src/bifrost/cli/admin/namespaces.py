@@ -82,6 +82,9 @@ def delete_namespace(api: ApiClient, name: str, *, recursive: bool, dry_run: boo
         for kind in ("topics", "namespaces"):
             for one in answer[kind]:
                 typer.echo(f"{word} {kind.removesuffix('s')} {one}")
+        for kind in ("quotas", "acls"):
+            if answer[kind]:
+                typer.echo(f"{word} {answer[kind]} {'ACLs' if kind == 'acls' else 'quotas'}")
     for topic, error in answer["remaining"].items():
         typer.echo(f"warning: {topic} is still there: {error}", err=True)
     if answer["remaining"]:

@@ -19,7 +19,9 @@ from bifrost.control.resources.context import (
     read_etag,
 )
 from bifrost.state.state_change import StateConflict
+from bifrost.tenancy.acls.stored_acls import KIND as ACL
 from bifrost.tenancy.namespaces.namespace_path import Path, read_path, shown
+from bifrost.tenancy.quotas.quota_record import QUOTA
 
 MAX_PATH_LENGTH = 200
 """Longer than any path of a tenant and its tiers."""
@@ -68,6 +70,8 @@ class NamespaceDeleted(BaseModel):
     is_dry_run: bool = Field(description="Whether it only would be.")
     namespaces: list[str]
     topics: list[str] = Field(description="Each with its namespace, such as `acme:eu/orders`.")
+    quotas: int = Field(description="Entities whose quotas were set in them.")
+    acls: int = Field(description="ACLs in the state that were about names in them.")
     remaining: dict[str, str] = Field(
         default_factory=dict,
         description="Topics that were created meanwhile and could not be deleted, with Kafka's error; `?`: the cluster "
@@ -135,7 +139,14 @@ async def delete_namespace(
     if dry_run:
         taken = shared.namespaces.plan_deletion(path, recursive=recursive)
         topics = sorted((await shared.namespaces.topics_in(taken)).values())
-        return NamespaceDeleted(is_dry_run=True, namespaces=[shown(one) for one in taken], topics=topics)
+        counts = shared.namespaces.count_records(taken)
+        return NamespaceDeleted(
+            is_dry_run=True,
+            namespaces=[shown(one) for one in taken],
+            topics=topics,
+            quotas=counts[QUOTA],
+            acls=counts[ACL],
+        )
     try:
         deleted = await shared.namespaces.delete(
             path, asker.principal, recursive=recursive, expected=expected
@@ -148,6 +159,8 @@ async def delete_namespace(
         is_dry_run=False,
         namespaces=[shown(one) for one in deleted.namespaces],
         topics=list(deleted.topics),
+        quotas=deleted.quotas,
+        acls=deleted.acls,
         remaining=deleted.remaining,
     )
 

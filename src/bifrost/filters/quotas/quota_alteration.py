@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING, Any
 from bifrost.filters.filter import Exchange, RequestFilter, Scope
 from bifrost.filters.quotas.quota_parts import Parts, entity_of, read_parts, refuse_parts, shortened
 from bifrost.filters.steps import MAX_ATTEMPTS, Answer, RequestStep, StateChange
+from bifrost.state.state_change import Unchanged
+from bifrost.state.state_key import StateKey
 from bifrost.state.state_outcome import OFF, OutcomeKind, StateOutcome
+from bifrost.tenancy.namespaces.namespace_path import InvalidNamespace
+from bifrost.tenancy.namespaces.namespace_tree import KIND as NAMESPACE
 from bifrost.tenancy.quotas.quota_change import Refusal, quota_change
 from bifrost.wire import messages
 from bifrost.wire.error_codes import ErrorCode
@@ -43,12 +47,13 @@ class QuotaAlterationFilter(RequestFilter):
 
     def on_request(self, exchange: Exchange, request: AlterClientQuotasRequest) -> RequestStep:
         """Answer the request; if it changes something, that is written first."""
-        made, attempt = exchange.state_change, 1
+        made, attempt, scope = exchange.state_change, 1, exchange.scope
         if made is not None and made.outcome is not None:
             if made.outcome.kind is not OutcomeKind.CONFLICT or made.attempt >= MAX_ATTEMPTS:
                 return _answer(made.plan, made.outcome)
             attempt = made.attempt + 1
-        scope = exchange.scope
+            if made.unchanged and not _namespace(scope):  # It was deleted, and its clients' connections end.
+                return _gone(scope, request)
         if not scope.quotas.may_set(scope.namespace.tenant):
             return _denied(request)
         alterations = _judge(scope, request)
@@ -57,7 +62,16 @@ class QuotaAlterationFilter(RequestFilter):
             return _answer(alterations, None)
         if scope.state is None:
             return _answer(alterations, OFF)
-        return StateChange(changes, f"User:{scope.user}", plan=alterations, attempt=attempt)
+        return StateChange(
+            changes, f"User:{scope.user}", _namespace(scope), plan=alterations, attempt=attempt
+        )
+
+
+def _namespace(scope: Scope) -> tuple[Unchanged, ...]:
+    """Return the record of the client's namespace, which its quotas end with; empty: the state has none."""
+    assert scope.state is not None, "the quotas are stored in it"
+    record = scope.state.get(StateKey(NAMESPACE, scope.namespace.path))
+    return () if record is None else (Unchanged(record.key, record.version),)
 
 
 def _judge(scope: Scope, request: AlterClientQuotasRequest) -> list[_Alteration]:
@@ -116,6 +130,14 @@ def _denied(request: AlterClientQuotasRequest) -> Answer:
         for entry in in_steps(request.entries)
     ]
     return Answer(messages.AlterClientQuotasResponse(entries=entries))
+
+
+def _gone(scope: Scope, request: AlterClientQuotasRequest) -> Answer:
+    """Answer that the client's namespace does not exist any more."""
+    refusal = _invalid(str(InvalidNamespace(f"namespace {scope.namespace.path} does not exist")))
+    return _answer(
+        [_Alteration(read_parts(entry.entity), refusal) for entry in in_steps(request.entries)], None
+    )
 
 
 def _entry(parts: Parts, code: ErrorCode, message: str | None) -> Any:

@@ -24,7 +24,7 @@ from bifrost.gateway.producing.upstream_topic import UpstreamTopic
 from bifrost.gateway.state.state_reader import LATEST, StateReader, edge_offset
 from bifrost.gateway.state.state_topic import DELETE_RETENTION_MS
 from bifrost.records.record_batch import Record
-from bifrost.state.state_change import Author, Change, Unchanged, decide, purge
+from bifrost.state.state_change import Author, Change, Dependents, Unchanged, decide, purge
 from bifrost.state.state_record import TooLarge
 from bifrost.state.state_table import StateTable
 from bifrost.wire.error_codes import ErrorCode
@@ -72,7 +72,11 @@ class StateWriter:
         self._lock = asyncio.Lock()
 
     async def change(
-        self, changes: Sequence[Change], author: Author, unchanged: Sequence[Unchanged] = ()
+        self,
+        changes: Sequence[Change],
+        author: Author,
+        unchanged: Sequence[Unchanged] = (),
+        dependents: Dependents | None = None,
     ) -> str:
         """Change keys together; when this returns, the change is committed and the reader's table has it.
 
@@ -80,6 +84,7 @@ class StateWriter:
             changes: at least one, each of another key.
             author: who makes the change.
             unchanged: what must be as the caller has seen it.
+            dependents: returns further changes, of other keys, that go with these.
         Returns:
             The ID of the change, which its records have.
         Raises:
@@ -93,8 +98,9 @@ class StateWriter:
 
         def build(table: StateTable) -> Sequence[Record]:
             now_ms = time.time_ns() // 1_000_000
-            purged = purge(table, author, now_ms, change_id, DELETE_RETENTION_MS, changes)
-            return [*decide(table, changes, unchanged, author, now_ms, change_id), *purged]
+            all_changes = [*changes, *(() if dependents is None else dependents(table))]
+            purged = purge(table, author, now_ms, change_id, DELETE_RETENTION_MS, all_changes)
+            return [*decide(table, all_changes, unchanged, author, now_ms, change_id), *purged]
 
         async with self._lock:
             try:

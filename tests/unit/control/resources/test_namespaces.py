@@ -75,7 +75,13 @@ def test_a_namespace_with_others_below_it_is_deleted_only_with_recursive(api: Ap
 
     assert refused.status_code == 409
     assert "1 namespaces are nested below acme:a (acme:a:b)" in refused.json()["detail"]
-    taken = {"namespaces": ["acme:a", "acme:a:b"], "topics": ["acme:a/t", "acme:a:b/u"], "remaining": {}}
+    taken = {
+        "namespaces": ["acme:a", "acme:a:b"],
+        "topics": ["acme:a/t", "acme:a:b/u"],
+        "quotas": 0,
+        "acls": 0,
+        "remaining": {},
+    }
     assert planned.json() == {"is_dry_run": True, **taken}
     assert (done.status_code, done.json()) == (200, {"is_dry_run": False, **taken})
     assert api.backend.topics["acme"] == [physical_name("acme", "own")]

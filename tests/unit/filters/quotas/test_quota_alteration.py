@@ -1,10 +1,15 @@
 """AlterClientQuotas, from the client's request to the state and the answer."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from bifrost.filters.filter import Exchange, Scope
+from bifrost.filters.quotas.quota_alteration import QuotaAlterationFilter
+from bifrost.filters.steps import Answer, StateChange
 from bifrost.state.state_change import Change
+from bifrost.state.state_key import StateKey
 from bifrost.state.state_outcome import OutcomeKind, StateOutcome
 from bifrost.tenancy.quotas import quota_table
 from bifrost.tenancy.quotas.quota_entity import DEFAULT, NAMESPACE, QuotaEntity
@@ -13,7 +18,7 @@ from bifrost.tenancy.quotas.quota_record import quota_body, quota_key
 from bifrost.wire.error_codes import ErrorCode
 from support.stage import messages
 from support.stage.playbook import Playbook, client_sends, to_client
-from support.stage.stage import Stage
+from support.stage.stage import PORTS, Stage, account
 from support.stage.state_on_stage import StateOnStage
 
 RATE, OTHER = "producer_byte_rate", "consumer_byte_rate"
@@ -273,4 +278,33 @@ def test_a_change_that_was_not_made_is_told_for_what_it_would_have_changed(
         << to_client(
             answer((ALICE, ErrorCode.REQUEST_TIMED_OUT, outcome.message), (bob, ErrorCode.NONE, None))
         )
+    )
+
+
+def asked_below(stage: Stage, state: StateOnStage, tiers: tuple[str, ...]) -> Exchange:
+    """Return a request of a user of a namespace."""
+    cluster = stage.shared.virtual_clusters.of(replace(account("acme"), namespace=tiers))
+    tables = stage.shared.quota_tables
+    return Exchange(49, 1, Scope(cluster.namespace, PORTS, "eve", state.table, tables))
+
+
+def test_quotas_of_a_namespace_are_written_only_while_it_is_there(stage: Stage, state: StateOnStage) -> None:
+    namespace = StateKey("namespace", "acme:eu")
+    state.change(Change(namespace, 0, {}))
+    exchange, request = asked_below(stage, state, ("eu",)), alter(entry(ALICE, **{RATE: 1.0}))
+    wanted = QuotaAlterationFilter().on_request(exchange, request)
+    assert isinstance(wanted, StateChange)
+
+    state.change(Change(namespace, 1, None))
+    lost = state.meet(wanted)
+    exchange.met = {StateChange: lost}
+    answered = QuotaAlterationFilter().on_request(exchange, request)
+
+    assert lost.outcome is not None
+    assert lost.outcome.kind is OutcomeKind.CONFLICT
+    assert isinstance(answered, Answer)
+    [told] = answered.response.entries  # type: ignore[attr-defined]
+    assert (told.error_code, told.error_message) == (
+        ErrorCode.INVALID_REQUEST,
+        "InvalidNamespace: namespace acme:eu does not exist",
     )

@@ -1,0 +1,58 @@
+"""What the state has of a namespace beside its own record: quotas and ACLs, which end with it.
+
+A new namespace of the same name must not begin with what was set for the one before it. So a deletion takes these
+records in the same transaction, decided while no other writer can commit (`Backend.change`): no interruption leaves
+half of it, and nothing that is set meanwhile escapes it.
+
+An ACL is a namespace's when its name begins with the namespace's path. One about more, such as the prefix `e` or `*`,
+is the tenant's, and stays. ACLs and quotas in the configuration are changed there.
+"""
+
+import contextlib
+from collections.abc import Collection, Iterator
+
+from bifrost.config.tiers import SEPARATOR
+from bifrost.state.state_change import Change
+from bifrost.state.state_table import StateTable
+from bifrost.tenancy.acls.stored_acls import KIND as ACL
+from bifrost.tenancy.acls.stored_acls import read_body
+from bifrost.tenancy.namespaces.namespace_path import Path, is_within, shown
+from bifrost.tenancy.quotas.quota_record import QUOTA
+
+DOTTED = "."
+"""What stands behind each tier in ACLs of a tenant with dotted tiers."""
+
+
+def deletions(table: StateTable, paths: Collection[Path], *, is_dotted: bool = False) -> Iterator[Change]:
+    """Yield the changes that delete what the state has of namespaces, beside their own records.
+
+    Args:
+        table: the state, read to its end.
+        paths: the namespaces, below tenants.
+        is_dotted: whether ACLs name their tiers with dots.
+    """
+    yield from quota_deletions(table, paths)
+    separator = DOTTED if is_dotted else SEPARATOR
+    highest = [one for one in paths if not any(one != above and is_within(one, above) for above in paths)]
+    starts = {
+        tenant: tuple(
+            "".join(f"{tier}{separator}" for tier in one[1:]) for one in highest if one[0] == tenant
+        )
+        for tenant in {one[0] for one in highest}
+    }
+    for record in table.of_kind(ACL):
+        start = starts.get(record.key.name.rpartition(":")[0])
+        if start is None:
+            continue
+        # One that cannot be understood says nothing of a namespace; gateways are not ready because of it.
+        with contextlib.suppress(ValueError):
+            if read_body(record.body or {}).name.startswith(start):
+                yield Change(record.key, record.version, None)
+
+
+def quota_deletions(table: StateTable, paths: Collection[Path]) -> Iterator[Change]:
+    """Yield the changes that delete the quotas which the state has of namespaces."""
+    names = {shown(one) for one in paths}
+    for record in table.of_kind(QUOTA):
+        if record.key.name.partition("/")[0] in names:
+            yield Change(record.key, record.version, None)
