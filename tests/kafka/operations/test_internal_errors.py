@@ -67,7 +67,8 @@ class InProcess:
         await_true(lambda: self.gateway.is_ready, "the gateway is not ready")
 
     def stop(self) -> None:
-        for event in (self._stop, self._hurry):
+        # The loop may be closed as soon as it is told to stop.
+        for event in (self._hurry, self._stop):
             self.loop.call_soon_threadsafe(event.set)
         self._thread.join(20)
         assert not self._thread.is_alive()
