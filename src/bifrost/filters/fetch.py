@@ -28,6 +28,9 @@ INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 FOREIGN_SESSION: Note[bool] = Note("foreign_fetch_session")
 """Whether the request names a session of another namespace."""
 
+LOST_SHARE_SESSION: Note[bool] = Note("lost_share_session")
+"""Whether ACLs have changed since the last ShareFetch of the connection: its share session has to begin anew."""
+
 
 def session_not_found() -> Message:
     """Return a broker's answer to an unknown session; the client then starts a new one (v7+)."""

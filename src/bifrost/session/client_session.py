@@ -14,7 +14,7 @@ connections do not wait for it.
 from typing import Any
 
 from bifrost.filters import namespace as translation
-from bifrost.filters.fetch import FOREIGN_SESSION, session_not_found
+from bifrost.filters.fetch import FOREIGN_SESSION, LOST_SHARE_SESSION, session_not_found
 from bifrost.filters.filter import Exchange
 from bifrost.filters.steps import (
     FORWARD,
@@ -242,6 +242,8 @@ class ClientSession(LimitedSession):
             return self._answer(lane, correlation_id, frame, session_not_found())
         if reason not in _SENT_ON:
             raise AssertionError(f"{reason!r} is no reason to send a request on")
+        if self._has_lost_share_session and plan.api_key == ApiKey.SHARE_FETCH:
+            reason = Reason.FOR_FILTERS
         exchange = metering.keep_change(self._meter, plan, self._scope, frame, offset)
         segments: list[Buffer] | None = None
         if way.program is not None and reason != Reason.FOR_FILTERS:
@@ -303,6 +305,8 @@ class ClientSession(LimitedSession):
         exchange.keep(ABSENT_TOPICS, self._absent.found)
         if plan.api_key == ApiKey.FETCH:
             exchange.keep(FOREIGN_SESSION, not self._fetches.owns(request.session_id))
+        elif plan.api_key == ApiKey.SHARE_FETCH:
+            exchange.keep(LOST_SHARE_SESSION, self._take_lost_share_session())
         for one in plan.filters:
             step: RequestStep = one.on_request(exchange, request)
             if not isinstance(step, Forward):

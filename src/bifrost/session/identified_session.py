@@ -57,6 +57,7 @@ class IdentifiedSession(Forwarding):
         self._listing: TopicListing | None = None
         self._absent: AbsentTopics | None = None
         self._last_fetch_session = self._lost_fetch_session = NO_SESSION
+        self._has_lost_share_session = False
         self.to_client: list[Buffer] = []
         self.to_broker: list[Buffer] = []
 
@@ -119,12 +120,19 @@ class IdentifiedSession(Forwarding):
         return guard
 
     def rights_changed(self) -> None:
-        """End the fetch session that goes on: it may have a topic that the client may not read any more.
+        """End the fetch session and the share session that go on: they may have a topic that is denied now.
 
         A session that begins by an answer under way goes on; what it has of such a topic is taken out of its answers.
         """
         self._lost_fetch_session = self._last_fetch_session
         self.use_fetch_session(NO_SESSION, bytearray(8), 1)  # The engine asks about the next one.
+        self._has_lost_share_session = True
+        self._lanes.clear()  # So that the next ShareFetch comes here.
+
+    def _take_lost_share_session(self) -> bool:
+        """Whether the share session of the connection has to begin anew; the client is told once."""
+        is_lost, self._has_lost_share_session = self._has_lost_share_session, False
+        return is_lost
 
     def _know_fetch_session(self, session_id: int) -> None:
         """Let the engine pass messages that name this session: a client goes on with the same one for hours."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from group_acl_requests import share_fetch
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.tenancy.acls.acl_binding import Operation, PatternType, Permission, ResourceType
@@ -23,7 +24,7 @@ from bifrost.wire.messages import (
 from support.brokers.kafka_cluster import KafkaTools, write_client_properties
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import fetch_request, produce_request, recreate_topic
+from support.clients.raw_operations import fetch_request, produce_request, recreate_topic, topic_id_of
 from support.clients.record_batches import build_batch
 from support.clients.routed_client import RoutedClient
 from support.gateways import admin_port
@@ -285,3 +286,26 @@ def test_another_gateway_agrees_at_once_and_another_tenant_has_no_acls(
 
     assert at_start == ErrorCode.NONE
     assert foreign == [ErrorCode.SECURITY_DISABLED]
+
+
+def test_a_share_session_begins_anew_when_acls_change(admin: RawClient, reader: RawClient) -> None:
+    _create(admin, _creation(Operation.READ, "sharers", resource_type=ResourceType.GROUP))
+    _create(admin, _creation(Operation.READ, "orders"))
+    ids = {name: topic_id_of(admin, name) for name in ("orders", "secret")}
+
+    def fetched(epoch: int, *topics: str) -> tuple[int, dict[bytes, int]]:
+        answer = reader.request(share_fetch(ids, topics, group="sharers", epoch=epoch), 1)
+        return answer.error_code, {one.topic_id: one.partitions[0].error_code for one in answer.responses}
+
+    lost = (ErrorCode.SHARE_SESSION_NOT_FOUND, {})
+    at_first, later = fetched(0, "orders", "secret"), fetched(1)
+    _create(admin, _creation(Operation.READ, "secret"))
+    told, permitted, goes_on = fetched(2), fetched(0, "orders", "secret"), fetched(1)
+    admin.request(DeleteAclsRequest(filters=[_every(resource_name_filter="secret")]), 3)
+    told_again, denied = fetched(2), fetched(0, "orders", "secret")
+
+    assert at_first[1][ids["secret"]] == DENIED
+    assert (told, told_again) == (lost, lost)
+    assert (later[0], permitted[0], goes_on[0], denied[0]) == (0, 0, 0, 0)
+    assert DENIED not in permitted[1].values()
+    assert denied[1][ids["secret"]] == DENIED

@@ -19,6 +19,8 @@ from bifrost.filters.acls.group_access import (
 )
 from bifrost.filters.acls.metadata_access import MetadataAccessFilter
 from bifrost.filters.acls.named_access import NAMED, NamedAccessFilter, UndecidedFilter
+from bifrost.filters.acls.share_access import ShareFetchAccessFilter, ShareOffsetsAccessFilter
+from bifrost.filters.acls.streams_access import StreamsHeartbeatAccessFilter
 from bifrost.filters.acls.topic_access import (
     CreateTopicsAccessFilter,
     DeleteTopicsAccessFilter,
@@ -61,6 +63,10 @@ _FILTERS: dict[ApiKey, tuple[AnyFilter, ...]] = {
     ApiKey.SHARE_GROUP_HEARTBEAT: (GroupHeartbeatAccessFilter(),),
     ApiKey.CONSUMER_GROUP_DESCRIBE: (DescribeGroupsAccessFilter("group_ids"), RightsFilter()),
     ApiKey.SHARE_GROUP_DESCRIBE: (DescribeGroupsAccessFilter("group_ids"), RightsFilter()),
+    ApiKey.SHARE_FETCH: (ShareFetchAccessFilter(),),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (ShareOffsetsAccessFilter(),),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: (StreamsHeartbeatAccessFilter(),),
+    ApiKey.STREAMS_GROUP_DESCRIBE: (DescribeGroupsAccessFilter("group_ids"), RightsFilter()),
     ApiKey.LIST_TRANSACTIONS: (ListTransactionsAccessFilter(),),
     ApiKey.DESCRIBE_TRANSACTIONS: (DescribeTransactionsAccessFilter(),),
     **{api_key: (NamedAccessFilter(named),) for api_key, named in NAMED.items()},

@@ -57,8 +57,11 @@ def topic_name(guard: Guard, item: Any) -> str | None:
     topic_id = getattr(item, "topic_id", ZERO_TOPIC_ID)
     if topic_id != ZERO_TOPIC_ID:
         return guard.namespace.topic_of(topic_id)
-    name = getattr(item, "name", None)
-    return getattr(item, "topic", None) if name is None else name
+    for attribute in ("name", "topic", "topic_name"):
+        name = getattr(item, attribute, None)
+        if name is not None:
+            return str(name)
+    return None
 
 
 def split(items: Iterable[Any], is_permitted: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:

@@ -1,12 +1,12 @@
 """Groups: their offsets, coordinators, lists, descriptions, and the heartbeats that name topics.
 
 Source: KafkaApis.handleOffsetFetchRequest, getCoordinator, handleListGroupsRequest, handleConsumerGroupHeartbeat,
-handleConsumerGroupDescribe and handleShareGroupDescribe.
+handleConsumerGroupDescribe, handleShareGroupDescribe and handleStreamsGroupDescribe.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bifrost.filters.acls.denial import (
@@ -20,11 +20,13 @@ from bifrost.filters.acls.denial import (
     split_topics,
     take_out,
 )
+from bifrost.filters.acls.streams_access import topology_topics
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep
 from bifrost.tenancy.acls.access import DENIED_CODES
 from bifrost.tenancy.acls.acl_binding import Operation, ResourceType
 from bifrost.tenancy.acls.guard import Guard
+from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -220,21 +222,27 @@ class DescribeGroupsAccessFilter:
     def on_response(self, exchange: Exchange, response: Any) -> ResponseStep:
         """Hide members with topics that the client may not describe, and add the answers for the denied groups."""
         guard = guard_of(exchange)
-        for group in in_steps(response.groups):
-            if any(not guard.may(Operation.DESCRIBE, _TOPIC, name) for name in _topics_of(group.members)):
-                group.error_code = _NO_TOPIC
-                if hasattr(group, "error_message"):
-                    group.error_message = (
-                        "The group has described topic(s) that the client is not authorized to describe."
-                    )
-                group.members = []
+        for place, group in enumerate(in_steps(response.groups)):
+            if any(not guard.may(Operation.DESCRIBE, _TOPIC, name) for name in _topics_of(group)):
+                told = {} if not hasattr(group, "error_message") else {"error_message": _hidden(exchange)}
+                response.groups[place] = type(group)(
+                    group_id=group.group_id, error_code=_NO_TOPIC, members=[], **told
+                )
         put_back(exchange, response)
         return FORWARD
 
 
-def _topics_of(members: Iterable[Any]) -> Iterator[str]:
-    """Yield the topics in the assignments of members; a classic group's are bytes of the clients' own."""
-    for member in in_steps(members):
+def _hidden(exchange: Exchange) -> str:
+    if exchange.api_key == ApiKey.STREAMS_GROUP_DESCRIBE:
+        return "The described group uses topics that the client is not authorized to describe."
+    return "The group has described topic(s) that the client is not authorized to describe."
+
+
+def _topics_of(group: Any) -> Iterator[str]:
+    """Yield the topics in the assignments of members, and of a topology; a classic group's are bytes of the clients'
+    own."""
+    yield from topology_topics(getattr(getattr(group, "topology", None), "subtopologies", ()))
+    for member in in_steps(group.members):
         for attribute in ("assignment", "target_assignment"):
             assignment = getattr(member, attribute, None)
             for one in in_steps(getattr(assignment, "topic_partitions", ())):

@@ -25,6 +25,7 @@ from bifrost.tenancy.acls.access import DENIED_CODES
 from bifrost.tenancy.acls.acl_binding import ResourceType
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
+from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 
 _GROUP = ("group_id", ResourceType.GROUP)
@@ -43,6 +44,9 @@ class NamedAccess:
 
     item_type: ResourceType = ResourceType.TOPIC
 
+    is_always_asked: bool = False
+    """Whether the broker is asked also where all items are denied: it answers for the group as a whole."""
+
 
 NAMED: Mapping[ApiKey, NamedAccess] = {
     ApiKey.LIST_OFFSETS: NamedAccess(items="topics"),
@@ -60,6 +64,9 @@ NAMED: Mapping[ApiKey, NamedAccess] = {
     ApiKey.DELETE_GROUPS: NamedAccess(items="groups_names", item_type=ResourceType.GROUP),
     ApiKey.OFFSET_DELETE: NamedAccess((_GROUP,), "topics"),
     ApiKey.DESCRIBE_PRODUCERS: NamedAccess(items="topics"),
+    ApiKey.SHARE_ACKNOWLEDGE: NamedAccess((_GROUP,), "topics", is_always_asked=True),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: NamedAccess((_GROUP,), "topics", is_always_asked=True),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: NamedAccess((_GROUP,), "topics", is_always_asked=True),
 }
 """By API. What they need is in `tenancy/acls/access.py`."""
 
@@ -77,7 +84,7 @@ class NamedAccessFilter:
         """Refuse the request, or take out the denied items."""
         guard, named = guard_of(exchange), self._named
         for field, resource_type in named.whole:
-            if not guard.may(needed(exchange, resource_type), resource_type, getattr(request, field)):
+            if not guard.may(needed(exchange, resource_type), resource_type, getattr(request, field) or ""):
                 return deny(exchange, request, resource_type)
         if named.items is None:
             return FORWARD
@@ -89,12 +96,14 @@ class NamedAccessFilter:
             permitted, denied = split(items, lambda name: guard.may(operation, named.item_type, name))
         guard.deny(operation, len(denied))
         code = DENIED_CODES[named.item_type]
-        answer = take_out(exchange, request, named.items, permitted, denied, code)
-        return go_on(exchange, permitted, answer)
+        message = code.message if named.is_always_asked else None
+        answer = take_out(exchange, request, named.items, permitted, denied, code, message)
+        return FORWARD if named.is_always_asked else go_on(exchange, permitted, answer)
 
     def on_response(self, exchange: Exchange, response: Message) -> ResponseStep:
-        """Add the answers for the denied items."""
-        put_back(exchange, response)
+        """Add the answers for the denied items, unless the broker refuses the request as a whole."""
+        if not self._named.is_always_asked or not getattr(response, "error_code", ErrorCode.NONE):
+            put_back(exchange, response)
         return FORWARD
 
 

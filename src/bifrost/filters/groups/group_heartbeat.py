@@ -87,7 +87,7 @@ class StreamsTopologyFilter(RequestFilter):
         if isinstance(growth, TopicCount):
             return growth
         for subtopology in in_steps(subtopologies):
-            internal = _internal_topics(subtopology)
+            internal = internal_topics(subtopology)
             names = [*(topic.name for topic in internal), *subtopology.repartition_sink_topics]
             if any(namespace.hides(name) for name in names):
                 denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -105,7 +105,8 @@ class StreamsTopologyFilter(RequestFilter):
         return FORWARD
 
 
-def _internal_topics(subtopology: Any) -> list[Any]:
+def internal_topics(subtopology: Any) -> list[Any]:
+    """Return the topics of a part of a topology that the broker creates if they are missing."""
     return [*subtopology.state_changelog_topics, *subtopology.repartition_source_topics]
 
 

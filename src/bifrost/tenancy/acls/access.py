@@ -96,6 +96,15 @@ ACCESS: Mapping[ApiKey, Access] = {
         {GROUP: Operation.READ, TOPIC: Operation.DESCRIBE}, is_in_place=True
     ),
     ApiKey.SHARE_GROUP_DESCRIBE: Access({GROUP: Operation.DESCRIBE, TOPIC: Operation.DESCRIBE}),
+    ApiKey.SHARE_FETCH: Access(
+        {GROUP: Operation.READ, TOPIC: Operation.READ}, is_in_place=True, answers=Operation.READ
+    ),
+    ApiKey.SHARE_ACKNOWLEDGE: Access({GROUP: Operation.READ, TOPIC: Operation.READ}, is_in_place=True),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Access({GROUP: Operation.DESCRIBE, TOPIC: Operation.DESCRIBE}),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: Access({GROUP: Operation.READ, TOPIC: Operation.READ}),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: Access({GROUP: Operation.DELETE, TOPIC: Operation.READ}),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: Access({GROUP: Operation.READ, TOPIC: Operation.DESCRIBE}),
+    ApiKey.STREAMS_GROUP_DESCRIBE: Access({GROUP: Operation.DESCRIBE, TOPIC: Operation.DESCRIBE}),
     ApiKey.LIST_TRANSACTIONS: Access({TRANSACTIONAL_ID: Operation.DESCRIBE}),
     ApiKey.DESCRIBE_TRANSACTIONS: Access({TRANSACTIONAL_ID: Operation.DESCRIBE, TOPIC: Operation.DESCRIBE}),
     ApiKey.DESCRIBE_PRODUCERS: Access({TOPIC: Operation.READ}),

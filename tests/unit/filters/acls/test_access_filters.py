@@ -37,5 +37,5 @@ def test_clients_without_acls_have_the_plans_that_they_had() -> None:
 
 def test_only_requests_that_are_answered_before_rights_matter_have_no_filter() -> None:
     assert {api_key for api_key in SERVED if not access_filters(api_key)} == OWN
-    assert "ShareFetchRequest" in set(always_decoded())
+    assert "StreamsGroupHeartbeatRequest" in set(always_decoded())
     assert "ProduceRequest" not in set(always_decoded())

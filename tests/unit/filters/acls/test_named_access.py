@@ -86,3 +86,25 @@ def test_an_api_without_a_decision_is_for_super_users_alone(stage: Stage) -> Non
 
     assert isinstance(step, Answer)
     assert step.response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+def test_offsets_of_a_share_group_are_answered_by_the_broker_and_by_item(stage: Stage) -> None:
+    guard = guard_of(stage, allow("READ", "readers", GROUP))
+    one = NamedAccessFilter(NAMED[ApiKey.ALTER_SHARE_GROUP_OFFSETS])
+    topics = [{"topic_name": "secret", "partitions": [{"partition_index": 4, "start_offset": 0}]}]
+    answers = [
+        messages.AlterShareGroupOffsetsResponse(error_code=code) for code in (0, ErrorCode.NON_EMPTY_GROUP)
+    ]
+
+    for answer in answers:
+        request = messages.AlterShareGroupOffsetsRequest(group_id="readers", topics=topics)
+        exchange = exchange_of(guard, ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0)
+        assert one.on_request(exchange, request) is FORWARD
+        assert request.topics == []
+        one.on_response(exchange, answer)
+
+    (topic,) = answers[0].responses
+    denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert (topic.topic_name, topic.partitions[0].partition_index) == ("secret", 4)
+    assert (topic.partitions[0].error_code, topic.partitions[0].error_message) == (denied, denied.message)
+    assert answers[1].responses == []
