@@ -25,7 +25,10 @@ LAZY_COMMANDS = {
     "control": "bifrost.cli.control",
     "namespaces": "bifrost.cli.admin.namespaces",
     "kafka-topics": "bifrost.cli.admin.kafka_topics",
+    "kafka-acls": "bifrost.cli.admin.kafka_acls",
+    "kafka-configs": "bifrost.cli.admin.kafka_configs",
     "quotas": "bifrost.cli.admin.quotas",
+    "acls": "bifrost.cli.admin.acls",
 }
 """Commands whose module is imported when they are run; the module has a function or command group of that name."""
 
@@ -155,6 +158,24 @@ def _kafka_topics_stub() -> None:
 @app.command("quotas", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def _quotas_stub() -> None:
     """Describe and alter quotas of users and client IDs, by the admin API."""
+    raise AssertionError("the command itself needs no more packages")
+
+
+@app.command("acls", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _acls_stub() -> None:
+    """List, create and delete ACLs of a namespace, by the admin API."""
+    raise AssertionError("the command itself needs no more packages")
+
+
+@app.command("kafka-acls", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _kafka_acls_stub() -> None:
+    """Administer ACLs of a namespace with the options of kafka-acls.sh."""
+    raise AssertionError("the command itself needs no more packages")
+
+
+@app.command("kafka-configs", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _kafka_configs_stub() -> None:
+    """Describe and alter quotas of a namespace with the options of kafka-configs.sh."""
     raise AssertionError("the command itself needs no more packages")
 
 

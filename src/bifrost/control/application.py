@@ -10,19 +10,19 @@ from starlette.exceptions import HTTPException
 
 from bifrost.config.model import Config
 from bifrost.control.access import Access
+from bifrost.control.acls import Acls
 from bifrost.control.backend import Backend
 from bifrost.control.counts import CONTENT_TYPE, Counts
 from bifrost.control.gate import Gate, internal_error, too_large
-from bifrost.control.namespaces import Namespaces, TopicsRemain
+from bifrost.control.namespaces import Namespaces
 from bifrost.control.problem import CHANGE_ERRORS, Mistake, Problem, answer, not_found
-from bifrost.control.quotas import QuotaRefused, Quotas
+from bifrost.control.quotas import Quotas
+from bifrost.control.refusals import add_refusals
+from bifrost.control.resources import acls as acl_routes
 from bifrost.control.resources import namespaces
 from bifrost.control.resources import quotas as quota_routes
 from bifrost.control.resources.context import Context
-from bifrost.tenancy.namespaces.namespace_path import InvalidNamespace
-from bifrost.tenancy.namespaces.namespace_tree import NamespaceExists, NamespaceInUse, TooManyNamespaces
 from bifrost.tenancy.quotas.quotas_of_tenants import quotas_of
-from bifrost.wire.error_codes import ErrorCode
 
 API_VERSION = "1.0.0"
 """The version of the API's own: its first number is in the paths, and changes when a client would break."""
@@ -46,8 +46,14 @@ def build_application(config: Config, backend: Backend) -> Gate:
     settings = config.proxy.control
     assert settings is not None
     counts = Counts(backend)
-    quotas = Quotas(backend, quotas_of(config.tenants))
-    api = build_api(Context(backend, counts, Namespaces(config, backend), quotas), settings.max_request_bytes)
+    context = Context(
+        backend,
+        counts,
+        Namespaces(config, backend),
+        Quotas(backend, quotas_of(config.tenants)),
+        Acls(backend, config.tenants),
+    )
+    api = build_api(context, settings.max_request_bytes)
     return Gate(api, settings, Access(settings), backend, counts)
 
 
@@ -65,6 +71,7 @@ def build_api(context: Context | None, max_request_bytes: int = 0) -> FastAPI:
     api.state.context = context
     api.include_router(namespaces.router)
     api.include_router(quota_routes.router)
+    api.include_router(acl_routes.router)
     _add_probes(api)
     _add_errors(api, max_request_bytes)
     _describe_security(api)
@@ -120,16 +127,6 @@ def _add_errors(api: FastAPI, max_request_bytes: int) -> None:
                 )
         return await answer(request, problem)
 
-    async def answer_refused(request: Request, error: Exception) -> JSONResponse:
-        return await answer(request, _of_namespaces(error))
-
-    async def answer_quota(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, QuotaRefused)
-        is_policy = error.error_code is ErrorCode.POLICY_VIOLATION
-        status = HTTPStatus.CONFLICT if is_policy else HTTPStatus.BAD_REQUEST
-        remedy = "stay within what the operator gives" if is_policy else "correct the alteration"
-        return await answer(request, Problem(status, "invalid-quota", str(error), remedy))
-
     async def answer_internal(request: Request, _error: Exception) -> JSONResponse:
         return await answer(request, internal_error())
 
@@ -137,9 +134,7 @@ def _add_errors(api: FastAPI, max_request_bytes: int) -> None:
     api.add_exception_handler(HTTPException, answer_http)
     for kind in (Problem, *CHANGE_ERRORS):
         api.add_exception_handler(kind, answer)
-    for refusal in (InvalidNamespace, NamespaceExists, NamespaceInUse, TooManyNamespaces, TopicsRemain):
-        api.add_exception_handler(refusal, answer_refused)
-    api.add_exception_handler(QuotaRefused, answer_quota)
+    add_refusals(api)
     api.add_exception_handler(Exception, answer_internal)  # The gate logs it.
 
 
@@ -150,29 +145,6 @@ def _invalid(detail: str, mistakes: list[Mistake]) -> Problem:
         detail,
         f"correct the request; {OPENAPI_PATH} has every operation",
         mistakes=mistakes,
-    )
-
-
-def _of_namespaces(error: Exception) -> Problem:
-    """Return the problem of what the model of namespaces has refused."""
-    match error:
-        case InvalidNamespace():
-            status = HTTPStatus.NOT_FOUND if "does not exist" in str(error) else HTTPStatus.BAD_REQUEST
-            return Problem(
-                status, "invalid-namespace", str(error), "list the namespaces, or create this one first"
-            )
-        case NamespaceExists():
-            return Problem(HTTPStatus.CONFLICT, "exists", str(error), "use it as it is, or delete it first")
-        case NamespaceInUse():
-            return Problem(
-                HTTPStatus.CONFLICT, "in-use", str(error), "delete what is nested, or use recursive"
-            )
-        case TooManyNamespaces():
-            return Problem(
-                HTTPStatus.CONFLICT, "too-many", str(error), "delete namespaces that are not needed"
-            )
-    return Problem(
-        HTTPStatus.CONFLICT, "topics-remain", str(error), "correct what Kafka says, and delete it again"
     )
 
 

@@ -67,7 +67,7 @@ class Backend(Protocol):
             on_behalf_of: the admin that asked for it.
             unchanged: what must be as the caller has seen it.
             dependents: returns further changes, of other keys, that go with these, by the state as it is when no
-                other writer can commit any more. It may be called more than once.
+                other writer can commit any more. It may be called more than once, and raises what speaks against all.
         Returns:
             The ID of the change.
         Raises:

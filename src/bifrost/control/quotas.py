@@ -4,14 +4,16 @@ What may be set, and what becomes of a record, `tenancy.quotas` decides, for Alt
 """
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bifrost.control.backend import Backend, Unavailable
+from bifrost.control.etag import NotAsSeen, digest
 from bifrost.filters.quotas.quota_parts import Parts, entity_of, refuse_parts
 from bifrost.state.state_change import Change, StateConflict, Unchanged
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
+from bifrost.state.state_table import StateTable
 from bifrost.tenancy.namespaces.namespace_path import InvalidNamespace, Path, shown
 from bifrost.tenancy.namespaces.namespace_tree import key_of
 from bifrost.tenancy.quotas.quota_change import Refusal, quota_change
@@ -89,32 +91,61 @@ class Quotas:
                 raise Unavailable(f"{record.key}: {error}") from None
         return sorted(found, key=lambda one: str(one.entity))
 
-    async def alter(self, path: Path, alterations: Sequence[Alteration], on_behalf_of: str) -> None:
+    def digest(self, path: Path) -> str:
+        """Return a digest of what is set in a namespace.
+
+        Raises:
+            Unavailable: as `of`.
+        """
+        return digest(f"{one.entity}\0{one.record.version}" for one in self.of(path))
+
+    async def alter(
+        self,
+        path: Path,
+        alterations: Sequence[Alteration],
+        on_behalf_of: str,
+        expected: str | None = None,
+        *,
+        is_dry_run: bool = False,
+    ) -> list[QuotaEntity]:
         """Set quotas in a namespace, all of them or none.
 
         Args:
             path: a namespace that exists.
             alterations: each for another entity.
             on_behalf_of: who asks for it.
+            expected: the digest that the caller has seen; None: any.
+            is_dry_run: whether nothing is changed.
+        Returns:
+            The entities whose quotas have changed, or would.
         Raises:
-            QuotaRefused: see there.
+            QuotaRefused, NotAsSeen: see there.
             InvalidNamespace: it was deleted meanwhile.
             StateConflict: other writers were first each time. And the other errors of `Backend.change`.
         """
+
+        def check(_table: StateTable) -> Iterable[Change]:
+            if expected is not None and self.digest(path) != expected:
+                raise NotAsSeen(f"the quotas of {shown(path)}")
+            return ()
+
         for attempt in range(ATTEMPTS):
+            check(self._table)
             changes = self._decide(path, alterations)
-            if not changes:
-                return
+            changed = [read_key(one.key)[1] for one in changes]
+            if is_dry_run or not changes:
+                return changed
             namespace = self._table.get(key_of(path))
             unchanged = [] if namespace is None else [Unchanged(namespace.key, namespace.version)]
             try:
-                await self._backend.change(changes, on_behalf_of, unchanged)
-                return
+                await self._backend.change(changes, on_behalf_of, unchanged, check)
+                return changed
             except StateConflict:
                 if namespace is not None and self._table.get(namespace.key) is None:
                     raise InvalidNamespace(f"namespace {shown(path)} does not exist") from None
                 if attempt + 1 == ATTEMPTS:
                     raise
+        raise AssertionError("the last attempt returns or raises")
 
     def _decide(self, path: Path, alterations: Sequence[Alteration]) -> list[Change]:
         changes: dict[StateKey, Change] = {}

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 from fastapi import Depends, Header, Request
 
 from bifrost.control.access import Asker
+from bifrost.control.acls import Acls
 from bifrost.control.backend import Backend
 from bifrost.control.counts import Counts
 from bifrost.control.gate import ASKER
 from bifrost.control.namespaces import Namespaces
-from bifrost.control.problem import Problem, ProblemDocument
+from bifrost.control.problem import ProblemDocument
 from bifrost.control.quotas import Quotas
 
 
@@ -23,6 +24,7 @@ class Context:
     counts: Counts
     namespaces: Namespaces
     quotas: Quotas
+    acls: Acls
 
 
 def _asker(request: Request) -> Asker:
@@ -57,30 +59,6 @@ IfMatch = Annotated[
         description="The ETag of the version that the caller has seen; without it the newest is changed.",
     ),
 ]
-
-
-def etag(version: int) -> str:
-    """Return the ETag of a version."""
-    return f'"{version}"'
-
-
-def read_etag(value: str | None) -> int | None:
-    """Return the version of an If-Match; None: any version will do.
-
-    Raises:
-        Problem: it is none that this API has given.
-    """
-    if value is None or value.strip() == "*":
-        return None
-    text = value.strip()
-    if len(text) > 22 or text[:1] + text[-1:] != '""' or not text[1:-1].isascii() or not text[1:-1].isdigit():
-        raise Problem(
-            HTTPStatus.BAD_REQUEST,
-            "invalid-request",
-            "If-Match is no ETag of this API",
-            "send what the header ETag of the answer to GET was",
-        )
-    return int(text[1:-1])
 
 
 def problems(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:

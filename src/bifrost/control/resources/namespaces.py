@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
+from bifrost.control.etag import etag, read_version
 from bifrost.control.problem import FoundVersion, Problem
 from bifrost.control.resources.context import (
     Context,
@@ -14,9 +15,7 @@ from bifrost.control.resources.context import (
     Operator,
     Shared,
     Viewer,
-    etag,
     problems,
-    read_etag,
 )
 from bifrost.state.state_change import StateConflict
 from bifrost.tenancy.acls.stored_acls import KIND as ACL
@@ -135,7 +134,7 @@ async def delete_namespace(
     if_match: IfMatch = None,
 ) -> NamespaceDeleted:
     """Delete a namespace, and before it its topics, as Kafka does. Namespaces below it need `recursive`."""
-    path, expected = read_path(name), read_etag(if_match)
+    path, expected = read_path(name), read_version(if_match)
     if dry_run:
         taken = shared.namespaces.plan_deletion(path, recursive=recursive)
         topics = sorted((await shared.namespaces.topics_in(taken)).values())

@@ -3,11 +3,12 @@
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from bifrost.control.etag import etag, read_digest
 from bifrost.control.quotas import Alteration
-from bifrost.control.resources.context import Context, Operator, Shared, Viewer, problems
+from bifrost.control.resources.context import Context, IfMatch, Operator, Shared, Viewer, problems
 from bifrost.control.resources.namespaces import MAX_PATH_LENGTH
 from bifrost.filters.quotas.quota_parts import parts_of
 from bifrost.tenancy.namespaces.namespace_path import read_path
@@ -34,6 +35,13 @@ class QuotaList(BaseModel):
 
     namespace: str
     quotas: list[EntityQuotas]
+
+
+class QuotasAltered(QuotaList):
+    """What was changed in a namespace, or would be, and what is set there."""
+
+    is_dry_run: bool = Field(description="Whether it only would be; then `quotas` are those before.")
+    changed: list[Entity] = Field(description="The entities whose quotas are others now.")
 
 
 class QuotaAlteration(BaseModel):
@@ -64,33 +72,58 @@ async def describe_quotas(
     asker: Viewer,
     shared: Shared,
     namespace: Annotated[str, Query(description="The tenant and its tiers.", max_length=MAX_PATH_LENGTH)],
+    response: Response,
 ) -> QuotaList:
-    """Describe what is set in a namespace by its users and by admins; not what the configuration gives."""
-    return _described(shared, namespace)
+    """Describe what is set in a namespace by its users and by admins; the ETag is that of all of it.
+
+    What the configuration gives is not told.
+    """
+    response.headers["ETag"] = _etag(shared, namespace)
+    return QuotaList(namespace=namespace, quotas=_described(shared, namespace))
 
 
-@router.post("", responses=problems(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT), operation_id="alterQuotas")
-async def alter_quotas(asker: Operator, shared: Shared, wanted: QuotaAlterations) -> QuotaList:
+@router.post(
+    "",
+    responses=problems(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED),
+    operation_id="alterQuotas",
+)
+async def alter_quotas(
+    asker: Operator,
+    shared: Shared,
+    wanted: QuotaAlterations,
+    response: Response,
+    dry_run: Annotated[bool, Query(description="Whether only to say what would change.")] = False,
+    if_match: IfMatch = None,
+) -> QuotasAltered:
     """Set and remove quotas in a namespace, all of them or none, with the checks of AlterClientQuotas."""
     path = read_path(wanted.namespace)
     shared.namespaces.tree.check(path)
     alterations = [Alteration(one.entity, one.values) for one in wanted.alterations]
-    await shared.quotas.alter(path, alterations, asker.principal)
-    return _described(shared, wanted.namespace)
+    changed = await shared.quotas.alter(
+        path, alterations, asker.principal, read_digest(if_match), is_dry_run=dry_run
+    )
+    response.headers["ETag"] = _etag(shared, wanted.namespace)
+    return QuotasAltered(
+        namespace=wanted.namespace,
+        quotas=_described(shared, wanted.namespace),
+        is_dry_run=dry_run,
+        changed=[dict(parts_of(one)) for one in changed],
+    )
 
 
-def _described(shared: Context, namespace: str) -> QuotaList:
+def _etag(shared: Context, namespace: str) -> str:
     path = read_path(namespace)
     shared.namespaces.tree.check(path)
-    return QuotaList(
-        namespace=namespace,
-        quotas=[
-            EntityQuotas(
-                entity=dict(parts_of(one.entity)),
-                values={key.value: value for key, value in one.values.items()},
-                version=one.record.version,
-                on_behalf_of=one.record.on_behalf_of,
-            )
-            for one in shared.quotas.of(path)
-        ],
-    )
+    return etag(shared.quotas.digest(path))
+
+
+def _described(shared: Context, namespace: str) -> list[EntityQuotas]:
+    return [
+        EntityQuotas(
+            entity=dict(parts_of(one.entity)),
+            values={key.value: value for key, value in one.values.items()},
+            version=one.record.version,
+            on_behalf_of=one.record.on_behalf_of,
+        )
+        for one in shared.quotas.of(read_path(namespace))
+    ]

@@ -25,9 +25,16 @@ from bifrost.tenancy.acls.acl_binding import (
     Permission,
     ResourceType,
 )
+from bifrost.tenancy.acls.acl_change import (
+    CONFIGURED,
+    MAX_CHANGED,
+    TOO_MANY,
+    deletion_of,
+    refuse_creation,
+)
 from bifrost.tenancy.acls.authority import Authority
 from bifrost.tenancy.acls.guard import Guard
-from bifrost.tenancy.acls.stored_acls import creation_of, key_of
+from bifrost.tenancy.acls.stored_acls import creation_of
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -37,11 +44,6 @@ from bifrost.wire.steps import in_steps
 if TYPE_CHECKING:
     from bifrost.wire.messages import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 
-MAX_CHANGED = 1000
-"""Most ACLs that one request creates or deletes: they are written in one transaction, which others wait for."""
-
-_CONFIGURED = "The ACL is in the gateway's configuration, and only its operator can remove it."
-_TOO_MANY = f"A request changes at most {MAX_CHANGED} ACLs."
 _UNKNOWN = "The AclBindingFilter must not contain UNKNOWN elements."
 
 
@@ -157,11 +159,9 @@ class CreateAclsFilter(_ChangeFilter):
             if binding is None:
                 result.error_code, result.error_message = ErrorCode.INVALID_REQUEST, problem
             elif binding not in seen and not authority.has(binding):
-                if authority.stored + len(plan.changes) >= authority.max_stored:
-                    text = f"A tenant may have at most {authority.max_stored} ACLs."
-                    result.error_code, result.error_message = ErrorCode.POLICY_VIOLATION, text
-                elif len(plan.changes) >= MAX_CHANGED:
-                    result.error_code, result.error_message = ErrorCode.POLICY_VIOLATION, _TOO_MANY
+                refused = refuse_creation(authority, len(plan.changes))
+                if refused is not None:
+                    result.error_code, result.error_message = ErrorCode.POLICY_VIOLATION, refused
                 else:
                     seen.add(binding)
                     plan.changes.append(creation_of(authority.tenant, binding))
@@ -186,7 +186,7 @@ class DeleteAclsFilter(_ChangeFilter):
                 continue
             found = list(in_steps(authority.find(wanted)))
             if len(seen.union(found)) > MAX_CHANGED:
-                result.error_code, result.error_message = ErrorCode.POLICY_VIOLATION, _TOO_MANY
+                result.error_code, result.error_message = ErrorCode.POLICY_VIOLATION, TOO_MANY
                 continue
             self._delete(exchange, authority, found, plan, seen, result)
         return plan
@@ -205,15 +205,14 @@ class DeleteAclsFilter(_ChangeFilter):
             match = _match(binding)
             result.matching_acls.append(match)
             if authority.is_configured(binding):
-                match.error_code, match.error_message = ErrorCode.POLICY_VIOLATION, _CONFIGURED
+                match.error_code, match.error_message = ErrorCode.POLICY_VIOLATION, CONFIGURED
                 continue
             plan.changed.append(match)
             if binding not in seen and table is not None:
                 seen.add(binding)
-                key = key_of(authority.tenant, binding)
-                record = table.get(key)
-                if record is not None:
-                    plan.changes.append(Change(key, record.version, None))
+                change = deletion_of(table, authority.tenant, binding)
+                if change is not None:
+                    plan.changes.append(change)
 
 
 def _match(binding: AclBinding) -> Any:

@@ -113,6 +113,10 @@ class StoredAcls:
         if authority is not None:
             authority.store(binding_id, binding)
 
+    def of(self, tenant: str) -> Mapping[str, AclBinding]:
+        """Return a tenant's ACLs by their IDs."""
+        return self._of_tenant.get(tenant, {})
+
     def follow(self, tenant: str, authority: "Authority") -> Mapping[str, AclBinding]:
         """Return a tenant's ACLs by their IDs; tell `authority` of changes from now on."""
         self._authorities[tenant] = authority

@@ -26,8 +26,10 @@ def test_quotas_are_set_changed_and_removed_key_by_key(api: Api) -> None:
         "version": 2,
         "on_behalf_of": "Admin:alice",
     }
-    assert (answer.status_code, answer.json()) == (200, {"namespace": "acme", "quotas": [expected]})
-    assert api.ask("GET", "/v1/quotas?namespace=acme", admin="bob").json() == answer.json()
+    listed = {"namespace": "acme", "quotas": [expected]}
+    changed = {"is_dry_run": False, "changed": [{"user": "bob"}]}
+    assert (answer.status_code, answer.json()) == (200, {**listed, **changed})
+    assert api.ask("GET", "/v1/quotas?namespace=acme", admin="bob").json() == listed
     alter(api, {"user": "bob"}, {"consumer_byte_rate": None, "request_percentage": None})
     assert api.ask("GET", "/v1/quotas?namespace=acme").json()["quotas"] == []
 
@@ -114,3 +116,36 @@ def test_nothing_above_what_the_configuration_gives_is_set(tmp_path: Path) -> No
 
     assert (refused.status_code, allowed.status_code) == (409, 200)
     assert "2048" in refused.json()["detail"]
+
+
+def test_only_what_is_as_it_was_seen_is_changed(api: Api) -> None:
+    seen = api.ask("GET", "/v1/quotas?namespace=acme").headers["etag"]
+    body = {"namespace": "acme", "alterations": [{"entity": {"user": "bob"}, "values": {RATE: 1}}]}
+    first = api.ask("POST", "/v1/quotas", body, headers={"If-Match": seen})
+    assert first.status_code == 200
+
+    late = api.ask("POST", "/v1/quotas", body, headers={"If-Match": seen})
+    right = api.ask("POST", "/v1/quotas", body, headers={"If-Match": first.headers["etag"]})
+
+    assert (late.status_code, late.json()["type"]) == (412, "urn:bifrost:problem:not-as-seen")
+    assert (right.status_code, right.json()["changed"]) == (200, [])
+
+
+def test_what_changes_at_the_last_moment_is_not_as_it_was_seen(api: Api) -> None:
+    seen = api.ask("GET", "/v1/quotas?namespace=acme").headers["etag"]
+    other = Change(quota_key("acme", QuotaEntity("eve")), 0, {"values": {"request_percentage": 7.0}})
+    api.backend.before_change.append(lambda: api.backend.put([other], "User:eve"))
+    body = {"namespace": "acme", "alterations": [{"entity": {"user": "bob"}, "values": {RATE: 1}}]}
+
+    assert api.ask("POST", "/v1/quotas", body, headers={"If-Match": seen}).status_code == 412
+    assert len(api.ask("GET", "/v1/quotas?namespace=acme").json()["quotas"]) == 1
+
+
+def test_a_dry_run_says_what_would_change_and_changes_nothing(api: Api) -> None:
+    body = {"namespace": "acme", "alterations": [{"entity": {"user": "bob"}, "values": {RATE: 1}}]}
+
+    answer = api.ask("POST", "/v1/quotas?dry_run=true", body).json()
+
+    assert answer == {"namespace": "acme", "quotas": [], "is_dry_run": True, "changed": [{"user": "bob"}]}
+    refused = {"namespace": "acme", "alterations": [{"entity": {"user": "bob"}, "values": {RATE: -1}}]}
+    assert api.ask("POST", "/v1/quotas?dry_run=true", refused).status_code == 400
