@@ -211,6 +211,15 @@ class TenantNames:
         tiers, rest = self._relative.split(name.encode())
         return SEPARATOR.join([*self.tiers, *tiers, rest.decode()])
 
+    def tiers_of(self, name: str) -> tuple[str, ...]:
+        """Return the tiers of the namespace that a topic, group or transactional ID is in; () for the tenant's own.
+
+        Dotted tiers are not told apart from names that have dots, and so never returned.
+        """
+        if self._relative is None:
+            return ()
+        return (*self.tiers, *self._relative.split(name.encode())[0])
+
     def own_names(self, entity: Entity) -> OwnNames[Any, Any]:
         """Return the physical names that the namespace owns of a kind: topics, groups or transactional IDs."""
         return self._own[entity]

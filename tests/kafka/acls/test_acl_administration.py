@@ -52,6 +52,7 @@ def _with_acls(directory: Path, topic: str) -> Callable[[dict[str, Any]], None]:
                 {"principal": "User:*", "operation": "DESCRIBE", "resource_type": "TOPIC", "name": "public"}
             ],
         }
+        acme["namespaces"] = ["eu:de"]
         configuration["proxy"]["state"] = {"topic": topic}
 
     return adjust
@@ -74,7 +75,7 @@ def gateway(
     kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory, state_topic: str
 ) -> Iterator[GatewayProcess]:
     with RoutedClient(broker) as client:
-        for name in ("orders", "secret", "public"):
+        for name in ("orders", "secret", "public", "--eu.orders", "--eu.--de.orders"):
             recreate_topic(client, physical_name("acme", name))
     with _gateway(kafka, tmp_path_factory.mktemp("gateway"), state_topic) as process:
         yield process
@@ -309,3 +310,32 @@ def test_a_share_session_begins_anew_when_acls_change(admin: RawClient, reader: 
     assert (later[0], permitted[0], goes_on[0], denied[0]) == (0, 0, 0, 0)
     assert DENIED not in permitted[1].values()
     assert denied[1][ids["secret"]] == DENIED
+
+
+def test_permission_on_a_namespace_is_set_by_the_tool_and_checked_first(
+    gateway: GatewayProcess, admin: RawClient, reader: RawClient, tmp_path: Path
+) -> None:
+    _create(admin, _creation(Operation.READ, "*"))
+    endpoint = gateway.endpoint("acme")
+    properties = write_client_properties(tmp_path / "client.properties", endpoint.for_java)
+    to_here = ("--bootstrap-server", endpoint.bootstrap, "--command-config", str(properties))
+
+    def readable() -> list[bool]:
+        return [_read(reader, name) == ErrorCode.NONE for name in ("orders", "eu:orders", "eu:de:orders")]
+
+    def on_namespace(*options: str) -> None:
+        done = KafkaTools()(ACL_COMMAND, *to_here, "--add", "--topic", *options)
+        assert "error" not in done.stderr.lower(), done.stderr
+
+    open_to_all = readable()
+    on_namespace("eu:", "--allow-principal", "User:other", "--operation", "All")
+    closed = readable()
+    on_namespace("eu:", "--allow-principal", "User:reader", "--operation", "Read")
+    entered = readable()
+    on_namespace("eu:de:", "--deny-principal", "User:reader", "--operation", "All")
+    denied = readable()
+
+    assert open_to_all == [True, True, True]
+    assert closed == [True, False, False]
+    assert entered == [True, True, True]
+    assert denied == [True, True, False]

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, StrictStr, model_validator
 
 from bifrost.config.section import Section
+from bifrost.config.tiers import SEPARATOR, misfit
 from bifrost.config.values import Count, Flag
 
 
@@ -17,6 +18,7 @@ class AclResource(StrEnum):
     GROUP = "GROUP"
     CLUSTER = "CLUSTER"
     TRANSACTIONAL_ID = "TRANSACTIONAL_ID"
+    NAMESPACE = "NAMESPACE"
 
 
 class AclPattern(StrEnum):
@@ -96,11 +98,12 @@ class AclRule(Section):
     well, ALTER_CONFIGS allows DESCRIBE_CONFIGS. Required."""
 
     resource_type: AclResource = Field(examples=["TOPIC"])
-    """What kind of resource it is about. `CLUSTER` is the tenant's own virtual cluster. Required."""
+    """What kind of resource it is about. `CLUSTER` is the tenant's own virtual cluster, `NAMESPACE` a namespace below
+    the tenant with all that is in it ([acls.md](acls.md#namespaces)). Required."""
 
     name: AclName = Field(examples=["orders"])
     """The name of the resource, as the tenant knows it, or `*` for all of the kind; `kafka-cluster` where it is about
-    `CLUSTER`. Required."""
+    `CLUSTER`, tiers such as `analytics:eu` where it is about `NAMESPACE`. Required."""
 
     pattern_type: AclPattern = AclPattern.LITERAL
     """Whether `name` is a whole name (`LITERAL`), or the beginning of names (`PREFIXED`). Default `LITERAL`."""
@@ -112,9 +115,15 @@ class AclRule(Section):
     """`ALLOW` or `DENY`; a denial wins over every permission. Default `ALLOW`."""
 
     @model_validator(mode="after")
-    def _check_cluster(self) -> "AclRule":
+    def _check_name(self) -> "AclRule":
         if self.resource_type == AclResource.CLUSTER and self.name != "kafka-cluster":
             raise ValueError("name has to be kafka-cluster where resource_type is CLUSTER")
+        if self.resource_type == AclResource.NAMESPACE:
+            wrong = misfit(self.name.split(SEPARATOR))
+            if wrong is not None:
+                raise ValueError(wrong)
+            if self.pattern_type != AclPattern.LITERAL:
+                raise ValueError("pattern_type has to be LITERAL where resource_type is NAMESPACE")
         return self
 
 

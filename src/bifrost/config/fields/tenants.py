@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from bifrost.config.client_ids import ClientIds
-from bifrost.config.fields.acls import Acls
+from bifrost.config.fields.acls import AclResource, Acls
 from bifrost.config.fields.policy import Policy
 from bifrost.config.fields.tenant_limits import TenantLimits
 from bifrost.config.fields.upstream_sasl import UpstreamSasl
@@ -195,6 +195,9 @@ class Tenant(Section):
             raise ValueError("namespaces and namespace_separator are not for namespace_encoding: dotted")
         if any(SEPARATOR in topic for topic in self.allowed_topics or ()):
             raise ValueError("write topics of a namespace as eu.orders with namespace_encoding: dotted")
+        rules = () if self.acls is None else self.acls.rules
+        if any(rule.resource_type == AclResource.NAMESPACE for rule in rules):
+            raise ValueError("acls have no resource_type NAMESPACE with namespace_encoding: dotted")
         if any("." in (one.namespace or "") for one in self.auth.credentials):
             raise ValueError("a namespace has no dot with namespace_encoding: dotted")
         return self

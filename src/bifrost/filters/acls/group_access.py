@@ -163,10 +163,13 @@ class ListGroupsAccessFilter:
     def on_response(self, exchange: Exchange, response: ListGroupsResponse) -> ResponseStep:
         """Leave out the others."""
         guard = guard_of(exchange)
-        if not guard.may_cluster(Operation.DESCRIBE):
-            response.groups, _ = split(
-                response.groups, lambda group: guard.may(Operation.DESCRIBE, _GROUP, group.group_id)
-            )
+        response.groups, _ = split(
+            response.groups,
+            lambda group: (
+                guard.may_by_cluster(Operation.DESCRIBE, group.group_id)
+                or guard.may(Operation.DESCRIBE, _GROUP, group.group_id)
+            ),
+        )
         return FORWARD
 
 

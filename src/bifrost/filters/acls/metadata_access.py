@@ -89,9 +89,11 @@ def _may_describe(guard: Guard, topic: Any) -> bool:
 
 def _split_uncreated(guard: Guard, topics: list[Any], absent: Iterable[str]) -> tuple[list[Any], list[Any]]:
     """Return the topics without those that the client may not create, and these."""
-    if guard.may_cluster(Operation.CREATE):
-        return topics, []
-    names = {name for name in in_steps(absent) if not guard.may(Operation.CREATE, _TOPIC, name)}
+    names = {
+        name
+        for name in in_steps(absent)
+        if not guard.may_by_cluster(Operation.CREATE, name) and not guard.may(Operation.CREATE, _TOPIC, name)
+    }
     guard.deny(Operation.CREATE, len(names))
     return split(topics, lambda topic: topic.name not in names)
 

@@ -51,14 +51,17 @@ class StreamsHeartbeatAccessFilter(RequestFilter):
 
     def _create(self, exchange: Exchange, guard: Guard, request: StreamsGroupHeartbeatRequest) -> RequestStep:
         assert request.topology is not None
-        if guard.may_cluster(Operation.CREATE):
-            return FORWARD
         names = (
             topic.name
             for subtopology in in_steps(request.topology.subtopologies)
             for topic in internal_topics(subtopology)
         )
-        uncreatable = [name for name in names if not guard.may(Operation.CREATE, _TOPIC, name)]
+        uncreatable = [
+            name
+            for name in names
+            if not guard.may_by_cluster(Operation.CREATE, name)
+            and not guard.may(Operation.CREATE, _TOPIC, name)
+        ]
         if not uncreatable:
             return FORWARD
         growth = begin_growth(exchange)

@@ -16,6 +16,7 @@ from bifrost.filters.acls.denial import (
     split,
     split_topics,
     take_out,
+    topic_name,
 )
 from bifrost.filters.filter import Exchange
 from bifrost.filters.steps import FORWARD, Answer, Close, RequestStep, ResponseStep
@@ -51,9 +52,13 @@ class CreateTopicsAccessFilter:
         """Take out the topics that the client may not create."""
         guard = guard_of(exchange)
         exchange.wants_response = True
-        if guard.may_cluster(Operation.CREATE):
-            return FORWARD
-        permitted, denied = split_topics(guard, request.topics, Operation.CREATE)
+        permitted, denied = split(
+            request.topics,
+            lambda topic: (
+                guard.may_by_cluster(Operation.CREATE, topic.name)
+                or guard.may(Operation.CREATE, _TOPIC, topic.name)
+            ),
+        )
         if not denied:
             return FORWARD
         guard.deny(Operation.CREATE, len(denied))
@@ -95,12 +100,14 @@ class DeleteTopicsAccessFilter:
     def on_request(self, exchange: Exchange, request: DeleteTopicsRequest) -> RequestStep:
         """Take out the topics that the client may not delete."""
         guard = guard_of(exchange)
-        if guard.may_cluster(Operation.DELETE):
-            return FORWARD
-        names, denied_names = split(
-            request.topic_names, lambda name: guard.may(Operation.DELETE, _TOPIC, name)
-        )
-        topics, denied = split_topics(guard, request.topics, Operation.DELETE)
+
+        def may_delete(name: str | None) -> bool:
+            # An ID that is no topic's of the tenant: the broker says so.
+            by_cluster = name is not None and guard.may_by_cluster(Operation.DELETE, name)
+            return name is None or by_cluster or guard.may(Operation.DELETE, _TOPIC, name)
+
+        names, denied_names = split(request.topic_names, may_delete)
+        topics, denied = split(request.topics, lambda topic: may_delete(topic_name(guard, topic)))
         if not denied_names and not denied:
             return FORWARD
         guard.deny(Operation.DELETE, len(denied_names) + len(denied))

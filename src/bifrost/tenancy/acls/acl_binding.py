@@ -6,8 +6,11 @@ KIP-290 for prefixed patterns.
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from enum import IntEnum
+
+from bifrost.config.tiers import SEPARATOR
 
 WILDCARD = "*"
 """The name of a literal pattern that matches every resource, and the host that matches every client."""
@@ -20,6 +23,15 @@ CLUSTER_NAME = "kafka-cluster"
 
 MAX_NAME_BYTES = 1024
 """Longest name of a resource, principal or host in an ACL: more than any topic (249) and any user name have."""
+
+
+def namespace_name(tiers: Sequence[str]) -> str:
+    """Return the name that a namespace has in ACLs: that of a topic, with `:` at its end, which no topic can have.
+
+    Kafka's tools know no namespaces. So an ACL of a namespace is one of a topic with a literal name, as in
+    `kafka-acls.sh --add --topic analytics:eu: ...`.
+    """
+    return SEPARATOR.join(tiers) + SEPARATOR
 
 
 class ResourceType(IntEnum):
@@ -95,6 +107,14 @@ class AclBinding:
         """Its ID, made from all that it says: to create an ACL twice makes one."""
         text = "\0".join(str(one) for one in astuple(self))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    @property
+    def is_of_namespace(self) -> bool:
+        """Whether it is about a namespace (`namespace_name`)."""
+        is_literal_topic = (
+            self.resource_type == ResourceType.TOPIC and self.pattern_type == PatternType.LITERAL
+        )
+        return is_literal_topic and self.name.endswith(SEPARATOR)
 
     def problem(self) -> str | None:
         """Return why Kafka refuses to create this ACL; None: it may exist.

@@ -10,9 +10,10 @@ tests/golden compares the verdicts with those of Kafka's own class.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from bifrost.config.tiers import SEPARATOR
 from bifrost.tenancy.acls.acl_binding import (
     EVERYONE,
     WILDCARD,
@@ -22,6 +23,7 @@ from bifrost.tenancy.acls.acl_binding import (
     PatternType,
     Permission,
     ResourceType,
+    namespace_name,
 )
 
 EVERY_OPERATION = sum(one.bit for one in Operation if one not in (Operation.ANY, Operation.ALL))
@@ -137,6 +139,8 @@ class AclIndex:
         """Take these ACLs."""
         self._bindings: dict[AclBinding, None] = {}
         self._types: defaultdict[ResourceType, _OfType] = defaultdict(_OfType)
+        self._of_namespaces: Counter[str] = Counter()
+        """How many ACLs are about each namespace, by its name in ACLs."""
         for binding in bindings:
             self.add(binding)
 
@@ -152,12 +156,18 @@ class AclIndex:
         if binding not in self._bindings:
             self._bindings[binding] = None
             self._types[binding.resource_type].change(binding, is_added=True)
+            if binding.is_of_namespace:
+                self._of_namespaces[binding.name] += 1
 
     def remove(self, binding: AclBinding) -> None:
         """Remove an ACL; one that is not there changes nothing."""
         if binding in self._bindings:
             del self._bindings[binding]
             self._types[binding.resource_type].change(binding, is_added=False)
+            if binding.is_of_namespace:
+                self._of_namespaces[binding.name] -= 1
+                if not self._of_namespaces[binding.name]:
+                    del self._of_namespaces[binding.name]
 
     def find(self, wanted: AclBindingFilter) -> Iterator[AclBinding]:
         """Yield the ACLs that a filter means, in the order in which they were added."""
@@ -180,10 +190,42 @@ class AclIndex:
                     denied |= masks.denied
         return Verdict(allowed, denied, is_named)
 
+    @property
+    def has_namespaces(self) -> bool:
+        """Whether any ACL is about a namespace."""
+        return bool(self._of_namespaces)
+
+    def in_namespace(self, tiers: Sequence[str], principal: str, host: str) -> int:
+        """Return the operations that ACLs of a namespace, and of those above it, leave to a principal.
+
+        Each that allows something allows it in the namespaces below as well, and so does each that denies. Where no ACL
+        is about any of them, all operations are left.
+        """
+        if not self._of_namespaces:
+            return EVERY_OPERATION
+        known = self._types[ResourceType.TOPIC].literal
+        names = (namespace_name(tiers[:length]) for length in range(1, len(tiers) + 1))
+        buckets = [known[name] for name in names if name in self._of_namespaces]
+        if not buckets:
+            return EVERY_OPERATION
+        asked = [(one, at) for one in (principal, EVERYONE) for at in (host, WILDCARD)]
+        allowed = denied = 0
+        for bucket in buckets:
+            for who in asked:
+                masks = bucket.get(who)
+                if masks is not None:
+                    allowed |= masks.allowed
+                    denied |= masks.denied
+        return allowed & ~denied
+
     def allows_all(
         self, operation: Operation, resource_type: ResourceType, principal: str, host: str
     ) -> bool:
         """Whether ACLs permit an operation on `*`, and none denies it on any name. As slow as `allows_some`."""
+        for name in self._of_namespaces:
+            tiers = name.split(SEPARATOR)[:-1]
+            if not self.in_namespace(tiers, principal, host) & operation.bit:
+                return False
         known = self._types.get(resource_type)
         if known is None:
             return False

@@ -6,7 +6,7 @@
 A change takes hold at once: the guards forget what they have remembered, and are asked anew for the next message.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from weakref import WeakValueDictionary
 
 from bifrost.tenancy.acls.acl_binding import AclBinding, AclBindingFilter, Operation, ResourceType
@@ -107,6 +107,18 @@ class Authority:
         if principal in self._super_users:
             return EVERY_OPERATION
         return self._index.verdict(resource_type, name, principal, host).permitted(self._by_default)
+
+    @property
+    def has_namespaces(self) -> bool:
+        """Whether any ACL is about a namespace."""
+        return self._index.has_namespaces
+
+    def in_namespace(self, tiers: Sequence[str], principal: str, host: str) -> int:
+        """Return the operations that ACLs of namespaces leave to a principal in one of them, a bit for each."""
+        self._is_asked = True
+        if principal in self._super_users:
+            return EVERY_OPERATION
+        return self._index.in_namespace(tiers, principal, host)
 
     def permits(
         self, operation: Operation, resource_type: ResourceType, name: str, principal: str, host: str

@@ -14,6 +14,7 @@ from weakref import WeakSet
 
 from bifrost.tenancy.acls.access import ACCESS, Access
 from bifrost.tenancy.acls.acl_binding import CLUSTER_NAME, Operation, ResourceType
+from bifrost.tenancy.acls.acl_index import EVERY_OPERATION
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.wire import entities
 from bifrost.wire.entity import Entity
@@ -89,6 +90,8 @@ class Guard:
             is_cluster = resource_type == ResourceType.CLUSTER
             full = name if is_cluster else self.namespace.names.full_name(name)
             found = self.authority.permitted(resource_type, full, self.principal, self.host)
+            if not is_cluster:
+                found &= self._in_namespace(name)
             if len(self._permitted) >= MAX_REMEMBERED:
                 self._permitted.clear()
             if len(name) <= MAX_REMEMBERED_BYTES:
@@ -102,6 +105,20 @@ class Guard:
     def may_cluster(self, operation: Operation) -> bool:
         """Whether an operation is permitted on the tenant's own cluster."""
         return self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME)
+
+    def may_by_cluster(self, operation: Operation, name: str) -> bool:
+        """Whether an operation is permitted on a topic or group because it is on the cluster.
+
+        Nothing is permitted in a namespace that the client may not enter for it.
+        """
+        return self.may_cluster(operation) and bool(self._in_namespace(name) & operation.bit)
+
+    def _in_namespace(self, name: str) -> int:
+        """Return the operations that ACLs of the namespaces leave that a name is in."""
+        if not self.authority.has_namespaces:
+            return EVERY_OPERATION
+        tiers = self.namespace.names.tiers_of(name)
+        return self.authority.in_namespace(tiers, self.principal, self.host)
 
     def may_some(self, operation: Operation, resource_type: ResourceType) -> bool:
         """Whether an operation is permitted on any resource of a kind, existing or not."""

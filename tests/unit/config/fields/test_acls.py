@@ -33,6 +33,9 @@ def test_an_address_is_written_as_java_writes_it(address: str, written: str | No
         {"pattern_type": "MATCH"},
         {"host": "example.com"},
         {"name": ""},
+        {"resource_type": "NAMESPACE", "name": "eu:"},
+        {"resource_type": "NAMESPACE", "name": "*"},
+        {"resource_type": "NAMESPACE", "pattern_type": "PREFIXED"},
     ],
 )
 def test_a_rule_that_kafka_would_not_take_is_refused(wrong: dict[str, str]) -> None:

@@ -3,7 +3,7 @@
 import random
 
 from bifrost.tenancy.acls.acl_binding import Operation, PatternType, Permission, ResourceType
-from bifrost.tenancy.acls.acl_index import AclIndex
+from bifrost.tenancy.acls.acl_index import EVERY_OPERATION, AclIndex
 from support.stage.guards import allow
 
 ALICE = ("User:alice", "192.0.2.1")
@@ -68,3 +68,41 @@ def test_all_names_are_permitted_only_without_any_denial() -> None:
     assert not index.allows_all(Operation.READ, TOPIC, *ALICE)
     index.add(allow("ALL", "secret", permission=Permission.DENY))
     assert not index.allows_all(Operation.DESCRIBE, TOPIC, *ALICE)
+
+
+def test_acls_of_a_namespace_leave_what_they_allow_in_it_and_below_it() -> None:
+    index = AclIndex([allow("READ", "eu:"), allow("ALL", "us:", principal="User:bob")])
+
+    assert index.has_namespaces
+    assert index.in_namespace([], *ALICE) == EVERY_OPERATION
+    assert index.in_namespace(["asia"], *ALICE) == EVERY_OPERATION
+    for tiers in (["eu"], ["eu", "de"]):
+        assert index.in_namespace(tiers, *ALICE) == Operation.READ.bit | Operation.DESCRIBE.bit
+    assert index.in_namespace(["us", "ny"], *ALICE) == 0
+
+
+def test_a_denial_of_a_namespace_holds_below_it_and_a_tier_allows_what_one_above_does_not() -> None:
+    denial = allow("WRITE", "eu:", permission=Permission.DENY)
+    index = AclIndex([denial, allow("ALL", "eu:de:")])
+
+    assert index.in_namespace(["eu"], *ALICE) == 0
+    assert index.in_namespace(["eu", "de"], *ALICE) == EVERY_OPERATION & ~Operation.WRITE.bit
+    index.remove(denial)
+    assert index.in_namespace(["eu"], *ALICE) == EVERY_OPERATION
+    index.remove(allow("ALL", "eu:de:"))
+    assert not index.has_namespaces
+
+
+def test_prefixes_and_wildcards_are_about_no_namespace() -> None:
+    prefix = allow("READ", "eu:", pattern_type=PatternType.PREFIXED)
+    of_groups = allow("READ", "eu:", ResourceType.GROUP)
+
+    assert not AclIndex([prefix, of_groups, allow("READ", "*")]).has_namespaces
+
+
+def test_all_topics_are_permitted_only_with_every_namespace() -> None:
+    index = AclIndex([allow("DESCRIBE", "*"), allow("ALL", "eu:", principal="User:bob")])
+
+    assert not index.allows_all(Operation.DESCRIBE, TOPIC, *ALICE)
+    index.add(allow("READ", "eu:"))
+    assert index.allows_all(Operation.DESCRIBE, TOPIC, *ALICE)

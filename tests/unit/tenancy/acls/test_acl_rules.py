@@ -30,3 +30,15 @@ def test_every_field_of_a_rule_is_taken() -> None:
         permission=Permission.DENY,
         host="0:0:0:0:0:0:0:1",
     )
+
+
+def test_a_namespace_is_a_topic_that_no_topic_can_be_called() -> None:
+    rule = {
+        "principal": "User:alice",
+        "operation": "READ",
+        "resource_type": "NAMESPACE",
+        "name": "analytics:eu",
+    }
+
+    assert binding_of(AclRule.model_validate(rule)) == allow("READ", "analytics:eu:")
+    assert binding_of(AclRule.model_validate(rule)).is_of_namespace

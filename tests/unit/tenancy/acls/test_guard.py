@@ -154,3 +154,27 @@ def guard_of_names(stage: Stage, names: TenantNames) -> tuple[Guard, str]:
     namespace = stage._namespace(names, Tenant())
     guard = authority_of(allow("READ", "eu:de:orders")).guard(namespace, "alice", "192.0.2.1")
     return guard, ":".join([*("eu", "de")[len(names.tiers) :], "orders"])
+
+
+def test_permission_on_the_namespace_comes_before_what_is_in_it(stage: Stage) -> None:
+    stage.existing.configure({"initech": [("eu", "de")]})
+    rights = allow("ALL", "*"), allow("READ", "*", ResourceType.GROUP), allow("READ", "eu:")
+    guard = guard_of(stage, *rights)
+    stranger = guard_of(stage, *(allow("ALL", "*", principal="User:bob"), *rights), user="bob")
+
+    for name in ("eu:orders", "eu:de:orders"):
+        assert guard.may(Operation.READ, TOPIC, name)
+        assert not guard.may(Operation.WRITE, TOPIC, name)
+        assert not stranger.may(Operation.DESCRIBE, TOPIC, name)
+    assert guard.may(Operation.READ, ResourceType.GROUP, "eu:readers")
+    assert guard.may(Operation.WRITE, TOPIC, "orders")
+    assert stranger.may(Operation.WRITE, TOPIC, "us:orders")
+
+
+def test_a_right_on_the_cluster_ends_before_a_namespace(stage: Stage) -> None:
+    stage.existing.configure({"initech": [("eu",)]})
+    cluster = allow("CREATE", "kafka-cluster", ResourceType.CLUSTER)
+    guard = guard_of(stage, cluster, allow("ALL", "eu:", principal="User:bob"))
+
+    assert guard.may_by_cluster(Operation.CREATE, "orders")
+    assert not guard.may_by_cluster(Operation.CREATE, "eu:orders")
