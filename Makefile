@@ -31,7 +31,7 @@ help:
 	@echo "make bench-pipeline  a generated month of journal through meter and bill (ROWS=, CORES=, PLOT=1)"
 	@echo "make record-oracle   100,000 random record batches, written and read by the codec and by Kafka (BATCHES=)"
 	@echo "make schemas         write the schema table anew from Kafka's own definitions"
-	@echo "make fuzz            ten million mutated frames through engine and relay, record batches through the codec (FRAMES=, SEED=)"
+	@echo "make fuzz            ten million mutated frames through engine and relay, batches through codec and encryption (FRAMES=, SEED=)"
 	@echo "make fuzz-asan       one million, with all of them built under AddressSanitizer (ASAN_FRAMES=, SEED=)"
 	@echo "make bench           throughput, latency, CPU and memory beside HAProxy and a direct connection (PLOT=1)"
 	@echo "make bench-growth    what a request costs over tenants, topics, connections and partitions (PLOT=1)"
@@ -176,8 +176,9 @@ record-oracle: $(VENV)/.dev
 fuzz: $(VENV)/.dev
 	$(BIN)/python tools/fuzz_engine.py --frames $(FRAMES) --seed $(SEED)
 	$(BIN)/python tools/fuzz_records.py --batches $(FUZZ_BATCHES) --seed $(SEED)
+	$(BIN)/python tools/fuzz_sealed.py --batches $(FUZZ_BATCHES) --seed $(SEED)
 
-# The engine and the record codec under AddressSanitizer, in a copy; without pymalloc, so that a byte read beyond an object is seen.
+# The engine, the record codec and the encryption under AddressSanitizer, in a copy; without pymalloc, so that a byte read beyond an object is seen.
 ASAN := build/asan
 SANITIZED = LD_PRELOAD=$$($${CC:-gcc} -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	PYTHONPATH=$(ASAN)/src
@@ -187,6 +188,7 @@ fuzz-asan: $(VENV)/.dev
 	cd $(ASAN) && BIFROST_SANITIZE=1 $(abspath $(BIN))/python setup.py -q build_ext --inplace
 	$(SANITIZED) $(BIN)/python tools/fuzz_engine.py --frames $(ASAN_FRAMES) --seed $(SEED)
 	$(SANITIZED) $(BIN)/python tools/fuzz_records.py --batches $(ASAN_FRAMES) --seed $(SEED)
+	$(SANITIZED) $(BIN)/python tools/fuzz_sealed.py --batches $(ASAN_FRAMES) --seed $(SEED)
 
 schemas: $(VENV)/.dev
 	$(BIN)/python tools/compile_schemas.py
