@@ -19,6 +19,7 @@ from bifrost.wire.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     CreatePartitionsRequest,
+    MetadataRequest,
 )
 from bifrost.wire.programs import compile_layout
 from support.clients.endpoint import Endpoint
@@ -32,6 +33,7 @@ COUNTS = ((37, 41, 43), (53, 59, 61))
 EPOCHS = (71, 97)
 """Epochs of each tenant's group."""
 GROW_S = 3.0
+LOOK_AGAIN_S = 0.2
 RAISER = "raiser"
 NOT_READ = frozenset({ApiKey.FETCH, ApiKey.PRODUCE, ApiKey.SHARE_FETCH})
 """Answers with records, whose other numbers are offsets."""
@@ -70,7 +72,7 @@ def raise_epoch(endpoint: Endpoint, victim: Victim, epoch: int) -> None:
 
 
 def grow(endpoint: Endpoint, topic: str, counts: Iterable[int], stop: threading.Event) -> int:
-    """Give a topic one number of partitions after the other."""
+    """Give a topic one number of partitions after the other, and look at each."""
     with RoutedClient(endpoint, client_id="grower") as client:
         for count in counts:
             if stop.wait(GROW_S):
@@ -79,8 +81,16 @@ def grow(endpoint: Endpoint, topic: str, counts: Iterable[int], stop: threading.
             (answer,) = client.request(CreatePartitionsRequest(topics=[wanted], timeout_ms=10_000), 3).results
             # It has so many already when this begins anew, because a broker was lost.
             assert answer.error_code in (ErrorCode.NONE, ErrorCode.INVALID_PARTITIONS), answer
+            while _partitions(client, topic) < count and not stop.wait(LOOK_AGAIN_S):
+                pass
     stop.wait()
     return 0
+
+
+def _partitions(client: RoutedClient, topic: str) -> int:
+    asked = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic)])
+    (described,) = client.request(asked, 12).topics
+    return len(described.partitions)
 
 
 def numbers_told(connection: Connection, secrets: frozenset[int]) -> Iterator[str]:
