@@ -13,7 +13,7 @@ from pkgutil import iter_modules
 
 from pydantic.fields import FieldInfo
 
-from bifrost.config import fields, model, quotas
+from bifrost.config import fields, model, policies, quotas
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.section import Section
 
@@ -61,7 +61,7 @@ MODULES = (
     model,
     *(
         import_module(f"{room.__name__}.{one.name}")
-        for room in (fields, quotas)
+        for room in (fields, policies, quotas)
         for one in iter_modules(room.__path__)
     ),
 )
@@ -82,6 +82,7 @@ KINDS = {
     "Claim": "text",
     "Claim | None": "text",
     "Role": "`operator` or `viewer`",
+    "ConfigValue": "text, number, or `true` or `false`",
     "Count": "whole number",
     "Count | None": "whole number",
     "DurationMs": "duration",
@@ -126,6 +127,7 @@ KINDS = {
     "tuple[Text, ...]": "list of texts",
     "tuple[Text, ...] | None": "list of texts",
     "tuple[ListedTopic, ...] | None": "list of texts",
+    "tuple[NamePattern, ...]": "list of texts",
     "tuple[NamespacePath, ...]": "list of texts",
     "tuple[Username, ...]": "list of texts",
 }

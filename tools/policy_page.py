@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from bifrost.config.fields.config_table import GROUP_CONFIGS, TOPIC_CONFIGS, Decision
+from bifrost.config.policies.config_table import GROUP_CONFIGS, TOPIC_CONFIGS, Decision
 from bifrost.tenancy.policy import describe
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "config-policy.md"
 
 HEAD = """# What tenants may set
 
-Written by `tools/policy_page.py` from `src/bifrost/config/fields/config_table.py`; a test checks that it is current.
+Written by `tools/policy_page.py` from `src/bifrost/config/policies/config_table.py`; a test checks that it is current.
 
 A topic's config is not the topic's alone: `segment.ms=1` takes a broker's memory maps, `flush.messages=1` its disk.
 So a tenant may set what is in the tables below, within the bounds there, and nothing else: a config that is not in

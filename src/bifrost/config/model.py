@@ -21,11 +21,11 @@ from bifrost.config.fields.kerberos import Kerberos
 from bifrost.config.fields.limits import Limits
 from bifrost.config.fields.listener_sets import ListenerSet
 from bifrost.config.fields.oauth import OAuth
-from bifrost.config.fields.policy import Policy
 from bifrost.config.fields.state import State
 from bifrost.config.fields.tenants import Credential, Tenant
 from bifrost.config.fields.upstream import Upstream
 from bifrost.config.kept_secret import KeptSecret
+from bifrost.config.policies.policy import Policy
 from bifrost.config.section import Section
 from bifrost.config.values import DurationMs, Host, Port, Text, Workers
 

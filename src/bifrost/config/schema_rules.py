@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from bifrost.config import values
-from bifrost.config.fields import acls, kerberos, oauth, policy, sni
-from bifrost.config.fields.config_table import GROUP_CONFIGS, TOPIC_CONFIGS, Decision
+from bifrost.config.fields import acls, kerberos, oauth, sni
 from bifrost.config.fields.upstream_sasl import KEYS_OF_ONE, PASSWORD_MECHANISMS
+from bifrost.config.policies import namespace_policy, policy
+from bifrost.config.policies.config_table import GROUP_CONFIGS, TOPIC_CONFIGS, Decision, Kind
+from bifrost.config.policies.config_value import WHOLE
 from bifrost.config.principals import principal_mapping
 
 Schema = dict[str, Any]
@@ -80,6 +82,7 @@ FORMS: Mapping[Any, Schema] = {
     sni._check_pattern: {"pattern": r"^(?:[a-zA-Z0-9.-]|\{tenant\}|\{node_id\})+$"},
     policy.OF_TOPICS.func: _configs(TOPIC_CONFIGS),
     policy.OF_GROUPS.func: _configs(GROUP_CONFIGS),
+    namespace_policy._check_pattern: {"pattern": r"^(?!.*\*\*)"},
 }
 """What a value has to look like, by the function of the loader that checks it. A schema may accept more, never less."""
 
@@ -104,7 +107,25 @@ def _hosts(both: Schema) -> Schema:
     return {"properties": {"bootstrap_host": both, "broker_host": both}}
 
 
+_WHOLE_CONFIGS = [name for name, one in TOPIC_CONFIGS.items() if one.kind in WHOLE]
+_RATIO_CONFIGS = [name for name, one in TOPIC_CONFIGS.items() if one.kind is Kind.RATIO]
+
+
+def _value_of(names: list[str], number: Schema, pattern: str) -> Schema:
+    """A forced config that is a number, also written as a text."""
+    values = {"anyOf": [number, {"type": "string", "pattern": pattern}]}
+    return _if({"properties": {"name": {"enum": names}}}, {"properties": {"value": values}})
+
+
 SECTIONS: Mapping[str, list[Schema]] = {
+    "PolicyOfNamespace": [
+        {"properties": {"topic_configs": {"items": {"properties": {"allowed": {"const": False}}}}}},
+    ],
+    "ForcedConfig": [
+        {"properties": {"name": {"enum": list(TOPIC_CONFIGS)}}},
+        _value_of(_WHOLE_CONFIGS, {"type": "integer"}, r"^\s*[+-]?[0-9_]+\s*$"),
+        _value_of(_RATIO_CONFIGS, {"type": "number"}, r"^\s*[+-]?([0-9_.eE+-]+|inf.*|nan)\s*$"),
+    ],
     "Config": [{"oneOf": [_needs("upstream"), _needs("upstreams")]}],
     "ListenerSet": [
         {"oneOf": [_needs("port_range"), _needs("sni")]},

@@ -24,6 +24,7 @@ from bifrost.filters.groups.group_heartbeat import (
     EmptyGroupFilter,
     StreamsTopologyFilter,
 )
+from bifrost.filters.groups.group_names import GroupNameFilter
 from bifrost.filters.list_order import DIRECTORIES_IN_ORDER, GROUPS_IN_ORDER, TRANSACTIONS_IN_ORDER
 from bifrost.filters.list_transactions import ListTransactionsFilter
 from bifrost.filters.log_dirs import LogDirsFilter
@@ -115,6 +116,7 @@ def _filters() -> "dict[int, tuple[AnyFilter, ...]]":
     """Return the filters of each API that is served, without those about rights."""
     broker_address = BrokerAddressFilter()
     cluster_id = ResponseClusterIdFilter()
+    group_names = GroupNameFilter()
     operations = AuthorizedOperationsFilter()
     no_group = ErrorCode.INVALID_GROUP_ID
     no_group_id: dict[str, Any] = {
@@ -127,7 +129,7 @@ def _filters() -> "dict[int, tuple[AnyFilter, ...]]":
         ApiKey.METADATA: (*_METADATA, cluster_id, operations, broker_address),
         ApiKey.DESCRIBE_CLUSTER: (cluster_id, operations, broker_address),
         ApiKey.FIND_COORDINATOR: (FindCoordinatorFilter(), broker_address),
-        ApiKey.JOIN_GROUP: (JoinGroupFilter(),),
+        ApiKey.JOIN_GROUP: (group_names, JoinGroupFilter()),
         ApiKey.SYNC_GROUP: (
             EmptyGroupFilter(messages.SyncGroupResponse, error_code=no_group),
             SyncGroupFilter(),
@@ -147,17 +149,22 @@ def _filters() -> "dict[int, tuple[AnyFilter, ...]]":
         ApiKey.LIST_GROUPS: (GROUPS_IN_ORDER,),
         ApiKey.LIST_TRANSACTIONS: (ListTransactionsFilter(), TRANSACTIONS_IN_ORDER),
         ApiKey.HEARTBEAT: (EmptyGroupFilter(messages.HeartbeatResponse, error_code=no_group),),
+        ApiKey.OFFSET_COMMIT: (group_names,),
+        ApiKey.TXN_OFFSET_COMMIT: (group_names,),
         ApiKey.OFFSET_DELETE: (EmptyGroupFilter(messages.OffsetDeleteResponse, error_code=no_group),),
         ApiKey.LEAVE_GROUP: (EmptyGroupFilter(messages.LeaveGroupResponse, error_code=no_group),),
         ApiKey.CONSUMER_GROUP_HEARTBEAT: (
             EmptyGroupFilter(messages.ConsumerGroupHeartbeatResponse, **no_group_id),
+            group_names,
             ConsumerRegexFilter(),
         ),
         ApiKey.SHARE_GROUP_HEARTBEAT: (
             EmptyGroupFilter(messages.ShareGroupHeartbeatResponse, **no_group_id),
+            group_names,
         ),
         ApiKey.STREAMS_GROUP_HEARTBEAT: (
             EmptyGroupFilter(messages.StreamsGroupHeartbeatResponse, **no_group_id),
+            group_names,
             StreamsTopologyFilter(),
         ),
         ApiKey.CONSUMER_GROUP_DESCRIBE: (GroupDescriptionFilter(), operations),

@@ -6,6 +6,7 @@ first of its clients authenticates, and lives while one of them is connected: a 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from bifrost.authentication.accounts import Account
@@ -14,6 +15,9 @@ from bifrost.tenancy.acls.authority import Authority
 from bifrost.tenancy.acls.stored_acls import StoredAcls
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.namespaces.existing_namespaces import ExistingNamespaces
+
+if TYPE_CHECKING:
+    from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class VirtualClusters:
         new_below: Callable[[Account], VirtualCluster],
         namespaces: ExistingNamespaces | None = None,
         acls: StoredAcls | None = None,
+        policies: "NamespacePolicies | None" = None,
     ) -> None:
         """Take the virtual cluster of each tenant.
 
@@ -46,7 +51,11 @@ class VirtualClusters:
             new_below: makes those of the namespaces below.
             namespaces: which of those exist; None: none.
             acls: the ACLs of all tenants in the shared state; None: none.
+            policies: those of all namespaces; None: none.
         """
+        self.policies = policies
+        if policies is not None:
+            policies.changed = self._forget_names
         self.acls = StoredAcls() if acls is None else acls
         self._roots = roots
         self._new_below = new_below

@@ -34,7 +34,7 @@ from bifrost.config.name_template import (
     NamePrefixes,
     NameTemplate,
 )
-from bifrost.config.tiers import CODES, MARK, SEPARATOR
+from bifrost.config.tiers import CODES, MARK, SEPARATOR, decode
 from bifrost.tenancy.member_ids import other_side
 from bifrost.tenancy.namespaces.relative_names import RelativeNames
 from bifrost.tenancy.namespaces.relative_regex import relative_regex
@@ -100,6 +100,7 @@ class TenantNames:
         "_above",
         "_allowed",
         "_denied_prefix",
+        "_first_prefix",
         "_foreign_marks",
         "_illegal_texts",
         "_internal",
@@ -164,6 +165,7 @@ class TenantNames:
         shared = {names.shared_prefix for names in self._own.values()}
         escaped = {one + MARK.encode() + b"." for one in shared} if self._relative is not None else set()
         self._own_prefixes = sorted({self._denied_prefix, *escaped, *shared}, key=len, reverse=True)
+        self._first_prefix = root.topic.encode()
         self._above = {root.topic, root.group, root.transactional_id} if tiers else set()
         self.allow(allowed_topics, foreign_marks)
 
@@ -219,6 +221,24 @@ class TenantNames:
         if self._relative is None:
             return ()
         return (*self.tiers, *self._relative.split(name.encode())[0])
+
+    def place_of(self, name: bytes) -> tuple[tuple[str, ...], bytes]:
+        """Return the path of the namespace that a topic or group is of, from the tenant on, and its name there."""
+        path = (self.tenant, *self.tiers)
+        if self._relative is None:
+            return path, name
+        tiers, rest = self._relative.split(name)
+        return (*path, *tiers), rest
+
+    def path_of(self, topic: PhysicalTopic) -> tuple[str, ...] | None:
+        """Return the path of the tenant's namespace that a physical topic is of; None when it is of another tenant."""
+        if not topic.startswith(self._first_prefix):
+            return None
+        path, tail = [self.tenant], topic[len(self._first_prefix) :]
+        while self._relative is not None and (found := decode(tail)) is not None:
+            path.append(found[0])
+            tail = PhysicalTopic(found[1])
+        return tuple(path)
 
     def own_names(self, entity: Entity) -> OwnNames[Any, Any]:
         """Return the physical names that the namespace owns of a kind: topics, groups or transactional IDs."""

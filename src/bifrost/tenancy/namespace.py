@@ -8,7 +8,7 @@ tenants' entities has no virtual form, and the callers that get None drop it.
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH
@@ -26,7 +26,7 @@ from bifrost.tenancy.names import (
 )
 from bifrost.tenancy.policy import DEFAULT_POLICY, ResourcePolicy
 from bifrost.tenancy.pseudonyms import Pseudonyms
-from bifrost.tenancy.remembered_names import remember
+from bifrost.tenancy.remembered_names import Renewable, remember
 from bifrost.tenancy.topic_bounds import TopicBounds
 from bifrost.tenancy.topic_ids import (
     FEW_IDS,
@@ -42,6 +42,9 @@ from bifrost.wire import entities
 from bifrost.wire.entity import Entity
 from bifrost.wire.rewriting import Names
 
+if TYPE_CHECKING:
+    from bifrost.tenancy.policies.namespace_rules import NamespaceRules
+
 EXISTING_FOR_MS = 60_000
 """How long names of existing topics are collected before all are forgotten at once. Until then a topic that was deleted
 elsewhere may be created again by its name without being counted."""
@@ -52,15 +55,7 @@ each cluster of them. A member that is forgotten has to join again, if its clien
 
 _REMEMBERED = (Entity.TOPIC_NAME, Entity.GROUP_ID, Entity.TRANSACTIONAL_ID, Entity.TOPIC_ID, Entity.MEMBER_ID)
 
-_LEGAL_TOPIC = re.compile(rf"(?!\.{{1,2}}$)[a-zA-Z0-9._-]{{1,{MAX_TOPIC_NAME_LENGTH}}}")
-"""What Topic.validate accepts."""
-
-
-class Renewable(Protocol):
-    """Remembers names, and forgets them when they mean something else."""
-
-    def renew(self) -> None:
-        """Forget all names."""
+_LEGAL_TOPIC = re.compile(rf"(?!\.{{1,2}}$)[a-zA-Z0-9._-]{{1,{MAX_TOPIC_NAME_LENGTH}}}")  # as Topic.validate
 
 
 class Namespace:
@@ -70,6 +65,8 @@ class Namespace:
     """The names in answers with the brokers' addresses, which depend on the listener; kept by `answer_names`."""
     guards: WeakSet[Renewable]
     """What remembers names of the namespace for single users (`acls.guard`)."""
+    rules: "NamespaceRules | None" = None
+    """What the policies of the tenant's namespaces say; None: there are none."""
 
     def __init__(
         self,
@@ -292,11 +289,16 @@ class Namespace:
     def _asked_by_the_engine(self, slot: int, value: bytes) -> bytes | None:
         """Return None to have the message decoded: a new pattern takes long, and only work on decoded messages pauses.
 
-        None also for a topic that the broker may have to create; a filter checks whether the tenant may have another.
+        None also for what a filter decides about: a topic that the broker may have to create, a group that is refused.
         """
+        if slot == Entity.GROUP_ID and self._is_refused(value):
+            return None
         if slot == entities.SLOT_NEW_TOPIC:
             return None if self.bounds is not None else self._missing_physical(Entity.TOPIC_NAME, value)
         return None if slot == Entity.TOPIC_REGEX and value else self._missing_physical(slot, value)
+
+    def _is_refused(self, group_id: bytes) -> bool:
+        return self.rules is not None and self.rules.refuses_group(group_id)
 
     def _is_absent(self, topic_id: bytes) -> bool:
         """Whether an ID that is not known to be the tenant's is certainly foreign; otherwise it must be looked up.
@@ -316,6 +318,8 @@ class Namespace:
             case Entity.GROUP_ID:
                 # The empty ID must not pass undecoded: where members join, a filter refuses it.
                 found = self.names.physical_group(VirtualGroup(value)) if value else None
+                if self._is_refused(value):
+                    return found  # It is not remembered: the engine asks each time.
             case Entity.TRANSACTIONAL_ID:
                 # Kafka refuses the empty ID everywhere; with a prefix it would be an ID like any other.
                 found = value and self.names.physical_transactional_id(VirtualTransactionalId(value))

@@ -1,6 +1,6 @@
 """Whether a tenant may set a config to a value, and where it may put replicas. Pure: called for each admin request.
 
-The table (config/fields/config_table.py) is changed by the rules of the gateway and then by those of the tenant.
+The table (config/policies/config_table.py) is changed by the rules of the gateway and then by those of the tenant.
 Values are read as Kafka reads them (ConfigDef.parseType, with Java's parsers). A value that Kafka might accept and that
 cannot be judged here is refused; a value that Kafka cannot read is left to the broker, which says why.
 """
@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from bifrost.config.fields.config_table import GROUP_CONFIGS, TOPIC_CONFIGS, Decision, Kind
-from bifrost.config.fields.policy import DEFAULT_MAX_REPLICATION_FACTOR, ConfigRule, Policy
+from bifrost.config.policies.config_table import GROUP_CONFIGS, TOPIC_CONFIGS, Decision, Kind
+from bifrost.config.policies.policy import DEFAULT_MAX_REPLICATION_FACTOR, ConfigRule, Policy
 from bifrost.wire.error_codes import ErrorCode
 
 _MAX_VALUE_LENGTH = 1000
@@ -96,11 +96,12 @@ def _decided(table: Mapping[str, Decision], layers: Iterable[Iterable[ConfigRule
     found = dict(table)
     for rules in layers:
         for rule in rules:
-            found[rule.name] = _changed(found[rule.name], rule)
+            found[rule.name] = changed(found[rule.name], rule)
     return found
 
 
-def _changed(decision: Decision, rule: ConfigRule) -> Decision:
+def changed(decision: Decision, rule: ConfigRule) -> Decision:
+    """Return a decision as a rule changes it."""
     if rule.allowed is False:
         return replace(decision, allowed=False)
     has_bounds = rule.min is not None or rule.max is not None or rule.values is not None
@@ -124,7 +125,7 @@ def _refuse(
         return Refusal(ErrorCode.INVALID_CONFIG, f"Unknown {kind} config name: {name[:_SHOWN_LENGTH]}")
     if not decision.allowed:
         return _violation(f"Configuration {name} cannot be changed on this cluster")
-    if operation == DELETE or value is None or _is_allowed(decision, value, operation):
+    if operation == DELETE or value is None or allows(decision, value, operation):
         return None
     shown = value if len(value) <= _SHOWN_LENGTH else value[:_SHOWN_LENGTH] + "..."
     text = f"Invalid value {shown} for configuration {name}: this cluster allows {describe(decision)}"
@@ -135,7 +136,8 @@ def _violation(message: str) -> Refusal:
     return Refusal(ErrorCode.POLICY_VIOLATION, message)
 
 
-def _is_allowed(decision: Decision, value: str, operation: int) -> bool:
+def allows(decision: Decision, value: str, operation: int = SET) -> bool:
+    """Whether the bounds of a decision allow a value; one that Kafka cannot read is left to the broker."""
     if decision.low is None and decision.high is None and decision.values is None:
         return True
     if len(value) > _MAX_VALUE_LENGTH:

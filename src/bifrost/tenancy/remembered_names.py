@@ -3,6 +3,8 @@
 A table that is full is emptied: names in use come back at once, and a client that invents names cannot take memory.
 """
 
+from typing import Protocol
+
 from bifrost.wire.entity import Entity
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.rewriting import Names
@@ -18,6 +20,13 @@ MAX_REGEXES = 256
 
 MAX_REMEMBERED_REGEX_BYTES = 4096
 """Longer translations of patterns are not remembered; so those of a tenant take 1 MiB at most."""
+
+
+class Renewable(Protocol):
+    """Remembers names, and forgets them when they mean something else."""
+
+    def renew(self) -> None:
+        """Forget all names."""
 
 
 def remember(names: Names, slot: int, value: bytes, found: bytes | None, max_names: int) -> bytes | None:

@@ -43,6 +43,13 @@ class RemembersTopics(Protocol):
         """Forget all existing topics."""
 
 
+class Budgets(Protocol):
+    """What the namespaces of a tenant may have: `policies.namespace_budgets`."""
+
+    def add(self, topic: PhysicalTopic, before: int, wanted: int) -> Refusal | None:
+        """Let a topic have so many partitions, 0 before if it is new; return why it may not."""
+
+
 class TopicBounds:
     """The topics that one tenant has on its physical cluster, and how many it may have."""
 
@@ -57,7 +64,7 @@ class TopicBounds:
         self._now_ms, self._hits, self._tenant = now_ms, hits, tenant
         self.max_topics = self.max_partitions = 0
         self._counted: Mapping[PhysicalTopic, int] = {}
-        self._default_partitions = 1
+        self._default_partitions = self.default_replication_factor = 1
         self._until_ms = 0
         self._recent: BoundedMap[PhysicalTopic, tuple[int, int]] = BoundedMap(MAX_RECENT)
         """How many partitions each topic has now, 0 if it was deleted, and until when that is valid."""
@@ -77,14 +84,21 @@ class TopicBounds:
         """Whether so many leave no room for one more, so that the caller need not count further."""
         return topics > self.max_topics or partitions > self.max_partitions
 
-    def count(self, partitions: Mapping[PhysicalTopic, int], default_partitions: int) -> None:
+    def count(
+        self,
+        partitions: Mapping[PhysicalTopic, int],
+        default_partitions: int,
+        default_replication_factor: int = 1,
+    ) -> None:
         """Store the result of a list.
 
         Args:
             partitions: of each of the tenant's topics.
             default_partitions: of a topic that is created without saying how many.
+            default_replication_factor: of such a topic.
         """
         self._counted, self._default_partitions = partitions, max(1, default_partitions)
+        self.default_replication_factor = max(1, default_replication_factor)
         self._until_ms = self._now_ms() + COUNTED_FOR_MS
 
     def grow(self) -> "Growth":
@@ -124,6 +138,7 @@ class Growth:
         "_partitions",
         "_recent",
         "_topics",
+        "below",
         "new_partitions",
     )
 
@@ -137,6 +152,8 @@ class Growth:
         self._bounds, self._default_partitions = bounds, default_partitions
         self._counted, self._recent = counted, recent
         self._added: dict[PhysicalTopic, int] = {}
+        self.below: Budgets | None = None
+        """What the policies of the tenant's namespaces say; None: there are none."""
         self.new_partitions = 0
         """How many partitions the allowed items add."""
         self._topics, self._partitions = len(counted), sum(counted.values())
@@ -149,6 +166,15 @@ class Growth:
     def default_partitions(self) -> int:
         """How many partitions a topic has that is created without saying how many."""
         return self._default_partitions
+
+    @property
+    def default_replication_factor(self) -> int:
+        """How many replicas the partitions of a topic have that is created without saying how many."""
+        return self._bounds.default_replication_factor
+
+    def existing(self) -> Mapping[PhysicalTopic, int]:
+        """Return the partitions of each topic of the tenant, before this request."""
+        return {**self._counted, **self._recent}
 
     def has(self, topic: PhysicalTopic) -> int:
         """Return how many partitions a topic has; 0: there is no such topic."""
@@ -181,6 +207,9 @@ class Growth:
                 f"{more} more partitions are not allowed: there are {self._partitions} over all topics, "
                 f"and this cluster allows {bounds.max_partitions} ({PARTITIONS_LIMIT})",
             )
+        refusal = None if self.below is None else self.below.add(topic, before, max(1, wanted))
+        if refusal is not None:
+            return refusal
         self._added[topic] = max(1, wanted)
         self._topics += not before
         self._partitions += more

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.config.fields.config_table import GROUP_CONFIGS, TOPIC_CONFIGS
+from bifrost.config.policies.config_table import GROUP_CONFIGS, TOPIC_CONFIGS
 from bifrost.tenancy.policy import DEFAULT_POLICY
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode

@@ -32,6 +32,7 @@ NO_SCHEMA_CAN_SAY: dict[Loc, str] = {
     ("tenants", 1, "name"): "a listener set elsewhere names it",
     ("tenants", 0, "upstream"): "the upstream of this name is elsewhere",
     ("tenants", 1, "upstream"): "the upstream of this name is elsewhere",
+    ("tenants", 0, "namespace_policies", 1): "an empty one is a second one of the tenant as a whole",
     ("proxy", "policy", "topic_configs", 0, "min"): "it is compared with max",
     ("proxy", "policy", "topic_configs", 0, "max"): "it is compared with min",
 }

@@ -9,6 +9,7 @@ from bifrost.filters.build import _UNLESS_USUAL, build_plans
 from bifrost.filters.filter import RequestFilter, ResponseFilter
 from bifrost.filters.groups.consumer_protocol import JoinGroupFilter
 from bifrost.filters.groups.group_heartbeat import ConsumerRegexFilter, EmptyGroupFilter
+from bifrost.filters.groups.group_names import GroupNameFilter
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.message import message_class
@@ -83,6 +84,7 @@ def test_a_filter_of_another_api_would_be_found() -> None:
 
 STOPPED_OTHERWISE = {
     EmptyGroupFilter: "the engine has no physical name of an empty group ID, so it stops at one",
+    GroupNameFilter: "the engine has no physical name of a group that a policy refuses",
     ConsumerRegexFilter: "the engine has no physical form of a pattern before the namespace has confined it",
 }
 """Filters of messages that are handled in place, and what stops those messages that the filter is for."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.config.fields.policy import Policy
+from bifrost.config.policies.policy import Policy
 from bifrost.session.close_reason import SessionEnded
 from bifrost.session.session_lanes import OWN_APIS
 from bifrost.tenancy.policy import ResourcePolicy

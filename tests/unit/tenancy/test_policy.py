@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from bifrost.config.fields.config_table import GROUP_CONFIGS, MAX_LONG, TOPIC_CONFIGS, Decision, Kind
-from bifrost.config.fields.policy import Policy
+from bifrost.config.policies.config_table import GROUP_CONFIGS, MAX_LONG, TOPIC_CONFIGS, Decision, Kind
+from bifrost.config.policies.policy import Policy
 from bifrost.tenancy.policy import (
     APPEND,
     DEFAULT_POLICY,

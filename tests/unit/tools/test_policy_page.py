@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from bifrost.config.fields.config_table import GROUP_CONFIGS, TOPIC_CONFIGS
+from bifrost.config.policies.config_table import GROUP_CONFIGS, TOPIC_CONFIGS
 from policy_page import PAGE, main, page
 
 

@@ -6,11 +6,12 @@ from pydantic import Field, model_validator
 
 from bifrost.config.client_ids import ClientIds
 from bifrost.config.fields.acls import AclResource, Acls
-from bifrost.config.fields.policy import Policy
 from bifrost.config.fields.tenant_limits import TenantLimits
 from bifrost.config.fields.upstream_sasl import UpstreamSasl
 from bifrost.config.fields.verifiers import ScramVerifier
 from bifrost.config.name_template import NamePrefixes, NameTemplate
+from bifrost.config.policies.namespace_policy import MAX_POLICIES, PolicyOfNamespace
+from bifrost.config.policies.policy import Policy
 from bifrost.config.quotas.tenant_quotas import TenantQuotas
 from bifrost.config.secrets import Secret
 from bifrost.config.section import Section
@@ -178,6 +179,11 @@ class Tenant(Section):
     policy: Policy = Policy()
     """What the tenant may set for its topics and groups. Default: as `proxy.policy` says."""
 
+    namespace_policies: tuple[PolicyOfNamespace, ...] = Field(
+        default=(), max_length=MAX_POLICIES, examples=["[{ namespace: analytics, max_topics: 100 }]"]
+    )
+    """Policies of the tenant's namespaces, and one of the tenant as a whole. Default: none."""
+
     acls: Acls | None = None
     """What each principal of the tenant may do. Default: the key is absent, and all of them may do everything that the
     tenant may."""
@@ -200,6 +206,17 @@ class Tenant(Section):
             raise ValueError("acls have no resource_type NAMESPACE with namespace_encoding: dotted")
         if any("." in (one.namespace or "") for one in self.auth.credentials):
             raise ValueError("a namespace has no dot with namespace_encoding: dotted")
+        if any(one.namespace is not None for one in self.namespace_policies):
+            raise ValueError("namespace_policies has no namespace with namespace_encoding: dotted")
+        return self
+
+    @model_validator(mode="after")
+    def _check_policies(self) -> "Tenant":
+        names = [one.namespace for one in self.namespace_policies]
+        twice = next((name for name in names if names.count(name) > 1), ...)
+        if twice is not ...:
+            shown = "the tenant as a whole" if twice is None else twice
+            raise ValueError(f"namespace_policies has two policies for {shown}: make one of them")
         return self
 
     @property
@@ -209,7 +226,8 @@ class Tenant(Section):
             return ()
         users = (one.namespace for one in self.auth.credentials)
         topics = (topic.rpartition(SEPARATOR)[0] for topic in self.allowed_topics or ())
-        named = {*self.namespaces, *users, *topics} - {None, ""}
+        policies = (one.namespace for one in self.namespace_policies)
+        named = {*self.namespaces, *users, *topics, *policies} - {None, ""}
         return tuple(sorted(tuple(str(one).split(SEPARATOR)) for one in named))
 
     @property

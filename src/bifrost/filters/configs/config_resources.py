@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bifrost.filters.configs.broker_configs import BROKER
 from bifrost.filters.filter import Exchange, Note, ResponseFilter
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
+from bifrost.filters.topics.namespace_policy import keep_forced
 from bifrost.tenancy.namespace import Namespace
-from bifrost.tenancy.policy import SET, Refusal, ResourcePolicy
+from bifrost.tenancy.policy import SET, Refusal
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -92,11 +93,13 @@ class ConfigResourcesFilter:
                 refused.append(self._refusal(resource, code, code.message))
                 continue
             refusal = _refuse_default(entity, resource) or _violation(
-                exchange.scope.namespace.policy, entity, resource
+                exchange.scope.namespace, entity, resource
             )
             if refusal is not None:
                 refused.append(self._refusal(resource, refusal.error_code, refusal.message))
                 continue
+            if entity is Entity.TOPIC_NAME and self._response is AlterConfigsResponse:
+                keep_forced(exchange.scope.namespace, resource)
             resource.resource_name = _physical(exchange.scope.namespace, entity, resource.resource_name)
             accepted.append(resource)
         if refused and not accepted:
@@ -134,12 +137,16 @@ def _refuse_default(entity: Entity, resource: Any) -> Refusal | None:
     return Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
 
 
-def _violation(policy: ResourcePolicy, entity: Entity, resource: Any) -> Refusal | None:
+def _violation(namespace: Namespace, entity: Entity, resource: Any) -> Refusal | None:
     """Return why a change of a resource is not allowed, None when it is, or when the request only describes it."""
+    policy, rules = namespace.policy, namespace.rules if entity is Entity.TOPIC_NAME else None
     refuse = policy.refuse_topic_config if entity is Entity.TOPIC_NAME else policy.refuse_group_config
     for config in in_steps(getattr(resource, "configs", ())):
         # AlterConfigs sets the configs that it names, and resets all others.
-        refusal = refuse(config.name, config.value, getattr(config, "config_operation", SET))
+        operation = getattr(config, "config_operation", SET)
+        refusal = refuse(config.name, config.value, operation)
+        if refusal is None and rules is not None:
+            refusal = rules.refuse_config(resource.resource_name, config.name, config.value, operation)
         if refusal is not None:
             return refusal
     return None

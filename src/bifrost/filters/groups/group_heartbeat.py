@@ -10,10 +10,11 @@ from typing import Any
 from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, TopicCount
 from bifrost.filters.topics.growth import begin_growth, commit_growth
+from bifrost.filters.topics.namespace_policy import force_internal, refuse_topic
 from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import Refusal
-from bifrost.tenancy.topic_bounds import Growth
+from bifrost.tenancy.topic_bounds import BY_DEFAULT, Growth
 from bifrost.wire import messages
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -92,10 +93,14 @@ class StreamsTopologyFilter(RequestFilter):
             if any(namespace.hides(name) for name in names):
                 denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 return Answer(response(error_code=denied, error_message=denied.message))
-            violation = _violation(namespace, internal) or _beyond(namespace, growth, subtopology, internal)
+            violation = _violation(namespace, growth, internal) or _beyond(
+                namespace, growth, subtopology, internal
+            )
             if violation is not None:
                 text = f"{violation.error_code.name}: {violation.message}"
                 return Answer(response(error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY, error_message=text))
+            for topic in in_steps(internal):
+                force_internal(namespace, topic)
             subtopology.source_topics = [
                 namespace.absent_topic(topic) if namespace.hides(topic) else topic
                 for topic in in_steps(subtopology.source_topics)
@@ -110,12 +115,18 @@ def internal_topics(subtopology: Any) -> list[Any]:
     return [*subtopology.state_changelog_topics, *subtopology.repartition_source_topics]
 
 
-def _violation(namespace: Namespace, topics: list[Any]) -> Refusal | None:
-    """Return why the policy does not allow these internal topics to be created, None when it does."""
+def _violation(namespace: Namespace, growth: Growth | None, topics: list[Any]) -> Refusal | None:
+    """Return why the policies do not allow these internal topics to be created, None when they do."""
     for topic in in_steps(topics):
         refusal = namespace.policy.refuse_replicas(topic.replication_factor, [])
         for config in in_steps(topic.topic_configs):
             refusal = refusal or namespace.policy.refuse_topic_config(config.key, config.value)
+        if refusal is None:
+            configs = [(config.key, config.value) for config in in_steps(topic.topic_configs)]
+            factor = topic.replication_factor or BY_DEFAULT
+            refusal = refuse_topic(
+                namespace, growth, topic.name, topic.partitions or BY_DEFAULT, factor, configs
+            )
         if refusal is not None:
             return Refusal(refusal.error_code, f"internal topic {topic.name}: {refusal.message}")
     return None

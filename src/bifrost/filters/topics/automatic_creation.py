@@ -2,7 +2,8 @@
 
 Which of the names do not exist was asked before (session/topics/absent_topics.py). Names that exceed the tenant's
 bounds are removed from the request, and the answer has UNKNOWN_TOPIC_OR_PARTITION for them, like that of a broker whose
-controller refuses to create a topic (AutoTopicCreationManager). The others go to the broker. The answer also shows
+controller refuses to create a topic (AutoTopicCreationManager). What the policy of a namespace does not allow is
+answered POLICY_VIOLATION, so that the client's log names the reason. The others go to the broker. The answer also shows
 which topics exist, so that the engine passes their names the next time.
 """
 
@@ -14,6 +15,7 @@ from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.plan import Plan
 from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep, TopicCount
 from bifrost.filters.topics.growth import begin_growth, commit_growth
+from bifrost.filters.topics.namespace_policy import refuse_topic
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.topic_bounds import BY_DEFAULT
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
@@ -29,7 +31,7 @@ CAN_FORBID_CREATION = 4
 ABSENT_TOPICS: Note[list[str]] = Note("absent_topics")
 """The note with the virtual names that the request would create."""
 
-_REFUSED: Note[dict[str, None]] = Note("refused_topics")
+_REFUSED: Note[dict[str, ErrorCode]] = Note("refused_topics")
 
 _ILLEGAL = "~"
 """A name that no topic can have. Before version 1 a request without names is about all topics."""
@@ -62,10 +64,12 @@ class AutomaticCreationFilter:
         if isinstance(growth, TopicCount):
             return growth
         assert growth is not None
-        refused: dict[str, None] = {}
+        refused: dict[str, ErrorCode] = {}
         for name in in_steps(absent):
-            if growth.add(namespace.physical_name(name), BY_DEFAULT) is not None:
-                refused[name] = None
+            if refuse_topic(namespace, growth, name) is not None:
+                refused[name] = ErrorCode.POLICY_VIOLATION
+            elif growth.add(namespace.physical_name(name), BY_DEFAULT) is not None:
+                refused[name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         commit_growth(exchange, growth)
         if not refused:
             return FORWARD
@@ -83,14 +87,12 @@ class AutomaticCreationFilter:
         refused = exchange.find(_REFUSED)
         if refused is not None:
             response.topics = [topic for topic in in_steps(response.topics) if topic.name != _ILLEGAL]
-            response.topics += [_unknown(name) for name in in_steps(refused)]
+            response.topics += [_answer(name, code) for name, code in in_steps(refused.items())]
         for topic in in_steps(response.topics):
             if topic.error_code == ErrorCode.NONE and topic.name:
                 namespace.topic_exists(VirtualTopic(topic.name.encode()))
         return FORWARD
 
 
-def _unknown(name: str) -> Any:
-    return MetadataResponse.MetadataResponseTopic(
-        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name, partitions=[]
-    )
+def _answer(name: str, error_code: ErrorCode) -> Any:
+    return MetadataResponse.MetadataResponseTopic(error_code=error_code, name=name, partitions=[])

@@ -14,7 +14,12 @@ def begin_growth(exchange: Exchange) -> Growth | TopicCount | None:
     bounds = exchange.scope.namespace.bounds
     if bounds is None:
         return None
-    return bounds.grow() if bounds.is_counted or TopicCount in exchange.met else TopicCount()
+    if not bounds.is_counted and TopicCount not in exchange.met:
+        return TopicCount()
+    growth, rules = bounds.grow(), exchange.scope.namespace.rules
+    if rules is not None:
+        growth.below = rules.budgets(growth)
+    return growth
 
 
 def commit_growth(exchange: Exchange, growth: Growth) -> None:

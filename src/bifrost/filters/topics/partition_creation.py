@@ -1,6 +1,6 @@
 """CreatePartitions: the brokers place new partitions, unless the policy lets the tenant assign them.
 
-Their number is bounded (tenancy/topic_bounds.py).
+Their number is bounded (tenancy/topic_bounds.py), and policies of namespaces bound that of each topic.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ class PartitionCreationFilter:
         for topic in in_steps(request.topics):
             assigned = [len(one.broker_ids) for one in in_steps(topic.assignments or ())]
             refusal = namespace.policy.refuse_replicas(-1, assigned)
+            if refusal is None and namespace.rules is not None:
+                refusal = namespace.rules.refuse_partitions(topic.name, topic.count, is_new=False)
             physical = namespace.physical_name(topic.name)
             if refusal is None and not request.validate_only:
                 refusal = charge_growth(exchange, growth, topic)

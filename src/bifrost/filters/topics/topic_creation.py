@@ -1,6 +1,6 @@
 """CreateTopics: the filter answers for topics that the tenant may not create, sends the rest to the broker, and merges
 the answers. The policy (`tenancy/policy.py`) says which configs a topic may have, the bounds
-(`tenancy/topic_bounds.py`) how many topics."""
+(`tenancy/topic_bounds.py`) how many topics, and policies of namespaces narrow both."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, TopicCount
 from bifrost.filters.topics.growth import begin_growth, commit_growth
 from bifrost.filters.topics.mutation_quota import charge_creation, tell
+from bifrost.filters.topics.namespace_policy import force_configs, refuse_creation
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import Growth
@@ -42,12 +43,17 @@ class TopicCreationFilter:
         if isinstance(growth, TopicCount):
             return growth
         for topic in in_steps(request.topics):
-            refusal = _refusal(namespace, topic.name) or _violation(namespace.policy, topic)
+            refusal = (
+                _refusal(namespace, topic.name)
+                or _violation(namespace.policy, topic)
+                or _refused_in_namespace(namespace, growth, topic)
+            )
             if refusal is None and not request.validate_only:
                 refusal = _over_quota(exchange, growth, topic)
             if refusal is None and growth is not None:
                 refusal = _beyond(growth, namespace, topic)
             if refusal is None:
+                force_configs(namespace, topic)
                 accepted.append(topic)
             else:
                 refused.append(refusal)
@@ -98,6 +104,12 @@ def _violation(policy: ResourcePolicy, topic: Any) -> Any:
         refusal = policy.refuse_topic_config(config.name, config.value)
         if refusal is not None:
             break
+    return None if refusal is None else _result(topic.name, refusal.error_code, refusal.message)
+
+
+def _refused_in_namespace(namespace: Namespace, growth: Growth | None, topic: Any) -> Any:
+    """Return the result for a topic that a namespace's policy does not allow, or None when it does."""
+    refusal = refuse_creation(namespace, growth, topic)
     return None if refusal is None else _result(topic.name, refusal.error_code, refusal.message)
 
 

@@ -45,7 +45,7 @@ _BROKER_RESOURCE = 4
 """ConfigResource.Type.BROKER."""
 _CONFIGS_VERSION = 1
 """Version of DescribeConfigs; every broker from 1.1 on has it, also those of Kafka 4."""
-_NUM_PARTITIONS = "num.partitions"
+_NUM_PARTITIONS, _NUM_REPLICAS = "num.partitions", "default.replication.factor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class Broker:
     host: str
     port: int
     offered: OfferedVersions
-    default_partitions: int = 1
-    """Its `num.partitions`: partitions of a topic that is created without a number."""
+    topic_defaults: tuple[int, int] = (1, 1)
+    """Its `num.partitions` and `default.replication.factor`, for a topic that is created without these numbers."""
     inspected_ms: int = 0
     """When the gateway last asked it what it offers, by the gateway's monotonic clock."""
 
@@ -115,9 +115,7 @@ class Cluster:
         """The physical cluster's own ID, once it has been asked."""
         self._metadata_version = 0
         self._lock = asyncio.Lock()
-        self.look_ups = TopicLookUps(
-            self._open, self.topic_ids, now_ms, self._workers, self.default_partitions
-        )
+        self.look_ups = TopicLookUps(self._open, self.topic_ids, now_ms, self._workers, self.topic_defaults)
         """Look-ups of the topic IDs that clients name, and of the number of a tenant's topics."""
 
     @property
@@ -273,18 +271,19 @@ class Cluster:
         client = self._client_of(node.host, node.port)
         try:
             offered = offered_versions(await _ask_versions(client))
-            default_partitions = await _ask_default_partitions(client, node.node_id, offered)
+            topic_defaults = await _ask_topic_defaults(client, node.node_id, offered)
         except BrokerError as error:
             self._unreachable.add(node.node_id)
             log.warning("broker_unreachable", upstream=self.name, node_id=node.node_id, error=str(error))
             return None if known is None else replace(known, host=node.host, port=node.port)
         finally:
             await client.close()
-        return Broker(node.node_id, node.host, node.port, offered, default_partitions, self._now_ms())
+        return Broker(node.node_id, node.host, node.port, offered, topic_defaults, self._now_ms())
 
-    def default_partitions(self) -> int:
-        """Return how many partitions a topic gets by default, the most of any broker."""
-        return max((broker.default_partitions for broker in self._brokers.values()), default=1)
+    def topic_defaults(self) -> tuple[int, int]:
+        """Return how many partitions and replicas a topic gets by default, the most of any broker."""
+        found = [broker.topic_defaults for broker in self._brokers.values()] or [(1, 1)]
+        return max(partitions for partitions, _ in found), max(replicas for _, replicas in found)
 
 
 def _metadata_of_brokers(version: int) -> Message:
@@ -292,19 +291,24 @@ def _metadata_of_brokers(version: int) -> Message:
     return MetadataRequest(topics=[], allow_auto_topic_creation=version < CAN_FORBID_CREATION)
 
 
-async def _ask_default_partitions(client: BrokerClient, node_id: int, offered: OfferedVersions) -> int:
-    """Ask a broker for its `num.partitions`; 1, Kafka's default, where the gateway's account may not see it."""
+async def _ask_topic_defaults(
+    client: BrokerClient, node_id: int, offered: OfferedVersions
+) -> tuple[int, int]:
+    """Ask a broker for its `topic_defaults`; 1, Kafka's default, where the gateway's account may not see them."""
     if not offered.offers(ApiKey.DESCRIBE_CONFIGS, _CONFIGS_VERSION):
-        return 1
+        return 1, 1
+    names = [_NUM_PARTITIONS, _NUM_REPLICAS]
     resource = DescribeConfigsRequest.DescribeConfigsResource(
-        resource_type=_BROKER_RESOURCE, resource_name=str(node_id), configuration_keys=[_NUM_PARTITIONS]
+        resource_type=_BROKER_RESOURCE, resource_name=str(node_id), configuration_keys=names
     )
     response = await client.request(DescribeConfigsRequest(resources=[resource]), _CONFIGS_VERSION)
-    for result in response.results:
-        for config in result.configs:
-            if config.name == _NUM_PARTITIONS and (config.value or "").isdecimal():
-                return int(config.value)
-    return 1
+    found = {
+        config.name: int(config.value)
+        for result in response.results
+        for config in result.configs
+        if (config.value or "").isdecimal()
+    }
+    return found.get(_NUM_PARTITIONS, 1), found.get(_NUM_REPLICAS, 1)
 
 
 async def _ask_versions(client: BrokerClient) -> Any:

@@ -105,7 +105,7 @@ class TopicLookUps:
         topic_ids: TopicIds,
         now_ms: Callable[[], int],
         workers: int = 1,
-        default_partitions: Callable[[], int] = lambda: 1,
+        defaults: Callable[[], tuple[int, int]] = lambda: (1, 1),
     ) -> None:
         """Prepare; look up nothing yet.
 
@@ -114,9 +114,9 @@ class TopicLookUps:
             topic_ids: the index that learns the results.
             now_ms: a monotonic clock, in milliseconds.
             workers: processes that look up at this cluster.
-            default_partitions: returns the partitions of a topic that is created without a number.
+            defaults: returns the partitions and the replicas of a topic that is created without these numbers.
         """
-        self._default_partitions = default_partitions
+        self._defaults = defaults
         self._connect, self._topic_ids, self._now_ms = connect, topic_ids, now_ms
         self._turns = LookUpTurns(workers)
         self._waiting: dict[str, list[_Waiter]] = {}
@@ -283,7 +283,7 @@ class TopicLookUps:
         if is_complete:
             assert listing.namespace.bounds is not None
             del self._listings[tenant]
-            listing.namespace.bounds.count(topics.partitions, self._default_partitions())
+            listing.namespace.bounds.count(topics.partitions, *self._defaults())
             _release(listing.waiters)
 
     async def _go_on(self, tenant: str, listing: _Listing) -> None:

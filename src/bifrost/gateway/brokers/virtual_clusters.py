@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Generator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.model import Config
@@ -20,6 +20,10 @@ from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.namespaces.existing_namespaces import ExistingNamespaces
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import TopicBounds
+
+if TYPE_CHECKING:
+    from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
+    from bifrost.tenancy.policies.namespace_rules import NamespaceRules
 
 
 def virtual_clusters(
@@ -46,7 +50,9 @@ def virtual_clusters(
     """
     acls = StoredAcls(peers) if before is None else before.acls
     namespaces = ExistingNamespaces() if before is None else before.namespaces
-    made = _Maker(config, settings, clusters, now_ms, namespaces)
+    hits = Counter() if hits is None else hits
+    policies = _policies(config, before)
+    made = _Maker(config, settings, clusters, now_ms, namespaces, policies, hits)
     roots = {}
     for name, tenant in settings.tenants.items():
         old = None if before is None else before.of_tenant(name)
@@ -56,7 +62,7 @@ def virtual_clusters(
         ):
             old = None
         known = None if old is None else old.namespace.bounds
-        bounds = known or TopicBounds(now_ms, Counter() if hits is None else hits, name)
+        bounds = known or TopicBounds(now_ms, hits, name)
         _limit(bounds, config, tenant)
         made.bounds[name] = bounds
         made.authorities[name] = _authority(tenant, acls, None if old is None else old.authority)
@@ -71,11 +77,16 @@ def virtual_clusters(
         lambda account: made.build(settings.tenants[account.tenant], account.namespace),
         namespaces,
         acls,
+        policies,
     )
     if before is not None:
         for below in found.keep(before):
             made.change(below)
     namespaces.configure({name: one.configured_namespaces for name, one in settings.tenants.items()})
+    if policies is not None:
+        from bifrost.tenancy.policies.policies_of_tenants import policies_of
+
+        policies.configure(policies_of(settings.tenants.values()))
     return found
 
 
@@ -89,7 +100,10 @@ class _Maker:
         clusters: Clusters,
         now_ms: Callable[[], int],
         namespaces: ExistingNamespaces,
+        policies: "NamespacePolicies | None",
+        hits: Counter[tuple[str, str]],
     ) -> None:
+        self._policies, self._hits = policies, hits
         self._config, self._settings, self._namespaces = config, settings, namespaces
         self._clusters, self._now_ms = clusters, now_ms
         self._pseudonym_key = _pseudonym_key(config)
@@ -113,6 +127,7 @@ class _Maker:
             pseudonym_key=self._pseudonym_key,
             cluster_id=lambda: cluster.cluster_id,
         )
+        namespace.rules = self._rules(namespace.names)
         return VirtualCluster(namespace, cluster.name, cluster.fetch_sessions, self.authorities[name])
 
     def _names(self, tenant: Tenant, tiers: tuple[str, ...], *, is_namespaced: bool) -> TenantNames:
@@ -127,11 +142,32 @@ class _Maker:
             foreign_marks=self._settings.foreign_marks,
         )
 
+    def _rules(self, names: TenantNames) -> "NamespaceRules | None":
+        if self._policies is None:
+            return None
+        from bifrost.tenancy.policies.namespace_rules import NamespaceRules
+
+        return NamespaceRules(names, self._policies, self._hits)
+
     def change(self, cluster: VirtualCluster) -> None:
         """Give an existing virtual cluster the settings of this configuration."""
         tenant = self._settings.tenants[cluster.namespace.tenant]
         marks = self._settings.foreign_marks
+        cluster.namespace.rules = self._rules(cluster.namespace.names)
         cluster.namespace.change(tenant.allowed_topics, marks, **_settings(self._config, tenant))
+
+
+def _policies(config: Config, before: VirtualClusters | None) -> "NamespacePolicies | None":
+    """Return the policies of namespaces; None: there are none, and no admin can make any."""
+    if before is not None and before.policies is not None:
+        return before.policies
+    if config.proxy.state is None and not any(one.namespace_policies for one in config.tenants):
+        return None
+    from bifrost.tenancy.policies.namespace_policies import (
+        NamespacePolicies,  # memory, only if there can be some
+    )
+
+    return NamespacePolicies()
 
 
 def _is_dotted(tenant: Tenant) -> bool:

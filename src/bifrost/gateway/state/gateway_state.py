@@ -23,6 +23,7 @@ from bifrost.state.state_model import StateModel
 from bifrost.state.state_record import UnreadableState
 from bifrost.state.state_table import StateTable
 from bifrost.tenancy.acls.stored_acls import KIND as ACLS
+from bifrost.tenancy.policies.policy_record import KIND as POLICIES
 from bifrost.tenancy.quotas.quota_record import QUOTA
 
 log = structlog.get_logger()
@@ -56,6 +57,9 @@ class GatewayState:
         self._followers: list[StateFollower] = []
         self.follow(QUOTA, gateway.shared.quota_tables)
         self.follow(ACLS, gateway.shared.virtual_clusters.acls)
+        policies = gateway.shared.virtual_clusters.policies
+        assert policies is not None, "a gateway with a state has them"
+        self.follow(POLICIES, policies)
         self._writer: StateWriter | None = None
         self._reader: StateReader | None = None
         self._task: asyncio.Task[None] | None = None

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from bifrost.config.fields.policy import Policy
+from bifrost.config.policies.policy import Policy
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.wire.error_codes import ErrorCode
 from support.physical_names import physical_name

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from bifrost.config.fields.policy import Policy
+from bifrost.config.policies.policy import Policy
 from bifrost.filters.steps import TopicCount
 from bifrost.session.close_reason import CloseReason
 from bifrost.tenancy.policy import ResourcePolicy

@@ -404,10 +404,10 @@ def test_a_topic_gets_the_most_partitions_that_any_broker_gives_by_default(broke
     brokers.num_partitions = {"kafka-1:9092": "3", "kafka-2:9092": "6"}
 
     async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
-        assert cluster.default_partitions() == 1
+        assert cluster.topic_defaults() == (1, 1)
         await cluster.refresh()
 
-        assert cluster.default_partitions() == 6
+        assert cluster.topic_defaults() == (6, 1)
 
     played(scenario)
 
@@ -421,6 +421,6 @@ def test_a_broker_that_does_not_tell_its_default_is_taken_to_have_kafkas(
     async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
         await cluster.refresh()
 
-        assert cluster.default_partitions() == 1
+        assert cluster.topic_defaults() == (1, 1)
 
     played(scenario)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, PlainValidator, model_validator
 
-from bifrost.config.fields.config_table import GROUP_CONFIGS, TOPIC_CONFIGS, Decision, Kind
+from bifrost.config.policies.config_table import GROUP_CONFIGS, TOPIC_CONFIGS, Decision, Kind
 from bifrost.config.section import Section
 from bifrost.config.units import read_duration_ms, read_size_bytes
 from bifrost.config.values import Count, Flag, Text

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bifrost.config.fields.policy import Policy, read_bound
+from bifrost.config.policies.policy import Policy, read_bound
 from support.journal.loading import load
 from unit.config.conftest import PROXY_YAML
 from unit.config.virtual_cluster_files import PROD, loaded, mistakes

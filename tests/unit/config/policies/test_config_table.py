@@ -1,6 +1,6 @@
 import pytest
 
-from bifrost.config.fields.config_table import GROUP_CONFIGS, TOPIC_CONFIGS, Decision, Kind
+from bifrost.config.policies.config_table import GROUP_CONFIGS, TOPIC_CONFIGS, Decision, Kind
 
 EVERY = [*TOPIC_CONFIGS.values(), *GROUP_CONFIGS.values()]
 

@@ -2,7 +2,7 @@
 
 A config that is not here does not exist for a tenant: tenants cannot set a config of a newer Kafka until it is added
 here. The columns are facts about Kafka 3.9 to 4.3 (LogConfig, GroupConfig, QuotaConfig) and a decision with its reason.
-`bifrost.tenancy.policy` decides by this table; `bifrost.config.fields.policy` has the operator's changes;
+`bifrost.tenancy.policy` decides by this table; `bifrost.config.policies.policy` has the operator's changes;
 docs/config-policy.md is written from it.
 """
 

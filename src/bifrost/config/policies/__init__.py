@@ -1,0 +1,1 @@
+"""Policies: what tenants may set, and what holds in their namespaces."""
