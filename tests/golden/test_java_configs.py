@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bifrost.config.policies.config_table import GROUP_CONFIGS, TOPIC_CONFIGS
 from bifrost.config.name_template import INTERNAL_TOPICS
+from bifrost.config.policies.config_table import GROUP_CONFIGS, TOPIC_CONFIGS
 from golden.java_configs import GROUPS, TOPICS, JavaConfigs
 from golden.java_configs import INTERNAL_TOPICS as JAVA_INTERNAL_TOPICS
 

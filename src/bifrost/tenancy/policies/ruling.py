@@ -94,7 +94,7 @@ class Ruling:
             return self._violation("topic_configs", f"no change of {name}")
         if operation == DELETE or value is None or allows(decision, value, operation):
             return None
-        return self._bound("topic_configs", f"{describe(decision)} for {name}", _short(value))
+        return self._bound("topic_configs", f"for {name} {describe(decision)}", _short(value))
 
     def refuse_growth(
         self, topics: int, partitions: int, more_topics: int, more_partitions: int
@@ -116,7 +116,7 @@ class Ruling:
             name: of the config.
             wanted: what the request wants instead, for the text.
         """
-        return self._bound("forced_topic_configs", f"{self.forced[name]} for {name}", _short(wanted))
+        return self._bound("forced_topic_configs", f"for {name} {self.forced[name]}", _short(wanted))
 
     def _name(self, key: str, patterns: tuple[str, ...], kind: str, name: str) -> Violation | None:
         if matches_any(patterns, name):

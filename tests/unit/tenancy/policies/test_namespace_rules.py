@@ -75,7 +75,9 @@ def test_partitions_replicas_and_configs_are_refused() -> None:
 
     assert "at most 3" in text(scene.rules.refuse_partitions("eu:a", 4, is_new=True))
     assert "at most 1" in text(scene.rules.refuse_replicas("a", 2))
-    assert "10 or less for retention.ms" in text(scene.rules.refuse_config("eu:a", "retention.ms", "11"))
+    assert "allows for retention.ms 10 or less" in text(
+        scene.rules.refuse_config("eu:a", "retention.ms", "11")
+    )
     assert scene.rules.refuse_config("a", "retention.ms", "11") is None
 
 

@@ -116,5 +116,5 @@ def test_a_forced_config_is_named_with_its_value() -> None:
 
     assert one.forced == {"min.insync.replicas": "2"}
     assert one.refuse_forced("min.insync.replicas", "1").message.endswith(
-        "allows 2 for min.insync.replicas, not 1"
+        "allows for min.insync.replicas 2, not 1"
     )
