@@ -119,10 +119,6 @@ def _filters() -> "dict[int, tuple[AnyFilter, ...]]":
     group_names = GroupNameFilter()
     operations = AuthorizedOperationsFilter()
     no_group = ErrorCode.INVALID_GROUP_ID
-    no_group_id: dict[str, Any] = {
-        "error_code": ErrorCode.INVALID_REQUEST,
-        "error_message": "GroupId can't be empty.",
-    }
     return {
         ApiKey.PRODUCE: (broker_address,),
         ApiKey.FETCH: (FetchFilter(), RequestClusterIdFilter(), broker_address),
@@ -153,6 +149,24 @@ def _filters() -> "dict[int, tuple[AnyFilter, ...]]":
         ApiKey.TXN_OFFSET_COMMIT: (group_names,),
         ApiKey.OFFSET_DELETE: (EmptyGroupFilter(messages.OffsetDeleteResponse, error_code=no_group),),
         ApiKey.LEAVE_GROUP: (EmptyGroupFilter(messages.LeaveGroupResponse, error_code=no_group),),
+        ApiKey.CONSUMER_GROUP_DESCRIBE: (GroupDescriptionFilter(), operations),
+        ApiKey.SHARE_GROUP_DESCRIBE: (GroupDescriptionFilter(), operations),
+        ApiKey.STREAMS_GROUP_DESCRIBE: (GroupDescriptionFilter(), operations),
+        **_heartbeat_filters(),
+        **_QUOTAS,
+        ApiKey.SHARE_FETCH: (broker_address,),
+        ApiKey.SHARE_ACKNOWLEDGE: (broker_address,),
+    }
+
+
+def _heartbeat_filters() -> "dict[int, tuple[AnyFilter, ...]]":
+    """Return the filters of the heartbeats by which members of the newer groups join."""
+    group_names = GroupNameFilter()
+    no_group_id: dict[str, Any] = {
+        "error_code": ErrorCode.INVALID_REQUEST,
+        "error_message": "GroupId can't be empty.",
+    }
+    return {
         ApiKey.CONSUMER_GROUP_HEARTBEAT: (
             EmptyGroupFilter(messages.ConsumerGroupHeartbeatResponse, **no_group_id),
             group_names,
@@ -167,10 +181,4 @@ def _filters() -> "dict[int, tuple[AnyFilter, ...]]":
             group_names,
             StreamsTopologyFilter(),
         ),
-        ApiKey.CONSUMER_GROUP_DESCRIBE: (GroupDescriptionFilter(), operations),
-        ApiKey.SHARE_GROUP_DESCRIBE: (GroupDescriptionFilter(), operations),
-        ApiKey.STREAMS_GROUP_DESCRIBE: (GroupDescriptionFilter(), operations),
-        **_QUOTAS,
-        ApiKey.SHARE_FETCH: (broker_address,),
-        ApiKey.SHARE_ACKNOWLEDGE: (broker_address,),
     }

@@ -12,15 +12,16 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, ResourceType
 
-from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import ConsumerGroupHeartbeatRequest, MetadataRequest
-from support.brokers.kafka_cluster import CONFIGS, TOPICS, KafkaTools, write_client_properties
+from support.brokers.kafka_cluster import CONFIGS, TOPICS, write_client_properties
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.gateways.admin_port import value
 from support.gateways.gateway_process import GatewayProcess, TenantSpec
+from support.java.tool_server import ToolServer
 from support.physical_names import physical_name
 
 pytestmark = pytest.mark.timeout(120)
@@ -114,23 +115,20 @@ def test_a_refusal_says_which_policy_of_which_namespace_and_what_it_allows(
     assert hits == {"topic_names": 2, "topic_configs": 1}
 
 
-def test_forced_configs_are_there_and_stay(
-    kafka: EmbeddedKafka, broker: Endpoint, above: Endpoint, kafka_tool: KafkaTools, tmp_path: Path
-) -> None:
+def test_forced_configs_are_there_and_stay(broker: Endpoint, above: Endpoint, tmp_path: Path) -> None:
     properties = str(write_client_properties(tmp_path / "client.properties", above.for_java))
     server = ["--bootstrap-server", above.bootstrap, "--command-config", properties]
-    kafka_tool(TOPICS, *server, "--create", "--topic", "orders", "--partitions", "2")
-    assert configs_of(broker, physical_name("ruled", "orders"))["segment.bytes"] == "33554432"
-
-    described = kafka_tool(CONFIGS, *server, "--describe", "--topic", "orders").stdout
-    assert "segment.bytes=33554432" in described
     alter = [*server, "--alter", "--topic", "orders"]
-    refused = kafka_tool(CONFIGS, *alter, "--add-config", "segment.bytes=20000000", check=False)
-    assert refused.returncode != 0
-    assert "Policy forced_topic_configs of namespace ruled allows" in refused.stdout + refused.stderr
-    refused = kafka_tool(CONFIGS, *alter, "--delete-config", "segment.bytes", check=False)
-    assert "not no value of its own" in refused.stdout + refused.stderr
-    kafka_tool(CONFIGS, *alter, "--add-config", "retention.ms=5")
+    with ToolServer(DEFAULT_VERSION, tmp_path / "tools.log") as run:
+        run(TOPICS, *server, "--create", "--topic", "orders", "--partitions", "2")
+        assert configs_of(broker, physical_name("ruled", "orders"))["segment.bytes"] == "33554432"
+        assert "segment.bytes=33554432" in run(CONFIGS, *server, "--describe", "--topic", "orders").stdout
+
+        refused = run(CONFIGS, *alter, "--add-config", "segment.bytes=20000000", check=False)
+        assert "Policy forced_topic_configs of namespace ruled allows" in refused.stdout + refused.stderr
+        refused = run(CONFIGS, *alter, "--delete-config", "segment.bytes", check=False)
+        assert "not no value of its own" in refused.stdout + refused.stderr
+        run(CONFIGS, *alter, "--add-config", "retention.ms=5")
     found = configs_of(above, "orders")
     assert (found["segment.bytes"], found["retention.ms"]) == ("33554432", "5")
 

@@ -83,10 +83,7 @@ def virtual_clusters(
         for below in found.keep(before):
             made.change(below)
     namespaces.configure({name: one.configured_namespaces for name, one in settings.tenants.items()})
-    if policies is not None:
-        from bifrost.tenancy.policies.policies_of_tenants import policies_of
-
-        policies.configure(policies_of(settings.tenants.values()))
+    _configure(policies, settings)
     return found
 
 
@@ -168,6 +165,14 @@ def _policies(config: Config, before: VirtualClusters | None) -> "NamespacePolic
     )
 
     return NamespacePolicies()
+
+
+def _configure(policies: "NamespacePolicies | None", settings: TenantSettings) -> None:
+    """Put the policies of the configuration into force."""
+    if policies is not None:
+        from bifrost.tenancy.policies.policies_of_tenants import policies_of
+
+        policies.configure(policies_of(settings.tenants.values()))
 
 
 def _is_dotted(tenant: Tenant) -> bool:

@@ -7,8 +7,9 @@ from bifrost.config.policies.namespace_policy import NamespacePolicy
 from bifrost.tenancy.names import PhysicalTopic, TenantNames
 from bifrost.tenancy.policies.namespace_budgets import NamespaceBudgets
 from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
+from support.physical_names import prefix_of
 
-PREFIX = "__vt_acme_"
+PREFIX = prefix_of("acme")
 EU, DE = f"{PREFIX}--eu.", f"{PREFIX}--eu.--de."
 
 
@@ -63,4 +64,4 @@ def test_what_a_namespace_below_refuses_does_not_count_above(hits: Counter[tuple
 
 
 def test_a_topic_of_another_tenant_has_no_budget(hits: Counter[tuple[str, str]]) -> None:
-    assert budgets(hits, {}, acme={"max_topics": 0}).add(topic("__vt_globex_a"), 0, 1) is None
+    assert budgets(hits, {}, acme={"max_topics": 0}).add(topic(prefix_of("globex") + "a"), 0, 1) is None
