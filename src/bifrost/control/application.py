@@ -15,11 +15,12 @@ from bifrost.control.backend import Backend
 from bifrost.control.counts import CONTENT_TYPE, Counts
 from bifrost.control.gate import Gate, internal_error, too_large
 from bifrost.control.namespaces import Namespaces
+from bifrost.control.policies import Policies
 from bifrost.control.problem import CHANGE_ERRORS, Mistake, Problem, answer, not_found
 from bifrost.control.quotas import Quotas
 from bifrost.control.refusals import add_refusals
 from bifrost.control.resources import acls as acl_routes
-from bifrost.control.resources import namespaces
+from bifrost.control.resources import namespaces, policies
 from bifrost.control.resources import quotas as quota_routes
 from bifrost.control.resources.context import Context
 from bifrost.tenancy.quotas.quotas_of_tenants import quotas_of
@@ -46,12 +47,14 @@ def build_application(config: Config, backend: Backend) -> Gate:
     settings = config.proxy.control
     assert settings is not None
     counts = Counts(backend)
+    known = Namespaces(config, backend)
     context = Context(
         backend,
         counts,
-        Namespaces(config, backend),
+        known,
         Quotas(backend, quotas_of(config.tenants)),
         Acls(backend, config.tenants),
+        Policies(config, backend, known),
     )
     api = build_api(context, settings.max_request_bytes)
     return Gate(api, settings, Access(settings), backend, counts)
@@ -72,6 +75,7 @@ def build_api(context: Context | None, max_request_bytes: int = 0) -> FastAPI:
     api.include_router(namespaces.router)
     api.include_router(quota_routes.router)
     api.include_router(acl_routes.router)
+    api.include_router(policies.router)
     _add_probes(api)
     _add_errors(api, max_request_bytes)
     _describe_security(api)

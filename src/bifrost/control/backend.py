@@ -1,8 +1,9 @@
 """What the API needs of the physical clusters: the state, its writer, and topics. The command line makes it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from bifrost.control.topic_state import TopicState
 from bifrost.state.state_change import Change, Dependents, Unchanged
 from bifrost.state.state_table import StateTable
 
@@ -51,6 +52,27 @@ class Backend(Protocol):
             Kafka's error of each topic that still exists, by its physical name.
         Raises:
             Unavailable: the cluster does not answer.
+        """
+
+    async def describe_topics(self, tenant: str, names: Sequence[str]) -> dict[str, TopicState]:
+        """Return the topics of these physical names that exist on the cluster that a tenant belongs to.
+
+        Raises:
+            Unavailable: the cluster does not answer, or does not let the gateway's account describe configs.
+        """
+
+    async def alter_topic_configs(
+        self, tenant: str, changes: Mapping[str, Mapping[str, str | None]]
+    ) -> dict[str, str]:
+        """Change configs of topics of the cluster that a tenant belongs to, by IncrementalAlterConfigs.
+
+        Args:
+            tenant: whose cluster it is.
+            changes: by physical name the configs; None: the topic has no value of its own any more.
+        Returns:
+            Kafka's error of each topic whose configs stay, by its physical name.
+        Raises:
+            Unavailable: the cluster does not answer; some may have been changed.
         """
 
     async def change(

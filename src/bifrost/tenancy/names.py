@@ -34,7 +34,7 @@ from bifrost.config.name_template import (
     NamePrefixes,
     NameTemplate,
 )
-from bifrost.config.tiers import CODES, MARK, SEPARATOR, decode
+from bifrost.config.tiers import CODES, MARK, SEPARATOR
 from bifrost.tenancy.member_ids import other_side
 from bifrost.tenancy.namespaces.relative_names import RelativeNames
 from bifrost.tenancy.namespaces.relative_regex import relative_regex
@@ -214,13 +214,8 @@ class TenantNames:
         return SEPARATOR.join([*self.tiers, *tiers, rest.decode()])
 
     def tiers_of(self, name: str) -> tuple[str, ...]:
-        """Return the tiers of the namespace that a topic, group or transactional ID is in; () for the tenant's own.
-
-        Dotted tiers are not told apart from names that have dots, and so never returned.
-        """
-        if self._relative is None:
-            return ()
-        return (*self.tiers, *self._relative.split(name.encode())[0])
+        """Return the tiers of the namespace that a name is in; () for the tenant's own, and where tiers are dotted."""
+        return () if self._relative is None else self.place_of(name.encode())[0][1:]
 
     def place_of(self, name: bytes) -> tuple[tuple[str, ...], bytes]:
         """Return the path of the namespace that a topic or group is of, from the tenant on, and its name there."""
@@ -234,11 +229,8 @@ class TenantNames:
         """Return the path of the tenant's namespace that a physical topic is of; None when it is of another tenant."""
         if not topic.startswith(self._first_prefix):
             return None
-        path, tail = [self.tenant], topic[len(self._first_prefix) :]
-        while self._relative is not None and (found := decode(tail)) is not None:
-            path.append(found[0])
-            tail = PhysicalTopic(found[1])
-        return tuple(path)
+        tail = topic[len(self._first_prefix) :]
+        return (self.tenant, *(() if self._relative is None else self._relative.tiers_behind(tail)))
 
     def own_names(self, entity: Entity) -> OwnNames[Any, Any]:
         """Return the physical names that the namespace owns of a kind: topics, groups or transactional IDs."""

@@ -6,6 +6,7 @@ What is decided and written is what a real state decides (`state_change.decide`)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from bifrost.config.fields.control import Control
 from bifrost.config.model import Config
 from bifrost.control.application import build_application
 from bifrost.control.gate import Gate
+from bifrost.control.topic_state import TopicState
 from bifrost.state.state_change import Author, Change, Dependents, Unchanged, decide
 from bifrost.state.state_table import StateLimits, StateTable
 from support.control.asking import TOKENS, Asking
@@ -39,6 +41,10 @@ class TableBackend:
         self.is_current, self.problem, self.lag = True, "", 0
         self.topics: dict[str, list[str]] = {}
         """The physical topics by tenant."""
+        self.states: dict[str, TopicState] = {}
+        """What is known of topics by their physical names; others have one partition."""
+        self.unalterable: dict[str, str] = {}
+        """Errors of topics whose configs a broker does not change."""
         self.undeletable: dict[str, str] = {}
         """Errors of topics that a broker does not delete."""
         self.before_change: list[Any] = []
@@ -52,6 +58,21 @@ class TableBackend:
         errors = {name: error for name, error in self.undeletable.items() if name in names}
         self.topics[tenant] = [one for one in self.topics[tenant] if one not in names or one in errors]
         return errors
+
+    async def describe_topics(self, tenant: str, names: Sequence[str]) -> dict[str, TopicState]:
+        known = self.topics.get(tenant, ())
+        return {name: self.states.get(name, TopicState(1, 1, {})) for name in names if name in known}
+
+    async def alter_topic_configs(
+        self, tenant: str, changes: Mapping[str, Mapping[str, str | None]]
+    ) -> dict[str, str]:
+        for name, configs in changes.items():
+            if name not in self.unalterable:
+                state = self.states.get(name, TopicState(1, 1, {}))
+                changed = {**state.configs, **configs}
+                own = {config: value for config, value in changed.items() if value is not None}
+                self.states[name] = replace(state, configs=own)
+        return {name: error for name, error in self.unalterable.items() if name in changes}
 
     async def change(
         self,

@@ -8,11 +8,13 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 
+from bifrost.cli.admin.cluster_topics import alter_topic_configs, describe_topics
 from bifrost.config.model import Config
 from bifrost.control.backend import OutcomeUnknown, Unavailable
+from bifrost.control.topic_state import TopicState
 from bifrost.gateway.brokers.broker_client import BrokerClient
 from bifrost.gateway.brokers.cluster import Broker, Cluster
 from bifrost.gateway.errors import BrokerError
@@ -110,6 +112,18 @@ class ClusterBackend:
                     if one.error_code not in _GONE
                 }
         return errors
+
+    async def describe_topics(self, tenant: str, names: Sequence[str]) -> dict[str, TopicState]:
+        """Return the topics of these physical names that exist on a tenant's cluster."""
+        async with self._asking(tenant) as (broker, client):
+            return await describe_topics(broker, client, names)
+
+    async def alter_topic_configs(
+        self, tenant: str, changes: Mapping[str, Mapping[str, str | None]]
+    ) -> dict[str, str]:
+        """Change configs of topics of a tenant's cluster; return Kafka's error of each whose configs stay."""
+        async with self._asking(tenant) as (broker, client):
+            return await alter_topic_configs(broker, client, changes)
 
     @contextlib.asynccontextmanager
     async def _asking(self, tenant: str) -> AsyncIterator[tuple[Broker, BrokerClient]]:

@@ -7,8 +7,10 @@ import typer
 
 from bifrost.cli.admin.api_client import ApiClient
 from bifrost.cli.admin.options import JsonOption, new_group, print_json, print_table, with_client
+from bifrost.cli.admin.policies import policy
 
-namespaces = new_group("Create, list and delete namespaces, by the admin API.")
+namespaces = new_group("Create, list and delete namespaces, and their policies, by the admin API.")
+namespaces.add_typer(policy, name="policy")
 
 NameArgument = Annotated[str, typer.Argument(help="The tenant and its tiers, such as acme:analytics:eu.")]
 

@@ -12,6 +12,7 @@ from bifrost.control.backend import Backend
 from bifrost.control.counts import Counts
 from bifrost.control.gate import ASKER
 from bifrost.control.namespaces import Namespaces
+from bifrost.control.policies import Policies
 from bifrost.control.problem import ProblemDocument
 from bifrost.control.quotas import Quotas
 
@@ -25,6 +26,7 @@ class Context:
     namespaces: Namespaces
     quotas: Quotas
     acls: Acls
+    policies: Policies
 
 
 def _asker(request: Request) -> Asker:

@@ -1,4 +1,4 @@
-"""What the state has of a namespace beside its own record: quotas and ACLs, which end with it.
+"""What the state has of a namespace beside its own record: quotas, policies and ACLs, which end with it.
 
 A new namespace of the same name must not begin with what was set for the one before it. So a deletion takes these
 records in the same transaction, decided while no other writer can commit (`Backend.change`): no interruption leaves
@@ -17,6 +17,7 @@ from bifrost.state.state_table import StateTable
 from bifrost.tenancy.acls.stored_acls import KIND as ACL
 from bifrost.tenancy.acls.stored_acls import read_body
 from bifrost.tenancy.namespaces.namespace_path import Path, is_within, shown
+from bifrost.tenancy.policies.policy_record import policy_key
 from bifrost.tenancy.quotas.quota_record import QUOTA
 
 DOTTED = "."
@@ -32,6 +33,7 @@ def deletions(table: StateTable, paths: Collection[Path], *, is_dotted: bool = F
         is_dotted: whether ACLs name their tiers with dots.
     """
     yield from quota_deletions(table, paths)
+    yield from policy_deletions(table, paths)
     separator = DOTTED if is_dotted else SEPARATOR
     highest = [one for one in paths if not any(one != above and is_within(one, above) for above in paths)]
     starts = {
@@ -48,6 +50,14 @@ def deletions(table: StateTable, paths: Collection[Path], *, is_dotted: bool = F
         with contextlib.suppress(ValueError):
             if read_body(record.body or {}).name.startswith(start):
                 yield Change(record.key, record.version, None)
+
+
+def policy_deletions(table: StateTable, paths: Collection[Path]) -> Iterator[Change]:
+    """Yield the changes that delete the policies which the state has of namespaces."""
+    for path in paths:
+        record = table.get(policy_key(path))
+        if record is not None and record.body is not None:
+            yield Change(record.key, record.version, None)
 
 
 def quota_deletions(table: StateTable, paths: Collection[Path]) -> Iterator[Change]:

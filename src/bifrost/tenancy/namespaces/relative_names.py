@@ -98,6 +98,11 @@ class RelativeNames:
         """Whether a namespace below the tenant exists."""
         return all(tiers[:length] in self._existing for length in range(1, len(tiers) + 1))
 
+    @classmethod
+    def tiers_behind(cls, tail: bytes) -> tuple[str, ...]:
+        """Return the tiers that a physical name shows behind a prefix, whether they exist or not."""
+        return cls._decode(tail)[0]
+
     @property
     def is_used(self) -> bool:
         """Whether the tenant has namespaces."""
