@@ -29,9 +29,11 @@ def parsers() -> dict[str, Any]:
     found: dict[str, Any] = {"": root}
     for name, stub in root.commands.items():
         found[name] = _loaded(name) if name in LAZY_COMMANDS else stub
-    for name, one in list(found.items()):
-        if name and hasattr(one, "commands"):
-            found |= {f"{name} {inner}": command for inner, command in one.commands.items()}
+    groups = [name for name in found if name]
+    for name in groups:  # Groups within them are put behind.
+        for inner, command in getattr(found[name], "commands", {}).items():
+            found[f"{name} {inner}"] = command
+            groups.append(f"{name} {inner}")
     return found
 
 
