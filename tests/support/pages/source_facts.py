@@ -49,7 +49,7 @@ def log_lines() -> dict[str, set[str]]:
     """Return the keys of every event that the gateway logs, by the event's name."""
     found: dict[str, set[str]] = defaultdict(set)
     for path, tree in trees():
-        if path.startswith(("gateway/", "control/")) or path == "cli/run.py":
+        if path.startswith(("gateway/", "control/", "keys/")) or path == "cli/run.py":
             for scope in _functions(tree):
                 for event, keys in _logged(scope):
                     found[event] |= keys

@@ -37,6 +37,7 @@ FOREIGN = {
     "groupIdPrefix": "an option of Spark's source for Kafka",
     "insufficient_scope": "an error of OAUTHBEARER (RFC 7628)",
     "malloc_trim": "a function of the C library",
+    "min_decryption_version": "an option of a key in Vault's transit engine",
     "replay_cache": "an option of MIT Kerberos",
     "request_percentage": "a quota of Kafka's brokers (KIP-124)",
     "ssl_cafile": "an option of kafka-python",
