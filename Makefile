@@ -38,7 +38,7 @@ help:
 	@echo "make bench-journal   what the journal costs"
 	@echo "make bench-governance  what ACLs and quotas cost"
 	@echo "make bench-stalls    how long periodic tasks keep requests waiting (TENANTS=, ONLY=, PLOT=1)"
-	@echo "make bench-records   how fast the record codec reads and writes batches of every codec (PLOT=1)"
+	@echo "make bench-records   how fast batches are read, written, sealed and opened (PLOT=1)"
 	@echo "make bench-workers   what two worker processes do against one"
 	@echo "make hostile         what a tenant feels of another that attacks (QUICK=1, CHECK=1, ONLY=, BROKERS=3, PLOT=1)"
 
@@ -224,7 +224,7 @@ bench-stalls: $(VENV)/.dev
 	@$(BIN)/python -m bench.stalls $(if $(filter command line,$(origin TENANTS)),--tenants $(TENANTS)) \
 		$(if $(ONLY),--only "$(ONLY)") $(if $(CHECK),--check) $(if $(PLOT),--plot docs)
 
-# The record codec beside the compression libraries alone.
+# The record codec beside the compression libraries alone, encryption beside the cipher alone.
 bench-records: $(VENV)/.dev
 	@$(BIN)/python -m bench.records $(if $(PLOT),--plot docs)
 

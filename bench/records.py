@@ -1,5 +1,7 @@
 """`make bench-records`: how fast the record codec reads and writes batches, beside the compression library alone.
 
+Then how fast encryption seals and opens them (sealing.py).
+
 Reading is what a transform pays before its first record: checksum, unpacking, columns. Writing is columns to a whole
 batch. Both are CPU time of one core, by the bytes of the unpacked records; the library packs and unpacks the same bytes
 into memory that is there already.
@@ -15,6 +17,7 @@ from pathlib import Path
 
 import cramjam
 
+from bench import sealing
 from bench.machine import Machine
 from bench.page import replace_between
 from bench.table import Table
@@ -29,7 +32,7 @@ SHAPES = ((64, 1024), (640, 100), (1, 100))
 """Records of a batch, and bytes of a value."""
 WORDS = [random.Random(word).randbytes(2 + word % 3).hex() for word in range(400)]
 HEADER = 61
-GZIP, SNAPPY, LZ4, ZSTD = range(1, 5)
+NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 
 
 def main() -> None:
@@ -41,18 +44,46 @@ def main() -> None:
     machine = Machine.now()
     print(machine)
     table = Table("Record codec", "one core", "MB/s", 0, is_less_better=False)
+    sealed = Table("Encryption", "one core", "MB/s", 0, is_less_better=False)
     for _ in range(options.rounds):
+        measure_sealing(sealed)
         for count, size in SHAPES:
             for codec, name in enumerate(NAMES):
                 row = f"{name}, {count} x {size:,} B"
                 for subject, speed in measure(codec, values(count, size)).items():
                     table.add(row, subject, speed)
     machine = machine.after()
-    print(f"\n{table.as_text()}\n\n{machine.load}")
+    print(f"\n{table.as_text()}\n\n{sealed.as_text()}\n\n{sizes()}\n\n{machine.load}")
     if options.plot:
-        page = options.plot / PAGE
-        text = f"{machine}. {machine.load}.\n\n{table.as_markdown()}"
-        page.write_text(replace_between(page.read_text(encoding="utf-8"), "speed", text), "utf-8")
+        head = f"{machine}. {machine.load}.\n\n"
+        texts = {PAGE: table.as_markdown(), sealing.PAGE: f"{sealed.as_markdown()}\n\n{sizes()}"}
+        for name, text in texts.items():
+            page = options.plot / name
+            page.write_text(replace_between(page.read_text(encoding="utf-8"), "speed", head + text), "utf-8")
+
+
+def measure_sealing(table: Table) -> None:
+    """Measure one round of encryption."""
+    for count, size in SHAPES:
+        found = values(count, size)
+        shape = f"{count} x {size:,} B"
+        for codec in (NONE, ZSTD):
+            ways, n_bytes = sealing.ways_of_batches(codec, found)
+            for subject, way in ways.items():
+                table.add(f"batch, {NAMES[codec]}, {shape}", subject, speed(way, n_bytes))
+        ways, n_bytes = sealing.ways_of_values(found)
+        for subject, way in ways.items():
+            table.add(f"values, {shape}", subject, speed(way, n_bytes))
+
+
+def sizes() -> str:
+    """Say how much larger batches become."""
+    found = [
+        f"{sealing.size_ratio(codec, values(count, size)):.3f} ({NAMES[codec]}, {count} x {size:,} B)"
+        for count, size in SHAPES
+        for codec in (NONE, ZSTD)
+    ]
+    return f"A sealed batch is so many times as large as the client's: {', '.join(found)}."
 
 
 def values(count: int, size: int) -> list[bytes]:
