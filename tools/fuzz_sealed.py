@@ -10,6 +10,8 @@ places, with a checksum that is right in most cases:
     envelope    the envelope, with lengths around it that fit
     header      the header of the batch, in fields that a broker writes and in fields that it does not
 
+and the values and keys of records that are sealed one by one, and the arrays of their columns.
+
 What opens must be the client's batch bit for bit, with nothing in its header but what a broker writes there. Batches
 that are spoilt before they are sealed must come back as they were, or not be sealed at all. All memory is given back to
 its budget, and what is read ends where the batch ends, so AddressSanitizer sees a byte that is read beyond (`make
@@ -29,13 +31,16 @@ from bifrost.encryption import sealed_batch
 from bifrost.encryption.dek import Dek, DekLimits, WritingDek
 from bifrost.encryption.place import Place
 from bifrost.encryption.sealed_batch import read_sealed, seal_batch
+from bifrost.encryption.sealed_keys import open_keys, seal_keys
+from bifrost.encryption.sealed_values import read_sealed_values, seal_values
+from bifrost.encryption.topic_key import TopicKey
 from bifrost.encryption.wrapped_dek import WrappedDek
 from bifrost.records.codec.client_batch import ClientBatch, build_batch, read_columns, split_batches
 from bifrost.records.codec.columns import BytesColumn, Columns
 from bifrost.records.codec.errors import RecordsError
 from bifrost.records.codec.memory import MemoryBudget
 from frame_mutations import pick
-from fuzz_records import CODECS, HEADER, header_of, some_records, spoil, with_section
+from fuzz_records import CODECS, HEADER, header_of, some_records, spoil, spoilt_column, with_section
 
 BUDGET = 1 << 20
 RENEWAL = 20
@@ -43,6 +48,7 @@ RENEWAL = 20
 BINDING = Place("cluster", "topic", 0).binding
 WRAPPED = WrappedDek("vault:transit/kek", 1, bytes(range(60)))
 DEK = Dek(bytes(range(32)), WRAPPED)
+TOPIC_KEY = TopicKey(bytes(range(64)))
 LOG_APPEND_TIME = 0x08
 BROKERS_OWN = (*range(16), *range(17, 21))
 """Bytes of a header that brokers write: base offset, length, leader epoch, checksum."""
@@ -162,6 +168,48 @@ def check_sealed(rng: random.Random, data: bytes, dek: WritingDek) -> str:
     return "sealed"
 
 
+def check_records(rng: random.Random, original: bytes, dek: WritingDek) -> str:
+    """Seal records one by one, spoil their values or keys, and open them; return what came of it.
+
+    Raises:
+        Failure: a value or a key that was opened is not what was sealed.
+    """
+    columns = read_columns(only_batch(original), plenty())
+    sealed = seal_values(seal_keys(columns, BINDING, TOPIC_KEY, plenty()), BINDING, dek, plenty())
+    of_keys, how = pick(rng, 2), pick(rng, 2)
+    column = sealed.keys if of_keys else sealed.values
+    if how:
+        column = spoilt_column(rng, column)
+    else:
+        rows = list(column)
+        row = pick(rng, len(rows))
+        rows[row] = spoil(rng, rows[row] or b"\0")
+        column = BytesColumn.of(rows)
+    spoilt = sealed.with_keys(column) if of_keys else sealed.with_values(column)
+    budget = MemoryBudget("batch", BUDGET)
+    try:
+        opened = (
+            open_keys(spoilt, BINDING, TOPIC_KEY, budget).keys if of_keys else open_values(spoilt, budget)
+        )
+        known = set(columns.keys if of_keys else columns.values) | {None}
+        # An array that was spoilt may repeat a row or make it null, which the codec has no way to see.
+        if not set(opened) <= known:
+            raise Failure("a value or a key that was opened is none that was sealed")
+        return "records opened"
+    except ValueError:
+        return "records refused"
+    finally:
+        opened = None
+        if budget.used:
+            raise Failure(f"{budget.used} bytes are not given back")
+
+
+def open_values(spoilt: Columns, budget: MemoryBudget) -> BytesColumn:
+    """Open values, each with the one key that there is."""
+    found = read_sealed_values(spoilt)
+    return found.open(BINDING, dict.fromkeys(found.dek_headers, DEK), budget).values
+
+
 def run(batches: int, seed: int, *, started: float | None = None) -> Counter[str]:
     """Spoil and check that many batches; return how many came out how.
 
@@ -181,6 +229,7 @@ def run(batches: int, seed: int, *, started: float | None = None) -> Counter[str
             outcomes[check_opened(spoilt, original)] += 1
             if number % 4 == 0:
                 outcomes[check_sealed(rng, original, dek)] += 1
+                outcomes[check_records(rng, original, dek)] += 1
         except BaseException as error:
             error.add_note(f"batch {number}: {spoilt.hex()}")
             error.add_note(f"repeat with --seed {seed} --batches {number + 1}")

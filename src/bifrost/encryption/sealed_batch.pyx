@@ -133,7 +133,7 @@ cdef int64_t empty_bytes(int64_t count, int64_t timestamp_delta) noexcept:
         total += max(count - (<int64_t>1 << bits), 0)
     return total
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 def deflated_empty(int64_t count):
     """Return the empty records of that many, deflated, as the end of a stream, and their bytes as they are."""
     cdef int64_t size = empty_bytes(count, 0)
