@@ -44,9 +44,11 @@ def test_a_bill_is_restated_when_late_usage_or_a_price_changes_it(
     assert "Restated since the last bill" in page
     assert 'href="tenants/acme.html"' in page
     assert "globex" not in (folder / "tenants/acme.html").read_text()
-    (quota,) = json.loads((folder / "quotas.json").read_text())
-    assert (quota["tenant"], quota["projected"]) == ("acme", "1.86")
-    assert quota["producer_byte_rate"] > 0
+    suggested = json.loads((folder / "quotas.json").read_text())
+    (quota,) = suggested["alterations"]
+    assert (suggested["bifrost_quotas"], suggested["unkept"]) == (1, [])
+    assert (quota["namespace"], quota["entity"], quota["projected"]) == ("acme", {"namespace": None}, "1.86")
+    assert quota["values"]["producer_byte_rate"] > 0
 
 
 def test_a_month_without_usage_and_a_day_without_a_price_are_one_line(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bifrost.control.backend import Backend, Unavailable
 from bifrost.control.etag import NotAsSeen, digest
-from bifrost.filters.quotas.quota_parts import Parts, entity_of, refuse_parts
+from bifrost.filters.quotas.quota_parts import Parts, entity_of, parts_of, refuse_parts
 from bifrost.state.state_change import Change, StateConflict, Unchanged
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
@@ -17,7 +17,7 @@ from bifrost.state.state_table import StateTable
 from bifrost.tenancy.namespaces.namespace_path import InvalidNamespace, Path, shown
 from bifrost.tenancy.namespaces.namespace_tree import key_of
 from bifrost.tenancy.quotas.quota_change import Refusal, quota_change
-from bifrost.tenancy.quotas.quota_entity import QuotaEntity
+from bifrost.tenancy.quotas.quota_entity import NAMESPACE, QuotaEntity
 from bifrost.tenancy.quotas.quota_record import QUOTA, read_body, read_key
 from bifrost.tenancy.quotas.quota_table import Values
 from bifrost.tenancy.quotas.quota_tables import QuotaTables
@@ -26,6 +26,15 @@ from bifrost.wire.error_codes import ErrorCode
 
 ATTEMPTS = 5
 """How often a change is decided anew after another writer was first."""
+
+
+WHOLE: Parts = {"namespace": None}
+"""The entity for all clients of a namespace together, which only operators set; Kafka has none."""
+
+
+def shown_parts(entity: QuotaEntity) -> Parts:
+    """Return an entity as the API has it."""
+    return WHOLE if entity.is_namespace else parts_of(entity)
 
 
 class QuotaRefused(ValueError):
@@ -42,7 +51,7 @@ class Alteration:
     """What is set for one entity."""
 
     parts: Parts
-    """The entity, as Kafka's messages have it: a null name is the default."""
+    """The entity, as Kafka's messages have it: a null name is the default; or `WHOLE`."""
     values: Mapping[str, float | None]
     """By Kafka's key; None: it is removed."""
 
@@ -151,10 +160,10 @@ class Quotas:
         changes: dict[StateKey, Change] = {}
         entities, added = set[QuotaEntity](), set[QuotaEntity]()
         for number, one in enumerate(alterations):
-            refused = refuse_parts(one.parts)
+            refused = None if one.parts == WHOLE else refuse_parts(one.parts)
             if refused is not None:
                 raise QuotaRefused(number, ErrorCode.INVALID_REQUEST, refused)
-            entity = entity_of(one.parts)
+            entity = NAMESPACE if one.parts == WHOLE else entity_of(one.parts)
             if entity in entities:
                 raise QuotaRefused(number, ErrorCode.INVALID_REQUEST, f"the entity {entity} is there twice")
             entities.add(entity)

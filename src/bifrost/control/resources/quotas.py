@@ -7,10 +7,9 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from bifrost.control.etag import etag, read_digest
-from bifrost.control.quotas import Alteration
+from bifrost.control.quotas import Alteration, shown_parts
 from bifrost.control.resources.context import Context, IfMatch, Operator, Shared, Viewer, problems
 from bifrost.control.resources.namespaces import MAX_PATH_LENGTH
-from bifrost.filters.quotas.quota_parts import parts_of
 from bifrost.tenancy.namespaces.namespace_path import read_path
 
 MAX_ALTERATIONS = 1_000
@@ -23,7 +22,8 @@ class EntityQuotas(BaseModel):
     """What is set for one entity."""
 
     entity: Entity = Field(
-        description="`user`, `client-id` or both, each with a name; null: the default of all that have no quota."
+        description="`user`, `client-id` or both, each with a name; null: the default of all that have no quota. "
+        "Or `namespace` with null: all clients of the namespace together."
     )
     values: dict[str, float] = Field(description="By Kafka's key, such as `producer_byte_rate`.")
     version: int = Field(description="The version of the record.")
@@ -107,7 +107,7 @@ async def alter_quotas(
         namespace=wanted.namespace,
         quotas=_described(shared, wanted.namespace),
         is_dry_run=dry_run,
-        changed=[dict(parts_of(one)) for one in changed],
+        changed=[dict(shown_parts(one)) for one in changed],
     )
 
 
@@ -120,7 +120,7 @@ def _etag(shared: Context, namespace: str) -> str:
 def _described(shared: Context, namespace: str) -> list[EntityQuotas]:
     return [
         EntityQuotas(
-            entity=dict(parts_of(one.entity)),
+            entity=dict(shown_parts(one.entity)),
             values={key.value: value for key, value in one.values.items()},
             version=one.record.version,
             on_behalf_of=one.record.on_behalf_of,

@@ -52,21 +52,32 @@ def outlooks(figures: BillFigures) -> list[tuple[Budget, Outlook]]:
     ]
 
 
-def quota_lines(figures: BillFigures) -> list[dict[str, object]]:
-    """Return the suggested quotas, each in the words of the configuration and of Kafka."""
-    return [
-        {
-            "tenant": budget.tenant,
-            "namespace": budget.namespace,
+QUOTAS_FORMAT = 1
+"""Version of the layout of quotas.json, which `bifrost quotas apply` reads."""
+
+
+def quotas_document(figures: BillFigures) -> dict[str, object]:
+    """Return the suggested quotas as `bifrost quotas apply` takes them, and the budgets that no quota keeps."""
+    alterations, unkept = [], []
+    for budget, outlook in outlooks(figures):
+        if not outlook.text:
+            continue
+        told: dict[str, object] = {
+            "namespace": f"{budget.tenant}:{budget.namespace}" if budget.namespace else budget.tenant,
             "budget": str(budget.monthly),
             "projected": str(rounded(outlook.projected, figures.book.currency)),
-            "producer_byte_rate": outlook.quota.producer_byte_rate if outlook.quota else None,
-            "consumer_byte_rate": outlook.quota.consumer_byte_rate if outlook.quota else None,
             "because": outlook.text,
         }
-        for budget, outlook in outlooks(figures)
-        if outlook.text
-    ]
+        if outlook.quota is None:
+            unkept.append(told)
+            continue
+        values = {
+            "producer_byte_rate": outlook.quota.producer_byte_rate,
+            "consumer_byte_rate": outlook.quota.consumer_byte_rate,
+        }
+        # The budget is one of all clients of the namespace and of those below it.
+        alterations.append(told | {"entity": {"namespace": None}, "values": values})
+    return {"bifrost_quotas": QUOTAS_FORMAT, "alterations": alterations, "unkept": unkept}
 
 
 def platform_page(

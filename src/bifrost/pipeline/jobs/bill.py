@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from bifrost.pipeline.billing import rating
-from bifrost.pipeline.billing.bill_pages import platform_page, quota_lines, tenant_page, tenants_of
+from bifrost.pipeline.billing.bill_pages import platform_page, quotas_document, tenant_page, tenants_of
 from bifrost.pipeline.billing.corrections import correction_schema, differences, lost_days
 from bifrost.pipeline.billing.focus import schema_text, to_csv, to_focus
 from bifrost.pipeline.billing.invoices import invoices_of
@@ -360,4 +360,4 @@ def _write_pages(
     for tenant in shown:
         page = tenant_page(theirs[tenant], tenant, invoices[tenant])
         folder.write(f"tenants/{tenant}.html", render(page))
-    folder.write("quotas.json", json.dumps(quota_lines(figures), indent=2) + "\n")
+    folder.write("quotas.json", json.dumps(quotas_document(figures), indent=2) + "\n")

@@ -44,7 +44,7 @@ def quota_change(
         state: what is stored; None: nothing can be.
         table: the quotas of the namespace.
         path: the namespace's path, from its tenant on.
-        entity: not a whole namespace.
+        entity: whose quotas they are; a whole namespace only where an operator asks.
         ops: by Kafka's key the value that is set; None: it is removed.
         added: the entities that the same request has added before; this one is added to them.
     """

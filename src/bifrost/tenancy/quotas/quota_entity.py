@@ -38,7 +38,7 @@ class QuotaEntity:
 
     @property
     def is_namespace(self) -> bool:
-        """Whether it is the whole namespace, which only the operator sets: it has neither user nor client ID."""
+        """Whether it is the whole namespace, which only an operator sets: it has neither user nor client ID."""
         return self.user is None and self.client_id is None
 
     def __str__(self) -> str:
@@ -64,6 +64,8 @@ class QuotaEntity:
                 found = cls(None, _name(client_id))
             case ["users", user, "clients", client_id]:
                 found = cls(_name(user), _name(client_id))
+            case ["namespace"]:
+                found = cls()
             case _:
                 raise ValueError(f"{text[:100]!r} names no entity of a quota")
         if str(found) != text:

@@ -2,6 +2,7 @@
 
 quota:acme/users/alice                            {"values": {"producer_byte_rate": 1048576.0}}
 quota:acme:analytics/users/<default>/clients/app  of the tenant's namespace `analytics`
+quota:acme:analytics/namespace                    of all clients of it together, which only an operator sets
 """
 
 from bifrost.state.state_key import StateKey
@@ -21,7 +22,7 @@ def quota_key(path: str, entity: QuotaEntity) -> StateKey:
 
     Args:
         path: the path of the namespace, from its tenant on (`acme`, `acme:analytics:eu`).
-        entity: not a whole namespace.
+        entity: whose quotas they are.
     Raises:
         ValueError: the names are longer than a key may be.
     """

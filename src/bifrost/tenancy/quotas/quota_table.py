@@ -4,7 +4,8 @@
     tenant (state)   ──put───▶      │ parent: the table of the namespace above, whose limits apply as well
 
 Of the operator's quotas and of the tenant's own, each by itself, the first of Kafka's eight levels that has a value
-decides, for each key by itself. Both limits apply, so a tenant can only lower what it has.
+decides, for each key by itself. Both limits apply, so a tenant can only lower what it has. What the whole namespace may
+use together operators say in the configuration, in the state, or in both; each of them applies.
 """
 
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ class Bucket(NamedTuple):
     namespace: str
     """The namespace whose table has the limit: the tenant, and behind a `/` the tiers (`acme/analytics:eu`)."""
     is_given: bool
-    """Whether the operator gave it; False: the tenant set it."""
+    """Whether the configuration gave it; False: the state has it."""
     user: str | None
     """None: the users share it."""
     client_id: str | None
@@ -84,7 +85,7 @@ class QuotaTable:
 
     @property
     def own(self) -> Mapping[QuotaEntity, Values]:
-        """What the tenant has set."""
+        """What the state has: what the tenant has set, and under NAMESPACE what an operator has."""
         return self._own
 
     @property
@@ -98,8 +99,7 @@ class QuotaTable:
         self._generation += 1
 
     def put(self, entity: QuotaEntity, values: Values) -> None:
-        """Replace what the tenant has set for an entity; no values: nothing is set."""
-        assert not entity.is_namespace, "only the operator sets the quota of a whole namespace"
+        """Replace what the state has for an entity; no values: nothing is set."""
         if values:
             self._own[entity] = dict(values)
         else:
@@ -124,6 +124,8 @@ class QuotaTable:
         """
         found = [] if self.parent is None else [self.parent.bound_of(entity, key)]
         found.append(self._given.get(NAMESPACE, {}).get(key))
+        if not entity.is_namespace:
+            found.append(self._own.get(NAMESPACE, {}).get(key))
         for level in levels(entity.user, entity.client_id):
             is_finer = (level.user is not None and entity.user is None) or (
                 level.client_id is not None and entity.client_id is None
@@ -142,10 +144,10 @@ class QuotaTable:
         self, key: QuotaKey, entities: tuple[QuotaEntity, ...], user: str, client_id: str
     ) -> list[QuotaLimit]:
         found = [] if self.parent is None else self.parent._limits(key, entities, user, client_id)
-        total = self._given.get(NAMESPACE, {}).get(key)
-        if total is not None:
-            found.append(QuotaLimit(total, Bucket(self.namespace, True, None, None)))
         for is_given, quotas in ((True, self._given), (False, self._own)):
+            total = quotas.get(NAMESPACE, {}).get(key)
+            if total is not None:
+                found.append(QuotaLimit(total, Bucket(self.namespace, is_given, None, None)))
             for entity in entities if quotas else ():
                 rate = quotas.get(entity, {}).get(key)
                 if rate is not None:

@@ -149,3 +149,17 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(api: Api) -> None:
     assert answer == {"namespace": "acme", "quotas": [], "is_dry_run": True, "changed": [{"user": "bob"}]}
     refused = {"namespace": "acme", "alterations": [{"entity": {"user": "bob"}, "values": {RATE: -1}}]}
     assert api.ask("POST", "/v1/quotas?dry_run=true", refused).status_code == 400
+
+
+def test_a_whole_namespace_has_quotas_of_operators_only(tmp_path: Path) -> None:
+    api = Api(tmp_path, tenant={"quotas": {RATE: 4096}})
+
+    assert alter(api, {"namespace": None}, {RATE: 8192}).status_code == 409
+    answer = alter(api, {"namespace": None}, {RATE: 2048})
+
+    assert answer.json()["quotas"][0]["entity"] == {"namespace": None}
+    [record] = api.backend.table.of_kind("quota")
+    assert record.key.name == "acme/namespace"
+    assert alter(api, {"namespace": "acme"}, {RATE: 1}).status_code == 400
+    assert alter(api, {"namespace": None, "user": "a"}, {RATE: 1}).status_code == 400
+    assert alter(api, {"user": "bob"}, {RATE: 4096}).status_code == 409  # above the whole

@@ -23,7 +23,7 @@ def test_an_entity_is_written_as_kafka_named_it_in_zookeeper(entity: QuotaEntity
 
 
 @pytest.mark.parametrize(
-    "text", ["", "users", "alice", "users/a/b", "clients/a/users/b", "users/<x>", "namespace"]
+    "text", ["", "users", "alice", "users/a/b", "clients/a/users/b", "users/<x>", "namespace/a"]
 )
 def test_a_text_that_is_no_entity_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="entity"):
@@ -37,11 +37,10 @@ NAMES: st.SearchStrategy[EntityName] = st.none() | st.just(DEFAULT) | st.text("a
 def test_every_entity_is_read_as_it_was_written(user: EntityName, client_id: EntityName) -> None:
     entity = QuotaEntity(user, client_id)
 
-    if not entity.is_namespace:
-        assert QuotaEntity.from_text(str(entity)) == entity
+    assert QuotaEntity.from_text(str(entity)) == entity
 
 
-def test_eight_levels_are_asked_and_only_the_operator_has_the_whole_namespace() -> None:
+def test_eight_levels_are_asked_and_only_operators_have_the_whole_namespace() -> None:
     found = levels("alice", "app")
 
     assert len(set(found)) == 8

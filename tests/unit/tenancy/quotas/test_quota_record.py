@@ -3,7 +3,7 @@
 import pytest
 
 from bifrost.state.state_key import StateKey
-from bifrost.tenancy.quotas.quota_entity import DEFAULT, QuotaEntity
+from bifrost.tenancy.quotas.quota_entity import DEFAULT, NAMESPACE, QuotaEntity
 from bifrost.tenancy.quotas.quota_key import QuotaKey
 from bifrost.tenancy.quotas.quota_record import quota_body, quota_key, read_body, read_key
 
@@ -14,6 +14,7 @@ VALUES = {QuotaKey.PRODUCER_BYTE_RATE: 1024.0, QuotaKey.REQUEST_PERCENTAGE: 0.5}
     ("path", "entity", "key"),
     [
         ("acme", QuotaEntity("alice"), "quota:acme/users/alice"),
+        ("acme:a", NAMESPACE, "quota:acme:a/namespace"),
         ("acme:a:b", QuotaEntity(DEFAULT, "x/y"), "quota:acme:a:b/users/<default>/clients/x%2Fy"),
     ],
 )

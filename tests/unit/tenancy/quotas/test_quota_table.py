@@ -72,6 +72,21 @@ def test_a_tenants_own_limit_stands_beside_the_operators() -> None:
     assert rates(table, "bob") == [100.0, 10.0]
 
 
+def test_the_whole_namespace_has_limits_of_the_configuration_and_of_the_state() -> None:
+    table = QuotaTable("acme")
+    table.give({NAMESPACE: {PRODUCE: 100.0}})
+    table.put(NAMESPACE, {PRODUCE: 50.0})
+
+    limits = table.limits_of("alice", "app").producer_byte_rate
+
+    assert [(one.rate, one.bucket) for one in limits] == [
+        (100.0, Bucket("acme", True, None, None)),
+        (50.0, Bucket("acme", False, None, None)),
+    ]
+    assert table.bound_of(QuotaEntity("alice"), PRODUCE) == 50.0
+    assert table.bound_of(NAMESPACE, PRODUCE) == 100.0
+
+
 def test_the_limits_of_the_namespaces_above_apply_as_well() -> None:
     above = QuotaTable("acme")
     table = QuotaTable("acme/eu", above)
