@@ -20,7 +20,7 @@ from support.journal.journal_records import Journal
 
 BUDGETS = """budgets:
   - {tenant: acme, monthly: 0.5}
-  - {tenant: acme, namespace: eu, monthly: 0.1}
+  - {tenant: acme, namespace: eu, monthly: 0.15}
   - {tenant: globex, monthly: 0.0001}
 """
 

@@ -5,10 +5,13 @@ Names are the client's own: requests are read as the client sent them, answers a
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from itertools import islice
 from typing import Any
 
 from bifrost.journal.topic_names import topic_id_text
+from bifrost.tenancy.acls.acl_binding import Operation as AclOperation
+from bifrost.tenancy.acls.acl_binding import PatternType, Permission, ResourceType
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.steps import in_steps
 
@@ -16,7 +19,8 @@ _NOT_SHOWN = "(not shown)"
 _TOPIC = 2
 _RESOURCE_TYPES = {_TOPIC: "topic", 4: "broker", 8: "broker_logger", 16: "client_metrics", 32: "group"}
 """Names of ConfigResource.Type."""
-_OPERATIONS = {0: "", 1: "(deleted)", 2: "(added) ", 3: "(taken out) "}
+_DELETED = "(deleted)"
+_OPERATIONS = {0: "", 1: _DELETED, 2: "(added) ", 3: "(taken out) "}
 """What is put before the value, by AlterConfigOp.OpType."""
 
 MAX_VALUE_LENGTH = 1000
@@ -35,6 +39,8 @@ class Operation:
     error_code: int
     after: Mapping[str, str] = field(default_factory=dict)
     """The state that the client asked for."""
+    before: Mapping[str, str] = field(default_factory=dict)
+    """The state before, as far as the answer says it."""
     topic_id: bytes | None = None
     """The topic's ID, if the client named the topic by it."""
 
@@ -136,6 +142,64 @@ def _share_offsets(request: Any, answer: Any) -> Iterator[Operation]:
     )
 
 
+def _create_acls(request: Any, answer: Any) -> Iterator[Operation]:
+    for one, result in zip(in_steps(request.creations), answer.results, strict=False):
+        acl = _acl(one, one.resource_pattern_type, one.operation)
+        yield Operation("acl", one.resource_name, result.error_code, acl)
+
+
+def _delete_acls(request: Any, answer: Any) -> Iterator[Operation]:
+    for wanted, result in zip(in_steps(request.filters), answer.filter_results, strict=False):
+        if result.error_code:
+            yield Operation("acl", wanted.resource_name_filter, result.error_code)
+        for one in in_steps(result.matching_acls):
+            acl = _acl(one, one.pattern_type, one.operation)
+            yield Operation("acl", one.resource_name, one.error_code, before=acl)
+
+
+def _acl(one: Any, pattern_type: int, operation: int) -> dict[str, str]:
+    """Return what an ACL says, in the words of the state and of the configuration."""
+    named = (
+        ("resource_type", ResourceType, one.resource_type),
+        ("pattern_type", PatternType, pattern_type),
+        ("operation", AclOperation, operation),
+        ("permission", Permission, one.permission_type),
+    )
+    return {
+        **{key: _word(words, value) for key, words, value in named},
+        "principal": (one.principal or "")[:MAX_VALUE_LENGTH],
+        "host": (one.host or "")[:MAX_VALUE_LENGTH],
+    }
+
+
+def _word(words: type[IntEnum], value: int) -> str:
+    try:
+        return words(value).name
+    except ValueError:  # The request is refused.
+        return str(value)
+
+
+def _alter_quotas(request: Any, answer: Any) -> Iterator[Operation]:
+    asked: dict[str, dict[str, str]] = {}
+    for entry in in_steps(request.entries):
+        # Of an entity that is there twice the first counts, as in the answer.
+        asked.setdefault(
+            _entity(entry.entity),
+            {one.key: _DELETED if one.remove else f"{one.value:.16g}" for one in entry.ops[:MAX_PARTS]}
+            | _more(entry.ops),
+        )
+    for result in answer.entries:
+        name = _entity(result.entity)
+        yield Operation("quota", name, result.error_code, asked.get(name, {}))
+
+
+def _entity(parts: Any) -> str:
+    shown = (
+        f"{one.entity_type}={'<default>' if one.entity_name is None else one.entity_name}" for one in parts
+    )
+    return ",".join(shown)[:MAX_VALUE_LENGTH]
+
+
 def _configs(configs: Any, *, is_shown: bool) -> dict[str, str]:
     return {
         f"config:{one.name}": _OPERATIONS.get(getattr(one, "config_operation", 0), "")
@@ -174,6 +238,9 @@ _READERS: Mapping[ApiKey, Callable[[Any, Any], Iterator[Operation]]] = {
     ApiKey.OFFSET_DELETE: _delete_offsets,
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: _share_offsets,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: _share_offsets,
+    ApiKey.CREATE_ACLS: _create_acls,
+    ApiKey.DELETE_ACLS: _delete_acls,
+    ApiKey.ALTER_CLIENT_QUOTAS: _alter_quotas,
 }
 
 ADMIN_APIS = frozenset(_READERS)

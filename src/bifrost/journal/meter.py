@@ -78,6 +78,7 @@ class Meter:
         is_done: bool,
         is_topic: bool,
         is_deleted: bool,
+        told_before: Mapping[str, str] | None = None,
         **fields: Any,
     ) -> None:
         """Write down what the client changed or tried to change, and the state before as far as it is known.
@@ -88,9 +89,10 @@ class Meter:
             is_done: whether the change succeeded.
             is_topic: whether the item is a topic.
             is_deleted: whether the client asked to delete it.
+            told_before: the state before, as far as the answer has told it.
             fields: other fields of the schema's struct `event`.
         """
-        known, before, before_ms = self._journal.known_topics, None, None
+        known, before, before_ms = self._journal.known_topics, told_before, None
         upstream = self._identity.upstream
         if is_topic and physical is not None:
             facts = known.get(upstream, physical)

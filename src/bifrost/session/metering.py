@@ -9,6 +9,7 @@ from typing import Any
 from bifrost.filters.api_versions import is_valid
 from bifrost.filters.filter import Exchange, Note, Scope
 from bifrost.filters.plan import Plan
+from bifrost.filters.refused import RefusedFilter
 from bifrost.forwarding.lane import Awaited, Lane
 from bifrost.journal.admin_operations import ADMIN_APIS, Operation, operations, topic_id_of
 from bifrost.journal.identity import UNNAMED, Identity, Software
@@ -124,7 +125,8 @@ def count_own_answer(
     usage.count_request(frame, offset)
     usage.answer(len(answer))
     usage.count_response(answer, 8 + plan.response.is_flexible_header, is_physical=False)
-    if plan.is_refused:
+    # Of a tenant with ACLs other filters answer some of these APIs.
+    if plan.is_refused and isinstance(plan.filters[0], RefusedFilter):
         _deny(meter, plan, "api", None, "not_for_tenants")
     elif plan.api_key in ADMIN_APIS and len(frame) <= MAX_TOLD_BYTES:
         _tell_operations(meter, namespace, plan, (frame, offset), answer)
@@ -208,6 +210,7 @@ def _tell_operations(
             is_done=not one.error_code,
             is_topic=one.resource_type == "topic",
             is_deleted=plan.api_key == ApiKey.DELETE_TOPICS,
+            told_before=one.before or None,
             api=api_name(plan.api_key),
             api_version=plan.api_version,
             resource_type=one.resource_type,

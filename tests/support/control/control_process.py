@@ -46,6 +46,7 @@ class ControlProcess(Asking[Said]):
         *,
         tenants: list[dict[str, Any]] | None = None,
         control: Mapping[str, Any] | None = None,
+        proxy: Mapping[str, Any] | None = None,
     ) -> None:
         """Write its configuration; nothing is started yet.
 
@@ -55,10 +56,12 @@ class ControlProcess(Asking[Said]):
             topic: the topic of the state.
             tenants: the section `tenants`.
             control: further keys of `proxy.control`.
+            proxy: further sections of `proxy`.
         """
         directory.mkdir(parents=True, exist_ok=True)
         self.directory, self._upstream, self._topic = directory, upstream.split(","), topic
         self._tenants, self._control = tenants or [{"name": "acme"}, {"name": "globex"}], dict(control or {})
+        self._proxy = dict(proxy or {})
         self._child: Child | None = None
         self.port = 0
         self.context: Any = None
@@ -113,7 +116,12 @@ class ControlProcess(Asking[Said]):
         ]
         control = {"port": self.port, "admins": admins, **self._control}
         config = {
-            "proxy": {"listener_sets": listeners, "state": {"topic": self._topic}, "control": control},
+            "proxy": {
+                "listener_sets": listeners,
+                "state": {"topic": self._topic},
+                "control": control,
+                **self._proxy,
+            },
             "upstream": {"bootstrap": self._upstream},
             "tenants": self._tenants,
         }

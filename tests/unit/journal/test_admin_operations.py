@@ -156,3 +156,73 @@ def test_offsets_of_many_partitions_are_told_up_to_a_bound_and_the_others_counte
 
     assert len(one.after) == MAX_PARTS + 1
     assert one.after["more"] == "5"
+
+
+ORDERS = {
+    "resource_type": "TOPIC",
+    "pattern_type": "LITERAL",
+    "operation": "READ",
+    "permission": "ALLOW",
+    "principal": "User:bob",
+    "host": "*",
+}
+
+
+def test_created_acls_say_what_they_say() -> None:
+    def creation(**fields: Any) -> Any:
+        numbers = {"resource_type": 2, "resource_pattern_type": 3, "operation": 3, "permission_type": 3}
+        texts = {"resource_name": "orders", "principal": "User:bob", "host": "*"}
+        return m.CreateAclsRequest.AclCreation(**(numbers | texts | fields))
+
+    results = [m.CreateAclsResponse.AclCreationResult(error_code=code) for code in (0, 42)]
+
+    done, refused = made(
+        ApiKey.CREATE_ACLS,
+        m.CreateAclsRequest(creations=[creation(), creation(operation=99)]),
+        m.CreateAclsResponse(results=results),
+    )
+
+    assert done == Operation("acl", "orders", 0, ORDERS)
+    assert refused == Operation("acl", "orders", 42, ORDERS | {"operation": "99"})
+
+
+def test_deleted_acls_say_what_they_said() -> None:
+    found = m.DeleteAclsResponse.DeleteAclsMatchingAcl(
+        resource_type=2, resource_name="orders", pattern_type=3, principal="User:bob", host="*", operation=3,
+        permission_type=3,
+    )  # fmt: skip
+    result = m.DeleteAclsResponse.DeleteAclsFilterResult
+    wanted = [m.DeleteAclsRequest.DeleteAclsFilter(resource_name_filter=name) for name in ("orders", None)]
+    answer = m.DeleteAclsResponse(filter_results=[result(matching_acls=[found]), result(error_code=42)])
+
+    done, refused = made(ApiKey.DELETE_ACLS, m.DeleteAclsRequest(filters=wanted), answer)
+
+    assert done == Operation("acl", "orders", 0, before=ORDERS)
+    assert refused == Operation("acl", None, 42)
+
+
+def test_quotas_are_told_by_entity_and_not_when_they_are_only_validated() -> None:
+    request, response = m.AlterClientQuotasRequest, m.AlterClientQuotasResponse
+    parts = (("user", "bob"), ("client-id", None))
+    ops = [
+        request.OpData(key="producer_byte_rate", value=1024.0, remove=False),
+        request.OpData(key="request_percentage", value=0.0, remove=True),
+    ]
+    entry = request.EntryData(
+        entity=[request.EntityData(entity_type=kind, entity_name=name) for kind, name in parts], ops=ops
+    )
+    told = response.EntryData(
+        error_code=44,
+        entity=[response.EntityData(entity_type=kind, entity_name=name) for kind, name in parts],
+    )
+    answer = response(entries=[told])
+
+    (one,) = made(ApiKey.ALTER_CLIENT_QUOTAS, request(entries=[entry], validate_only=False), answer)
+
+    assert one == Operation(
+        "quota",
+        "user=bob,client-id=<default>",
+        44,
+        {"producer_byte_rate": "1024", "request_percentage": "(deleted)"},
+    )
+    assert made(ApiKey.ALTER_CLIENT_QUOTAS, request(entries=[entry], validate_only=True), answer) == []

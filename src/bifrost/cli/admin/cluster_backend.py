@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 
 from bifrost.cli.admin.cluster_topics import alter_topic_configs, describe_topics
+from bifrost.cli.admin.control_journal import Changed, ControlJournal
 from bifrost.config.model import Config
 from bifrost.control.backend import OutcomeUnknown, Unavailable
 from bifrost.control.topic_state import TopicState
@@ -22,7 +23,7 @@ from bifrost.gateway.state.state_client import StateClient, open_state
 from bifrost.gateway.state.state_writer import OutcomeUnknown as WriteOutcomeUnknown
 from bifrost.records.batch_reader import UnreadableBatch
 from bifrost.state.state_change import Author, Change, Dependents, Unchanged
-from bifrost.state.state_record import UnreadableState
+from bifrost.state.state_record import TooLarge, UnreadableState
 from bifrost.state.state_table import StateTable
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
@@ -40,15 +41,22 @@ _GONE = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 class ClusterBackend:
     """The clusters of a configuration, and the state on one of them."""
 
-    def __init__(self, config: Config, clusters: dict[str, Cluster], client: StateClient) -> None:
+    def __init__(
+        self,
+        config: Config,
+        clusters: dict[str, Cluster],
+        client: StateClient,
+        journal: ControlJournal | None = None,
+    ) -> None:
         """Use clusters whose brokers are known, and a state that is read.
 
         Args:
             config: the configuration.
             clusters: by the name of their upstream.
             client: the state's table, reader and writer.
+            journal: where changes are written down; None: nowhere.
         """
-        self._client, self._clusters = client, clusters
+        self._client, self._clusters, self._journal = client, clusters, journal
         self._timeout_ms = config.proxy.limits.upstream_connect_timeout_ms
         self._cluster_of = {one.name: clusters[config.cluster_of(one).name] for one in config.tenants}
         self._writer = f"control/{socket.gethostname()}/{os.getpid()}"
@@ -81,13 +89,35 @@ class ClusterBackend:
         dependents: Dependents | None = None,
     ) -> str:
         """Change keys together; see `bifrost.control.backend.Backend`."""
+        tried: list[Changed] = [(one, self.table.get(one.key)) for one in changes]
+
+        def and_dependents(table: StateTable) -> list[Change]:
+            more = [] if dependents is None else list(dependents(table))
+            tried[:] = [(one, table.get(one.key)) for one in (*changes, *more)]
+            return more
+
+        outcome, why = "success", None
         try:
             author = Author(self._writer, on_behalf_of)
-            return await self._client.writer.change(changes, author, unchanged, dependents)
+            return await self._client.writer.change(changes, author, unchanged, and_dependents)
         except WriteOutcomeUnknown as error:
+            outcome, why = "unknown", str(error)
             raise OutcomeUnknown(str(error)) from error
         except (BrokerError, UnreadableState, UnreadableBatch, OSError) as error:
+            outcome, why = "failure", str(error)
             raise Unavailable(str(error)) from error
+        except TooLarge as error:
+            outcome, why = "failure", str(error)
+            raise
+        except asyncio.CancelledError:
+            outcome, why = "unknown", "the request ended before its change did"
+            raise
+        except Exception:  # It is decided anew, or refused: nothing was to be written.
+            tried.clear()
+            raise
+        finally:
+            if self._journal is not None:
+                self._journal.note(tried, on_behalf_of, outcome, why)
 
     async def topics_of(self, tenant: str) -> list[str]:
         """Return the physical names of all topics of a tenant's cluster."""
@@ -170,7 +200,13 @@ async def open_backend(config: Config) -> AsyncIterator[ClusterBackend]:
         )
         refreshing = asyncio.create_task(_refresh(cluster, limits.metadata_refresh_ms / 1000))
         stack.callback(refreshing.cancel)
-        yield ClusterBackend(config, clusters, client)
+        journal = None
+        if config.proxy.journal is not None:
+            where = clusters[config.proxy.journal.upstream or config.clusters[0].name]
+            journal = ControlJournal(config.proxy.journal, where, limits.upstream_connect_timeout_ms)
+            journal.begin()
+            stack.push_async_callback(journal.close)
+        yield ClusterBackend(config, clusters, client, journal)
 
 
 async def _refresh(cluster: Cluster, every_s: float) -> None:
