@@ -46,7 +46,7 @@ def test_a_bill_is_restated_when_late_usage_or_a_price_changes_it(
     assert "globex" not in (folder / "tenants/acme.html").read_text()
     suggested = json.loads((folder / "quotas.json").read_text())
     (quota,) = suggested["alterations"]
-    assert (suggested["bifrost_quotas"], suggested["unkept"]) == (1, [])
+    assert (suggested["quotas_format"], suggested["unkept"]) == (1, [])
     assert (quota["namespace"], quota["entity"], quota["projected"]) == ("acme", {"namespace": None}, "1.86")
     assert quota["values"]["producer_byte_rate"] > 0
 

@@ -167,6 +167,10 @@ class Acls:
                 binding = relative.to_tenant(one)
             except ValueError as error:
                 raise AclRefused(number, str(error), is_policy=False) from None
+            if relative.separator == DOTTED and one.is_of_namespace:
+                raise AclRefused(
+                    number, "a tenant with dotted tiers has no ACLs of namespaces", is_policy=False
+                )
             # `problem` of the name that the caller knows: an empty one would be the whole namespace.
             problem = one.problem() or binding.problem()
             if problem is not None:

@@ -56,7 +56,7 @@ def test_a_file_of_quotas_holds_for_all_clients_of_a_namespace_together(
         recreate_topic(routed, physical_name("globex", name))
     whole = {"namespace": "globex", "entity": {"namespace": None}, "values": {"producer_byte_rate": 4096}}
     file = tmp_path / "quotas.json"
-    file.write_text(json.dumps({"bifrost_quotas": 1, "alterations": [whole]}))
+    file.write_text(json.dumps({"quotas_format": 1, "alterations": [whole]}))
     gateway = start_gateway(has_admin=True, proxy={"state": {"topic": topic}, "workers": 2})
     with ControlProcess(tmp_path / "control", kafka.bootstrap, topic) as control:
         assert control.command("quotas", "apply", str(file), "--dry-run")[0] == 0

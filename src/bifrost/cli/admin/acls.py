@@ -73,6 +73,9 @@ def create(
     group: GroupOption = None,
     transactional_id: TransactionalIdOption = None,
     cluster: ClusterOption = False,
+    below: Annotated[
+        list[str] | None, typer.Option("--below", help="A namespace below, with all that is in it.")
+    ] = None,
     host: Annotated[list[str] | None, typer.Option("--host", help="An IP address. Default: all.")] = None,
     is_prefixed: Annotated[
         bool, typer.Option("--prefixed", help="The names are beginnings of names.")
@@ -81,9 +84,9 @@ def create(
     as_json: JsonOption = False,
 ) -> None:
     """Create ACLs: each of these principals at each host may do each operation with each resource."""
-    found = resources(topic, group, transactional_id, cluster=cluster)
+    found = resources(topic, group, transactional_id, cluster=cluster, namespaces=below)
     if not found:
-        end("about what? Add --topic, --group, --transactional-id or --cluster", 2)
+        end("about what? Add --topic, --group, --transactional-id, --cluster or --below", 2)
     if not operation:
         end("which operation? Add --operation, such as Read", 2)
     wanted = entries(
@@ -110,13 +113,19 @@ def delete(
         str | None, typer.Option("--transactional-id", help="Those about this transactional ID.")
     ] = None,
     cluster: ClusterOption = False,
+    below: Annotated[
+        str | None, typer.Option("--below", help="Those about this namespace as a whole.")
+    ] = None,
     host: Annotated[str | None, typer.Option("--host", help="Those about this IP address.")] = None,
     is_prefixed: Annotated[bool, typer.Option("--prefixed", help="Those about this beginning.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Delete the ACLs of a namespace that have all these properties."""
-    found = resources(*([one] if one else None for one in (topic, group, transactional_id)), cluster=cluster)
+    topics, groups, transactional_ids, namespaces = (
+        [one] if one else None for one in (topic, group, transactional_id, below)
+    )
+    found = resources(topics, groups, transactional_ids, cluster=cluster, namespaces=namespaces)
     if len(found) > 1:
         end("give one resource", 2)
     query: dict[str, str | None] = {"principal": principal, "host": host}
@@ -134,9 +143,15 @@ def resources(
     transactional_ids: Sequence[str] | None,
     *,
     cluster: bool,
+    namespaces: Sequence[str] | None = None,
 ) -> list[tuple[str, str]]:
     """Return resources by the API's names: kind and name."""
-    named = (("TOPIC", topics), ("GROUP", groups), ("TRANSACTIONAL_ID", transactional_ids))
+    named = (
+        ("TOPIC", topics),
+        ("GROUP", groups),
+        ("TRANSACTIONAL_ID", transactional_ids),
+        ("NAMESPACE", namespaces),
+    )
     found = [(kind, name) for kind, names in named for name in names or ()]
     return [*found, ("CLUSTER", CLUSTER_NAME)] if cluster else found
 

@@ -1,6 +1,6 @@
 """The file that `bifrost quotas apply` takes: quotas by namespace and entity, as `bifrost pipeline bill` suggests them.
 
-{"bifrost_quotas": 1, "alterations": [
+{"quotas_format": 1, "alterations": [
     {"namespace": "acme:dev", "entity": {"namespace": null}, "values": {"producer_byte_rate": 1048576}}]}
 
 An entity is as in the admin API: `user` and `client-id`, null being the default, or `namespace` with null for all
@@ -42,10 +42,10 @@ def read_quota_file(file: Path) -> dict[str, list[Alteration]]:
         document = json.loads(content)
     except ValueError as error:
         raise QuotaFileError(f"{file}: is no JSON: {error}") from None
-    found = document.get("bifrost_quotas") if isinstance(document, dict) else None
+    found = document.get("quotas_format") if isinstance(document, dict) else None
     if found != FORMAT:
         raise QuotaFileError(
-            f"{file}: is no file of quotas of this version: bifrost_quotas is {found!r}, and has to be {FORMAT}"
+            f"{file}: is no file of quotas of this version: quotas_format is {found!r}, and has to be {FORMAT}"
         )
     alterations = document.get("alterations")
     if not isinstance(alterations, list):

@@ -1,12 +1,14 @@
 """ACLs (KIP-140, KIP-290): `/v1/acls`."""
 
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bifrost.config.fields.acls import AclHost, AclOperation, AclPattern, AclPermission, AclResource
+from bifrost.config.tiers import SEPARATOR, misfit
 from bifrost.control.acls import NamespaceAcl
 from bifrost.control.etag import etag, read_digest
 from bifrost.control.problem import Problem
@@ -20,6 +22,7 @@ from bifrost.tenancy.acls.acl_binding import (
     PatternType,
     Permission,
     ResourceType,
+    namespace_name,
 )
 from bifrost.tenancy.acls.acl_change import MAX_CHANGED
 from bifrost.tenancy.acls.stored_acls import body_of
@@ -32,7 +35,7 @@ class Acl(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     resource_type: str = Field(
-        description="`TOPIC`, `GROUP`, `TRANSACTIONAL_ID` or `CLUSTER`, the tenant's own."
+        description="`TOPIC`, `GROUP`, `TRANSACTIONAL_ID`, `CLUSTER`, the tenant's own, or `NAMESPACE`, one below."
     )
     pattern_type: str = Field(description="`LITERAL` or `PREFIXED`.")
     name: str = Field(
@@ -77,6 +80,16 @@ class AclCreation(BaseModel):
     host: AclHost = "*"
     operation: AclOperation
     permission: AclPermission = AclPermission.ALLOW
+
+    @model_validator(mode="after")
+    def _check_namespace(self) -> "AclCreation":
+        if self.resource_type == AclResource.NAMESPACE:
+            wrong = misfit(self.name.split(SEPARATOR))
+            if wrong is None and self.pattern_type != AclPattern.LITERAL:
+                wrong = "the pattern of a NAMESPACE is LITERAL: it is about all below it as well"
+            if wrong is not None:
+                raise ValueError(wrong)
+        return self
 
 
 class AclCreations(BaseModel):
@@ -128,6 +141,8 @@ class AclQuery(BaseModel):
 
     def to_filter(self) -> AclBindingFilter:
         """Return Kafka's filter."""
+        if self.resource_type == AclResource.NAMESPACE:
+            return self._of_namespace()
         return AclBindingFilter(
             ResourceType[self.resource_type or "ANY"],
             PatternType[self.pattern_type or "ANY"],
@@ -137,6 +152,17 @@ class AclQuery(BaseModel):
             Operation[self.operation or "ANY"],
             Permission[self.permission or "ANY"],
         )
+
+    def _of_namespace(self) -> AclBindingFilter:
+        if self.name is None:
+            raise Problem(
+                HTTPStatus.BAD_REQUEST,
+                "invalid-request",
+                "resource_type NAMESPACE needs a name",
+                "name the namespace below this one, such as eu",
+            )
+        given = self.model_copy(update={"resource_type": AclResource.TOPIC, "pattern_type": "LITERAL"})
+        return replace(given.to_filter(), name=namespace_name(self.name.split(SEPARATOR)))
 
 
 class AclDeletion(AclQuery):
@@ -177,7 +203,7 @@ async def create_acls(
     bindings = [_binding(one) for one in wanted.acls]
     created = await shared.acls.create(path, bindings, asker.principal, expected)
     response.headers["ETag"] = etag(shared.acls.digest(path))
-    return AclsCreated(created=[Acl(**body_of(one)) for one in created])
+    return AclsCreated(created=[Acl(**_shown(one)) for one in created])
 
 
 @router.delete(
@@ -207,8 +233,8 @@ async def delete_acls(
     response.headers["ETag"] = etag(shared.acls.digest(path))
     return AclsDeleted(
         is_dry_run=query.dry_run,
-        deleted=[Acl(**body_of(one)) for one in deleted],
-        remaining=[RemainingAcl(**body_of(one), reason=why) for one, why in remaining.items()],
+        deleted=[Acl(**_shown(one)) for one in deleted],
+        remaining=[RemainingAcl(**_shown(one), reason=why) for one, why in remaining.items()],
     )
 
 
@@ -219,10 +245,11 @@ def _path(shared: Context, namespace: str) -> Path:
 
 
 def _binding(wanted: AclCreation) -> AclBinding:
+    is_namespace = wanted.resource_type == AclResource.NAMESPACE
     return AclBinding(
-        ResourceType[wanted.resource_type],
+        ResourceType.TOPIC if is_namespace else ResourceType[wanted.resource_type],
         PatternType[wanted.pattern_type],
-        wanted.name,
+        namespace_name(wanted.name.split(SEPARATOR)) if is_namespace else wanted.name,
         wanted.principal,
         wanted.host,
         Operation[wanted.operation],
@@ -230,10 +257,18 @@ def _binding(wanted: AclCreation) -> AclBinding:
     )
 
 
+def _shown(binding: AclBinding) -> dict[str, str]:
+    """Return an ACL as the API has it; that of a namespace is one of a topic in the state and in Kafka's protocol."""
+    body = body_of(binding)
+    if not binding.is_of_namespace:
+        return body
+    return body | {"resource_type": AclResource.NAMESPACE.value, "name": binding.name.removesuffix(SEPARATOR)}
+
+
 def _described(one: NamespaceAcl) -> AclFound:
     record = one.record
     return AclFound(
-        **body_of(one.binding),
+        **_shown(one.binding),
         is_configured=one.is_configured,
         on_behalf_of=None if record is None else record.on_behalf_of,
         at_ms=None if record is None else record.at_ms,

@@ -77,7 +77,7 @@ def quotas_document(figures: BillFigures) -> dict[str, object]:
         }
         # The budget is one of all clients of the namespace and of those below it.
         alterations.append(told | {"entity": {"namespace": None}, "values": values})
-    return {"bifrost_quotas": QUOTAS_FORMAT, "alterations": alterations, "unkept": unkept}
+    return {"quotas_format": QUOTAS_FORMAT, "alterations": alterations, "unkept": unkept}
 
 
 def platform_page(

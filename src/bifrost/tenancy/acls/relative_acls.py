@@ -4,6 +4,7 @@
     LITERAL orders           LITERAL analytics:orders
     PREFIXED ord             PREFIXED analytics:ord
     LITERAL *                PREFIXED analytics:       (all names of the namespace)
+    LITERAL eu:              LITERAL analytics:eu:     (the namespace eu below it; see `namespace_name`)
 
 The tenant's own namespace has the tenant's ACLs as they are. An ACL of the tenant that is also about names elsewhere,
 such as `*`, belongs to no namespace below it.

@@ -71,3 +71,13 @@ def test_what_the_api_refuses_is_status_1(run: Run) -> None:
 )
 def test_an_operation_is_written_in_any_way_of_kafkas_tools(word: str) -> None:
     assert enumerated(word) == "DESCRIBE_CONFIGS"
+
+
+def test_a_namespace_below_is_a_resource(run: Run) -> None:
+    created = run("acls", "create", "acme", *BOB, "--operation", "Read", "--below", "eu")
+
+    assert created == (0, "created ALLOW User:bob at *: READ NAMESPACE eu\n", "")
+    assert (
+        run("acls", "delete", "acme", "--below", "eu")[1]
+        == "deleted ALLOW User:bob at *: READ NAMESPACE eu\n"
+    )

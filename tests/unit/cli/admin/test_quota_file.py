@@ -12,7 +12,7 @@ ONE = {"namespace": "acme", "entity": {"user": "bob"}, "values": {"producer_byte
 def test_alterations_are_read_by_namespace(tmp_path: Path) -> None:
     file = tmp_path / "quotas.json"
     other = ONE | {"namespace": "acme:eu", "entity": {"user": None, "client-id": "x"}, "values": {"a": None}}
-    file.write_text(json.dumps({"bifrost_quotas": 1, "alterations": [ONE, other, ONE], "unkept": []}))
+    file.write_text(json.dumps({"quotas_format": 1, "alterations": [ONE, other, ONE], "unkept": []}))
 
     bob = {"entity": {"user": "bob"}, "values": {"producer_byte_rate": 1}}
     assert read_quota_file(file) == {
@@ -24,14 +24,14 @@ def test_alterations_are_read_by_namespace(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "word"),
     [
-        ([], "bifrost_quotas is None, and has to be 1"),
-        ({"bifrost_quotas": 2, "alterations": []}, "bifrost_quotas is 2, and has to be 1"),
-        ({"bifrost_quotas": 1}, "alterations is no list"),
-        ({"bifrost_quotas": 1, "alterations": [{}]}, "alterations[0]: names no namespace"),
-        ({"bifrost_quotas": 1, "alterations": [ONE, ONE | {"entity": "bob"}]}, "alterations[1]: entity"),
-        ({"bifrost_quotas": 1, "alterations": [ONE | {"entity": {"user": 1}}]}, "alterations[0]: entity"),
-        ({"bifrost_quotas": 1, "alterations": [ONE | {"values": {"a": "1"}}]}, "alterations[0]: values"),
-        ({"bifrost_quotas": 1, "alterations": [ONE | {"values": {"a": True}}]}, "alterations[0]: values"),
+        ([], "quotas_format is None, and has to be 1"),
+        ({"quotas_format": 2, "alterations": []}, "quotas_format is 2, and has to be 1"),
+        ({"quotas_format": 1}, "alterations is no list"),
+        ({"quotas_format": 1, "alterations": [{}]}, "alterations[0]: names no namespace"),
+        ({"quotas_format": 1, "alterations": [ONE, ONE | {"entity": "bob"}]}, "alterations[1]: entity"),
+        ({"quotas_format": 1, "alterations": [ONE | {"entity": {"user": 1}}]}, "alterations[0]: entity"),
+        ({"quotas_format": 1, "alterations": [ONE | {"values": {"a": "1"}}]}, "alterations[0]: values"),
+        ({"quotas_format": 1, "alterations": [ONE | {"values": {"a": True}}]}, "alterations[0]: values"),
     ],
 )
 def test_what_is_no_file_of_quotas_is_refused_with_the_place(

@@ -58,7 +58,7 @@ def test_a_whole_namespace_has_quotas(run: Run) -> None:
 
 def written(folder: Path, *alterations: dict[str, Any]) -> str:
     file = folder / "quotas.json"
-    file.write_text(json.dumps({"bifrost_quotas": 1, "alterations": alterations}))
+    file.write_text(json.dumps({"quotas_format": 1, "alterations": alterations}))
     return str(file)
 
 

@@ -205,3 +205,32 @@ def test_a_record_that_is_no_acl_is_not_shown(api: Api) -> None:
     api.backend.put([Change(key_of("acme", allow("READ", "x")), 0, {"name": "y"})])
 
     assert found(api) == []
+
+
+def test_a_namespace_below_is_a_resource(api: Api) -> None:
+    api.ask("POST", "/v1/namespaces", {"name": "acme:a:eu"})
+    namespace = READ | {"resource_type": "NAMESPACE", "name": "eu"}
+
+    created = create(api, namespace, namespace="acme:a")
+
+    assert created.json() == {"created": [WHOLE | {"resource_type": "NAMESPACE", "name": "eu"}]}
+    assert api.backend.table.get(key_of("acme", allow("READ", "a:eu:", principal="User:bob"))) is not None
+    assert [(one["resource_type"], one["name"]) for one in found(api)] == [("NAMESPACE", "a:eu")]
+    assert found(api, "namespace=acme:a:eu") == []  # It stands in the one above.
+    query = "namespace=acme&resource_type=NAMESPACE"
+    assert api.ask("GET", f"/v1/acls?{query}").status_code == 400
+    assert len(api.ask("DELETE", f"/v1/acls?{query}&name=a:eu").json()["deleted"]) == 1
+    assert found(api) == []
+
+
+def test_a_namespace_is_named_whole(api: Api) -> None:
+    for wrong in ({"name": "a/b"}, {"name": "eu:"}, {"name": "eu", "pattern_type": "PREFIXED"}):
+        assert create(api, READ | {"resource_type": "NAMESPACE"} | wrong).status_code == 400
+
+
+def test_dotted_tiers_have_no_acls_of_namespaces(tmp_path: Path) -> None:
+    api = Api(tmp_path, tenant={"namespace_encoding": "dotted"})
+
+    answer = create(api, READ | {"resource_type": "NAMESPACE", "name": "eu"})
+
+    assert (answer.status_code, answer.json()["type"]) == (400, "urn:bifrost:problem:invalid-acl")
