@@ -8,10 +8,20 @@ import copy
 import hmac
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from bifrost.authentication.saslprep import saslprep
-from bifrost.config.fields.verifiers import SCRAM_HASHES, Mechanism, ScramVerifier
+from bifrost.config.fields.verifiers import (
+    MIN_ITERATIONS,
+    SCRAM_HASHES,
+    Mechanism,
+    ScramVerifier,
+    digest_size,
+)
 from bifrost.config.secrets import Secret
+
+if TYPE_CHECKING:
+    from bifrost.tenancy.users.stored_users import StoredUsers
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +77,32 @@ class AuthenticationFailed(Exception):
         self.is_told = is_told
 
 
+_MADE_BY_A_TENANT = Account(
+    "",
+    "",
+    verifiers={
+        one: ScramVerifier(one, b"0123456789abcdefghijklmno", MIN_ITERATIONS, bytes(size), bytes(size))
+        for one, size in ((one, digest_size(one)) for one in SCRAM_HASHES)
+    },
+)
+"""An account as kafka-configs.sh makes it, with a salt of its form: some unknown names have to look so too. Those that
+tenants have made are no models, or what an unknown name is answered would change with each of them."""
+
 _NO_PASSWORD = Secret(b"no account has this password: it is compared for unknown users")
 
 
 class Accounts:
     """All accounts of a gateway."""
 
-    def __init__(self, accounts: Iterable[Account], key: bytes) -> None:
+    def __init__(self, accounts: Iterable[Account], key: bytes, stored: "StoredUsers | None" = None) -> None:
         """Take the accounts.
 
         Args:
             accounts: one for each user name.
             key: a secret of this process; salts of unknown users are made with it and so look random.
+            stored: the users that tenants have made; None: no tenant may make any.
         """
-        self._key = key
+        self._key, self._stored = key, stored
         self._tenant: str | None = None
         all_accounts = tuple(accounts)
         self._by_principal = {one.username: one for one in all_accounts if not one.has_password}
@@ -93,9 +115,10 @@ class Accounts:
                 is_new = prepared not in self._by_prepared_name
                 self._by_prepared_name[prepared] = account if is_new else None
         self._all = tuple(self._by_name.values())
-        self._with = {one: tuple(each for each in self._all if one in each.verifiers) for one in SCRAM_HASHES}
+        models = self._all if stored is None else (*self._all, _MADE_BY_A_TENANT)
+        self._with = {one: tuple(each for each in models if one in each.verifiers) for one in SCRAM_HASHES}
         scram = tuple(one for one in SCRAM_HASHES if self._with[one])
-        self.mechanisms = (Mechanism.PLAIN, *scram) if self._all else ()
+        self.mechanisms = (Mechanism.PLAIN, *scram) if self._all else scram
         """The mechanisms that some account can use."""
 
     def only_of(self, tenant: str) -> "Accounts":
@@ -130,6 +153,8 @@ class Accounts:
             return True  # A token or a listener set named its tenant; the caller checks that the tenant still exists.
         known = self._by_name if account.has_password else self._by_principal
         now = known.get(account.username)
+        if now is None and account.has_password:
+            now = self._made_by_a_tenant(account.username)
         return now is not None and (now.tenant, now.namespace) == (account.tenant, account.namespace)
 
     def matching(self, username: str, password: bytes) -> Account | None:
@@ -160,7 +185,15 @@ class Accounts:
         account = self._by_name.get(username)
         if account is not None or prepared is None:
             return account
-        return self._by_name.get(prepared) or self._by_prepared_name.get(prepared)
+        found = self._by_name.get(prepared) or self._by_prepared_name.get(prepared)
+        return found or self._made_by_a_tenant(username)
+
+    def _made_by_a_tenant(self, username: str) -> Account | None:
+        """Return the account of a user that a tenant has made; a name of the configuration is none."""
+        user = None if self._stored is None else self._stored.find(username)
+        if user is None:
+            return None
+        return Account(user.name, user.tenant, verifiers=user.verifiers, namespace=user.tiers)
 
     def _model_of(self, username: str, accounts: Sequence[Account]) -> Account:
         """Return the account that an unknown name is made after, always the same one."""

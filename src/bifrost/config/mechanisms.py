@@ -42,6 +42,8 @@ def _reason(config: "Config", mechanism: Mechanism) -> str | None:
             if not has_principals:
                 return "no client can use GSSAPI: add principals to a tenant, or remove it here"
         case _:
+            if any(tenant.auth.stored_users is not None for tenant in config.tenants):
+                return None
             if not any(verifier.mechanism is mechanism for user in users for verifier in user.verifiers):
                 return f"no credential can use {mechanism}: add its line to a scram_file, or remove it here"
     return None

@@ -39,6 +39,8 @@ from bifrost.filters.topics.record_deletion import RecordDeletionFilter
 from bifrost.filters.topics.topic_creation import TopicCreationFilter
 from bifrost.filters.topics.topic_deletion import TopicDeletionFilter
 from bifrost.filters.topics.topic_partitions import TopicPartitionsFilter
+from bifrost.filters.users.permitted_users import PermittedUsers
+from bifrost.tenancy.acls.acl_binding import Operation
 from bifrost.wire import messages
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import SERVED
@@ -79,6 +81,15 @@ _QUOTAS: "dict[int, tuple[AnyFilter, ...]]" = {
     ApiKey.DESCRIBE_CLIENT_QUOTAS: (LoadedLater("quota_description", "QuotaDescriptionFilter"),),
     ApiKey.ALTER_CLIENT_QUOTAS: (LoadedLater("quota_alteration", "QuotaAlterationFilter"),),
 }
+_USERS: "dict[int, tuple[AnyFilter, ...]]" = {
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (
+        PermittedUsers(Operation.DESCRIBE, "user_description", "UserDescriptionFilter"),
+    ),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (
+        PermittedUsers(Operation.ALTER, "user_alteration", "UserAlterationFilter"),
+    ),
+}
+"""What stands before the refusal of requests about users."""
 _METADATA = (MetadataIdsFilter(), AutomaticCreationFilter(), MetadataFilter())
 
 
@@ -86,7 +97,7 @@ def build_plans() -> Plans:
     """Return the plans of a gateway that isolates namespaces, with those of clients that ACLs apply to."""
     filters = _filters()
     refused: dict[int, tuple[AnyFilter, ...]] = {
-        api_key: (RefusedFilter(answer),) for api_key, answer in REFUSED.items()
+        api_key: (*_USERS.get(api_key, ()), RefusedFilter(answer)) for api_key, answer in REFUSED.items()
     }
 
     def guarded() -> Plans:

@@ -21,6 +21,7 @@ from bifrost.wire.message import Message
 
 if TYPE_CHECKING:
     from bifrost.state.state_table import StateTable
+    from bifrost.tenancy.users.stored_users import StoredUsers
 
 Request = TypeVar("Request", bound=Message, contravariant=True)
 Response = TypeVar("Response", bound=Message, contravariant=True)
@@ -41,6 +42,8 @@ class Scope:
     """The quotas of all tenants."""
     guard: Guard | None = None
     """What the client may do; None: its tenant has no ACLs."""
+    users: "StoredUsers | None" = None
+    """The users that tenants have made; None: the configuration has no `proxy.state`."""
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:
         """Return host and port at which the client reaches a broker, or None when it cannot reach it."""

@@ -49,7 +49,6 @@ from bifrost.gateway.loop.pauses import Pauses
 from bifrost.gateway.loop.spare_memory import release_unused
 from bifrost.gateway.loop.steps import THREAD_TURN_S, at_once
 from bifrost.gateway.peers.alone_peers import AlonePeers
-from bifrost.gateway.reload.namespace_changes import NamespaceChanges
 from bifrost.gateway.reload.reconfiguration import prepare
 from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
@@ -375,10 +374,11 @@ def _journaling(gateway: "Gateway", journal: JournalSettings) -> "Journaling":
 
 
 def _state(gateway: "Gateway", state: StateSettings) -> "GatewayState":
-    from bifrost.gateway.state.gateway_state import GatewayState  # memory, only if there is a state
+    from bifrost.gateway.reload.stored_models import follow_stored  # memory, only if there is a state
+    from bifrost.gateway.state.gateway_state import GatewayState
 
     made = GatewayState(gateway, state)
-    made.follow(NamespaceChanges.kind, NamespaceChanges(gateway))
+    follow_stored(made, gateway)
     return made
 
 

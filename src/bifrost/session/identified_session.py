@@ -219,7 +219,7 @@ class IdentifiedSession(Forwarding):
         self._namespace = self.virtual_cluster.namespace
         shared, user, guard = self._shared, proven.account.username, self._new_guard(proven)
         addresses, quotas = self._entry.addresses, shared.quota_tables
-        self._scope = Scope(self._namespace, addresses, user, shared.state, quotas, guard)
+        self._scope = Scope(self._namespace, addresses, user, shared.state, quotas, guard, shared.users)
         self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
         self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
         names = lane_names(self._namespace, self._entry.addresses, guard)

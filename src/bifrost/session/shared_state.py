@@ -20,6 +20,7 @@ from bifrost.tenancy.quotas.quota_tables import QuotaTables
 
 if TYPE_CHECKING:
     from bifrost.state.state_table import StateTable
+    from bifrost.tenancy.users.stored_users import StoredUsers
 
 
 @dataclass(slots=True)
@@ -36,6 +37,8 @@ class SharedState:
     state: "StateTable | None" = None
     """What all gateways share; None: the configuration has no `proxy.state`. The same table as long as the gateway
     runs."""
+    users: "StoredUsers | None" = None
+    """The users that tenants have made; None: the configuration has no `proxy.state`."""
     quota_tables: QuotaTables = field(default_factory=QuotaTables)
     """What the operator and the tenants have set as quotas."""
     turns: Turns | None = None

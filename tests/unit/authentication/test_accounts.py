@@ -3,6 +3,9 @@ import pytest
 from bifrost.authentication.accounts import Account, Accounts
 from bifrost.config.fields.verifiers import Mechanism, ScramVerifier
 from bifrost.config.secrets import Secret
+from bifrost.state.state_record import StateRecord
+from bifrost.tenancy.users.stored_user import user_body, user_key
+from bifrost.tenancy.users.stored_users import Allowance, StoredUsers
 
 SALT = b"a salt of 16 byt"
 SHA_256, SHA_512 = Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512
@@ -164,3 +167,61 @@ def test_who_is_not_in_the_configuration_has_not_left_it() -> None:
 
     assert accounts.still_has(Account("any-user", "acme", is_listed=False))
     assert not accounts.still_has(Account("any-user", "acme"))
+
+
+def stored_users() -> StoredUsers:
+    users = StoredUsers()
+    users.allow({"acme": Allowance("acme-", 10, frozenset({"acme-fixed"}))})
+    for name, tiers in (("acme-made", ("eu",)), ("acme-fixed", ())):
+        key = user_key("acme", name)
+        body = user_body(tiers, {SHA_512: verifier("made", SHA_512)})
+        users.apply(key, StateRecord(key, 1, 0, "c", "w", None, body))
+    return users
+
+
+def test_a_user_that_a_tenant_has_made_is_found_by_scram_alone() -> None:
+    accounts = Accounts([PLAIN, SALTED], key=b"key", stored=stored_users())
+
+    found, made = accounts.verifier("acme-made", SHA_512)
+
+    assert found is not None
+    assert (found.username, found.tenant, found.namespace) == ("acme-made", "acme", ("eu",))
+    assert made == verifier("made", SHA_512)
+    assert accounts.verifier("acme-made", SHA_256)[0] is None
+    assert accounts.matching("acme-made", b"made") is None
+    assert accounts.only_of("globex").verifier("acme-made", SHA_512)[0] is None
+    assert accounts.mechanisms == (Mechanism.PLAIN, SHA_256, SHA_512)
+
+
+def test_a_user_of_the_configuration_is_not_hidden_by_one_that_a_tenant_has_made() -> None:
+    fixed = account("acme-fixed", verifier("fixed", SHA_512))
+    accounts = Accounts([fixed], key=b"key", stored=stored_users())
+
+    assert accounts.verifier("acme-fixed", SHA_512) == (fixed, verifier("fixed", SHA_512))
+    assert Accounts([PLAIN], key=b"key", stored=stored_users()).verifier("acme-fixed", SHA_512)[0] is None
+
+
+def test_a_deleted_user_has_no_account_any_more() -> None:
+    users = stored_users()
+    accounts = Accounts([PLAIN], key=b"key", stored=users)
+    found, _ = accounts.verifier("acme-made", SHA_512)
+    assert found is not None
+
+    before = accounts.still_has(found)
+    users.apply(user_key("acme", "acme-made"), None)
+
+    assert (before, accounts.still_has(found)) == (True, False)
+    assert accounts.verifier("acme-made", SHA_512)[0] is None
+
+
+def test_unknown_users_look_like_those_that_kafkas_tool_makes_or_like_the_others() -> None:
+    users = stored_users()
+    accounts = Accounts([SALTED], key=b"key", stored=users)
+
+    shapes = {accounts.verifier(name, SHA_512)[1].iterations for name in STRANGERS}
+    before = [accounts.verifier(name, SHA_512)[1] for name in STRANGERS]
+    users.apply(user_key("acme", "acme-made"), None)
+
+    assert shapes == {4096, 8192}
+    assert [accounts.verifier(name, SHA_512)[1] for name in STRANGERS] == before
+    assert Accounts([], key=b"key", stored=users).mechanisms == (SHA_256, SHA_512)

@@ -30,6 +30,8 @@ def reasons(mechanisms: list[str], auth: dict[str, Any], **proxy: Any) -> list[s
 
 def test_what_some_client_can_use_is_not_complained_of() -> None:
     assert reasons(["PLAIN"], PASSWORD) == []
+    users = {**PASSWORD, "stored_users": {"name_prefix": "acme-"}}
+    assert reasons(["SCRAM-SHA-256", "SCRAM-SHA-512"], users, state={}) == []
     assert reasons(["OAUTHBEARER"], {"principals": ["alice"]}, oauth=OAUTH) == []
     assert reasons(["OAUTHBEARER"], {}, oauth={**OAUTH, "namespace_claim": "tenant"}) == []
 

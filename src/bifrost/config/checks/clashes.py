@@ -11,6 +11,7 @@ from bifrost.config.checks.internal_prefixes import prefix_misfits
 from bifrost.config.checks.own_topics import own_topic_misfits
 from bifrost.config.checks.port_clashes import port_misfits
 from bifrost.config.checks.sni_tenants import sni_misfits
+from bifrost.config.checks.stored_users import stored_user_misfits
 from bifrost.config.checks.upstream_security import security_misfits
 from bifrost.config.fields.upstream import DEFAULT_UPSTREAM
 from bifrost.config.loc import Loc
@@ -52,6 +53,7 @@ def find_clashes(data: object, bad: Collection[Loc] = ()) -> list[Clash]:
         *_unreachable_tenants(tree),
         *_topic_clashes(tree),
         *_repeated(tree, list(_username_locs(tree)), why="the name decides the tenant"),
+        *(Clash(loc, text) for loc, text in stored_user_misfits(tree)),
         *(Clash(loc, text) for loc, text in security_misfits(tree)),
         *(Clash(loc, text) for loc, text in own_topic_misfits(tree, DEFAULT_UPSTREAM)),
     ]

@@ -16,7 +16,7 @@ from bifrost.config.quotas.tenant_quotas import TenantQuotas
 from bifrost.config.secrets import Secret
 from bifrost.config.section import Section
 from bifrost.config.tiers import MAX_NAMESPACES, SEPARATOR
-from bifrost.config.values import Flag, ListedTopic, Name, NamespacePath, Prefix, Text, Username
+from bifrost.config.values import Count, Flag, ListedTopic, Name, NamespacePath, Prefix, Text, Username
 
 
 class Credential(Section):
@@ -68,6 +68,19 @@ class Credential(Section):
         return self
 
 
+class StoredUsers(Section):
+    """Users that the tenant makes itself, by Kafka's own tools; see [users.md](users.md). It needs `proxy.state`, where
+    they are stored."""
+
+    name_prefix: Username = Field(examples=["acme-"])
+    """What the names of these users begin with. The user name decides the tenant: so no tenant's prefix is the
+    beginning of another's, and no user or principal of another tenant begins with it. Required."""
+
+    max_users: Count = Field(default=100, ge=1, le=10_000)
+    """Most users that the tenant may have made. A request that would make more is refused. Default 100, some 100 KB in
+    each process."""
+
+
 class Auth(Section):
     """The users and principals of a tenant."""
 
@@ -78,6 +91,10 @@ class Auth(Section):
     """The principals of the tenant that authenticate without a password of this gateway's (a client certificate, a
     token, a Kerberos ticket), by name and without Kafka's `User:`. Default: none. No two principals or user names of
     the file are the same, because the name decides the tenant."""
+
+    stored_users: StoredUsers | None = None
+    """Lets the tenant make users of its own (AlterUserScramCredentials). Default: the key is absent, and only the
+    operator makes users: the request is then answered CLUSTER_AUTHORIZATION_FAILED."""
 
 
 NO_USERS = Auth.model_construct()

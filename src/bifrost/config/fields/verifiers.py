@@ -38,6 +38,12 @@ class Mechanism(StrEnum):
 
 SCRAM_HASHES = {Mechanism.SCRAM_SHA_256: "sha256", Mechanism.SCRAM_SHA_512: "sha512"}
 
+
+def digest_size(mechanism: Mechanism) -> int:
+    """Return how many bytes the keys of a SCRAM mechanism have."""
+    return hashlib.new(SCRAM_HASHES[mechanism]).digest_size
+
+
 MIN_ITERATIONS = 4096
 """Kafka's lower bound (ScramMechanism), and RFC 7677's."""
 
@@ -65,8 +71,15 @@ class ScramVerifier:
     @classmethod
     def derive(cls, mechanism: Mechanism, password: bytes, salt: bytes, iterations: int) -> "ScramVerifier":
         """Make the verifier of a password; takes milliseconds."""
+        salted = hashlib.pbkdf2_hmac(SCRAM_HASHES[mechanism], password, salt, iterations)
+        return cls.from_salted(mechanism, salted, salt, iterations)
+
+    @classmethod
+    def from_salted(
+        cls, mechanism: Mechanism, salted: bytes, salt: bytes, iterations: int
+    ) -> "ScramVerifier":
+        """Make the verifier of a salted password, as AlterUserScramCredentials has it."""
         name = SCRAM_HASHES[mechanism]
-        salted = hashlib.pbkdf2_hmac(name, password, salt, iterations)
         client_key = hmac.digest(salted, b"Client Key", name)
         server_key = hmac.digest(salted, b"Server Key", name)
         return cls(mechanism, salt, iterations, hashlib.new(name, client_key).digest(), server_key)
@@ -171,7 +184,7 @@ def _read_line(line: str) -> ScramVerifier:
     )
     if not in_bounds:
         raise ValueError(f"iterations must be a number from {MIN_ITERATIONS} to {MAX_ITERATIONS}")
-    size = hashlib.new(SCRAM_HASHES[mechanism]).digest_size
+    size = digest_size(mechanism)
     salt = _read_bytes(values, "salt", range(MIN_SALT_BYTES, MAX_SALT_BYTES + 1))
     keys = [_read_bytes(values, key, range(size, size + 1)) for key in ("stored_key", "server_key")]
     return ScramVerifier(mechanism, salt, int(iterations), *keys)

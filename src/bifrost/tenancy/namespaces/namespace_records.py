@@ -1,4 +1,4 @@
-"""What the state has of a namespace beside its own record: quotas, policies and ACLs, which end with it.
+"""What the state has of a namespace beside its own record: quotas, policies, ACLs and users, which end with it.
 
 A new namespace of the same name must not begin with what was set for the one before it. So a deletion takes these
 records in the same transaction, decided while no other writer can commit (`Backend.change`): no interruption leaves
@@ -19,6 +19,8 @@ from bifrost.tenancy.acls.stored_acls import read_body
 from bifrost.tenancy.namespaces.namespace_path import Path, is_within, shown
 from bifrost.tenancy.policies.policy_record import policy_key
 from bifrost.tenancy.quotas.quota_record import QUOTA
+from bifrost.tenancy.users.stored_user import KIND as USER
+from bifrost.tenancy.users.stored_user import read_user
 
 DOTTED = "."
 """What stands behind each tier in ACLs of a tenant with dotted tiers."""
@@ -34,6 +36,7 @@ def deletions(table: StateTable, paths: Collection[Path], *, is_dotted: bool = F
     """
     yield from quota_deletions(table, paths)
     yield from policy_deletions(table, paths)
+    yield from user_deletions(table, paths)
     separator = DOTTED if is_dotted else SEPARATOR
     highest = [one for one in paths if not any(one != above and is_within(one, above) for above in paths)]
     starts = {
@@ -58,6 +61,17 @@ def policy_deletions(table: StateTable, paths: Collection[Path]) -> Iterator[Cha
         record = table.get(policy_key(path))
         if record is not None and record.body is not None:
             yield Change(record.key, record.version, None)
+
+
+def user_deletions(table: StateTable, paths: Collection[Path]) -> Iterator[Change]:
+    """Yield the changes that delete the users which are bound to namespaces."""
+    bound = set(paths)
+    for record in table.of_kind(USER):
+        # One that cannot be understood is bound to no namespace; gateways are not ready because of it.
+        with contextlib.suppress(ValueError):
+            user = read_user(record.key, record.body or {})
+            if (user.tenant, *user.tiers) in bound:
+                yield Change(record.key, record.version, None)
 
 
 def quota_deletions(table: StateTable, paths: Collection[Path]) -> Iterator[Change]:

@@ -12,6 +12,7 @@ from bifrost.config.model import Config
 from bifrost.config.secrets import Secret
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import ClientAuthenticators
+from bifrost.tenancy.users.stored_users import Allowance
 from unit.gateway.test_gateway import CONFIG
 
 
@@ -112,3 +113,27 @@ def test_certificates_that_cannot_be_read_refuse_the_configuration(tmp_path: Pat
             authenticators().secure(config)
 
     asyncio.run(play())
+
+
+def with_stored_users(**users: Any) -> Config:
+    data = configuration(state={})
+    data["tenants"][0]["auth"]["credentials"] = [
+        {"username": "a-lice", "password_file": "f", "password": Secret(b"hunter2")}
+    ]
+    if users:
+        data["tenants"][0]["auth"]["stored_users"] = users
+    return Config.model_validate(data)
+
+
+def test_a_reload_changes_which_tenants_may_make_users() -> None:
+    one = authenticators()
+    one.take(one.secure(with_stored_users(name_prefix="a-", max_users=5)))
+    before = one.users.allowance("acme")
+
+    without = one.secure(with_stored_users())
+    prepared = one.users.allowance("acme")
+    one.take(without)
+
+    assert before == prepared == Allowance("a-", 5, frozenset({"a-lice"}))
+    assert one.users.allowance("acme") is None
+    assert one.users.allowance("globex") is None

@@ -1,5 +1,6 @@
 import pytest
 
+from bifrost.config.fields.verifiers import Mechanism, ScramVerifier
 from bifrost.state.state_change import Change
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_table import StateTable
@@ -8,6 +9,7 @@ from bifrost.tenancy.namespaces.namespace_path import read_path
 from bifrost.tenancy.namespaces.namespace_records import deletions, quota_deletions
 from bifrost.tenancy.quotas.quota_entity import QuotaEntity
 from bifrost.tenancy.quotas.quota_record import quota_key
+from bifrost.tenancy.users.stored_user import user_body, user_key
 from support import state_log
 from support.stage.guards import allow
 
@@ -68,3 +70,16 @@ def test_a_record_that_is_no_acl_stays() -> None:
     table = table_of(Change(StateKey("acl", "acme:0123"), 0, {"name": "eu:orders"}))
 
     assert deleted(table, "acme:eu") == set()
+
+
+def test_users_of_these_namespaces_go_and_no_others() -> None:
+    mechanism = Mechanism.SCRAM_SHA_512
+    verifiers = {mechanism: ScramVerifier.derive(mechanism, b"password", b"a salt of 16 byt", 4096)}
+    bound = {"a": (), "b": ("eu",), "c": ("eu", "west"), "d": ("eus",)}
+    table = table_of(
+        *(Change(user_key("acme", name), 0, user_body(tiers, verifiers)) for name, tiers in bound.items()),
+        Change(user_key("globex", "b"), 0, user_body(("eu",), verifiers)),
+        Change(user_key("acme", "e"), 0, {"what": "a future version writes"}),
+    )
+
+    assert deleted(table, "acme:eu", "acme:eu:west") == {user_key("acme", "b"), user_key("acme", "c")}
