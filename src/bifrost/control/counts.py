@@ -26,6 +26,13 @@ class _OfBackend(Collector):
     def collect(self) -> list[Metric]:
         """Return the metrics."""
         backend = self._backend
+        kinds = GaugeMetricFamily(
+            "bifrost_control_state_objects",
+            "What the state has, by kind, without deleted ones.",
+            labels=("kind",),
+        )
+        for kind, count in backend.table.counts().items():
+            kinds.add_metric((kind,), count)
         is_up = backend.is_current and not backend.problem
         return [
             GaugeMetricFamily("bifrost_control_state_up", "1 while the state is read.", int(is_up)),
@@ -35,6 +42,7 @@ class _OfBackend(Collector):
                 "Offsets of the state that are not read yet.",
                 backend.lag,
             ),
+            kinds,
         ]
 
 

@@ -83,6 +83,12 @@ class Gate:
         self._rates = Rates(settings.max_requests_per_second)
         self._running = 0
 
+    def change(self, settings: Control, access: Access) -> None:
+        """Use other admins and bounds from the next request on."""
+        if settings.max_requests_per_second != self._settings.max_requests_per_second:
+            self._rates = Rates(settings.max_requests_per_second)
+        self._settings, self._access = settings, access
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http":

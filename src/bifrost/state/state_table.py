@@ -9,7 +9,7 @@ A reader folds whole transactions, so the table never holds half a change. The s
 form of the log, also for a reader that was in the middle of it when it was compacted; tests/property compares them.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -87,6 +87,12 @@ class StateTable:
         if record is None:
             return None
         return StateEntry(record, len(key.to_bytes()) + len(self._values[key.kind][key.name.encode()]))
+
+    def counts(self) -> dict[str, int]:
+        """Return how many keys are stored of each kind, without those of deleted records. Any thread may call it."""
+        deleted = Counter(one.kind for one in list(self._deleted))
+        kinds = [(kind, len(values) - deleted[kind]) for kind, values in list(self._values.items())]
+        return {kind: count for kind, count in kinds if kind != FLOOR.kind}
 
     def of_kind(self, kind: str) -> Iterator[StateRecord]:
         """Yield what is stored of a kind, in no order."""

@@ -118,3 +118,18 @@ def test_without_brokers_it_says_so_and_ends(tmp_path: Path) -> None:
 
     assert control.await_end(60) == 1
     assert "error: " in control.log_file.read_text()
+
+
+def test_tokens_are_read_again_while_it_runs(kafka: EmbeddedKafka, tmp_path: Path) -> None:
+    with ControlProcess(tmp_path, kafka.bootstrap, f"__state-{time.time_ns()}") as control:
+        assert control.ask("GET", "/v1/namespaces", admin="bob").status == 200
+        (tmp_path / "bob.token").write_text("another-" + "x" * 40)
+        control.hang_up()
+
+        ends = time.monotonic() + 30
+        while control.ask("GET", "/v1/namespaces", admin="bob").status != 401:
+            assert time.monotonic() < ends, "the old token is still taken"
+            time.sleep(0.05)
+        assert control.ask("GET", "/v1/namespaces").status == 200
+        headers = {"Authorization": "Bearer another-" + "x" * 40}
+        assert control.ask("GET", "/v1/namespaces", admin=None, headers=headers).status == 200

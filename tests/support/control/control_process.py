@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import ssl
 import subprocess
 import sys
@@ -156,6 +157,11 @@ class ControlProcess(Asking[Said]):
         status = self._child.exit_status()
         self._child.stop()
         return status
+
+    def hang_up(self) -> None:
+        """Ask it to read its configuration again."""
+        assert self._child is not None
+        os.kill(self._child.pid, signal.SIGHUP)
 
     def kill(self) -> None:
         """End it at once."""

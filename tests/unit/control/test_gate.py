@@ -9,7 +9,7 @@ from bifrost.control.access import Access
 from bifrost.control.counts import Counts
 from bifrost.control.gate import CERTIFICATE, Gate
 from support.control.asking import TOKENS
-from support.control.table_backend import Api, TableBackend, settings_with
+from support.control.table_backend import CONTROL, Api, TableBackend, settings_with
 from support.identity.certificates import Authority
 
 
@@ -193,3 +193,14 @@ def test_requests_are_counted_by_route_and_not_by_path(api: Api) -> None:
     assert f"{total('other', 404)} 1.0" in text
     assert "at/all" not in text
     assert 'bifrost_control_refused_total{reason="unauthenticated"} 1.0' in text
+
+
+def test_other_admins_and_bounds_are_for_the_next_request(api: Api, tmp_path: Path) -> None:
+    assert api.ask("GET", "/v1/namespaces", admin="bob").status_code == 200
+    settings = settings_with(tmp_path, admins=CONTROL["admins"][:1], max_requests_per_second=1)
+
+    api.gate.change(settings, Access(settings))
+
+    assert api.ask("GET", "/v1/namespaces", admin="bob").status_code == 401
+    statuses = [api.ask("GET", "/v1/namespaces").status_code for _ in range(3)]
+    assert statuses == [200, 200, 429]

@@ -15,6 +15,8 @@ from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.reload_outcome import Outcome
 from bifrost.gateway.state.state_counts import StateCounts
+from bifrost.state.state_change import Change
+from bifrost.state.state_key import StateKey
 from bifrost.wire.api_keys import ApiKey
 from support.control.table_backend import TableBackend
 from support.pages.doc_pages import page, pages, table
@@ -46,14 +48,16 @@ class Everything(OfProcess):
         return JournalCounts(dropped, {"acme": 1}, 1, 1, 1, is_up=True)
 
     def state(self) -> StateCounts:
-        return StateCounts(1, 1, 1, True, 1, 1, {("acme", "done"): 1}, {"done": 1}, 1.0)
+        return StateCounts(1, 1, 1, True, 1, 1, {("acme", "done"): 1}, {"done": 1}, 1.0, {"acl": 1})
 
     def workers(self) -> Iterator[WorkerCounts]:
         yield WorkerCounts(0, is_running=True, starts=1, connections=1, cpu_s=1.0)
 
 
 def _of_control() -> list[Metric]:
-    counts = Counts(TableBackend())
+    backend = TableBackend()
+    backend.put([Change(StateKey("acl", "acme:1"), 0, {})])
+    counts = Counts(backend)
     counts.note("GET", "/v1/namespaces", 200, 0.01)
     counts.refuse("rate")
     return counts.families()

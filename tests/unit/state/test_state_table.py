@@ -169,3 +169,11 @@ def test_the_keys_of_all_kinds_that_differ_are_told_when_a_table_is_read_anew() 
 
     assert one.become(other) == {key("gone"), key("changed"), key("new")}
     assert (len(one), one.size) == (3, other.size)
+
+
+def test_what_is_stored_is_counted_by_kind_without_what_was_deleted() -> None:
+    counted = table()
+    change(counted, put("a", 0, {}), put("b", 0, {}), put("x", 0, {}, "acl"))
+    change(counted, put("b", 1, None))
+
+    assert counted.counts() == {"alias": 1, "acl": 1}

@@ -74,8 +74,8 @@ class ControlAdmin(Section):
 class Control(Section):
     """The admin HTTP API, which `bifrost control` serves in a process of its own; see [control.md](control.md).
 
-    It changes what gateways share, so it needs `proxy.state`. A gateway ignores the section. A change needs a restart
-    of `bifrost control`.
+    It changes what gateways share, so it needs `proxy.state`. A gateway ignores the section. `bifrost control` takes
+    over a change of the admins, and of the bounds but `max_request_bytes`, while it runs; any other needs a restart.
     """
 
     bind_host: Host = "127.0.0.1"

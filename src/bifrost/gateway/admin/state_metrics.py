@@ -14,6 +14,7 @@ def state_metrics(state: StateCounts) -> Iterator[Metric]:
         "Records of the state, with deleted ones that are not purged yet; proxy.state.max_records bounds them.",
         value=state.records,
     )
+    yield _objects(state)
     yield GaugeMetricFamily(
         "kafka_proxy_state_bytes",
         "Bytes of the records of the state; proxy.state.max_bytes bounds them.",
@@ -60,3 +61,14 @@ def state_metrics(state: StateCounts) -> Iterator[Metric]:
         "Time that clients waited for changes of the state, in seconds, added up.",
         value=state.change_s,
     )
+
+
+def _objects(state: StateCounts) -> Metric:
+    kinds = GaugeMetricFamily(
+        "kafka_proxy_state_objects",
+        "What the state has, by kind: namespaces, ACLs, quotas and others; deleted ones are not counted.",
+        labels=("kind",),
+    )
+    for kind, count in state.kinds.items():
+        kinds.add_metric((kind,), count)
+    return kinds

@@ -13,7 +13,7 @@ from bifrost.gateway.loop.loop_guard import keep
 from bifrost.gateway.producing.upstream_topic import UpstreamTopic
 from bifrost.gateway.state.context import StateContext
 from bifrost.gateway.state.state_changes import StateChanges
-from bifrost.gateway.state.state_counts import StateCounts
+from bifrost.gateway.state.state_counts import KIND, StateCounts
 from bifrost.gateway.state.state_follower import StateFollower
 from bifrost.gateway.state.state_reader import UNREADABLE_RETRY_S, StateReader
 from bifrost.gateway.state.state_topic import state_limits, state_topic_settings
@@ -92,6 +92,7 @@ class GatewayState:
             self._changed.copy(),
             self._attempts.copy(),
             self._times_us["change"] / 1e6,
+            self.table.counts(),
         )
 
     def state(self) -> dict[str, int]:
@@ -103,6 +104,7 @@ class GatewayState:
             "lag": 0 if reader is None else reader.lag,
             "waiting": self._changes.waiting.total(),
             "is_up": int(self.is_current and reader is not None and not reader.problem),
+            **{f"{KIND}{kind}": count for kind, count in self.table.counts().items()},
         }
 
     async def begin(self) -> None:

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+KIND = "kind:"
+"""Before the name of a kind, in the names of a worker's numbers."""
+
 
 @dataclass(frozen=True, slots=True)
 class StateCounts:
@@ -26,3 +29,5 @@ class StateCounts:
     """Attempts to write a change, by how they ended; the sum of all workers."""
     change_s: float = 0.0
     """How long clients waited for changes, in seconds, added up."""
+    kinds: Mapping[str, int] = field(default_factory=dict)
+    """Keys of each kind, such as `acl`, without those of deleted records; the most of any worker."""

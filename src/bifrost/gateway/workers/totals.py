@@ -16,7 +16,7 @@ from bifrost.gateway.admin.counted import StallCounts, TrafficCounts, WorkerCoun
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.loop.loop_stalls import take_recent
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
-from bifrost.gateway.state.state_counts import StateCounts
+from bifrost.gateway.state.state_counts import KIND, StateCounts
 from bifrost.gateway.workers.shared_counters import Key, SharedCountersReader
 from bifrost.gateway.workers.shared_limits import BUFFERED_BYTES, IN_FLIGHT, SPARE_BYTES
 from bifrost.session.close_reason import CloseReason
@@ -283,6 +283,11 @@ class OfAll:
             {(tenant, outcome): count for (tenant, outcome), count in self._counts("state_changes", 2)},
             {outcome: count for (outcome,), count in self._counts("state_attempts", 1)},
             sum(count for _, count in self._counts("state_times_us", 1)) / 1e6,
+            {
+                str(name).removeprefix(KIND): max(counts)
+                for name, counts in state.items()
+                if str(name).startswith(KIND)
+            },
         )
 
     def workers(self) -> list[WorkerCounts]:

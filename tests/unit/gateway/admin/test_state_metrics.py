@@ -4,7 +4,7 @@ from bifrost.gateway.state.state_counts import StateCounts
 
 def test_every_count_is_a_metric() -> None:
     counts = StateCounts(
-        3, 400, 5, True, 2, 1, {("acme", "conflict"): 6, ("acme", "done"): 7}, {"fenced": 8}, 0.5
+        3, 400, 5, True, 2, 1, {("acme", "conflict"): 6, ("acme", "done"): 7}, {"fenced": 8}, 0.5, {"acl": 9}
     )
     found = {
         " ".join([sample.name, *sample.labels.values()]): sample.value
@@ -14,6 +14,7 @@ def test_every_count_is_a_metric() -> None:
 
     assert found == {
         "kafka_proxy_state_records": 3,
+        "kafka_proxy_state_objects acl": 9,
         "kafka_proxy_state_bytes": 400,
         "kafka_proxy_state_lag_offsets": 5,
         "kafka_proxy_state_up": 1,

@@ -202,16 +202,17 @@ def test_the_state_of_all_is_the_worst_of_any_worker() -> None:
         state = worker.counter("state")
         state["records"], state["bytes"], state["lag"], state["is_up"] = 10 - lag, 100, lag, int(not lag)
         state["waiting"] = 1
+        state["kind:acl"] = 3 + lag
     counted = of_all(
         sums, config=Config.model_validate({**CONFIG, "proxy": {**CONFIG["proxy"], "state": {}}})
     )
     sums.refresh()
 
     sums_of_both = {("acme", "done"): 6}, {"fenced": 2}, 0.5
-    assert counted.state() == StateCounts(10, 100, 5, False, 4, 2, *sums_of_both)
+    assert counted.state() == StateCounts(10, 100, 5, False, 4, 2, *sums_of_both, {"acl": 8})
     sums.bury(other.reader)
     sums.refresh()
-    assert counted.state() == StateCounts(10, 100, 0, True, 4, 1, *sums_of_both)
+    assert counted.state() == StateCounts(10, 100, 0, True, 4, 1, *sums_of_both, {"acl": 3})
     assert of_all(sums).state() is None
 
 
