@@ -26,6 +26,7 @@ from bifrost.config.fields.tenants import Credential, Tenant
 from bifrost.config.fields.upstream import Upstream
 from bifrost.config.kept_secret import KeptSecret
 from bifrost.config.policies.policy import Policy
+from bifrost.config.quotas.quota_exchange import QuotaExchange
 from bifrost.config.section import Section
 from bifrost.config.values import DurationMs, Host, Port, Text, Workers
 
@@ -76,6 +77,9 @@ class Proxy(Section):
 
     state: State | None = None
     """The dynamic state that gateways share. Default: there is none."""
+
+    quota_exchange: QuotaExchange | None = None
+    """By which gateways have the budgets of quotas together. Default: each gateway has budgets of its own."""
 
     control: Control | None = None
     """The admin HTTP API that `bifrost control` serves. Default: there is none."""

@@ -6,7 +6,6 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from bifrost.config.fields.journal import Journal as JournalSettings
 from bifrost.config.fields.limits import Limits
 from bifrost.config.fields.state import State as StateSettings
 from bifrost.config.model import Config
+from bifrost.config.quotas.quota_exchange import QuotaExchange as ExchangeSettings
 from bifrost.filters.build import build_plans
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.in_flight_limits import InFlightLimits
@@ -43,8 +43,9 @@ from bifrost.gateway.clients.sni_listener import listener_of
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import ClientAuthenticators, Secured
 from bifrost.gateway.loop.garbage import settle, watch_garbage
+from bifrost.gateway.loop.later import later, soon
 from bifrost.gateway.loop.loop_guard import InternalErrors, Work, keep
-from bifrost.gateway.loop.paced_calls import CONNECTIONS_AT_ONCE, PacedCalls
+from bifrost.gateway.loop.paced_calls import paced_calls
 from bifrost.gateway.loop.pauses import Pauses
 from bifrost.gateway.loop.spare_memory import release_unused
 from bifrost.gateway.loop.steps import THREAD_TURN_S, at_once
@@ -57,6 +58,7 @@ from bifrost.session.shared_state import SharedState
 
 if TYPE_CHECKING:
     from bifrost.gateway.admin.admin_port import Admin
+    from bifrost.gateway.exchange.gateway_exchange import GatewayExchange
     from bifrost.gateway.journaling.journaling import Journaling
     from bifrost.gateway.state.gateway_state import GatewayState
 
@@ -91,12 +93,12 @@ class Gateway:
         )
         plans, settings = build_plans(), TenantSettings.of(config)
         secured = self.client_authenticators.secure(config)
-        in_flight = InFlightLimits(_soon, peers.new_load, peers.again, peers.counter("waits"))
+        in_flight = InFlightLimits(soon, peers.new_load, peers.again, peers.counter("waits"))
         made = virtual_clusters(config, settings, self.clusters, now_ms, in_flight.hits, peers)
-        self.turns = Turns(_soon, monotonic_ns, in_flight.load)
+        self.turns = Turns(soon, monotonic_ns, in_flight.load)
         """Whose large work is done next."""
-        self.departures, self.handshakes, self.connects = _paced_calls()
-        self.budgets = TimeBudgets(in_flight, _later, monotonic_ns, self._brokers_of)
+        self.departures, self.handshakes, self.connects = paced_calls(soon, monotonic_ns)
+        self.budgets = TimeBudgets(in_flight, later, monotonic_ns, self._brokers_of)
         self.shared = SharedState(
             plans=plans,
             lanes=Lanes(plans, in_flight, peers.new_traffic, peers.new_gateway_time),
@@ -104,10 +106,12 @@ class Gateway:
             virtual_clusters=at_once(made),
             max_in_flight_requests=self.limits.max_in_flight_requests,
             turns=self.turns,
-            quotas=peers.new_quotas(_later, in_flight.hits),
+            quotas=peers.new_quotas(later, in_flight.hits),
         )
         self.journaling = None if config.proxy.journal is None else _journaling(self, config.proxy.journal)
         self.state = None if config.proxy.state is None else _state(self, config.proxy.state)
+        exchange = config.proxy.quota_exchange
+        self.exchange = None if exchange is None else _exchange(self, exchange)
         self.shared.journal = None if self.journaling is None else self.journaling.journal
         self.limits_hit: Counter[tuple[str, str]] = peers.counter("limits_hit")
         """How often a limit ended connections or made them wait, by its setting and the tenant."""
@@ -302,6 +306,8 @@ class Gateway:
         await self.clusters.discover()
         if self.state is not None:
             await self.state.begin()
+        if self.exchange is not None:
+            self.exchange.begin()
         for listener in self.listeners:
             await listener.open()
         if self.journaling is not None:
@@ -351,6 +357,8 @@ class Gateway:
             await self.journaling.end()
         if self.state is not None:
             await self.state.end()
+        if self.exchange is not None:
+            await self.exchange.end()
         await self.clusters.close()
         self.admin.close()
         # Give the loop one turn, so that the transports write what they have and close.
@@ -361,10 +369,6 @@ class Gateway:
 def _max_delay_ms(limits: Limits) -> int:
     """Return the longest delay, which must leave the client enough of its authentication timeout."""
     return min(limits.max_authentication_delay_ms, limits.authentication_timeout_ms // 2)
-
-
-def _later(delay_s: float, call: Callable[[], None]) -> None:
-    asyncio.get_running_loop().call_later(delay_s, call)
 
 
 def _journaling(gateway: "Gateway", journal: JournalSettings) -> "Journaling":
@@ -382,17 +386,10 @@ def _state(gateway: "Gateway", state: StateSettings) -> "GatewayState":
     return made
 
 
-def _paced_calls() -> tuple[PacedCalls, PacedCalls, PacedCalls]:
-    """Return what paces the ends of connections, steps of TLS handshakes, and connections to brokers."""
-    return (
-        PacedCalls("end_of_connection", _soon, monotonic_ns),
-        PacedCalls("tls_handshake", _soon, monotonic_ns),
-        PacedCalls("connect", _soon, monotonic_ns, CONNECTIONS_AT_ONCE),
-    )
+def _exchange(gateway: "Gateway", exchange: ExchangeSettings) -> "GatewayExchange":
+    from bifrost.gateway.exchange.gateway_exchange import GatewayExchange  # memory, only if there is one
 
-
-def _soon(call: Callable[[], None]) -> None:
-    asyncio.get_running_loop().call_soon(call)
+    return GatewayExchange(gateway, exchange)
 
 
 def tell(stop: asyncio.Event, hurry: asyncio.Event) -> None:

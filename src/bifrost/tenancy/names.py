@@ -34,6 +34,7 @@ from bifrost.config.name_template import (
     NamePrefixes,
     NameTemplate,
 )
+from bifrost.config.quotas.quota_exchange import QUOTA_EXCHANGE_TOPIC
 from bifrost.config.tiers import CODES, MARK, SEPARATOR
 from bifrost.tenancy.member_ids import other_side
 from bifrost.tenancy.namespaces.relative_names import RelativeNames
@@ -74,7 +75,8 @@ _NO_NAMESPACE = re.compile(
 _NO_SUCH = rb"InvalidNamespace: namespace \1 does not exist"
 """That text where the name begins with the path of a namespace, and what the tenant reads instead (KIP-37)."""
 _OF_NO_TENANT = frozenset(
-    PhysicalTopic(topic.encode()) for topic in (JOURNAL_TOPIC, STATE_TOPIC, *INTERNAL_TOPICS)
+    PhysicalTopic(topic.encode())
+    for topic in (JOURNAL_TOPIC, STATE_TOPIC, QUOTA_EXCHANGE_TOPIC, *INTERNAL_TOPICS)
 )
 """Topics of the gateway and of Kafka itself, which no tenant ever sees."""
 

@@ -1,4 +1,4 @@
-"""Check where the gateway's own topics are: the clusters of the journal and of the state, and the state's topic.
+"""Check where the gateway's own topics are: their clusters, and the topics of the state and of the quota exchange.
 
 `clashes.py` reports the places. That no tenant's literal prefix covers the default names is in `internal_prefixes.py`.
 """
@@ -9,15 +9,28 @@ from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.fields.state import STATE_TOPIC
 from bifrost.config.loc import Loc, Tree
 from bifrost.config.name_template import INTERNAL_TOPICS, NameTemplate, fold
+from bifrost.config.quotas.quota_exchange import QUOTA_EXCHANGE_TOPIC
+
+_DEFAULTS = {"journal": JOURNAL_TOPIC, "state": STATE_TOPIC, "quota_exchange": QUOTA_EXCHANGE_TOPIC}
+"""The topics of the gateway where the configuration does not name them, by section."""
+
+_ONE_PARTITION = {
+    "state": (STATE_TOPIC, "the order of one partition decides which of two changes was first"),
+    "quota_exchange": (QUOTA_EXCHANGE_TOPIC, "every gateway reads all records in one order"),
+}
+"""By section: the default topic, and why it has one partition."""
 
 
 def own_topic_misfits(tree: Tree, default_upstream: str) -> Iterator[tuple[Loc, str]]:
     """Yield what is wrong with the gateway's own topics; a cluster without a name has `default_upstream`."""
-    for section in ("journal", "state"):
+    for section in ("journal", "state", "quota_exchange"):
         yield from _cluster_misfits(tree, section, default_upstream)
+    for section in _ONE_PARTITION:
+        if tree.get("proxy", section) is not None:
+            yield from _topic_misfits(tree, section)
     if tree.get("proxy", "state") is not None:
-        yield from _state_misfits(tree)
-    elif tree.get("proxy", "control") is not None:
+        return
+    if tree.get("proxy", "control") is not None:
         yield (
             ("proxy", "control"),
             "proxy.control changes what gateways share, and proxy.state is missing: write state: {} to have one",
@@ -39,18 +52,23 @@ def _cluster_misfits(tree: Tree, section: str, default_upstream: str) -> Iterato
         )
 
 
-def _state_misfits(tree: Tree) -> Iterator[tuple[Loc, str]]:
-    partitions = tree.number("proxy", "state", "partitions")
+def _topic_misfits(tree: Tree, section: str) -> Iterator[tuple[Loc, str]]:
+    partitions = tree.number("proxy", section, "partitions")
+    default, why = _ONE_PARTITION[section]
     if partitions is not None and partitions != 1:
         yield (
-            ("proxy", "state", "partitions"),
-            f"proxy.state.partitions is {partitions}: write 1, because the order of one partition decides which of "
-            "two changes was first",
+            ("proxy", section, "partitions"),
+            f"proxy.{section}.partitions is {partitions}: write 1, because {why}",
         )
-    at: Loc = ("proxy", "state", "topic")
-    topic = tree.text(*at) or STATE_TOPIC
-    if topic in (*INTERNAL_TOPICS, JOURNAL_TOPIC):
-        yield at, f"proxy.state.topic: {topic} is a topic with another use: choose another name"
+    at: Loc = ("proxy", section, "topic")
+    topic = tree.text(*at) or default
+    others = {
+        other: tree.text("proxy", other, "topic") or _DEFAULTS[other]
+        for other in _DEFAULTS
+        if other != section
+    }
+    if topic in (*INTERNAL_TOPICS, *others.values()):
+        yield at, f"proxy.{section}.topic: {topic} is a topic with another use: choose another name"
     for index in tree.indexes("tenants"):
         name = tree.text("tenants", index, "name")
         for kind in ("topic", "transactional_id"):
@@ -59,4 +77,4 @@ def _state_misfits(tree: Tree) -> Iterator[tuple[Loc, str]]:
                 prefix = NameTemplate().prefix(name)
             if prefix and fold(topic).startswith(fold(prefix)):
                 text = f"{topic} begins with the {kind} prefix {prefix} of tenant {name}, who could use it"
-                yield at, f"proxy.state.topic: {text}: choose another name"
+                yield at, f"proxy.{section}.topic: {text}: choose another name"

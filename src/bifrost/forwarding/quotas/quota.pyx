@@ -19,6 +19,9 @@ from bifrost.wire.api_keys import ApiKey
 
 cdef enum:
     MEAN_OF = 4     # answers in the mean, about
+    TOLD_NS = 1_000_000_000
+    # The longest wait that is told where this gateway has a share of the budget, 1 s: the share may grow meanwhile. The
+    # connection is not read until all is paid.
 
 cdef int PRODUCE_KEY = ApiKey.PRODUCE
 cdef int FETCH_KEY = ApiKey.FETCH
@@ -140,6 +143,8 @@ cdef class Quota:
         if found is None or debt_ns < 1_000_000:
             return 0
         self.deepest = found
+        if found.stretching[0] > 1:
+            debt_ns = min(debt_ns, TOLD_NS)
         return <int32_t>(debt_ns // 1_000_000)
 
     cdef int tell(self, int32_t throttle_ms) except -1:

@@ -18,6 +18,9 @@ MOST_TURNS = 64
 SHORTEST_NS = 1_000_000
 """Time between two looks at a budget, at least, 1 ms: more often would cost more than it gives."""
 
+LONGEST_NS = 250_000_000
+"""The same at most, 250 ms: a debt may become shorter, when another gateway leaves more of the budget to this one."""
+
 
 class QuotaTurns:
     """The queues of all budgets."""
@@ -65,7 +68,7 @@ class QuotaTurns:
             budget.waiting = len(queue)
 
     def _look_later(self, budget: Budget) -> None:
-        delay_ns = max(budget.debt_ns(self._now_ns()), SHORTEST_NS)
+        delay_ns = min(max(budget.debt_ns(self._now_ns()), SHORTEST_NS), LONGEST_NS)
         self._again(delay_ns / 1e9, partial(self._look, budget))
 
     def _look(self, budget: Budget) -> None:

@@ -128,6 +128,14 @@ class Quotas:
             self._quotas[key] = quota
         return quota
 
+    def shares(self) -> dict[tuple[str, str], float]:
+        """Return the smallest share that this gateway has of a budget, by limit and tenant: 1 is the whole."""
+        found: dict[tuple[str, str], float] = {}
+        for budget in tuple(self._budgets.values()):
+            key = (budget.limit, budget.tenant)
+            found[key] = min(found.get(key, 1.0), 1 / budget.stretch)
+        return found
+
     def _new_quota(
         self, path: str, user: str, name: str, client_id: bytes | None, *, is_of_any_client: bool
     ) -> Quota:
@@ -163,7 +171,7 @@ class Quotas:
             if len(self._budgets) >= self._sweep_at:
                 self._sweep()
             budget = self._budgets[key, limit.bucket] = _new_budget(
-                tenant, key, limit.rate, self._new_memory(f"{key} {limit.bucket}")
+                tenant, key, limit.rate, self._new_memory(f"{key} {tuple(limit.bucket)!r}")
             )
         budget.ns_per_unit = _ns_per_unit(key, limit.rate)
         return budget

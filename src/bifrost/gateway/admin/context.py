@@ -16,6 +16,7 @@ from bifrost.session.close_reason import CloseReason
 from bifrost.session.shared_state import SharedState
 
 if TYPE_CHECKING:
+    from bifrost.gateway.exchange.gateway_exchange import GatewayExchange
     from bifrost.gateway.journaling.journaling import Journaling
     from bifrost.gateway.state.gateway_state import GatewayState
 
@@ -24,6 +25,7 @@ class AdminContext(Protocol):
     """The gateway whose counters are shown."""
 
     clusters: Clusters
+    exchange: "GatewayExchange | None"
     ends: Counter[CloseReason]
     internal_errors: InternalErrors
     is_ready: bool

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from bifrost.gateway.admin.context import AdminContext
+from bifrost.gateway.exchange.exchange_counts import ExchangeCounts
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.loop.loop_stalls import take_recent
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
@@ -136,6 +137,9 @@ class Counted(Protocol):
     def state(self) -> StateCounts | None:
         """Return the counts of the dynamic state; None without one."""
 
+    def exchange(self) -> ExchangeCounts | None:
+        """Return the counts of the exchange of quotas; None without one."""
+
     def workers(self) -> Iterable[WorkerCounts]:
         """Return the counts of each worker; none when there is only one process."""
 
@@ -251,6 +255,11 @@ class OfProcess:
         """Return the counts of the gateway's dynamic state; None without one."""
         state = self._gateway.state
         return None if state is None else state.counts()
+
+    def exchange(self) -> ExchangeCounts | None:
+        """Return the counts of the gateway's exchange of quotas; None without one."""
+        exchange = self._gateway.exchange
+        return None if exchange is None else exchange.counts()
 
     def workers(self) -> Iterable[WorkerCounts]:
         """Return none: there is only one process."""

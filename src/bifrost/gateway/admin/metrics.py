@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from bifrost.gateway.admin.build_info import build_metrics
 from bifrost.gateway.admin.counted import Counted, StallCounts, WorkerCounts
+from bifrost.gateway.admin.exchange_metrics import exchange_metrics
 from bifrost.gateway.admin.exposition import exposition
 from bifrost.gateway.admin.journal_metrics import journal_metrics
 from bifrost.gateway.admin.state_metrics import state_metrics
@@ -82,6 +83,9 @@ class Metrics:
         state = counted.state()
         if state is not None:
             yield from state_metrics(state)
+        exchange = counted.exchange()
+        if exchange is not None:
+            yield from exchange_metrics(exchange)
         if counted.reloader is not None:
             yield from _reload_metrics(counted.reloader)
         yield from self._readiness_metrics()

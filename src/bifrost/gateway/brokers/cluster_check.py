@@ -164,7 +164,12 @@ class _Asked:
     async def _check_replication(self) -> None:
         count = len(self.node_ids)
         proxy = self._config.proxy
-        for kind, own in (("journal", proxy.journal), ("state", proxy.state)):
+        topics = (
+            ("journal", proxy.journal),
+            ("state", proxy.state),
+            ("quota exchange", proxy.quota_exchange),
+        )
+        for kind, own in topics:
             is_here = own is not None and (own.upstream or self._config.clusters[0].name) == self.name
             if own is not None and is_here and own.replication_factor > count:
                 text = f"replication_factor of the {kind} is {own.replication_factor}, and there are {count} brokers"

@@ -95,3 +95,19 @@ class PacedCalls:
                 self._waiting.popleft()()
             except Exception as error:
                 report(self._place, error)
+
+
+def paced_calls(
+    schedule: Callable[[Callable[[], None]], object], now_ns: Callable[[], int]
+) -> tuple[PacedCalls, PacedCalls, PacedCalls]:
+    """Return what paces the ends of connections, steps of TLS handshakes, and connections to brokers.
+
+    Args:
+        schedule: calls what it is given in the next turn of the event loop.
+        now_ns: a monotonic clock, in nanoseconds.
+    """
+    return (
+        PacedCalls("end_of_connection", schedule, now_ns),
+        PacedCalls("tls_handshake", schedule, now_ns),
+        PacedCalls("connect", schedule, now_ns, CONNECTIONS_AT_ONCE),
+    )

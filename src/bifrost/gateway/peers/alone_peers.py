@@ -4,10 +4,12 @@ With `proxy.workers` above 1 each worker has `workers/worker_peers.py` in its pl
 hold for all workers. Callers do not know which of the two they use.
 """
 
+import mmap
 import os
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -27,6 +29,13 @@ from bifrost.gateway.sockets.ports import OwnPorts, Ports
 from bifrost.journal.known_topics import KnownTopics
 from bifrost.journal.record import Source
 from bifrost.session.fetch_sessions import FetchSessions
+
+if TYPE_CHECKING:
+    from bifrost.forwarding.quotas.shared_budgets import SharedBudgets
+
+BUDGET_PLACES = 65_536
+"""Budgets of quotas that other gateways have as well, 4.5 MiB if all are in use: one for each user or client ID that
+has a quota."""
 
 log = structlog.get_logger()
 
@@ -48,6 +57,8 @@ class AlonePeers:
         self.again: Again | None = None
         self.snapshot_turn = SnapshotTurn()
         self.known_topics = KnownTopics()
+        self.budget_table: SharedBudgets | None = None
+        """The budgets that other workers or other gateways have as well; None: this process has all alone."""
 
     def journal_source(self, settings: Journal) -> Source:
         """Return the source that this process writes into the journal's records."""
@@ -79,8 +90,20 @@ class AlonePeers:
         return Quotas(again, monotonic_ns, hits, self.counter("throttled_ms"), self.budget_memory)
 
     def budget_memory(self, name: str) -> memoryview | None:
-        """Return the memory of the budget of this name, which all workers charge; None: there is only this process."""
-        return None
+        """Return the memory of the budget of this name, which others have as well; None: this process has it alone."""
+        return None if self.budget_table is None else self.budget_table.memory(name)
+
+    def share_budgets(self) -> "SharedBudgets":
+        """Have the budgets together with other gateways from now on; return the table of them."""
+        from bifrost.forwarding.quotas.shared_budgets import SharedBudgets, cells_of  # memory, seldom needed
+
+        memory = memoryview(mmap.mmap(-1, 8 * cells_of(BUDGET_PLACES)))
+        self.budget_table = SharedBudgets(memory, nullcontext, self.key, monotonic_ns, is_exchanged=True)
+        return self.budget_table
+
+    def takes_part(self) -> bool:
+        """Whether this process takes part in the exchange with other gateways, for all workers."""
+        return True
 
     def new_loop_stalls(self) -> LoopStalls:
         """Return the counter of the stalls of this process's event loop."""

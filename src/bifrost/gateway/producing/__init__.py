@@ -1,1 +1,1 @@
-"""Writes records of the gateway's own to topics of an upstream; the journal is the first of them."""
+"""Topics of the gateway's own on an upstream, and what writes and reads their records; the journal's is the first."""

@@ -6,6 +6,7 @@ from bifrost.gateway.errors import StartError
 NEEDS_RESTART = {
     "journal": "proxy.journal",
     "pseudonym_key": "proxy.pseudonym_key_file",
+    "quota_exchange": "proxy.quota_exchange",
     "state": "proxy.state",
     "workers": "proxy.workers",
 }

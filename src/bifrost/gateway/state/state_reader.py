@@ -18,6 +18,7 @@ import structlog
 
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.producing.partition_fetch import EARLIEST, edge_offset, fetch
 from bifrost.gateway.producing.upstream_topic import NO_TOPIC_ID, TopicMissing, UpstreamTopic
 from bifrost.gateway.state.state_topic import DELETE_RETENTION_MS, check_topic
 from bifrost.records.batch_reader import LogRecord, UnreadableBatch
@@ -25,17 +26,12 @@ from bifrost.records.committed_log import CommittedLog
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import UnreadableState
 from bifrost.state.state_table import Ignored, StateTable
-from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import FetchRequest, ListOffsetsRequest
 
 log = structlog.get_logger()
 
 MAX_WAIT_MS = 500
 """How long a broker waits for records before it answers that there are none."""
-
-FETCH_BYTES = 4 * 1024 * 1024
-"""Most bytes of one answer, unless one batch has more."""
 
 IN_THREAD_BYTES = 16 * 1024
 """A larger answer is read in a thread, so that clients do not wait for it."""
@@ -49,13 +45,6 @@ AWAY_MS = DELETE_RETENTION_MS // 2
 
 KNOWN_CHANGES = 10_000
 """IDs of changes that are remembered: a writer whose commit has an unknown outcome looks for its own among them."""
-
-_FETCH, _FETCH_BY_NAME, _OLDEST_FETCH, _LIST_OFFSETS = 13, 12, 4, 5
-"""The newest versions that name a topic by ID and by name, the first one with transactions, and of ListOffsets."""
-
-_COMMITTED = 1
-LATEST, EARLIEST = -1, -2
-"""What ListOffsets takes for the end and the start of a log."""
 
 
 class StateReader:
@@ -298,60 +287,9 @@ class StateReader:
 
     async def _ask(self) -> Any:
         """Return the leader's answer about the partition; None if it has throttled the gateway."""
-        topic = self._topic
-        leader = topic.leaders[0]
-        has_id = topic.topic_id != NO_TOPIC_ID
-        version = leader.newest(ApiKey.FETCH, _FETCH if has_id else _FETCH_BY_NAME)
-        if version < _OLDEST_FETCH:
-            raise topic.too_old()
-        wanted = FetchRequest.FetchPartition(
-            partition=0,
-            current_leader_epoch=-1,
-            fetch_offset=self._log.next_offset,
-            last_fetched_epoch=-1,
-            log_start_offset=-1,
-            partition_max_bytes=FETCH_BYTES,
+        part, throttle_ms = await fetch(
+            self._topic, self._log.next_offset, 0 if self._goal is None else MAX_WAIT_MS
         )
-        request = FetchRequest(
-            replica_id=-1,
-            max_wait_ms=0 if self._goal is None else min(MAX_WAIT_MS, topic.timeout_ms // 2),
-            min_bytes=1,
-            max_bytes=FETCH_BYTES,
-            isolation_level=_COMMITTED,
-            session_id=0,
-            session_epoch=-1,
-            topics=[
-                FetchRequest.FetchTopic(
-                    topic=topic.settings.name, topic_id=topic.topic_id, partitions=[wanted]
-                )
-            ],
-        )
-        answer = await topic.client_of(leader).request(request, version)
-        if getattr(answer, "error_code", 0) != ErrorCode.NONE:
-            raise BrokerError(f"Fetch: {ErrorCode(answer.error_code).name}")
-        for response in answer.responses:
-            for part in response.partitions:
-                return part
-        await asyncio.sleep(max(answer.throttle_time_ms, 100) / 1000)
-        return None
-
-
-async def edge_offset(topic: UpstreamTopic, which: int) -> int:
-    """Ask for the start of partition 0, or for its end with the records of open transactions.
-
-    Raises:
-        BrokerError: its leader did not say it.
-    """
-    leader = topic.leaders.get(0)
-    if leader is None:
-        raise BrokerError(f"topic {topic.settings.name}: partition 0 has no leader")
-    part = ListOffsetsRequest.ListOffsetsPartition(
-        partition_index=0, current_leader_epoch=-1, timestamp=which
-    )
-    asked = ListOffsetsRequest.ListOffsetsTopic(name=topic.settings.name, partitions=[part])
-    version = leader.newest(ApiKey.LIST_OFFSETS, _LIST_OFFSETS)
-    answer = await topic.client_of(leader).request(ListOffsetsRequest(replica_id=-1, topics=[asked]), version)
-    [found] = [one for response in answer.topics for one in response.partitions]
-    if found.error_code != ErrorCode.NONE:
-        raise BrokerError(f"ListOffsets: {ErrorCode(found.error_code).name}")
-    return int(found.offset)
+        if part is None:
+            await asyncio.sleep(max(throttle_ms, 100) / 1000)
+        return part

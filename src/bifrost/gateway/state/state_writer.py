@@ -19,9 +19,10 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.producing.partition_fetch import LATEST, edge_offset
 from bifrost.gateway.producing.transactional_producer import TransactionalProducer, TransactionFailed
 from bifrost.gateway.producing.upstream_topic import UpstreamTopic
-from bifrost.gateway.state.state_reader import LATEST, StateReader, edge_offset
+from bifrost.gateway.state.state_reader import StateReader
 from bifrost.gateway.state.state_topic import DELETE_RETENTION_MS
 from bifrost.records.record_batch import Record
 from bifrost.state.state_change import Author, Change, Dependents, Unchanged, decide, purge

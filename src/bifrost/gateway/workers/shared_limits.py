@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from bifrost.forwarding.quotas.shared_budgets import cells_of
 from bifrost.gateway.loop.loop_stalls import MARK_CELLS
 
 MAX_TENANTS = 131_072
@@ -29,7 +30,7 @@ SNAPSHOT_PLACES = 256
 """Physical clusters for which the time of the journal's last snapshot is remembered, 4 KiB."""
 
 BUDGET_PLACES = 65_536
-"""Budgets of quotas that workers share, 1 MiB: one for each user or client ID that has a quota."""
+"""Budgets of quotas that workers share, 4.5 MiB if all are in use: one for each user or client ID that has a quota."""
 
 PULSE_CELLS, FAILURE_CELLS, TENANT_CELLS = 64, FAILURE_PLACES * 3, 4
 ROW_CELLS = PULSE_CELLS + FAILURE_CELLS + MAX_TENANTS * TENANT_CELLS
@@ -52,6 +53,9 @@ SNAPSHOT_LOCK = MAX_TENANTS
 
 BUDGET_LOCK = MAX_TENANTS + 1
 """Lock of the worker that looks for the place of a budget."""
+
+EXCHANGE_LOCK = MAX_TENANTS + 2
+"""Lock of the worker that exchanges the use of budgets with other gateways."""
 
 
 class SharedLimits:
@@ -100,7 +104,7 @@ class SharedLimits:
         return self._cells[start : start + 2 * SNAPSHOT_PLACES]
 
     def budgets(self) -> memoryview:
-        """Return the memory of the budgets of quotas: 16 bytes for each."""
+        """Return the memory of the budgets of quotas: see `shared_budgets.py`."""
         return self._memory[(self.workers * ROW_CELLS + FETCH_PLACES + 2 * SNAPSHOT_PLACES) * 8 :]
 
     def load_share(self, place: int, worker: int) -> tuple[memoryview, int, int, int]:
@@ -187,7 +191,7 @@ class Places:
 
 def size_of(workers: int) -> int:
     """Return the size of the file, in bytes."""
-    return (workers * ROW_CELLS + FETCH_PLACES + 2 * SNAPSHOT_PLACES + 2 * BUDGET_PLACES) * 8
+    return (workers * ROW_CELLS + FETCH_PLACES + 2 * SNAPSHOT_PLACES + cells_of(BUDGET_PLACES)) * 8
 
 
 def _tenant_at(worker: int, place: int) -> int:

@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from bifrost.forwarding.lanes import NO_TENANT
 from bifrost.forwarding.traffic import MAX_ERROR_CELLS, OTHER_ERRORS
 from bifrost.gateway.admin.counted import StallCounts, TrafficCounts, WorkerCounts
+from bifrost.gateway.exchange.exchange_counts import NO_SHARE, SHARE_UNITS, ExchangeCounts
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.loop.loop_stalls import take_recent
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 ErrorKey = tuple[str, int | None, bool, int]
 """Tenant, API key, whether the gateway itself gave it, and an error code."""
 
-GAUGES = frozenset({"brokers", "answering", "journal_state", "state"})
+GAUGES = frozenset({"brokers", "answering", "journal_state", "state", "exchange", "exchange_shares"})
 """Kinds of numbers that count only while their worker runs."""
 
 
@@ -288,6 +289,25 @@ class OfAll:
                 for name, counts in state.items()
                 if str(name).startswith(KIND)
             },
+        )
+
+    def exchange(self) -> ExchangeCounts | None:
+        """Return what the worker that takes part knows, the sums of all, and the smallest share in any worker."""
+        if self._supervisor.config.proxy.quota_exchange is None:
+            return None
+        state = {key[1]: max(counts) for key, counts in self._sums.gauges.items() if key[0] == "exchange"}
+        shares = {
+            (str(key[1]), str(key[2])): [one / SHARE_UNITS for one in counts if one != NO_SHARE]
+            for key, counts in self._sums.gauges.items()
+            if key[0] == "exchange_shares"
+        }
+        return ExchangeCounts(
+            state.get("members", 0),
+            state.get("budgets", 0),
+            bool(state.get("is_up", 0)),
+            state.get("lag_ms", 0),
+            {outcome: count for (outcome,), count in self._counts("exchange_records", 1)},
+            {key: min(found) for key, found in shares.items() if found},
         )
 
     def workers(self) -> list[WorkerCounts]:

@@ -28,6 +28,7 @@ from bifrost.gateway.workers.shared_limits import (
     BEAT_MS,
     BUDGET_LOCK,
     BUFFERED_BYTES,
+    EXCHANGE_LOCK,
     GONE,
     IS_READY,
     SPARE_BYTES,
@@ -98,7 +99,7 @@ class WorkerPeers(AlonePeers):
             lambda content: channel.tell({"do": "known"}, content)
         )
         self._epoch = epoch
-        self._budgets = SharedBudgets(
+        self.budget_table = self._budgets = SharedBudgets(
             shared_limits.budgets(),
             partial(shared_limits.locked, BUDGET_LOCK),
             _derived(key, b"budgets"),
@@ -107,6 +108,7 @@ class WorkerPeers(AlonePeers):
         self._claims = SharedClaims(shared_limits.fetch_marks(), _derived(key, b"sessions"))
         self._brokers, self._answering = self.counter("brokers"), self.counter("answering")
         self._journal, self._state = self.counter("journal_state"), self.counter("state")
+        self._exchange, self._shares = self.counter("exchange"), self.counter("exchange_shares")
 
     def journal_source(self, settings: Journal) -> Source:
         """Return the source of this worker's records: it writes as a gateway of its own."""
@@ -133,9 +135,14 @@ class WorkerPeers(AlonePeers):
         place = ALL_TENANTS if tenant is None else self.places.by_tenant[tenant]
         return Load(of_all, self._shared_limits.load_share(place, self._number))
 
-    def budget_memory(self, name: str) -> memoryview | None:
-        """Return the memory of a budget in the shared limits, where all workers charge it."""
-        return self._budgets.memory(name)
+    def share_budgets(self) -> SharedBudgets:
+        """Have the budgets of all workers together with other gateways from now on."""
+        self._budgets.is_exchanged = True
+        return self._budgets
+
+    def takes_part(self) -> bool:
+        """Whether this worker takes part in the exchange: one does, for as long as it runs."""
+        return self._shared_limits.try_to_hold(EXCHANGE_LOCK)
 
     def new_loop_stalls(self) -> LoopStalls:
         """Return stalls in the shared counters; the longest are in the shared limits: the supervisor resets them."""
@@ -178,6 +185,8 @@ class WorkerPeers(AlonePeers):
             if gateway.state is not None:
                 for name, number in gateway.state.state().items():
                     self._state[name] = number
+            if gateway.exchange is not None:
+                gateway.exchange.note(self._exchange, self._shares)
             outcomes = gateway.shared.sasl.outcomes
             for mechanism in gateway.shared.sasl.mechanisms:
                 outcomes["", str(mechanism), "failure"] += 0  # So that it exists before the first failure.

@@ -34,6 +34,10 @@ class QuotaTables:
         """Return the tenants that have a quota, or one of whose namespaces has."""
         return {path.partition(":")[0] for path, one in self._tables.items() if one.given or one.own}
 
+    def has_any(self) -> bool:
+        """Whether any tenant has a quota."""
+        return any(one.given or one.own for one in self._tables.values())
+
     def let_set(self, tenants: Collection[str]) -> None:
         """Let the users of these tenants set quotas, and no others."""
         self._setters = tenants

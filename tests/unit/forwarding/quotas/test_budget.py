@@ -127,3 +127,57 @@ def test_two_processes_charge_one_budget_like_one_process(charges: list[tuple[in
         alone.charge(units, now_ns)
 
     assert shared[0].debt_ns(now_ns) == alone.debt_ns(now_ns)
+
+
+def shared(rate: float = 1000) -> Budget:
+    return budget(rate, bytearray(40))
+
+
+def test_with_a_share_of_the_rate_all_takes_longer_to_pay_for() -> None:
+    one = shared()
+    one.stretch_to(4, BEGIN)
+
+    one.charge(250, BEGIN)
+
+    assert one.stretch == 4
+    assert one.debt_ns(BEGIN) == S - BURST_NS
+
+
+@pytest.mark.parametrize("charged", [0, 100, 250, 800])
+@pytest.mark.parametrize("stretches", [(4.0, 1.0), (1.0, 4.0), (2.0, 3.0, 2.0)])
+def test_another_share_leaves_what_is_owed_and_what_may_be_used(
+    charged: float, stretches: tuple[float, ...]
+) -> None:
+    one = shared()
+    one.stretch_to(stretches[0], BEGIN)
+    one.charge(charged, BEGIN)
+    owed = one.debt_ns(BEGIN) / stretches[0]
+
+    for stretch in stretches[1:]:
+        one.stretch_to(stretch, BEGIN)
+
+    # Credit has a bound in time, so with a small share there is less of it.
+    now = one.debt_ns(BEGIN) / stretches[-1]
+    assert now == pytest.approx(max(owed, -BURST_NS / max(stretches)), abs=10)
+
+
+def test_a_smaller_share_makes_no_debt_longer_than_it_may_be() -> None:
+    one = shared()
+    one.charge(5000, BEGIN)
+
+    one.stretch_to(50, BEGIN)
+    assert one.debt_ns(BEGIN) == MOST_NS
+    one.stretch_to(1, BEGIN)
+
+    assert one.debt_ns(BEGIN) == MOST_NS // 50
+
+
+@pytest.mark.parametrize("stretch", [0.5, 0, -1, float("nan")])
+def test_a_share_is_no_more_than_the_whole(stretch: float) -> None:
+    with pytest.raises(ValueError, match="whole"):
+        shared().stretch_to(stretch, BEGIN)
+
+
+def test_a_budget_alone_has_the_whole() -> None:
+    assert budget().stretch == 1
+    assert shared().stretch == 1
