@@ -10,7 +10,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults connections pipeline meter-kills records bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-stalls bench-records bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange connections pipeline meter-kills records bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-stalls bench-records bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make soak            random client operations, compared with a direct connection (HOURS=)"
 	@echo "make rolling-restart one gateway after the other under load (RESTARTS=)"
 	@echo "make faults          every fault of the network, between clients and gateway and between gateway and broker"
+	@echo "make quota-exchange  two gateways at full load for a minute: one rate, and a killed one's share is free in two seconds"
 	@echo "make connections     memory of connections that do nothing"
 	@echo "make records         encryption with a real Vault (BIFROST_TEST_VAULT=)"
 	@echo "make pipeline        the tests of the Spark jobs alone"
@@ -133,6 +134,12 @@ rolling-restart: $(VENV)/.dev
 # core of it. Two gateways behind HAProxy, one killed, are among them.
 faults: $(VENV)/.dev
 	BIFROST_FAULTS=all $(BIN)/python -m pytest -n 0 tests/kafka/faults
+
+# Two gateways with two workers at full load, for EXCHANGE_S= seconds: every ten of them within 5 % of the rate; then one is
+# killed. `make test` has ten seconds of it.
+EXCHANGE_S ?= 60
+quota-exchange: $(VENV)/.dev
+	BIFROST_EXCHANGE_S=$(EXCHANGE_S) $(BIN)/python -m pytest -n 0 tests/kafka/quotas
 
 # What connections cost that do nothing: ten thousand, and a thousand that have authenticated.
 connections: $(VENV)/.dev

@@ -110,9 +110,7 @@ class Gateway:
         )
         self.journaling = None if config.proxy.journal is None else _journaling(self, config.proxy.journal)
         self.state = None if config.proxy.state is None else _state(self, config.proxy.state)
-        exchange = config.proxy.quota_exchange
-        self.exchange = None if exchange is None else _exchange(self, exchange)
-        self.shared.journal = None if self.journaling is None else self.journaling.journal
+        self.exchange = _exchange(self, config.proxy.quota_exchange)
         self.limits_hit: Counter[tuple[str, str]] = peers.counter("limits_hit")
         """How often a limit ended connections or made them wait, by its setting and the tenant."""
         self.tenants = OpenTenants(self.shared.lanes.in_flight_limits, peers.elsewhere, self.limits_hit)
@@ -374,7 +372,9 @@ def _max_delay_ms(limits: Limits) -> int:
 def _journaling(gateway: "Gateway", journal: JournalSettings) -> "Journaling":
     from bifrost.gateway.journaling.journaling import Journaling  # 0.5 MiB, only if there is a journal
 
-    return Journaling(gateway, journal, gateway.config)
+    made = Journaling(gateway, journal, gateway.config)
+    gateway.shared.journal = made.journal
+    return made
 
 
 def _state(gateway: "Gateway", state: StateSettings) -> "GatewayState":
@@ -386,7 +386,9 @@ def _state(gateway: "Gateway", state: StateSettings) -> "GatewayState":
     return made
 
 
-def _exchange(gateway: "Gateway", exchange: ExchangeSettings) -> "GatewayExchange":
+def _exchange(gateway: "Gateway", exchange: ExchangeSettings | None) -> "GatewayExchange | None":
+    if exchange is None:
+        return None
     from bifrost.gateway.exchange.gateway_exchange import GatewayExchange  # memory, only if there is one
 
     return GatewayExchange(gateway, exchange)

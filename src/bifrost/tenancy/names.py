@@ -74,10 +74,8 @@ _NO_NAMESPACE = re.compile(
 )
 _NO_SUCH = rb"InvalidNamespace: namespace \1 does not exist"
 """That text where the name begins with the path of a namespace, and what the tenant reads instead (KIP-37)."""
-_OF_NO_TENANT = frozenset(
-    PhysicalTopic(topic.encode())
-    for topic in (JOURNAL_TOPIC, STATE_TOPIC, QUOTA_EXCHANGE_TOPIC, *INTERNAL_TOPICS)
-)
+_OWN_TOPICS = (JOURNAL_TOPIC, STATE_TOPIC, QUOTA_EXCHANGE_TOPIC)
+_OF_NO_TENANT = frozenset(PhysicalTopic(one.encode()) for one in (*_OWN_TOPICS, *INTERNAL_TOPICS))
 """Topics of the gateway and of Kafka itself, which no tenant ever sees."""
 
 

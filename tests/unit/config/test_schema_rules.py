@@ -25,6 +25,8 @@ NO_SCHEMA_CAN_SAY: dict[Loc, str] = {
     ("proxy", "listener_sets", 3, "sni", "tenants", 0): "the tenant of this name is elsewhere",
     ("proxy", "journal"): "the journal has to name an upstream only where there are several",
     ("proxy", "journal", "upstream"): "the upstream of this name is elsewhere",
+    ("proxy", "quota_exchange"): "as the journal",
+    ("proxy", "quota_exchange", "upstream"): "as the journal's",
     ("proxy", "state"): "as the journal",
     ("proxy", "state", "upstream"): "as the journal's",
     ("upstreams", 0, "name"): "tenants elsewhere name it",
@@ -33,6 +35,7 @@ NO_SCHEMA_CAN_SAY: dict[Loc, str] = {
     ("tenants", 0, "upstream"): "the upstream of this name is elsewhere",
     ("tenants", 1, "upstream"): "the upstream of this name is elsewhere",
     ("tenants", 0, "namespace_policies", 1): "an empty one is a second one of the tenant as a whole",
+    ("tenants", 0, "acls", "rules", 2, "name"): "it depends on resource_type",
     ("proxy", "policy", "topic_configs", 0, "min"): "it is compared with max",
     ("proxy", "policy", "topic_configs", 0, "max"): "it is compared with min",
 }

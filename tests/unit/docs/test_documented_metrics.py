@@ -11,6 +11,7 @@ from bifrost.control.counts import Counts
 from bifrost.forwarding.lane import Awaited
 from bifrost.gateway.admin.counted import OfProcess, WorkerCounts
 from bifrost.gateway.admin.metrics import Metrics
+from bifrost.gateway.exchange.exchange_counts import ExchangeCounts
 from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.reload_outcome import Outcome
@@ -27,8 +28,8 @@ from unit.gateway.test_gateway import CONFIG
 NAME = re.compile(r"\b(?:kafka_proxy|bifrost)_[a-z_]*[a-z]\b")
 SUFFIXES = {"counter": "_total", "info": "_info"}
 OF_SAMPLES = ("", "_bucket", "_count", "_sum")
-NO_METRICS = {"bifrost_journal", "bifrost_state"}
-"""Words that look like a metric: the topics `__bifrost_journal` and `__bifrost_state`."""
+NO_METRICS = {"bifrost_journal", "bifrost_quotas", "bifrost_state"}
+"""Words that look like a metric: the gateway's own topics (`__bifrost_journal` and so on)."""
 
 
 class Reloader:
@@ -49,6 +50,10 @@ class Everything(OfProcess):
 
     def state(self) -> StateCounts:
         return StateCounts(1, 1, 1, True, 1, 1, {("acme", "done"): 1}, {"done": 1}, 1.0, {"acl": 1})
+
+    def exchange(self) -> ExchangeCounts:
+        shares = {("producer_byte_rate", "acme"): 0.5}
+        return ExchangeCounts(1, 1, True, 1, {"written": 1}, shares)
 
     def workers(self) -> Iterator[WorkerCounts]:
         yield WorkerCounts(0, is_running=True, starts=1, connections=1, cpu_s=1.0)

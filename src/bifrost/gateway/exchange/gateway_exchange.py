@@ -38,6 +38,9 @@ LOOK_S = 0.5
 RETRY_S = 0.5
 """Pause after a failure: a gateway that was cut off takes part again soon after it can."""
 
+LEAVE_S = 1.0
+"""How long a gateway that stops tries to say so; otherwise the others find out about as soon."""
+
 REQUEST_TIMEOUT_MS = 2_000
 """How long a request may take: what comes later says nothing any more, and a dead connection is replaced soon."""
 
@@ -82,7 +85,8 @@ class GatewayExchange:
         if self._link is not None:
             last = ExchangeRecord(self._member, monotonic_ns(), leaves=True)
             try:
-                async with asyncio.timeout(PERIOD_S):
+                async with asyncio.timeout(LEAVE_S):
+                    await self._link.prepare()
                     await self._link.write(self._key, last.to_bytes())
             except (BrokerError, TimeoutError) as error:  # They find out within two seconds.
                 log.warning("quota_exchange_not_left", topic=self._settings.topic, error=str(error))

@@ -238,7 +238,7 @@ class OfAll:
 
     def upstreams(self) -> Iterator[tuple[str, int, bool]]:
         """Yield each cluster with the most brokers that a worker knows, and whether it answers any worker."""
-        for (kind, name), counts in self._sums.gauges.items():
+        for (kind, name, *_), counts in self._sums.gauges.items():
             if kind == "brokers" and max(counts) >= 0:
                 answering = self._sums.gauges.get(("answering", name), [0])
                 yield str(name), max(counts), bool(max(answering))
@@ -258,7 +258,7 @@ class OfAll:
         if self._supervisor.config.proxy.journal is None:
             return None
         state = {
-            name: counts for (kind, name), counts in self._sums.gauges.items() if kind == "journal_state"
+            name: counts for (kind, name, *_), counts in self._sums.gauges.items() if kind == "journal_state"
         }
         return JournalCounts(
             {(one, two, three): count for (one, two, three), count in self._counts("journal_dropped", 3)},
@@ -273,7 +273,7 @@ class OfAll:
         """Return the most of any running worker, for each has a copy, and the sum of what they ignored."""
         if self._supervisor.config.proxy.state is None:
             return None
-        state = {name: counts for (kind, name), counts in self._sums.gauges.items() if kind == "state"}
+        state = {name: counts for (kind, name, *_), counts in self._sums.gauges.items() if kind == "state"}
         return StateCounts(
             max(state.get("records", (0,))),
             max(state.get("bytes", (0,))),

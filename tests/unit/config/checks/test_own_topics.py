@@ -91,3 +91,35 @@ def test_with_several_upstreams_one_must_be_named() -> None:
     assert text == "proxy.state.upstream is missing, and there are several: name one of one, two"
     assert found({"upstream": "two"}, upstreams=("one", "two")) == []
     assert [loc for loc, _ in found({"upstream": "three"})] == [("proxy", "state", "upstream")]
+
+
+@pytest.mark.parametrize(
+    ("exchange", "key", "why"),
+    [
+        ({"partitions": 2}, "partitions", "every gateway reads all records in one order"),
+        ({"topic": "__bifrost_journal"}, "topic", "is a topic with another use"),
+        ({"topic": "__consumer_offsets"}, "topic", "is a topic with another use"),
+        ({"upstream": "elsewhere"}, "upstream", "no upstream is called elsewhere"),
+        ({"topic": physical_name("acme", "x")}, "topic", "of tenant acme"),
+    ],
+)
+def test_a_topic_of_the_quota_exchange_that_would_not_do_is_refused(
+    exchange: dict[str, object], key: str, why: str
+) -> None:
+    config = copy.deepcopy(CONFIG)
+    config["proxy"]["quota_exchange"] = exchange
+
+    problems = find_clashes(config)
+
+    assert {one.loc for one in problems} == {("proxy", "quota_exchange", key)}
+    assert why in problems[0].text
+
+
+def test_the_state_and_the_quota_exchange_have_topics_of_their_own() -> None:
+    config = copy.deepcopy(CONFIG)
+    config["proxy"] |= {"state": {"topic": "same"}, "quota_exchange": {"topic": "same"}}
+
+    assert {one.loc for one in find_clashes(config)} == {
+        ("proxy", "state", "topic"),
+        ("proxy", "quota_exchange", "topic"),
+    }

@@ -27,9 +27,7 @@ class Table:
 
     def worker(self, *, is_exchanged: bool = False) -> SharedBudgets:
         memory = memoryview(self._memory)
-        return SharedBudgets(
-            memory, nullcontext, b"key", lambda: self.now_ns, is_exchanged=is_exchanged
-        )
+        return SharedBudgets(memory, nullcontext, b"key", lambda: self.now_ns, is_exchanged=is_exchanged)
 
 
 def budget(memory: memoryview | None) -> Budget:
@@ -90,7 +88,7 @@ def test_workers_know_what_all_used_of_budgets_that_gateways_share() -> None:
     assert use.used_ns == 4 * S
     assert use.debt_ns == 4 * S
     assert workers[1].tag_at(use.place) == use.tag
-    assert [tag for _, tag in workers[0].tags(0)][0] == use.tag
+    assert next(tag for _, tag in workers[0].tags(0)) == use.tag
     assert len(workers[0]) == 2
     assert workers[1].uses() == [Use(use.place, use.tag, 0, 4 * S)], "it is in debt"
     assert idle.debt_ns(NOW_NS) <= 0

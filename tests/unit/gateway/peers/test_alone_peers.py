@@ -32,3 +32,15 @@ def test_that_clients_are_served_is_logged(logged: list[dict[str, Any]]) -> None
     AlonePeers().tell_ready([1, 2], 3)
 
     assert [(one["event"], one["brokers"], one["tenants"]) for one in logged] == [("ready", [1, 2], 3)]
+
+
+def test_budgets_are_alone_until_other_gateways_have_them_as_well() -> None:
+    peers = AlonePeers()
+
+    assert peers.budget_memory("acme") is None
+    table = peers.share_budgets()
+
+    assert peers.budget_memory("acme") is not None
+    assert len(table) == 1
+    assert table.is_exchanged
+    assert peers.takes_part()

@@ -10,6 +10,7 @@ from bifrost.config.fields.state import State
 from bifrost.config.kept_secret import KeptSecret
 from bifrost.config.load import load
 from bifrost.config.model import Admin, Config, Proxy
+from bifrost.config.quotas.quota_exchange import QuotaExchange
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.reload.needs_restart import NEEDS_RESTART, check_changes
 from support.pages.doc_pages import page, spans, table
@@ -18,6 +19,7 @@ from unit.cli.conftest import PROXY_YAML
 OTHER: dict[str, Any] = {
     "journal": Journal(),
     "pseudonym_key": KeptSecret(b"another key of 16 bytes"),
+    "quota_exchange": QuotaExchange(),
     "state": State(),
     "workers": 2,
 }

@@ -11,6 +11,7 @@ from bifrost.config.model import Config
 from bifrost.forwarding.traffic import TRAFFIC_CELLS, Traffic
 from bifrost.gateway.admin.counted import JournalCounts, WorkerCounts
 from bifrost.gateway.admin.metrics import Metrics
+from bifrost.gateway.exchange.exchange_counts import NO_SHARE, ExchangeCounts
 from bifrost.gateway.loop.loop_guard import InternalErrors
 from bifrost.gateway.loop.loop_stalls import EVER, RECENT, STALL_CELLS, LoopStalls
 from bifrost.gateway.loop.steps import at_once
@@ -245,3 +246,23 @@ def test_stalls_are_those_of_each_worker_and_of_the_supervisor() -> None:
     assert [one.worker for one in first] == ["1", "supervisor"]
     assert (first[0].counts[0], sum(first[0].counts[1:])) == (15_000_000, 1)
     assert (first[0].largest_s, second[0].largest_s) == ((0.015, 0.012, 0, 0), (0.015, 0, 0, 0))
+
+
+def test_the_exchange_of_all_is_that_of_the_worker_that_takes_part() -> None:
+    sums = Sums()
+    one, other = Worker(sums), Worker(sums)
+    for worker, share in ((one, 500_000), (other, 20_000)):
+        worker.counter("exchange_records")["written"] += 3
+        worker.counter("exchange_shares")["producer_byte_rate", "acme"] = share
+        worker.counter("exchange_shares")["request_rate", "gone"] = NO_SHARE
+        state = worker.counter("exchange")
+        for name, number in (("members", 2), ("budgets", 5), ("is_up", 1), ("lag_ms", 30)):
+            state[name] = number if worker is one else 0
+    counted = of_all(
+        sums, config=Config.model_validate({**CONFIG, "proxy": {**CONFIG["proxy"], "quota_exchange": {}}})
+    )
+    sums.refresh()
+
+    shares = {("producer_byte_rate", "acme"): 0.02}
+    assert counted.exchange() == ExchangeCounts(2, 5, True, 30, {"written": 6}, shares)
+    assert of_all(sums).exchange() is None
