@@ -20,7 +20,9 @@ cheap = settings(max_examples=max(300, settings().max_examples))
 
 PLACES = [Place(Path(path), topic) for path in (("a",), ("a", "x"), ("b",)) for topic in "st"]
 places = st.sampled_from(PLACES)
-operations = st.tuples(st.sampled_from(["move", "share", "revoke"]), places, places, st.sampled_from(Access))
+operations = st.tuples(
+    st.sampled_from(["move", "rename", "share", "revoke"]), places, places, st.sampled_from(Access)
+)
 Operation = tuple[str, Place, Place, Access]
 
 
@@ -37,6 +39,8 @@ def planned(found: AliasTable, operation: Operation) -> list[Change]:
         match what:
             case "move":
                 return found.move(source, target)
+            case "rename":
+                return found.move(source, target, keeps_name=True)
             case "share":
                 return found.share(source, target, access)
         return found.revoke(source, target)

@@ -277,3 +277,47 @@ def test_what_gateways_told_of_their_tenants_names_is_what_names_are_judged_by(
     reasons = {one["entity"]: one["reason"] for one in reports["globex"]["exceptions"]}
     # A prefix of topics owns no groups.
     assert reasons == {"topic": "belongs to acme", "group": "belongs to no tenant"}
+
+
+def test_a_topic_that_is_shared_is_listed_as_what_it_is(certify: Callable[..., Any]) -> None:
+    journal, strange = Journal(), physical_name("globex", "orders")
+    told = {"type": "alias", "resource_type": "topic", "physical_name": strange}
+
+    reports = certify(
+        [
+            journal.event("acme", NOON_MS - DAY_MS, outcome="begun", resource_name="acme/p",
+                          after={"access": "read"}, **told),
+            journal.event("globex", NOON_MS - DAY_MS, outcome="begun", resource_name="globex/orders",
+                          after={"access": "owner"}, **told),
+            journal.topic("acme", "p", physical_topic=strange, bytes_out=9),
+            journal.event("acme", NOON_MS + 1, outcome="done", resource_name="acme/p",
+                          after={"access": "read"}, **told),
+            journal.topic("initech", "p", physical_topic=strange, bytes_out=1),
+            journal.topic("globex", "orders"),
+            journal.topic("acme", "p", NOON_MS + DAY_MS, physical_topic=strange, bytes_out=1),
+        ],
+        days=("2026-10-05",),
+    )  # fmt: skip
+
+    assert (reports["acme"]["verdict"], reports["acme"]["exceptions"]) == ("isolated", [])
+    assert reports["acme"]["shared_topics"] == [
+        {"physical": strange, "owner": "globex", "shared": "read", "records": 1, "bytes": 9}
+    ]
+    assert reports["initech"]["verdict"] == "exceptions"
+
+
+def test_an_access_after_the_day_on_which_a_share_ended_is_an_exception(certify: Callable[..., Any]) -> None:
+    journal, strange = Journal(), physical_name("globex", "orders")
+    told = {"type": "alias", "resource_name": "acme/p", "physical_name": strange, "after": {"access": "read"}}
+
+    reports = certify(
+        [
+            journal.event("acme", NOON_MS - DAY_MS, outcome="begun", **told),
+            journal.event("acme", NOON_MS - DAY_MS + 1, outcome="done", **told),
+            journal.topic("acme", "p", physical_topic=strange, bytes_out=1),
+            journal.topic("globex", "orders"),
+        ],
+        days=("2026-10-05",),
+    )
+
+    assert reports["acme"]["exceptions"][0]["reason"] == "belongs to globex"

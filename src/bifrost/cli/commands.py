@@ -29,6 +29,7 @@ LAZY_COMMANDS = {
     "kafka-configs": "bifrost.cli.admin.kafka_configs",
     "quotas": "bifrost.cli.admin.quotas",
     "acls": "bifrost.cli.admin.acls",
+    "topics": "bifrost.cli.admin.topics",
 }
 """Commands whose module is imported when they are run; the module has a function or command group of that name."""
 
@@ -176,6 +177,12 @@ def _kafka_acls_stub() -> None:
 @app.command("kafka-configs", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def _kafka_configs_stub() -> None:
     """Describe and alter quotas of a namespace with the options of kafka-configs.sh."""
+    raise AssertionError("the command itself needs no more packages")
+
+
+@app.command("topics", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _topics_stub() -> None:
+    """Move topics to other namespaces and share them, by the admin API."""
     raise AssertionError("the command itself needs no more packages")
 
 

@@ -20,9 +20,12 @@ from bifrost.control.problem import CHANGE_ERRORS, Mistake, Problem, answer, not
 from bifrost.control.quotas import Quotas
 from bifrost.control.refusals import add_refusals
 from bifrost.control.resources import acls as acl_routes
-from bifrost.control.resources import namespaces, policies
+from bifrost.control.resources import namespaces as namespace_routes
+from bifrost.control.resources import policies
 from bifrost.control.resources import quotas as quota_routes
+from bifrost.control.resources import topics as topic_routes
 from bifrost.control.resources.context import Context
+from bifrost.control.shared_topics import SharedTopics
 from bifrost.tenancy.quotas.quotas_of_tenants import quotas_of
 
 API_VERSION = "1.0.0"
@@ -55,6 +58,7 @@ def build_application(config: Config, backend: Backend) -> Gate:
         Quotas(backend, quotas_of(config.tenants)),
         Acls(backend, config.tenants),
         Policies(config, backend, known),
+        SharedTopics(config, backend, known),
     )
     api = build_api(context, settings.max_request_bytes)
     return Gate(api, settings, Access(settings), backend, counts)
@@ -72,10 +76,11 @@ def build_api(context: Context | None, max_request_bytes: int = 0) -> FastAPI:
         redirect_slashes=False,
     )
     api.state.context = context
-    api.include_router(namespaces.router)
+    api.include_router(namespace_routes.router)
     api.include_router(quota_routes.router)
     api.include_router(acl_routes.router)
     api.include_router(policies.router)
+    api.include_router(topic_routes.router)
     _add_probes(api)
     _add_errors(api, max_request_bytes)
     _describe_security(api)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from bifrost.config.model import Config
 from bifrost.control.backend import Backend, Unavailable
+from bifrost.control.stored_aliases import StoredAliases
 from bifrost.state.state_change import Change, Dependents, StateConflict
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
@@ -68,6 +69,8 @@ class Namespaces:
         self._configured = tuple(
             Path((one.name, *tiers)) for one in config.tenants for tiers in one.configured_namespaces
         )
+        self.aliases = StoredAliases(backend)
+        """The topics that were moved or are shared."""
         self._tree: NamespaceTree | None = None
         backend.table.watch(KIND, self._forget)
 
@@ -129,9 +132,15 @@ class Namespaces:
 
         Raises:
             InvalidNamespace, NamespaceInUse: as `NamespaceTree.delete`.
+            TopicsElsewhere: a moved or shared topic has a place in one of them.
         """
+        return self._deletion(path, recursive=recursive)[0]
+
+    def _deletion(self, path: Path, *, recursive: bool) -> tuple[tuple[Path, ...], list[Change]]:
         changes = self.tree.delete(path, recursive=recursive)
-        return tuple(_paths(one.key for one in changes if one.body is None))
+        taken = tuple(_paths(one.key for one in changes if one.body is None))
+        self.aliases.check_unused(taken)
+        return taken, changes
 
     def count_records(self, paths: Sequence[Path]) -> Counter[str]:
         """Return how many quotas and ACLs go with namespaces of one tenant, by their kind of record."""
@@ -179,7 +188,7 @@ class Namespaces:
             recursive: whether those below it go as well.
             expected: the version of its record that the caller has seen; None: any.
         Raises:
-            InvalidNamespace, NamespaceInUse: as `NamespaceTree.delete`. Nothing was deleted.
+            InvalidNamespace, NamespaceInUse, TopicsElsewhere: as `plan_deletion`. Nothing was deleted.
             TopicsRemain: see there.
             StateConflict: it has another version, or other writers were first each time. And the other errors of
                 `Backend.change`.
@@ -194,8 +203,7 @@ class Namespaces:
 
         def decide() -> list[Change]:
             nonlocal taken
-            changes = self.tree.delete(path, recursive=recursive)
-            taken = tuple(_paths(one.key for one in changes if one.body is None))
+            taken, changes = self._deletion(path, recursive=recursive)
             return changes
 
         counts: Counter[str] = Counter()

@@ -9,8 +9,11 @@ from fastapi.responses import JSONResponse
 from bifrost.control.acls import AclRefused
 from bifrost.control.etag import NotAsSeen
 from bifrost.control.namespaces import TopicsRemain
-from bifrost.control.problem import Problem, answer
+from bifrost.control.problem import Problem, answer, not_found
 from bifrost.control.quotas import QuotaRefused
+from bifrost.control.shared_topics import NoSuchTopic
+from bifrost.control.stored_aliases import TopicsElsewhere
+from bifrost.tenancy.namespaces.alias_table import AliasRefused
 from bifrost.tenancy.namespaces.namespace_path import InvalidNamespace
 from bifrost.tenancy.namespaces.namespace_tree import NamespaceExists, NamespaceInUse, TooManyNamespaces
 from bifrost.wire.error_codes import ErrorCode
@@ -57,6 +60,9 @@ _PROBLEMS: dict[type[Exception], Callable[[Exception], Problem]] = {
     NamespaceInUse: _conflict("in-use", "delete what is nested, or use recursive"),
     TooManyNamespaces: _conflict("too-many", "delete namespaces that are not needed"),
     TopicsRemain: _conflict("topics-remain", "correct what Kafka says, and delete it again"),
+    TopicsElsewhere: _conflict("in-use", "move these topics elsewhere and end the shares first"),
+    AliasRefused: _conflict("refused", "list the topics that were moved or are shared"),
+    NoSuchTopic: lambda error: not_found(str(error)),
     QuotaRefused: _of_quota,
     AclRefused: _of_acl,
     NotAsSeen: lambda error: Problem(

@@ -113,16 +113,23 @@ def _physical_value(namespace: Namespace, step: _Step, value: Any) -> Any:
     return found.decode() if step.is_text else found
 
 
-def to_virtual(namespace: Namespace, response: Message, version: int) -> ResponseStep:
+def to_virtual(
+    namespace: Namespace, response: Message, version: int, *, knows_former: bool = False
+) -> ResponseStep:
     """Replace every physical name in a response by its virtual one, in place, and drop what is not the tenant's.
 
     It drops the smallest array element, or nullable struct, around a foreign name.
 
+    Args:
+        namespace: of the tenant.
+        response: what the broker has answered.
+        version: of its API.
+        knows_former: whether a topic that was moved away since the request keeps its name (`NameUsers.former`).
     Returns:
         TopicIds: these must be looked up first, and the response decoded anew. Close: a foreign name is outside every
         array, where it cannot be left out.
     """
-    is_own = _response_struct(namespace, response, _steps_of(response.SCHEMA.name, version))
+    is_own = _response_struct(namespace, response, _steps_of(response.SCHEMA.name, version), knows_former)
     if namespace.must_look_up():
         return TopicIds(namespace.take_unresolved())
     if not is_own:
@@ -130,7 +137,7 @@ def to_virtual(namespace: Namespace, response: Message, version: int) -> Respons
     return FORWARD
 
 
-def _response_struct(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]) -> bool:
+def _response_struct(namespace: Namespace, struct: Any, steps: tuple[_Step, ...], knows_former: bool) -> bool:
     """Translate one struct; False when it is about something foreign."""
     topic: PhysicalTopic | None = None
     for step in steps:
@@ -138,23 +145,27 @@ def _response_struct(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]
         if value is None:
             continue
         if step.inner and step.is_array:
-            kept = [item for item in in_steps(value) if _response_struct(namespace, item, step.inner)]
+            kept = [
+                item
+                for item in in_steps(value)
+                if _response_struct(namespace, item, step.inner, knows_former)
+            ]
             setattr(struct, step.attribute, kept)
             if len(value) - len(kept) > _MANY:
                 release_items(value)
         elif step.inner:
-            if not _response_struct(namespace, value, step.inner):
+            if not _response_struct(namespace, value, step.inner, knows_former):
                 if not step.is_nullable:
                     return False
                 setattr(struct, step.attribute, None)
         elif step.is_array:
-            translated = (_virtual_value(namespace, step, one) for one in in_steps(value))
+            translated = (_virtual_value(namespace, step, one, knows_former) for one in in_steps(value))
             setattr(struct, step.attribute, [one for one in translated if one is not None])
         else:
             # An error may carry a name and an ID that a client sent and that do not belong together.
             if step.entity == Entity.TOPIC_ID and topic and not getattr(struct, "error_code", 0):
                 namespace.topic_ids.learn(value, topic)
-            translated_value = _virtual_value(namespace, step, value)
+            translated_value = _virtual_value(namespace, step, value, knows_former)
             if translated_value is None:
                 return False
             if step.entity == Entity.TOPIC_NAME:
@@ -163,9 +174,10 @@ def _response_struct(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]
     return True
 
 
-def _virtual_value(namespace: Namespace, step: _Step, value: Any) -> Any:
+def _virtual_value(namespace: Namespace, step: _Step, value: Any, knows_former: bool) -> Any:
     assert step.entity is not None
-    if not step.is_text:
-        return namespace.virtual(step.entity, value)
-    found = namespace.virtual(step.entity, value.encode())
-    return None if found is None else found.decode()
+    physical = value.encode() if step.is_text else value
+    found = namespace.virtual(step.entity, physical)
+    if found is None and knows_former:
+        found = namespace.users.former(step.entity, physical, namespace.topic_ids)
+    return found.decode() if step.is_text and found is not None else found

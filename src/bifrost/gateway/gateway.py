@@ -382,7 +382,7 @@ def _state(gateway: "Gateway", state: StateSettings) -> "GatewayState":
     from bifrost.gateway.state.gateway_state import GatewayState
 
     made = GatewayState(gateway, state)
-    follow_stored(made, gateway)
+    follow_stored(made, gateway, None if gateway.journaling is None else gateway.journaling.note_aliases)
     return made
 
 

@@ -8,7 +8,9 @@ from bifrost.filters.steps import Forward, ResponseStep
 from bifrost.forwarding.lane import Awaited
 from bifrost.session.in_flight import Buffer
 from bifrost.tenancy.namespace import Namespace
+from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import decode, encode, release
+from bifrost.wire.entity import Entity
 from bifrost.wire.program import prune
 
 RELEASED_FROM_BYTES = 65_536
@@ -16,6 +18,12 @@ RELEASED_FROM_BYTES = 65_536
 
 _PRUNED_FROM_BYTES = 4096
 """A smaller response is decoded as fast as it is pruned."""
+
+_ACKNOWLEDGEMENTS = frozenset(
+    {ApiKey.PRODUCE, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT}
+)
+"""APIs whose answers only say whether was written what the client has sent. A producer whose topic is moved away in
+that moment has to know, or it would send the same records again elsewhere."""
 
 
 def decoded_response(
@@ -45,7 +53,11 @@ def decoded_response(
     """
     plan = awaited.lane.plan
     if plan.owned is not None and len(frame) > _PRUNED_FROM_BYTES:
-        frame = prune(plan.owned, frame, offset, namespace.names.own_names(plan.owned_entity).shared_prefix)
+        names, entity = namespace.names, plan.owned_entity
+        if (
+            entity != Entity.TOPIC_NAME or not names.topics_elsewhere
+        ):  # Otherwise some begin with another prefix.
+            frame = prune(plan.owned, frame, offset, names.own_names(entity).shared_prefix)
     response: Any = decode(plan.response.layout, frame, offset)
     decided = _filtered(namespace, scope, awaited, response, head or bytes(frame[:offset]), throttle_ms)
     if len(frame) > RELEASED_FROM_BYTES:
@@ -57,7 +69,8 @@ def _filtered(
     namespace: Namespace, scope: Scope, awaited: Awaited, response: Any, head: bytes, throttle_ms: int
 ) -> list[Buffer] | ResponseStep:
     plan = awaited.lane.plan
-    step = translation.to_virtual(namespace, response, plan.api_version)
+    is_acknowledgement = plan.api_key in _ACKNOWLEDGEMENTS
+    step = translation.to_virtual(namespace, response, plan.api_version, knows_former=is_acknowledgement)
     if not isinstance(step, Forward):
         return step
     exchange = awaited.exchange or Exchange(plan.api_key, plan.api_version, scope)

@@ -110,9 +110,11 @@ class IdentifiedSession(Forwarding):
         return reason
 
     def _new_guard(self, proven: Proven) -> Guard | None:
-        """Return what the client may do; None: its tenant has no ACLs."""
+        """Return what the client may do; None: its tenant has no ACLs, and no topics are shared with it."""
         authority = self.virtual_cluster.authority
         if authority is None:
+            if self._shared.state is not None:  # Topics may be moved.
+                self._namespace.users.sessions.add(self)
             return None
         host = java_address((self._about[0] or "").rpartition(":")[0]) or ""
         guard = authority.guard(self._namespace, proven.account.username, host)
@@ -120,7 +122,8 @@ class IdentifiedSession(Forwarding):
         return guard
 
     def rights_changed(self) -> None:
-        """End the fetch session and the share session that go on: they may have a topic that is denied now.
+        """End the fetch session and the share session that go on: they may have a topic that is denied now, or that is
+        called otherwise.
 
         A session that begins by an answer under way goes on; what it has of such a topic is taken out of its answers.
         """

@@ -4,19 +4,22 @@ A tenant's own namespace is made when the gateway starts and kept. A namespace b
 first of its clients authenticates, and lives while one of them is connected: a token's claim may name any namespace.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from bifrost.authentication.accounts import Account
+from bifrost.filters.build import load_access_filters
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.tenancy.acls.authority import Authority
 from bifrost.tenancy.acls.stored_acls import StoredAcls
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.namespaces.existing_namespaces import ExistingNamespaces
+from bifrost.wire.entity import Entity
 
 if TYPE_CHECKING:
+    from bifrost.tenancy.namespaces.topic_aliases import TopicAliases
     from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
 
 
@@ -30,7 +33,12 @@ class VirtualCluster:
     fetch_sessions: FetchSessions
     """The fetch sessions of the physical cluster, of all its tenants."""
     authority: Authority | None = None
-    """The ACLs of the tenant; None: it has none, and its users may do all that it may."""
+    """The rights in the tenant: by its ACLs, or an `OpenAuthority`; None: its users may do all that it may."""
+
+    @property
+    def has_acls(self) -> bool:
+        """Whether the tenant has ACLs."""
+        return self.authority is not None and not self.authority.is_open
 
 
 class VirtualClusters:
@@ -39,29 +47,39 @@ class VirtualClusters:
     def __init__(
         self,
         roots: Mapping[str, VirtualCluster],
-        new_below: Callable[[Account], VirtualCluster],
+        new: Callable[[str, tuple[str, ...], Authority | None], VirtualCluster],
         namespaces: ExistingNamespaces | None = None,
         acls: StoredAcls | None = None,
         policies: "NamespacePolicies | None" = None,
+        aliases: "TopicAliases | None" = None,
     ) -> None:
         """Take the virtual cluster of each tenant.
 
         Args:
             roots: by the tenant's name.
-            new_below: makes those of the namespaces below.
+            new: makes one of a tenant, or of a namespace below it by its tiers, with these rights.
             namespaces: which of those exist; None: none.
             acls: the ACLs of all tenants in the shared state; None: none.
             policies: those of all namespaces; None: none.
+            aliases: the topics that were moved or are shared; None: none.
         """
         self.policies = policies
         if policies is not None:
             policies.changed = self._forget_names
         self.acls = StoredAcls() if acls is None else acls
-        self._roots = roots
-        self._new_below = new_below
+        self._roots = dict(roots)
+        self._new = new
         self.namespaces = namespaces or ExistingNamespaces()
         self.namespaces.changed = self._forget_names
         self._below: WeakValueDictionary[tuple[str, ...], VirtualCluster] = WeakValueDictionary()
+        self.has_displaced = False
+        """Whether connections may be open that have to end (`SharedState.lost_place`); who ends them sets it back."""
+        self._displaced: WeakSet[Namespace] = WeakSet()
+        self.aliases = aliases
+        if aliases is not None:
+            aliases.changed = self._move_topics
+            for tenant in list(aliases.parts):
+                self._guard_if_shared(tenant)
 
     def of(self, account: Account) -> VirtualCluster:
         """Return the virtual cluster that the clients of an account see."""
@@ -70,7 +88,8 @@ class VirtualClusters:
         path = (account.tenant, *account.namespace)
         found = self._below.get(path)
         if found is None:
-            found = self._below[path] = self._new_below(account)
+            authority = self._roots[account.tenant].authority
+            found = self._below[path] = self._new(account.tenant, account.namespace, authority)
         return found
 
     def has_namespace(self, account: Account) -> bool:
@@ -80,11 +99,38 @@ class VirtualClusters:
 
     def _forget_names(self, tenant: str) -> None:
         """Let the namespaces of a tenant look up anew which names are those of others below them."""
-        if tenant in self._roots:
-            self._roots[tenant].namespace.forget_names()
-        for path, cluster in list(self._below.items()):
-            if path[0] == tenant:
-                cluster.namespace.forget_names()
+        for namespace in self._namespaces_of(tenant):
+            namespace.forget_names()
+
+    def _move_topics(self, tenants: Iterable[str]) -> None:
+        """Let the namespaces of tenants look up anew which topics they see, and what they may do with them."""
+        for tenant in tenants:
+            for namespace in (*self._namespaces_of(tenant), *self._displaced):
+                namespace.users.keep_former(namespace.to_physical.tables[Entity.TOPIC_NAME] or {})
+                namespace.forget_names()
+            self._guard_if_shared(tenant)
+
+    def _namespaces_of(self, tenant: str) -> list[Namespace]:
+        root = self._roots.get(tenant)
+        below = [cluster.namespace for path, cluster in list(self._below.items()) if path[0] == tenant]
+        return below if root is None else [root.namespace, *below]
+
+    def _guard_if_shared(self, tenant: str) -> None:
+        """Let the clients of a tenant without ACLs have guards if a topic is shared with it, for they may not do all.
+
+        Those that are connected have lanes without rights: they see nothing of it, and are displaced.
+        """
+        root, part = self._roots.get(tenant), None if self.aliases is None else self.aliases.parts.get(tenant)
+        if root is None or root.authority is not None or part is None or not part.limited:
+            return
+        from bifrost.tenancy.acls.open_authority import OpenAuthority  # memory, only where topics are shared
+
+        load_access_filters()
+        self._displaced.update(self._namespaces_of(tenant))
+        self._roots[tenant] = self._new(tenant, (), OpenAuthority(tenant, self.acls))
+        self.has_displaced = True
+        for path in [path for path in self._below if path[0] == tenant]:
+            del self._below[path]
 
     def keep(self, before: "VirtualClusters") -> Iterator[VirtualCluster]:
         """Take over from `before` the namespaces below tenants whose own object is the same, and yield them."""

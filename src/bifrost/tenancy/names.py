@@ -8,6 +8,7 @@
     a group ID, id    __vt_acme_id             always; so is a transactional ID
     a client ID, id   __vt_acme_id             where client IDs are namespaced; otherwise it stays as it is
     eu:orders         __vt_acme_--eu.orders    the namespace eu exists (`namespaces.relative_names`); so with group IDs
+    partner           __vt_globex_orders       the topic was moved or is shared so (`namespaces.aliased_names`)
 
 The denied form has a character that no topic on a broker has, so it can never exist there and never be
 created: the broker itself answers as for a name that is not a topic, and the gateway needs no answer of its own. The
@@ -19,11 +20,9 @@ table of names caches its results. A configuration in which two tenants' names c
 (`bifrost.config.checks.clashes`). KIP-37 has the idea of namespaces.
 """
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
-from typing import Any, NewType
+from typing import TYPE_CHECKING, Any, NewType
 
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.fields.state import STATE_TOPIC
@@ -35,13 +34,19 @@ from bifrost.config.name_template import (
     NameTemplate,
 )
 from bifrost.config.quotas.quota_exchange import QUOTA_EXCHANGE_TOPIC
-from bifrost.config.tiers import CODES, MARK, SEPARATOR
+from bifrost.config.tiers import CODES, SEPARATOR
+from bifrost.tenancy.error_texts import ErrorTexts
 from bifrost.tenancy.member_ids import other_side
 from bifrost.tenancy.namespaces.relative_names import RelativeNames
 from bifrost.tenancy.namespaces.relative_regex import relative_regex
 from bifrost.tenancy.ownership import OwnNames
 from bifrost.tenancy.topic_regex import confine, original
 from bifrost.wire.entity import Entity
+
+if TYPE_CHECKING:
+    from bifrost.tenancy.namespaces.alias_table import Access
+    from bifrost.tenancy.namespaces.aliased_names import AliasedNames
+    from bifrost.tenancy.namespaces.topic_aliases import TenantAliases
 
 VirtualTopic = NewType("VirtualTopic", bytes)
 """A topic as the tenant calls it, in UTF-8."""
@@ -65,15 +70,6 @@ _DENIED_MARK = b"/"
 _NEVER_LEGAL = frozenset({b".", b".."})
 """Names that Topic.validate refuses, but that are legal with a prefix."""
 
-_NOT_ALLOWED = {b"": b"the empty string", b".": b"'.'", b"..": b"'..'"}
-_ILLEGAL_CHARACTERS = b"'%b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
-"""Topic.validate's text about a denied form; its text about the names in `_NOT_ALLOWED` is that they are not
-allowed."""
-_NO_NAMESPACE = re.compile(
-    rb"'(?:[^']*/)?([^'/]*):[^':]*' contains one or more characters other than ASCII alphanumerics, '\.', '_' and '-'"
-)
-_NO_SUCH = rb"InvalidNamespace: namespace \1 does not exist"
-"""That text where the name begins with the path of a namespace, and what the tenant reads instead (KIP-37)."""
 _OWN_TOPICS = (JOURNAL_TOPIC, STATE_TOPIC, QUOTA_EXCHANGE_TOPIC)
 _OF_NO_TENANT = frozenset(PhysicalTopic(one.encode()) for one in (*_OWN_TOPICS, *INTERNAL_TOPICS))
 """Topics of the gateway and of Kafka itself, which no tenant ever sees."""
@@ -92,22 +88,24 @@ class TenantNames:
             no form of their own.
         separator: what stands between the tiers and a name (see `RelativeNames`).
         namespaces_client_ids: whether brokers see the tenant's client IDs with the prefix of its groups.
+        aliases: moved and shared topics by tenant, which change with the state (`TopicAliases.parts`).
+        sees_shared: whether it may see topics that other owners share: not where nothing asks `access`.
         foreign_marks: what a text about another tenant would contain: the prefixes of all, or their common start. Its
             own are removed from the text before.
     """
 
     __slots__ = (
         "_above",
+        "_aliased",
         "_allowed",
-        "_denied_prefix",
         "_first_prefix",
-        "_foreign_marks",
-        "_illegal_texts",
         "_internal",
         "_own",
-        "_own_prefixes",
         "_relative",
         "_reserved",
+        "_sees_shared",
+        "_texts",
+        "aliases",
         "client_id_prefix",
         "groups",
         "path",
@@ -119,6 +117,7 @@ class TenantNames:
     )
 
     tenant: str
+    _aliased: "AliasedNames | None"
     path: str
     """The namespace: the tenant and the tiers below it, with `:` between (KIP-37)."""
     tiers: tuple[str, ...]
@@ -140,6 +139,8 @@ class TenantNames:
         namespaces: AbstractSet[tuple[str, ...]] | None = frozenset(),
         separator: str = SEPARATOR,
         namespaces_client_ids: bool = False,
+        aliases: "Mapping[str, TenantAliases] | None" = None,
+        sees_shared: bool = False,
         foreign_marks: Iterable[str] = (DEFAULT_MARK,),
     ) -> None:
         root = prefixes or NamePrefixes.of_tenant(tenant, NameTemplate())
@@ -147,33 +148,25 @@ class TenantNames:
         self.tenant, self.tiers, self.separator = tenant, tuple(tiers), separator
         self.path = SEPARATOR.join((tenant, *tiers))
         self._relative = RelativeNames(tiers, namespaces, separator) if namespaces is not None else None
+        self.aliases, self._aliased, self._sees_shared = {} if aliases is None else aliases, None, sees_shared
         self._own = _own_names(own)
         self.topics = self._own[Entity.TOPIC_NAME]
         self.groups = self._own[Entity.GROUP_ID]
         self.transactional_ids = self._own[Entity.TRANSACTIONAL_ID]
         self.client_id_prefix = own.group.encode() if namespaces_client_ids else None
-        self._denied_prefix = self.denied(VirtualTopic(b""))
-        self._illegal_texts = [
-            (_ILLEGAL_CHARACTERS % (self._denied_prefix + name), shown + b" is not allowed")
-            for name, shown in _NOT_ALLOWED.items()
-        ]
         # A literal prefix may be the start of these.
         self._reserved = frozenset(self.topics.virtual(topic) for topic in _OF_NO_TENANT)
         # A tenant owns the names with its prefix only if the prefix is longer than the mark of internal topics.
         self._internal = self.topics.virtual(PhysicalTopic(INTERNAL_MARK.encode()))
-        # Longest first: a prefix that is the start of another must not be removed from it.
         shared = {names.shared_prefix for names in self._own.values()}
-        escaped = {one + MARK.encode() + b"." for one in shared} if self._relative is not None else set()
-        self._own_prefixes = sorted({self._denied_prefix, *escaped, *shared}, key=len, reverse=True)
+        self._texts = ErrorTexts(self.denied(VirtualTopic(b"")), shared, self._relative)
         self._first_prefix = root.topic.encode()
         self._above = {root.topic, root.group, root.transactional_id} if tiers else set()
         self.allow(allowed_topics, foreign_marks)
 
     def allow(self, allowed_topics: Iterable[str] | None, foreign_marks: Iterable[str]) -> None:
         """Replace the list of the tenant's topics, and the marks of foreign ones; see the class."""
-        self._foreign_marks = _encoded(
-            frozenset(foreign_marks).union(self._above) if self._above else foreign_marks
-        )
+        self._texts.mark(frozenset(foreign_marks).union(self._above) if self._above else foreign_marks)
         self._allowed = (
             None
             if allowed_topics is None
@@ -248,10 +241,47 @@ class TenantNames:
     @property
     def allowed_topics(self) -> frozenset[VirtualTopic] | None:
         """The topics that exist for the tenant, None when any name does."""
+        if self._allowed is None or (aliases := self._aliases) is None:
+            return self._allowed
+        moved = (VirtualTopic(name) for name in aliases.visible.values())
+        return frozenset(name for name in self._allowed if self.is_allowed(name)).union(moved)
+
+    @property
+    def configured_topics(self) -> frozenset[VirtualTopic] | None:
+        """The topics of the configuration's list, None when it has none."""
         return self._allowed
+
+    @property
+    def topics_elsewhere(self) -> list[PhysicalTopic]:
+        """The topics that the tenant may see though their names do not begin with `topics.shared_prefix`, in order."""
+        visible = [] if (aliases := self._aliases) is None else map(PhysicalTopic, aliases.visible)
+        return sorted(one for one in visible if not self.topics.owns(one))
+
+    def access(self, topic: str) -> "Access | None":
+        """Return what may be done with a topic by its virtual name; None: all that the tenant may."""
+        return None if (aliases := self._aliases) is None else aliases.access(topic.encode())
+
+    @property
+    def _aliases(self) -> "AliasedNames | None":
+        """The moved and shared topics; None: the tenant has none."""
+        part = self.aliases.get(self.tenant) if self.aliases else None
+        if part is None:
+            return None
+        from bifrost.tenancy.namespaces.aliased_names import (
+            AliasedNames,
+        )  # memory, only where topics were moved
+
+        if self._aliased is None or not self._aliased.is_of(part):
+            self._aliased = AliasedNames(
+                self.tenant, self.tiers, self._relative, part, sees_shared=self._sees_shared
+            )
+        return self._aliased
 
     def is_allowed(self, topic: VirtualTopic) -> bool:
         """Whether the topic exists or may exist for the tenant; not whether the broker has it."""
+        aliases = self._aliases
+        if aliases is not None and (aliased := aliases.physical(topic)) is not None:
+            return bool(aliased)
         if topic in self._reserved or topic in _NEVER_LEGAL:
             return False
         if self._internal is not None and topic.startswith(self._internal):
@@ -268,6 +298,8 @@ class TenantNames:
 
     def physical_topic(self, topic: VirtualTopic) -> PhysicalTopic:
         """Return the topic's physical name; the denied form when it is not the tenant's."""
+        if (aliases := self._aliases) is not None and (aliased := aliases.physical(topic)):
+            return PhysicalTopic(aliased)
         if self.is_allowed(topic):
             return self.topics.physical(VirtualTopic(self._tail(topic)))
         return self.denied(topic)
@@ -278,6 +310,9 @@ class TenantNames:
         Exactly the results of `physical_topic` have a virtual name, so a topic that the tenant owns but that is not in
         its list is also foreign.
         """
+        aliases = self._aliases
+        if aliases is not None and (aliased := aliases.virtual(topic)) is not None:
+            return VirtualTopic(aliased) if aliased else None
         tail = self.topics.virtual(topic)
         if tail is None:
             return None
@@ -352,43 +387,8 @@ class TenantNames:
         return original(physical_regex, self.topics.shared_prefix.decode())
 
     def virtual_text(self, text: bytes) -> bytes:
-        """Return an error text of the broker without the tenant's prefixes, so that its names are virtual ones.
-
-        Every occurrence is removed, at any position: a name may be quoted, in a list or followed by a partition. A text
-        that may still contain another tenant's prefix is dropped as a whole.
-        """
-        own = text
-        for illegal, allowed in self._illegal_texts:
-            own = own.replace(illegal, allowed)
-        if self._relative is not None and self._relative.is_used:
-            codes = _codes_behind(tuple(self._own_prefixes))
-            own = _NO_NAMESPACE.sub(_NO_SUCH, codes.sub(self._shown_codes, own))
-        for prefix in self._own_prefixes:
-            own = own.replace(prefix, b"")
-        # No text is better than one that may name another tenant's entity.
-        return b"" if any(mark in own for mark in self._foreign_marks) else own
-
-    def _shown_codes(self, found: re.Match[bytes]) -> bytes:
-        """Return the prefix of a namespace below, in a text, as it is shown here."""
-        assert self._relative is not None
-        shown = self._relative.text(found[2])
-        return found[0] if shown is None else shown
-
-
-def _encoded(marks: Iterable[str]) -> tuple[bytes, ...]:
-    return _encode_once(frozenset(marks))
-
-
-@lru_cache(maxsize=4)
-def _encode_once(marks: frozenset[str]) -> tuple[bytes, ...]:
-    """Return the marks as they stand in a text: one tuple for all tenants that have the same."""
-    return tuple(sorted(mark.encode() for mark in marks if mark))
-
-
-@lru_cache(maxsize=64)
-def _codes_behind(prefixes: tuple[bytes, ...]) -> re.Pattern[bytes]:
-    """Return a pattern for one of the prefixes and the codes of tiers behind it. To compile it takes 0.2 ms."""
-    return re.compile(b"(%b)(%b)" % (b"|".join(map(re.escape, prefixes)), CODES.pattern))
+        """Return an error text of the broker as the tenant reads it; see `ErrorTexts`."""
+        return self._texts.virtual(text)
 
 
 def _own_names(prefixes: NamePrefixes) -> dict[Entity, OwnNames[Any, Any]]:

@@ -9,7 +9,6 @@ tenants' entities has no virtual form, and the callers that get None drop it.
 import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
-from weakref import WeakSet
 
 from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH
 from bifrost.tenancy.bounded_map import BoundedMap
@@ -24,9 +23,10 @@ from bifrost.tenancy.names import (
     VirtualTopic,
     VirtualTransactionalId,
 )
+from bifrost.tenancy.namespaces.name_users import NameUsers
 from bifrost.tenancy.policy import DEFAULT_POLICY, ResourcePolicy
 from bifrost.tenancy.pseudonyms import Pseudonyms
-from bifrost.tenancy.remembered_names import Renewable, remember
+from bifrost.tenancy.remembered_names import remember
 from bifrost.tenancy.topic_bounds import TopicBounds
 from bifrost.tenancy.topic_ids import (
     FEW_IDS,
@@ -63,8 +63,6 @@ class Namespace:
 
     at_listeners: dict[BrokerAddresses, Names]
     """The names in answers with the brokers' addresses, which depend on the listener; kept by `answer_names`."""
-    guards: WeakSet[Renewable]
-    """What remembers names of the namespace for single users (`acls.guard`)."""
     rules: "NamespaceRules | None" = None
     """What the policies of the tenant's namespaces say; None: there are none."""
 
@@ -116,7 +114,7 @@ class Namespace:
         """Members of groups whose protocol type is not `consumer`; see filters/groups/consumer_protocol.py."""
         self.topic_pages = TopicPages()
         """How to ask the broker's list of topics for this tenant's."""
-        self.at_listeners, self.guards = {}, WeakSet()
+        self.at_listeners, self.users = {}, NameUsers()
         for direction in (self.to_physical, self.to_virtual):
             for entity in _REMEMBERED:
                 direction.tables[entity] = {}
@@ -152,8 +150,7 @@ class Namespace:
             for table in direction.tables:
                 if table is not None:
                     table.clear()
-        for guard in list(self.guards):
-            guard.renew()
+        self.users.renew()
 
     def physical(self, entity: int, value: bytes) -> bytes | None:
         """Return the physical form of `value`; None for an ID that must be looked up, or a name that is forbidden."""

@@ -3,7 +3,10 @@
     OwnNames     the physical names of one kind (topics, groups or transactional IDs) that one namespace owns
     NameOwners   all owners on a physical cluster: which of them owns a name
 
-Other code asks and compares no prefixes. Whether a tenant may see a topic that it owns is another question: `names.py`
+That is a topic's home, where it was created. One that was moved or is shared has other owners and names, which
+`namespaces.topic_aliases` knows; `names.TenantNames` asks both, and other code asks it who sees a name, and as what.
+
+Other code compares no prefixes. Whether a tenant may see a topic that it owns is another question: `names.py`
 has the allow-lists and the internal topics. The pipeline answers the same question for the journal's rows in Spark:
 `bifrost.pipeline.certificates.name_owners`.
 """
@@ -25,9 +28,8 @@ class OwnNames(Generic[Virtual, Physical]):
     """The bytes with which all of these names begin, and no other namespace's. Not empty.
 
     Only for code that cannot ask about each name: the engine's `prune`, patterns that a broker matches, and error texts
-    in which names are quoted. If one day a name's beginning does not decide its owner (a topic that was moved to
-    another tenant, or is shared by two), each of these has to change: `prune` must keep the elements whose names
-    `owns` accepts, and patterns and texts must know the names that begin otherwise."""
+    in which names are quoted. A topic that was moved or is shared begins otherwise: before `prune`, ask
+    `TenantNames.topics_elsewhere`; patterns do not find it."""
 
     def physical(self, virtual: Virtual) -> Physical:
         """Return what the physical cluster calls a name."""

@@ -24,15 +24,18 @@ from bifrost.session.client_session import ClientSession
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.shared_state import Entry, Route, SharedState
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
+from bifrost.tenancy.acls.authority import Authority
 from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.namespaces.existing_namespaces import ExistingNamespaces
+from bifrost.tenancy.namespaces.topic_aliases import TenantPlace, TopicAliases
 from bifrost.tenancy.policy import DEFAULT_POLICY, ResourcePolicy
 from bifrost.tenancy.topic_bounds import TopicBounds
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.message import Message
 from bifrost.wire.schema import all_schemas
+from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.playbook import Playbook, client_sends, to_client
 
@@ -114,6 +117,9 @@ class Stage:
         self.hits: Counter[tuple[str, str]] = Counter()
         """What was refused for a limit."""
         self.existing = ExistingNamespaces()
+        self.tenants = tenants
+        self.aliases = TopicAliases()
+        self.aliases.configure({name: TenantPlace(UPSTREAM, physical_name(name, "")) for name in tenants})
         self.namespaces = {
             name: self._namespace(
                 TenantNames(
@@ -121,6 +127,7 @@ class Stage:
                     tenant.allowed_topics,
                     namespaces=self.existing.of(name),
                     namespaces_client_ids=namespaces_client_ids,
+                    aliases=self.aliases.parts,
                 ),
                 tenant,
             )
@@ -146,8 +153,9 @@ class Stage:
                     name: VirtualCluster(one, UPSTREAM, self.fetch_sessions)
                     for name, one in self.namespaces.items()
                 },
-                self._below,
+                self._new,
                 self.existing,
+                aliases=self.aliases,
             ),
             max_in_flight_requests=max_in_flight_requests,
         )
@@ -180,10 +188,19 @@ class Stage:
         bounds.limit(tenant.max_topics, tenant.max_partitions)
         return bounds
 
-    def _below(self, account: Account) -> VirtualCluster:
-        existing = self.existing.of(account.tenant)
-        names = TenantNames(account.tenant, tiers=account.namespace, namespaces=existing)
-        return VirtualCluster(self._namespace(names, Tenant()), UPSTREAM, self.fetch_sessions)
+    def _new(self, tenant: str, tiers: tuple[str, ...], authority: Authority | None) -> VirtualCluster:
+        names = TenantNames(
+            tenant,
+            None if tiers else self.tenants[tenant].allowed_topics,
+            tiers=tiers,
+            namespaces=self.existing.of(tenant),
+            aliases=self.aliases.parts,
+            sees_shared=authority is not None,
+        )
+        namespace = self._namespace(names, Tenant())
+        if not tiers:
+            self.namespaces[tenant] = namespace
+        return VirtualCluster(namespace, UPSTREAM, self.fetch_sessions, authority)
 
     def play(self, tenant: str | None = "acme", node_id: int = 1) -> Playbook:
         """Open a connection and authenticate it; not, if there is no tenant."""

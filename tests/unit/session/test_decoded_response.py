@@ -40,7 +40,7 @@ def test_an_unknown_topic_id_has_to_be_looked_up(stage: Stage) -> None:
 def test_what_cannot_be_left_out_ends_the_connection(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """No API that is served has such a field; one that comes would."""
 
-    monkeypatch.setattr(translation, "to_virtual", lambda *_: Close("not about acme's"))
+    monkeypatch.setattr(translation, "to_virtual", lambda *_, **__: Close("not about acme's"))
 
     assert decoded(stage, metadata_of(physical_name("acme", "orders")), ApiKey.METADATA, 9) == Close(
         "not about acme's"

@@ -42,7 +42,7 @@ def test_a_client_whose_tenant_is_gone_leaves_also_without_a_user_of_the_configu
     acme = shared.virtual_clusters.of(token)
     assert shared.lost_place(token, acme) is None
 
-    shared.virtual_clusters = VirtualClusters({}, lambda _: acme)
+    shared.virtual_clusters = VirtualClusters({}, lambda *_: acme)
 
     assert shared.lost_place(token, acme) == (
         CloseReason.CREDENTIAL_REMOVED,

@@ -6,6 +6,7 @@ from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
+from bifrost.tenancy.acls.authority import Authority
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.namespaces.namespace_tree import KIND
 from bifrost.wire.entity import Entity
@@ -29,11 +30,12 @@ def test_accounts_without_tiers_share_their_tenant_s() -> None:
 def test_one_below_is_shared_while_a_client_uses_it_and_then_forgotten() -> None:
     made = []
 
-    def new(account: Account) -> VirtualCluster:
-        made.append(account.namespace)
+    def new(_tenant: str, tiers: tuple[str, ...], _authority: Authority | None) -> VirtualCluster:
+        made.append(tiers)
         return VirtualCluster(Stage().namespaces["acme"], UPSTREAM, FetchSessions())
 
-    clusters = VirtualClusters({}, new)
+    clusters = VirtualClusters({"acme": new("acme", (), None)}, new)
+    made.clear()
     held = clusters.of(account("eu"))
     assert clusters.of(account("eu", name="other")) is held
     assert clusters.of(account("us")) is not held

@@ -15,6 +15,7 @@ from bifrost.control.namespaces import Namespaces
 from bifrost.control.policies import Policies
 from bifrost.control.problem import ProblemDocument
 from bifrost.control.quotas import Quotas
+from bifrost.control.shared_topics import SharedTopics
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Context:
     quotas: Quotas
     acls: Acls
     policies: Policies
+    topics: SharedTopics
 
 
 def _asker(request: Request) -> Asker:

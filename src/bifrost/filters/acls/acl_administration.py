@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from bifrost.filters.acls.denial import guard_of, refuse
 from bifrost.filters.filter import Exchange
+from bifrost.filters.refused import REFUSED
 from bifrost.filters.steps import MAX_ATTEMPTS, Answer, RequestStep, ResponseStep, StateChange
 from bifrost.state.state_change import Change
 from bifrost.state.state_outcome import OFF, OutcomeKind, StateOutcome
@@ -35,6 +36,7 @@ from bifrost.tenancy.acls.acl_change import (
 from bifrost.tenancy.acls.authority import Authority
 from bifrost.tenancy.acls.guard import Guard
 from bifrost.tenancy.acls.stored_acls import creation_of
+from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -58,6 +60,8 @@ class _AdministrationFilter:
     def on_request(self, exchange: Exchange, request: Any) -> RequestStep:
         """Answer the request, or have its change written first."""
         guard = guard_of(exchange)
+        if guard.authority.is_open:
+            return Answer(REFUSED[ApiKey(exchange.api_key)](request))
         # Clients of a namespace below the tenant have names that are not those of its ACLs.
         if guard.namespace.names.tiers or not guard.may_cluster(self._operation):
             guard.deny(self._operation)

@@ -103,7 +103,7 @@ class RightsFilter(ResponseFilter):
             if granted != NOT_REQUESTED and group.error_code == ErrorCode.NONE:
                 group.authorized_operations = granted & guard.permitted(_GROUP, group.group_id)
         granted = getattr(response, "cluster_authorized_operations", NOT_REQUESTED)
-        if granted != NOT_REQUESTED:
+        if granted != NOT_REQUESTED and not guard.authority.is_open:
             permitted = guard.permitted(_CLUSTER, CLUSTER_NAME)
             # Without DESCRIBE on the cluster a broker tells nothing. Who may ALTER it may change ACLs.
             told = (granted | Operation.ALTER.bit) & permitted

@@ -267,7 +267,7 @@ class TopicLookUps:
         if not namespace.names.is_dynamic and broker.metadata_version >= CAN_FORBID_CREATION:
             return AllowedTopics(namespace, broker.metadata_version)
         if broker.offered.offers(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0):
-            return PagesOfTopics(namespace)
+            return PagesOfTopics(namespace, broker.metadata_version)
         return AllTopics(broker.metadata_version)
 
     def _count_of(self, namespace: Namespace, broker: _Broker) -> CountedTopics:

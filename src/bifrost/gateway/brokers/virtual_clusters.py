@@ -22,6 +22,7 @@ from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import TopicBounds
 
 if TYPE_CHECKING:
+    from bifrost.tenancy.namespaces.topic_aliases import TenantPlace, TopicAliases
     from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
     from bifrost.tenancy.policies.namespace_rules import NamespaceRules
 
@@ -52,7 +53,8 @@ def virtual_clusters(
     namespaces = ExistingNamespaces() if before is None else before.namespaces
     hits = Counter() if hits is None else hits
     policies = _policies(config, before)
-    made = _Maker(config, settings, clusters, now_ms, namespaces, policies, hits)
+    aliases = _aliases(config) if before is None else before.aliases
+    made = _Maker(config, settings, clusters, now_ms, namespaces, policies, aliases, hits)
     roots = {}
     for name, tenant in settings.tenants.items():
         old = None if before is None else before.of_tenant(name)
@@ -65,25 +67,24 @@ def virtual_clusters(
         bounds = known or TopicBounds(now_ms, hits, name)
         _limit(bounds, config, tenant)
         made.bounds[name] = bounds
-        made.authorities[name] = _authority(tenant, acls, None if old is None else old.authority)
+        authority = _authority(tenant, acls, None if old is None else old.authority)
         if old is not None:
             made.change(old)
             roots[name] = old
         else:
-            roots[name] = made.build(tenant)
+            roots[name] = made.build(tenant, (), authority)
         yield
     found = VirtualClusters(
         roots,
-        lambda account: made.build(settings.tenants[account.tenant], account.namespace),
+        lambda tenant, tiers, authority: made.build(settings.tenants[tenant], tiers, authority),
         namespaces,
         acls,
         policies,
+        aliases,
     )
-    if before is not None:
-        for below in found.keep(before):
-            made.change(below)
-    namespaces.configure({name: one.configured_namespaces for name, one in settings.tenants.items()})
-    _configure(policies, settings)
+    for below in () if before is None else found.keep(before):
+        made.change(below)
+    _configure(found, settings)
     return found
 
 
@@ -98,24 +99,24 @@ class _Maker:
         now_ms: Callable[[], int],
         namespaces: ExistingNamespaces,
         policies: "NamespacePolicies | None",
+        aliases: "TopicAliases | None",
         hits: Counter[tuple[str, str]],
     ) -> None:
         self._policies, self._hits = policies, hits
         self._config, self._settings, self._namespaces = config, settings, namespaces
+        self._aliases = {} if aliases is None else aliases.parts
         self._clusters, self._now_ms = clusters, now_ms
         self._pseudonym_key = _pseudonym_key(config)
         self.bounds: dict[str, TopicBounds] = {}
         """By tenant; one has to be there before `build` is called for it."""
-        self.authorities: dict[str, Authority | None] = {}
-        """Likewise; None: the tenant has no ACLs."""
 
-    def build(self, tenant: Tenant, tiers: tuple[str, ...] = ()) -> VirtualCluster:
-        """Return a new virtual cluster of a tenant, or of a namespace below it."""
+    def build(self, tenant: Tenant, tiers: tuple[str, ...], authority: Authority | None) -> VirtualCluster:
+        """Return a new virtual cluster of a tenant, or of a namespace below it, with these rights."""
         settings, name = self._settings, tenant.name
         cluster = self._clusters[settings.upstreams[name]]
         is_namespaced = name in settings.namespaced_client_ids
         namespace = Namespace(
-            self._names(tenant, tiers, is_namespaced=is_namespaced),
+            self._names(tenant, tiers, is_namespaced=is_namespaced, has_guards=authority is not None),
             cluster.topic_ids,
             **_settings(self._config, tenant),
             now_ms=self._now_ms,
@@ -125,9 +126,11 @@ class _Maker:
             cluster_id=lambda: cluster.cluster_id,
         )
         namespace.rules = self._rules(namespace.names)
-        return VirtualCluster(namespace, cluster.name, cluster.fetch_sessions, self.authorities[name])
+        return VirtualCluster(namespace, cluster.name, cluster.fetch_sessions, authority)
 
-    def _names(self, tenant: Tenant, tiers: tuple[str, ...], *, is_namespaced: bool) -> TenantNames:
+    def _names(
+        self, tenant: Tenant, tiers: tuple[str, ...], *, is_namespaced: bool, has_guards: bool
+    ) -> TenantNames:
         return TenantNames(
             tenant.name,
             tenant.allowed_topics,
@@ -136,6 +139,8 @@ class _Maker:
             namespaces=None if _is_dotted(tenant) else self._namespaces.of(tenant.name),
             separator=tenant.namespace_separator,
             namespaces_client_ids=is_namespaced,
+            aliases=self._aliases,
+            sees_shared=has_guards,
             foreign_marks=self._settings.foreign_marks,
         )
 
@@ -167,16 +172,37 @@ def _policies(config: Config, before: VirtualClusters | None) -> "NamespacePolic
     return NamespacePolicies()
 
 
-def _configure(policies: "NamespacePolicies | None", settings: TenantSettings) -> None:
-    """Put the policies of the configuration into force."""
-    if policies is not None:
+def _configure(found: VirtualClusters, settings: TenantSettings) -> None:
+    """Put what the configuration says of namespaces into force."""
+    tenants = settings.tenants
+    found.namespaces.configure({name: one.configured_namespaces for name, one in tenants.items()})
+    if found.policies is not None:
         from bifrost.tenancy.policies.policies_of_tenants import policies_of
 
-        policies.configure(policies_of(settings.tenants.values()))
+        found.policies.configure(policies_of(tenants.values()))
+    if found.aliases is not None:
+        found.aliases.configure(_places(settings))
 
 
 def _is_dotted(tenant: Tenant) -> bool:
     return tenant.namespace_encoding == "dotted"
+
+
+def _aliases(config: Config) -> "TopicAliases | None":
+    if config.proxy.state is None:
+        return None
+    from bifrost.tenancy.namespaces.topic_aliases import TopicAliases  # memory, only if there is a state
+
+    return TopicAliases()
+
+
+def _places(settings: TenantSettings) -> "dict[str, TenantPlace]":
+    from bifrost.tenancy.namespaces.topic_aliases import TenantPlace
+
+    return {
+        name: TenantPlace(settings.upstreams[name], one.name_prefixes.topic, is_dotted=_is_dotted(one))
+        for name, one in settings.tenants.items()
+    }
 
 
 def _settings(config: Config, tenant: Tenant) -> dict[str, Any]:
@@ -215,12 +241,12 @@ def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namesp
         and (names.client_id_prefix is not None) == is_namespaced
         and names.is_named_by(tenant.name_prefixes)
         and (names.is_dotted, names.separator) == (_is_dotted(tenant), tenant.namespace_separator)
-        and (old.authority is None) == (tenant.acls is None)
+        and old.has_acls == (tenant.acls is not None)
     )
     if not is_same or tenant.allowed_topics is None:
         return is_same
     wanted = {topic.replace(SEPARATOR, names.separator).encode() for topic in tenant.allowed_topics}
-    return names.allowed_topics is not None and names.allowed_topics <= wanted
+    return names.configured_topics is not None and names.configured_topics <= wanted
 
 
 def _pseudonym_key(config: Config) -> bytes:

@@ -29,6 +29,7 @@ from bifrost.gateway.peers.journal_source import wall_ms
 from bifrost.gateway.producing.upstream_topic import UpstreamTopic
 from bifrost.gateway.reload_outcome import Outcome
 from bifrost.journal.journal import Journal, JournalLimits
+from bifrost.journal.told_aliases import ToldAliases
 from bifrost.journal.topic_owners import TopicOwners, owner_marks
 from bifrost.journal.topic_sizes import TopicSizes
 from bifrost.session.close_reason import NOT_LET_IN, CloseReason, limit_of
@@ -88,6 +89,8 @@ class Journaling:
         """For each physical cluster the time of this process's last snapshot, and the number of the record after it."""
         self._told_hits: Counter[tuple[str, str]] = Counter()
         self._untold_tenants: deque[str] = deque()
+        self._untold_aliases: dict[str, None] = {}
+        self._told_aliases = ToldAliases()
         self._wakes_teller = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -125,6 +128,11 @@ class Journaling:
                 self._begin_to_tell_tenants()
         if self.writer is not None:
             self.writer.wake()
+
+    def note_aliases(self, tenants: Iterable[str]) -> None:
+        """Write soon what tenants have of topics that were moved or are shared."""
+        self._untold_aliases.update(dict.fromkeys(tenants))
+        self._wakes_teller.set()
 
     def note_drain(self, outcome: str, detail: str) -> None:
         """Write that the gateway drains, or has drained."""
@@ -218,7 +226,23 @@ class Journaling:
             if cluster is not None:
                 marks = owner_marks(cluster.namespace.names)
                 self.journal.event("tenant", "applied", tenant, upstream=cluster.upstream, after=marks)
+                self._untold_aliases[tenant] = None
             yield
+        aliases = self._gateway.shared.virtual_clusters.aliases
+        while self._untold_aliases and aliases is not None:
+            tenant = next(iter(self._untold_aliases))
+            del self._untold_aliases[tenant]
+            for one in self._told_aliases.news(tenant, aliases.parts.get(tenant)):
+                self.journal.event(
+                    "alias",
+                    "begun" if one.is_begun else "done",
+                    tenant,
+                    resource_type="topic",
+                    resource_name=one.place,
+                    physical_name=one.physical,
+                    after={"access": one.access},
+                )
+                yield
 
     async def _tell(self) -> None:
         """Write what is to be told of tenants, whenever there is something, for ever."""

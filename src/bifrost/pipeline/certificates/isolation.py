@@ -131,19 +131,42 @@ def _what(
     return [one.alias(name) for name, one in named.items()]
 
 
-def judge(found: DataFrame, prefixes: DataFrame) -> DataFrame:
-    """Return accesses with `owner` (null: no tenant), `reason` (null: no exception) and `is_proven`.
+def judge(found: DataFrame, prefixes: DataFrame, aliases: DataFrame | None = None) -> DataFrame:
+    """Return accesses with `owner` (null: no tenant), `shared` (null: the tenant's by its prefix; else owner, read or
+    read-write), `reason` (null: no exception) and `is_proven`.
 
     Args:
         found: accesses.
         prefixes: see `name_owners.prefix_frame`.
+        aliases: topics that were moved or are shared; see `name_owners.told_aliases`. None: none.
     """
     names = found.select("entity", "physical").where(F.col("physical").isNotNull()).distinct()
-    joined = found.join(owners_of(names, prefixes), ["entity", "physical"], "left")
+    joined = _with_shared(found, aliases).join(owners_of(names, prefixes), ["entity", "physical"], "left")
+    is_shared = F.col("shared").isNotNull()
     is_known = F.col("physical").isNotNull()
     is_other = is_known & F.col("owner").isNotNull() & (F.col("owner") != F.col("tenant"))
     is_odd = is_known & F.col("virtual").isNotNull() & ~is_name_of(F.col("virtual"), F.col("physical"))
-    reason = F.coalesce(
+    reason = F.when(is_shared, F.lit(None).cast("string")).otherwise(_reason(is_known, is_other, is_odd))
+    # An unknown topic ID for which no data moved was refused: that is isolation at work.
+    is_refused = F.col("topic_id").isNotNull() & (F.col("moved") == 0)
+    return joined.withColumn("reason", reason).withColumn("is_proven", is_known | is_refused)
+
+
+def _with_shared(found: DataFrame, aliases: DataFrame | None) -> DataFrame:
+    """Return accesses with `shared`, to the day: a record may count an hour."""
+    if aliases is None:
+        return found.withColumn("shared", F.lit(None).cast("string"))
+    one, told = found.alias("a"), F.broadcast(aliases.alias("t"))
+    is_same = F.lit(True)
+    for name in ("gateway_id", "epoch", "tenant", "physical"):
+        is_same = is_same & (F.col(f"a.{name}") == F.col(f"t.{name}"))
+    is_then = F.col("a.day").between(F.col("t.from_day"), F.col("t.to_day"))
+    joined = one.join(told, is_same & is_then & (F.col("a.entity") == TOPIC), "left")
+    return joined.select("a.*", F.col("t.access").alias("shared"))
+
+
+def _reason(is_known: Column, is_other: Column, is_odd: Column) -> Column:
+    return F.coalesce(
         F.when(is_other, F.concat(F.lit("belongs to "), F.col("owner"))),
         F.when(is_known & F.col("owner").isNull(), F.lit("belongs to no tenant")),
         F.when(is_odd, F.lit("is not the virtual name behind the prefix")),
@@ -152,9 +175,15 @@ def judge(found: DataFrame, prefixes: DataFrame) -> DataFrame:
             F.lit("data moved for a topic ID that is not the tenant's"),
         ),
     )
-    # An unknown topic ID for which no data moved was refused: that is isolation at work.
-    is_refused = F.col("topic_id").isNotNull() & (F.col("moved") == 0)
-    return joined.withColumn("reason", reason).withColumn("is_proven", is_known | is_refused)
+
+
+def shared_topics(judged: DataFrame) -> DataFrame:
+    """Return the topics that a tenant accessed because they were moved to it or are shared with it."""
+    return (
+        judged.where(F.col("shared").isNotNull())
+        .groupBy("day", "tenant", "physical", "owner", "shared")
+        .agg(F.count(F.lit(1)).alias("records"), F.sum("moved").alias("bytes"))
+    )
 
 
 def summary(judged: DataFrame) -> DataFrame:

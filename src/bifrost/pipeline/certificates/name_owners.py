@@ -22,6 +22,9 @@ TOPIC, GROUP, TRANSACTIONAL_ID = "topic", "group", "transactional_id"
 ENTITIES = (TOPIC, GROUP, TRANSACTIONAL_ID)
 """Kinds of entities whose physical names show their owner."""
 
+_FOR_EVER = "9999"
+"""Behind every day."""
+
 _SEPARATORS = (":", "..", "__")
 """What a tenant's clients may write between tiers: `namespace_separator` of the configuration."""
 
@@ -81,6 +84,31 @@ def owners_of(names: DataFrame, prefixes: DataFrame) -> DataFrame:
     joined = names.alias("names").join(F.broadcast(prefixes.alias("prefixes")), fits)
     owned = joined.groupBy("names.entity", "physical").agg(longest.alias("best"))
     return owned.select("entity", "physical", F.col("best.owner").alias("owner"))
+
+
+def told_aliases(events: DataFrame) -> DataFrame:
+    """Return which topics a tenant was given though their prefix is another's, or their name another.
+
+    Each gateway tells it of itself, and its own accesses are judged by that.
+
+    Returns:
+        gateway_id, epoch, tenant, physical, access (owner, read, read-write), from_day, to_day.
+    """
+    keys = ["gateway_id", "epoch", "tenant", "physical_name", "resource_name"]
+    told = events.where((F.col("type") == "alias") & F.col("physical_name").isNotNull())
+    access = F.max_by(F.col("after")["access"], "sequence")
+    last = F.max_by("outcome", "sequence")
+    found = told.groupBy(*keys).agg(
+        access.alias("access"),
+        F.min("day").alias("from_day"),
+        F.max("day").alias("last_day"),
+        last.alias("last"),
+    )
+    return found.groupBy("gateway_id", "epoch", "tenant", F.col("physical_name").alias("physical")).agg(
+        F.min("access").alias("access"),
+        F.min("from_day").alias("from_day"),
+        F.max(F.when(F.col("last") == "done", F.col("last_day")).otherwise(F.lit(_FOR_EVER))).alias("to_day"),
+    )
 
 
 def is_name_of(virtual: Column, physical: Column) -> Column:

@@ -92,7 +92,8 @@ def run_certify(
             f"no access in {options.tables} on these days: run bifrost pipeline meter first, or name others"
         )
     # A gateway tells its prefixes at its start, which may have been on any earlier day.
-    told = name_owners.told_prefixes(tables.read("events", at=head)).collect()
+    all_events = tables.read("events", at=head)
+    told = name_owners.told_prefixes(all_events).collect()
     prefixes = name_owners.prefix_frame(
         spark,
         sorted(tenants),
@@ -100,10 +101,11 @@ def run_certify(
         [(row.tenant, row.entity, row.prefix) for row in told],
         options.prefixes,
     )
-    judged = isolation.judge(found, prefixes).persist()
+    judged = isolation.judge(found, prefixes, name_owners.told_aliases(all_events)).persist()
     try:
         say(f"judging the accesses of {len(tenants)} tenants")
         summaries = isolation.summary(judged).collect()
+        shared = isolation.shared_topics(judged).orderBy("physical").limit(MAX_EXCEPTIONS).collect()
         broken = isolation.exceptions(judged).orderBy("day", "tenant").limit(MAX_EXCEPTIONS).collect()
     finally:
         judged.unpersist()
@@ -116,6 +118,7 @@ def run_certify(
     head_of_all = {"tables_version": head.version, "certified_at": _at(now)}
     reports = [_report(one, broken, missing, cut, compared.get(one.day)) | head_of_all for one in summaries]
     for report in reports:
+        report["shared_topics"] = _shared(report, shared)
         files.write(f"{report['day']}/{report['tenant']}.json", sign(report, key))
     for comparison in compared.values():
         for cluster in comparison.clusters():
@@ -197,6 +200,12 @@ def _report(
         "unended_epochs": unended,
         "brokers": None if compared is None else compared.of_tenant(one.tenant),
     }
+
+
+def _shared(report: dict[str, Any], shared: list[Row]) -> list[dict[str, Any]]:
+    """Return the topics that the tenant accessed though their names are not its own: moved to it, or shared with it."""
+    of_report = (report["day"], report["tenant"])
+    return [_plain(row, ("day", "tenant")) for row in shared if (row.day, row.tenant) == of_report]
 
 
 def _at(now: datetime.datetime) -> str:

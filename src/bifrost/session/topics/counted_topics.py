@@ -91,7 +91,8 @@ class CountedTopics:
         self.topic_ids = []
         for topic in response.topics:
             name = PhysicalTopic((topic.name or "").encode())
-            if topic.error_code == ErrorCode.NONE and self._namespace.owns(name):
+            is_created_here = self._namespace.names.topics.owns(name) and self._namespace.owns(name)
+            if topic.error_code == ErrorCode.NONE and is_created_here:
                 self.partitions[name] += len(topic.partitions)
                 self.topic_ids.append((topic.topic_id, name))
         is_complete = self._has_ended(response)

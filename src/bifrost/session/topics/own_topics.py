@@ -2,7 +2,8 @@
 
 The cost of a list depends on the number of the tenant's topics. `PagesOfTopics` asks for pages of
 DescribeTopicPartitions from the tenant's first possible name on, `AllowedTopics` for the names of an allow-list;
-`AllTopics` asks an older broker for all topics. The counterpart for clients that ask for all topics is
+`AllTopics` asks an older broker for all topics. Topics that begin otherwise, because they were moved or are shared, are
+asked for by name. The counterpart for clients that ask for all topics is
 session/topics/topic_listing.py.
 """
 
@@ -36,12 +37,16 @@ class OwnTopics(Protocol):
 
 
 class AllowedTopics:
-    """The topics of a tenant with an allow-list."""
+    """The topics of a tenant with an allow-list; of another tenant, those that its pages do not have."""
 
     def __init__(self, namespace: Namespace, version: int) -> None:
         """Begin; `version` is that of Metadata."""
-        allowed = sorted(namespace.names.allowed_topics or ())
-        self._names = [namespace.names.physical_topic(name).decode() for name in allowed]
+        names = namespace.names
+        if names.allowed_topics is None:
+            physical = names.topics_elsewhere
+        else:
+            physical = [names.physical_topic(name) for name in sorted(names.allowed_topics)]
+        self._names = [name.decode() for name in physical]
         self._version = version
 
     def request(self) -> tuple[Message, int]:
@@ -59,19 +64,31 @@ class AllowedTopics:
 class PagesOfTopics:
     """The topics that a tenant may own, on a broker that lists topics by pages."""
 
-    def __init__(self, namespace: Namespace) -> None:
-        """Begin."""
+    def __init__(self, namespace: Namespace, version: int) -> None:
+        """Begin; `version` is that of Metadata."""
         self._topics, self._pages = namespace.names.topics, namespace.topic_pages
+        self._elsewhere: AllowedTopics | None = None
+        if version >= CAN_FORBID_CREATION and namespace.names.topics_elsewhere:
+            self._elsewhere = AllowedTopics(namespace, version)
+        self._is_past_pages = False
         self._first, self._page = self._topics.first_possible_name, 0
 
     def request(self) -> tuple[Message, int]:
         """Return what to ask the broker, and the version."""
+        if self._is_past_pages and self._elsewhere is not None:
+            return self._elsewhere.request()
         size = min(LARGEST_PAGE, self._pages.size(self._page))
         cursor = DescribeTopicPartitionsRequest.Cursor(topic_name=self._first.decode(), partition_index=0)
         return DescribeTopicPartitionsRequest(topics=[], response_partition_limit=size, cursor=cursor), 0
 
     def receive(self, found: NamedTopics) -> bool:
         """Take the answer; return whether the list is complete."""
+        if self._is_past_pages and self._elsewhere is not None:
+            return self._elsewhere.receive(found)
+        self._is_past_pages = self._has_all_pages(found)
+        return self._is_past_pages and self._elsewhere is None
+
+    def _has_all_pages(self, found: NamedTopics) -> bool:
         self._page += 1
         cursor = found.cursor
         if cursor is None or found.last_name is None or self._topics.is_past_all(cursor):

@@ -10,6 +10,8 @@ from one request to the next, so nothing can be stale:
                           held frame ──▶ Metadata of these names ──▶ the same broker
     client: answer        ◀───────────── the answer to that, confined like any other ◀──
 
+Topics whose names begin otherwise, because they were moved or are shared, are added to the names that were found.
+
 Both go to the client's own broker over the client's own broker connection, so the client sees what it would see
 directly: every topic that the broker knew when it got the request. Isolation does not depend on this file.
 
@@ -99,6 +101,7 @@ class TopicListing(Inquiry):
         if is_read and found and len(self._names) <= MAX_TOPICS:
             if not cursor or topics.is_past_all(cursor[0]) or topics.is_past_all(found[-1]):
                 self._pages.finished(self._page, len(self._names), len(found) - len(own))
+                self._names += self._namespace.names.topics_elsewhere
                 return []
             if self._page < MAX_PAGES:
                 # If the page ends within a topic, the next page skips the rest of it: its name is known.

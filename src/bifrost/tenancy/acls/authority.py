@@ -22,6 +22,9 @@ _ANY_RESOURCE = "hardcode"
 class Authority:
     """The ACLs of one tenant."""
 
+    is_open = False
+    """Whether the tenant has no ACLs; see `OpenAuthority`."""
+
     def __init__(self, tenant: str, stored: StoredAcls) -> None:
         """Take the ACLs of the shared state; `change` takes what the configuration says.
 

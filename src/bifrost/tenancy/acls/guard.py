@@ -9,6 +9,7 @@ When ACLs change, the tables are emptied (`renew`), and the sessions are told.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
@@ -32,6 +33,11 @@ that memory is emptied."""
 
 MAX_REMEMBERED_BYTES = 512
 """Longer names are decided about each time: no topic has one."""
+
+_READ = Operation.READ.bit | Operation.DESCRIBE.bit | Operation.DESCRIBE_CONFIGS.bit
+_SHARED: Mapping[str, int] = {"read": _READ, "read-write": _READ | Operation.WRITE.bit}
+"""What may be done at most with a topic that another owner shares, by `Access`, a bit for each operation. Its configs
+and partitions only its owner can change, and only the owner can delete it or records of it."""
 
 _RESOURCES = {
     Entity.TOPIC_NAME: ResourceType.TOPIC,
@@ -64,7 +70,7 @@ class Guard:
         self._answers: dict[tuple[Operation, Names], Names] = {}
         self.sessions: WeakSet[RightsWatcher] = WeakSet()
         """The open sessions that go by these rights."""
-        namespace.guards.add(self)
+        namespace.users.guards.add(self)
 
     def __repr__(self) -> str:
         return f"Guard({self.principal!r}, {self.host!r}, tenant={self.namespace.tenant!r})"
@@ -92,6 +98,9 @@ class Guard:
             found = self.authority.permitted(resource_type, full, self.principal, self.host)
             if not is_cluster:
                 found &= self._in_namespace(name)
+            if resource_type == ResourceType.TOPIC:
+                access = self.namespace.names.access(name)
+                found = found if access is None else found & _SHARED[access]
             if len(self._permitted) >= MAX_REMEMBERED:
                 self._permitted.clear()
             if len(name) <= MAX_REMEMBERED_BYTES:
@@ -111,6 +120,9 @@ class Guard:
 
         Nothing is permitted in a namespace that the client may not enter for it.
         """
+        access = self.namespace.names.access(name)
+        if access is not None and not _SHARED[access] & operation.bit:
+            return False
         return self.may_cluster(operation) and bool(self._in_namespace(name) & operation.bit)
 
     def _in_namespace(self, name: str) -> int:

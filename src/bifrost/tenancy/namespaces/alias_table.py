@@ -97,6 +97,14 @@ class AliasTable:
         """Return the number of moved and shared topics."""
         return len(self._aliases)
 
+    def __contains__(self, home: Place) -> bool:
+        """Whether the topic with this home was moved or is shared."""
+        return home in self._aliases
+
+    def homes(self) -> list[Place]:
+        """Return the homes of all moved and shared topics, in order."""
+        return sorted(self._aliases)
+
     def apply(self, key: StateKey, record: StateRecord | None) -> None:
         """Take what is stored under a key.
 
@@ -125,10 +133,10 @@ class AliasTable:
 
     def home_of(self, place: Place) -> Place | None:
         """Return the home of the topic that a place means; None when it means none, because that was moved away."""
-        home = self._homes.get(place)
+        home, alias = self._homes.get(place), self._aliases.get(place)
         if home is not None:
             return home
-        return None if self.owner_of(place) != place else place
+        return place if alias is None or alias.owner == place or place in alias.shares else None
 
     def owner_of(self, home: Place) -> Place:
         """Return where the topic with this home is owned."""
@@ -153,16 +161,25 @@ class AliasTable:
 
     # -- changes
 
-    def move(self, source: Place, target: Place) -> list[Change]:
+    def move(self, source: Place, target: Place, *, keeps_name: bool = False) -> list[Change]:
         """Return the changes that give a topic another owner or name. The caller has checked that both namespaces
         exist, that the topic exists, and that no topic exists at the target.
 
+        Args:
+            source: where it is owned.
+            target: where it is owned from then on. It may be one of the places that it is shared to.
+            keeps_name: whether `source` becomes a place that it is shared to, to read and write.
         Raises:
-            AliasRefused: the topic is not owned at `source`, or the target is taken.
+            AliasRefused: the topic is not owned at `source`, the target is taken, or there are too many shares.
         """
         home = self._owned(source)
-        self._check_free(target, home)
-        return self._become(home, Alias(target, self.shares_of(home)))
+        shares = dict(self.shares_of(home))
+        if shares.pop(target, None) is None:
+            self._check_free(target, home)
+        if keeps_name:
+            shares[source] = Access.READ_WRITE
+            self._check_count(source, shares)
+        return self._become(home, Alias(target, shares))
 
     def share(self, source: Place, target: Place, access: Access) -> list[Change]:
         """Return the changes that show a topic at another place as well, or change what may be done there.
@@ -176,8 +193,7 @@ class AliasTable:
         shares = {**self.shares_of(home), target: access}
         if target not in self.shares_of(home):
             self._check_free(target, home)
-            if len(shares) > MAX_SHARES:
-                raise AliasRefused(f"{source} is shared {MAX_SHARES} times already")
+            self._check_count(source, shares)
         return self._become(home, Alias(source, shares))
 
     def revoke(self, source: Place, target: Place) -> list[Change]:
@@ -203,11 +219,15 @@ class AliasTable:
         return home
 
     def _check_free(self, target: Place, home: Place) -> None:
-        taken = self._homes.get(target)
-        if taken is not None or (target in self._aliases and self.owner_of(target) == target):
-            raise AliasRefused(f"{target} means another topic already")
         if target == home == self.owner_of(home):
             raise AliasRefused(f"{target} is the topic itself")
+        if target in self._homes or (target in self._aliases and self.home_of(target) == target):
+            raise AliasRefused(f"{target} means another topic already")
+
+    @staticmethod
+    def _check_count(source: Place, shares: Mapping[Place, Access]) -> None:
+        if len(shares) > MAX_SHARES:
+            raise AliasRefused(f"{source} is shared {MAX_SHARES} times already")
 
     def _become(self, home: Place, alias: Alias) -> list[Change]:
         """Return the changes of the records of one topic."""

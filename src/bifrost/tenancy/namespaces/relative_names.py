@@ -69,8 +69,12 @@ class RelativeNames:
         """Return what stands behind the prefix for a name."""
         if not self._existing and not name.startswith(_MARK):
             return name
-        tiers, rest = self.split(name)
-        return encode(tiers).encode() + (_ITSELF + rest if rest.startswith(_MARK) else rest)
+        return self.code(*self.split(name))
+
+    @staticmethod
+    def code(tiers: Sequence[str], name: bytes) -> bytes:
+        """Return what stands behind a prefix for a name of the namespace with these tiers below it."""
+        return encode(tiers).encode() + (_ITSELF + name if name.startswith(_MARK) else name)
 
     def virtual(self, tail: bytes) -> bytes | None:
         """Return the name for what stands behind the prefix; None when there is none."""

@@ -125,4 +125,4 @@ def test_all_tenants_share_the_marks_of_others() -> None:
 
     one, other = (clusters.of_tenant(name).namespace.names for name in ("acme", "globex"))
 
-    assert one._foreign_marks is other._foreign_marks
+    assert one._texts._foreign_marks is other._texts._foreign_marks

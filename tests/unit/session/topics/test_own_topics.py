@@ -32,7 +32,7 @@ def asked(request: Any) -> tuple[str, int]:
 
 
 def test_pages_begin_at_the_prefix_and_end_with_it() -> None:
-    topics = PagesOfTopics(Stage().namespaces["initech"])
+    topics = PagesOfTopics(Stage().namespaces["initech"], 12)
 
     request, version = topics.request()
     assert (asked(request), version) == ((prefix_of("initech"), FIRST_PAGE), 0)
@@ -42,12 +42,12 @@ def test_pages_begin_at_the_prefix_and_end_with_it() -> None:
 
 
 def test_a_list_ends_with_the_last_page() -> None:
-    assert PagesOfTopics(Stage().namespaces["initech"]).receive(page(physical_name("initech", "a")))
-    assert PagesOfTopics(Stage().namespaces["initech"]).receive(page())
+    assert PagesOfTopics(Stage().namespaces["initech"], 12).receive(page(physical_name("initech", "a")))
+    assert PagesOfTopics(Stage().namespaces["initech"], 12).receive(page())
 
 
 def test_a_topic_that_a_page_ends_within_is_passed_over() -> None:
-    topics = PagesOfTopics(Stage().namespaces["initech"])
+    topics = PagesOfTopics(Stage().namespaces["initech"], 12)
 
     assert not topics.receive(page(physical_name("initech", "a"), cursor=physical_name("initech", "a")))
 
@@ -55,7 +55,7 @@ def test_a_topic_that_a_page_ends_within_is_passed_over() -> None:
 
 
 def test_pages_and_their_number_are_bounded() -> None:
-    topics = PagesOfTopics(Stage().namespaces["initech"])
+    topics = PagesOfTopics(Stage().namespaces["initech"], 12)
     sizes = []
 
     for number in range(1, MAX_PAGES + 1):

@@ -1,0 +1,173 @@
+"""Moved and shared topics of all tenants, by physical names: the index that the names of a running gateway look into.
+
+`AliasTable` knows places, and decides about changes. Here each place gets the physical name that it means, by the
+prefixes of the configuration, and each tenant its part of the index (`TenantAliases`). It is a `StateModel` of the kind
+`alias`.
+
+    alias:acme:eu/orders  {"owner": "acme:billing/o", "shares": {"globex/p": "read"}}
+
+    of acme     eu/orders   ▶ nothing (the topic is away)        __vt_acme_--eu.orders ▶ billing/o (its owner)
+                billing/o   ▶ __vt_acme_--eu.orders
+    of globex   p           ▶ __vt_acme_--eu.orders              __vt_acme_--eu.orders ▶ p (may read)
+
+Topics of a tenant that the configuration does not have, or that has another physical cluster, mean nothing there.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_record import StateRecord
+from bifrost.tenancy.namespaces.alias_table import KIND, Access, AliasTable, Place
+from bifrost.tenancy.namespaces.relative_names import RelativeNames
+
+NOWHERE = b""
+"""In place of a physical name: the place means no topic, for its own was moved away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a namespace has of a topic that was moved or shared."""
+
+    place: Place
+    access: Access | None
+    """What it may do; None: all, because it owns the topic."""
+    is_home: bool = False
+    """Whether the place is the topic's home, where the tenant would have it anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class TenantPlace:
+    """Where a tenant's own names are."""
+
+    upstream: str
+    """The configuration's name of its physical cluster."""
+    prefix: str
+    """Of the physical names of its topics."""
+    is_dotted: bool = False
+    """Whether tiers are dotted, so that it has no places in namespaces below; see `NamePrefixes.below`."""
+
+
+@dataclass(slots=True)
+class TenantAliases:
+    """The part of one tenant: its places of moved and shared topics, and its topics that are elsewhere."""
+
+    topics: dict[Place, bytes] = field(default_factory=dict)
+    """The physical name that a place means, or NOWHERE; all other places mean what they are called."""
+    limited: set[Place] = field(default_factory=set)
+    """The places of which the tenant is not the owner."""
+    standings: dict[bytes, tuple[Standing, ...]] = field(default_factory=dict)
+    """What the tenant's namespaces have of a physical topic, nothing if it is away; all other topics that begin with
+    the tenant's prefix are at home."""
+    owners: dict[bytes, Place] = field(default_factory=dict)
+    """Where the tenant's moved and shared topics are owned, by their physical names."""
+    version: int = 0
+    """Counts changes."""
+
+
+class TopicAliases:
+    """The moved and shared topics of all tenants."""
+
+    def __init__(self) -> None:
+        """Begin without any, and without tenants."""
+        self.changed: Callable[[Iterable[str]], None] = lambda _tenants: None
+        """Is told the tenants whose names have changed."""
+        self.table = AliasTable()
+        self._places: dict[Place, frozenset[Place]] = {}
+        """Where the topic with this home was when it was put into the index."""
+        self._tenants: Mapping[str, TenantPlace] = {}
+        self.parts: dict[str, TenantAliases] = {}
+        """By tenant; a tenant without moved and shared topics has none. The same dictionary for ever."""
+
+    def __len__(self) -> int:
+        """Return the number of moved and shared topics."""
+        return len(self.table)
+
+    def configure(self, tenants: Mapping[str, TenantPlace]) -> None:
+        """Take the tenants of the configuration."""
+        if tenants == self._tenants:
+            return
+        self._tenants, before = dict(tenants), set(self.parts)
+        self.parts.clear()
+        for home in list(self._places):
+            self._settle(home)
+        if before or self.parts:
+            self.changed(sorted(before | self.parts.keys()))
+
+    def apply(self, key: StateKey, record: StateRecord | None) -> list[str]:
+        """Take what the state has of a moved or shared topic; return the tenants whose names have changed.
+
+        Raises:
+            ValueError: the record cannot be understood.
+        """
+        self.table.apply(key, record)
+        if key.kind != KIND:
+            return []
+        tenants = self._settle(Place.read(key.name))
+        self.changed(tenants)
+        return tenants
+
+    def _settle(self, home: Place) -> list[str]:
+        """Put what the table has of a topic into the index; return the tenants for which something has changed."""
+        places = frozenset(self.table.places_of(home)) if home in self.table else frozenset()
+        touched = {home, *places, *self._places.pop(home, ())}
+        if places:
+            self._places[home] = places
+        changed = {place.namespace[0] for place in touched if self._put(place)}
+        for tenant in sorted({place.namespace[0] for place in touched}):
+            part, physical = self.parts[tenant], self._physical(home, tenant)
+            if not part.topics:
+                del self.parts[tenant]
+            if physical is None:
+                continue
+            found = tuple(self._standings(home, tenant)) if places else ()
+            is_home = bool(places) and tenant == home.namespace[0]
+            at_home = (Standing(home, None, True),) if tenant == home.namespace[0] else ()
+            if part.standings.get(physical, at_home) != (found if places else at_home):
+                changed.add(tenant)
+            if found or is_home:
+                part.standings[physical] = found
+            else:
+                part.standings.pop(physical, None)
+            if is_home:
+                part.owners[physical] = self.table.owner_of(home)
+            else:
+                part.owners.pop(physical, None)
+        return sorted(changed)
+
+    def _put(self, place: Place) -> bool:
+        """Note what a place means now; return whether that has changed."""
+        tenant = place.namespace[0]
+        part = self.parts.get(tenant)
+        if part is None:
+            part = self.parts[tenant] = TenantAliases()
+        home = self.table.home_of(place)
+        part.version += 1
+        plain = self._physical(place, tenant)
+        before = part.topics.pop(place, plain)
+        part.limited.discard(place)
+        if home == place and place not in self.table:
+            return before != plain
+        physical = None if home is None else self._physical(home, tenant)
+        part.topics[place] = found = NOWHERE if physical is None else physical
+        if home is not None and self.table.owner_of(home) != place:
+            part.limited.add(place)
+        return before != found
+
+    def _standings(self, home: Place, tenant: str) -> Iterable[Standing]:
+        owner = self.table.owner_of(home)
+        if owner.namespace[0] == tenant:
+            yield Standing(owner, None, owner == home)
+        for place, access in sorted(self.table.shares_of(home).items()):
+            if place.namespace[0] == tenant:
+                yield Standing(place, access, place == home)
+
+    def _physical(self, home: Place, tenant: str) -> bytes | None:
+        """Return the physical name of the topic with this home; None: `tenant` cannot reach it."""
+        there, here = self._tenants.get(home.namespace[0]), self._tenants.get(tenant)
+        if there is None or here is None or there.upstream != here.upstream:
+            return None
+        tiers = home.namespace[1:]
+        if there.is_dotted and tiers:
+            return None
+        return there.prefix.encode() + RelativeNames.code(tiers, home.topic.encode())

@@ -1,0 +1,62 @@
+import json
+from typing import Any
+
+import pytest
+
+from bifrost.cli.admin.api_client import ApiClient
+from unit.cli.admin.conftest import Run
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Let the API be asked for nothing, and return what it would have been asked for."""
+    found: list[Any] = []
+    topic = {
+        "home": "acme/orders",
+        "owner": "acme:billing/orders",
+        "shares": [{"place": "globex/p", "access": "read"}],
+    }
+
+    class Answer:
+        def __init__(self, body: Any) -> None:
+            self.body = body
+
+    def ask(_api: ApiClient, method: str, *path: str, body: Any = None, **_more: Any) -> Answer:
+        found.append((method, "/".join(path), body))
+        return Answer(topic)
+
+    def get(_api: ApiClient, *path: str, **query: Any) -> Answer:
+        found.append(("GET", "/".join(path), query))
+        return Answer({"topics": [topic]})
+
+    monkeypatch.setattr(ApiClient, "ask", ask)
+    monkeypatch.setattr(ApiClient, "get", get)
+    return found
+
+
+def test_topics_are_moved_shared_and_unshared(run: Run, asked: list[Any]) -> None:
+    told = "owner acme:billing/orders\nshared to globex/p (read)\n"
+    assert run("topics", "move", "acme/orders", "--to", "acme:billing") == (0, told, "")
+    assert run("topics", "move", "acme/orders", "--to", "acme", "--as", "o", "--keep-name")[0] == 0
+    assert run("topics", "share", "acme/orders", "--with", "globex", "--as", "p")[0] == 0
+    assert run("topics", "share", "acme/orders", "--with", "globex", "--access", "read-write")[0] == 0
+    assert run("topics", "unshare", "acme/orders", "--with", "globex", "--as", "p")[0] == 0
+
+    source = {"source": "acme/orders"}
+    assert asked == [
+        ("POST", "topics/move", source | {"target": "acme:billing/orders", "keeps_name": False}),
+        ("POST", "topics/move", source | {"target": "acme/o", "keeps_name": True}),
+        ("POST", "topics/share", source | {"target": "globex/p", "access": "read"}),
+        ("POST", "topics/share", source | {"target": "globex/orders", "access": "read-write"}),
+        ("POST", "topics/unshare", source | {"target": "globex/p"}),
+    ]
+
+
+def test_topics_are_listed(run: Run, asked: list[Any]) -> None:
+    assert run("topics", "list", "acme") == (
+        0,
+        "acme/orders\tacme:billing/orders\tglobex/p (read)\n",
+        "",
+    )
+    assert json.loads(run("topics", "list", "--json")[1])["topics"][0]["home"] == "acme/orders"
+    assert asked[0] == ("GET", "topics", {"under": "acme"})
