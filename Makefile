@@ -10,7 +10,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange connections pipeline meter-kills records bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-stalls bench-records bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-stalls bench-records bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -27,7 +27,6 @@ help:
 	@echo "make faults          every fault of the network, between clients and gateway and between gateway and broker"
 	@echo "make quota-exchange  two gateways at full load for a minute: one rate, and a killed one's share is free in two seconds"
 	@echo "make connections     memory of connections that do nothing"
-	@echo "make records         encryption with a real Vault (BIFROST_TEST_VAULT=)"
 	@echo "make pipeline        the tests of the Spark jobs alone"
 	@echo "make meter-kills     the metering job killed at random, totals compared (KILLS=)"
 	@echo "make bench-pipeline  a generated month of journal through meter and bill (ROWS=, CORES=, PLOT=1)"
@@ -81,7 +80,7 @@ SKIPS := build/skips
 test: export BIFROST_SKIPS_FILE := $(abspath $(SKIPS))
 test: lint types contracts
 	@mkdir -p $(dir $(SKIPS)) && rm -f $(SKIPS)
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --ignore=tests/applications --ignore=tests/spark --ignore=tests/kms
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --ignore=tests/applications --ignore=tests/spark
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark \
 		$(addprefix --ignore=tests/spark/,test_standalone.py test_meter_killed.py test_issued_bills.py)
 	BIFROST_TEST_KAFKA=3.9.1 $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(addprefix tests/kafka/,clients differential equivalence tenancy transactions)
@@ -95,10 +94,6 @@ optional-parts: $(VENV)/.dev
 # Kafka's tools, Kafka Streams and Kafka Connect as tenants; three brokers, one of which is killed.
 proof: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/applications
-
-# Encryption with a real Vault: one that BIFROST_TEST_VAULT names, or the `vault` of PATH.
-records: $(VENV)/.dev
-	BIFROST_SKIPS=fail $(BIN)/python -m pytest -n 0 tests/kms
 
 # Isolation where leaders and coordinators are spread over three brokers, with three replicas; in each suite brokers are killed
 # and started again. Forged requests start with an empty cluster. That forgeries bite at a broker itself is shown with one.
