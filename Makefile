@@ -10,7 +10,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-stalls bench-records bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-stalls bench-records bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo "make rolling-restart one gateway after the other under load (RESTARTS=)"
 	@echo "make faults          every fault of the network, between clients and gateway and between gateway and broker"
 	@echo "make quota-exchange  two gateways at full load for a minute: one rate, and a killed one's share is free in two seconds"
+	@echo "make state-kills     one of two gateways that change quotas killed at random, the state compared (STATE_KILLS=)"
 	@echo "make connections     memory of connections that do nothing"
 	@echo "make pipeline        the tests of the Spark jobs alone"
 	@echo "make meter-kills     the metering job killed at random, totals compared (KILLS=)"
@@ -135,6 +136,12 @@ faults: $(VENV)/.dev
 EXCHANGE_S ?= 60
 quota-exchange: $(VENV)/.dev
 	BIFROST_EXCHANGE_S=$(EXCHANGE_S) $(BIN)/python -m pytest -n 0 tests/kafka/quotas
+
+# Two gateways change tenants' quotas in the state; STATE_KILLS= times one is killed at a random moment, and the state has to be
+# whole, and the same in both. `make test` does it twice.
+STATE_KILLS ?= 20
+state-kills: $(VENV)/.dev
+	BIFROST_STATE_KILLS=$(STATE_KILLS) $(BIN)/python -m pytest -n 0 tests/kafka/quotas/test_killed_writers.py
 
 # What connections cost that do nothing: ten thousand, and a thousand that have authenticated.
 connections: $(VENV)/.dev

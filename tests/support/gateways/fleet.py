@@ -23,6 +23,7 @@ class Fleet:
         self.topic = f"__quotas-{time.time_ns()}"
         self.gateways: list[GatewayProcess] = []
         self.killed: list[GatewayProcess] = []
+        self.tenants = [GLOBEX]
 
     def start(
         self,
@@ -43,7 +44,7 @@ class Fleet:
         directory.mkdir()
         sections = {"workers": workers, "quota_exchange": {"topic": self.topic}} | proxy
         gateway = GatewayProcess(
-            directory, self.bootstrap, tenants=[GLOBEX], has_admin=True, proxy=sections, adjust=adjusted
+            directory, self.bootstrap, tenants=self.tenants, has_admin=True, proxy=sections, adjust=adjusted
         )
         gateway.start()
         self.gateways.append(gateway)
