@@ -21,6 +21,7 @@ from pydantic_core import core_schema
 from bifrost.config.kubernetes.virtual_cluster_schema import document_definitions
 from bifrost.config.kubernetes.virtual_clusters import GATEWAY, VIRTUAL_CLUSTER
 from bifrost.config.model import Config
+from bifrost.config.records.filter_configs import read_acks
 from bifrost.config.schema_rules import FORMS, SECTIONS
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.units import BYTES_PER_UNIT, MS_PER_UNIT, read_duration_ms, read_size_bytes
@@ -91,6 +92,7 @@ def _number_or_text(number: JsonSchemaValue, units: Iterable[str]) -> JsonSchema
 _BEFORE: dict[Any, Callable[[JsonSchemaValue], JsonSchemaValue]] = {
     read_size_bytes: lambda number: _number_or_text(number, BYTES_PER_UNIT),
     read_duration_ms: lambda number: _number_or_text(number, MS_PER_UNIT),
+    read_acks: lambda name: {"anyOf": [name, {"enum": [0, 1]}]},
     read_address: lambda _: {"type": "string", "pattern": "^[^,/]+:[0-9]{1,5}$"},
 }
 """The schema of the text in the file that each of these readers turns into a value."""

@@ -15,6 +15,9 @@ from bifrost.config.policies import namespace_policy, policy
 from bifrost.config.policies.config_table import GROUP_CONFIGS, TOPIC_CONFIGS, Decision, Kind
 from bifrost.config.policies.config_value import WHOLE
 from bifrost.config.principals import principal_mapping
+from bifrost.config.records import filter_rule
+from bifrost.config.records.filter_configs import ProducePolicyConfig, RecordHeadersConfig
+from bifrost.config.section import Section
 
 Schema = dict[str, Any]
 
@@ -77,9 +80,10 @@ FORMS: Mapping[Any, Schema] = {
     kerberos._check_part: {"pattern": _NAME},
     kerberos._check_rule: {"pattern": r"^\s*(DEFAULT|RULE:\[)"},
     principal_mapping._check: {"pattern": r"^\s*(DEFAULT|RULE:)"},
-    acls._check_principal: {"allOf": [{"pattern": _PRINTABLE}, {"pattern": "^User:."}]},
+    values._check_principal: {"allOf": [{"pattern": _PRINTABLE}, {"pattern": "^User:."}]},
     acls._check_acl_host: {"pattern": r"^(\*|[0-9]+(\.[0-9]+){3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(%.+)?)$"},
     sni._check_pattern: {"pattern": r"^(?:[a-zA-Z0-9.-]|\{tenant\}|\{node_id\})+$"},
+    filter_rule._check_pattern: {"pattern": r"^[a-zA-Z0-9._:*-]+$"},
     policy.OF_TOPICS.func: _configs(TOPIC_CONFIGS),
     policy.OF_GROUPS.func: _configs(GROUP_CONFIGS),
     namespace_policy._check_pattern: {"pattern": r"^(?!.*\*\*)"},
@@ -98,6 +102,12 @@ def _account(mechanism: str, keys: frozenset[str] | tuple[str, ...], *needed: st
     others = [one for one in _ACCOUNT_KEYS if one not in keys]
     unused: Schema = {"properties": {one: _UNSET if one == "header_urlencode" else False for one in others}}
     return _if(_has("mechanism", mechanism), unused | (_needs(*needed) if needed else {}))
+
+
+def _filter(name: str, other: type[Section]) -> Schema:
+    """A filter that has its own keys alone, and one of them at least."""
+    config = {"minProperties": 1} | _without(*other.model_fields)
+    return _if(_has("name", name), {"properties": {"config": config}})
 
 
 _TENANT = r"\{tenant\}"
@@ -207,6 +217,15 @@ SECTIONS: Mapping[str, list[Schema]] = {
     "ConfigRule": [
         {"anyOf": [_needs(one) for one in ("allowed", "min", "max", "values")]},
         _if(_has("allowed", False), _without("min", "max", "values")),
+    ],
+    "RecordFilter": [
+        _filter("RecordHeaders", ProducePolicyConfig),
+        _filter("ProducePolicy", RecordHeadersConfig),
+        _if(
+            _has("name", "RecordHeaders"),
+            {"properties": {"rules": {"minItems": 1, "items": _needs("direction")}}} | _needs("rules"),
+            {"properties": {"rules": {"items": {"not": _has("direction", "fetch")}}}},
+        ),
     ],
     "Tenant": [{"properties": {"allowed_topics": {"uniqueItems": True}}}],
     "Auth": [{"properties": {"principals": {"uniqueItems": True}}}],

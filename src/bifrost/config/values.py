@@ -139,6 +139,13 @@ def _check_username(name: str) -> str:
     return name
 
 
+def _check_principal(principal: str) -> str:
+    kind, _, name = principal.partition(":")
+    if kind != "User" or not name or not name.isprintable():
+        raise ValueError(f"{principal!r} is no principal: write User: and a name, as in User:alice")
+    return principal
+
+
 def _check_http_url(url: str) -> str:
     match = _HTTP_URL.fullmatch(url)
     if match is None or "@" in match["authority"]:
@@ -198,6 +205,7 @@ NamespacePath = Annotated[
     StrictStr, Field(min_length=1, max_length=MAX_TIERS_LENGTH), AfterValidator(_check_namespace)
 ]
 Username = Annotated[StrictStr, Field(min_length=1, max_length=256), AfterValidator(_check_username)]
+Principal = Annotated[StrictStr, Field(min_length=6, max_length=261), AfterValidator(_check_principal)]
 BrokerAddress = Annotated[Address, BeforeValidator(read_address)]
 SizeBytes = Annotated[StrictInt, BeforeValidator(read_size_bytes)]
 DurationMs = Annotated[StrictInt, BeforeValidator(read_duration_ms)]

@@ -123,6 +123,11 @@ def load_access_filters() -> ModuleType:
     return import_module("bifrost.filters.acls.access_filters")
 
 
+def load_record_filters() -> ModuleType:
+    """Load the filters of records likewise, and return the module by which they begin."""
+    return import_module("bifrost.filters.records.tenant_records")
+
+
 def _filters() -> "dict[int, tuple[AnyFilter, ...]]":
     """Return the filters of each API that is served, without those about rights."""
     broker_address = BrokerAddressFilter()

@@ -20,6 +20,7 @@ from bifrost.wire.entity import Entity
 from bifrost.wire.message import Message
 
 if TYPE_CHECKING:
+    from bifrost.filters.records.record_topics import RecordTopics
     from bifrost.state.state_table import StateTable
     from bifrost.tenancy.users.stored_users import StoredUsers
 
@@ -44,6 +45,8 @@ class Scope:
     """What the client may do; None: its tenant has no ACLs."""
     users: "StoredUsers | None" = None
     """The users that tenants have made; None: the configuration has no `proxy.state`."""
+    records: "RecordTopics | None" = None
+    """The topics whose records are transformed; None: no filter of records is for the client."""
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:
         """Return host and port at which the client reaches a broker, or None when it cannot reach it."""

@@ -76,6 +76,8 @@ class Plan:
     """Whether its response can tell a client to wait (`throttle_time_ms`, KIP-219)."""
     begins_with_throttle: bool = False
     """Whether that is the first field of the response's body, which the engine can overwrite where it stands."""
+    carries_records: bool = False
+    """Whether requests are decoded for the sake of the records in them, however large they are."""
     passage: Passage = field(init=False)
     """Both directions for the engine's hot path."""
 

@@ -63,6 +63,15 @@ class Need:
         return f"{type(self).__name__}()"
 
 
+@final
+class Turn(Need):
+    """Time: the slice in which the work on the message began has ended (forwarding/turns.py)."""
+
+    __slots__ = ()
+
+
+TURN = Turn()
+
 NOTHING_MET: Mapping[type[Need], Need] = MappingProxyType({})
 """No need was met."""
 

@@ -1,12 +1,15 @@
 """The names that a lane uses: what the engine replaces in a request on the way to the broker, and in its answer."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bifrost.tenancy.acls.guard import Guard
 from bifrost.tenancy.answer_names import answer_names
 from bifrost.tenancy.brokers import BrokerAddresses
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.rewriting import Names
+
+if TYPE_CHECKING:
+    from bifrost.filters.records.record_topics import RecordTopics
 
 
 class LaneNames(NamedTuple):
@@ -20,20 +23,37 @@ class LaneNames(NamedTuple):
     """The prefix that the broker sees before the client ID of each request; None: no prefix."""
     guard: Guard | None = None
     """What the clients may do; None: their tenant has no ACLs."""
+    records: "RecordTopics | None" = None
+    """The topics whose records are transformed; None: no filter of records is for the clients."""
 
     def of_api(self, api_key: int) -> "LaneNames":
         """Return the names for the messages of an API: of clients that ACLs apply to, those that they may use."""
-        if self.guard is None:
-            return self
-        return self._replace(
-            to_physical=self.guard.to_physical(api_key),
-            to_virtual=self.guard.to_virtual(api_key, self.to_virtual),
-        )
+        found = self
+        if self.guard is not None:
+            found = found._replace(
+                to_physical=self.guard.to_physical(api_key),
+                to_virtual=self.guard.to_virtual(api_key, self.to_virtual),
+            )
+        if self.records is not None:
+            found = found._replace(
+                to_physical=self.records.to_physical(api_key, found.to_physical),
+                to_virtual=self.records.to_virtual(api_key, found.to_virtual),
+            )
+        return found
 
 
-def lane_names(namespace: Namespace, addresses: BrokerAddresses, guard: Guard | None = None) -> LaneNames:
+def lane_names(
+    namespace: Namespace,
+    addresses: BrokerAddresses,
+    guard: Guard | None = None,
+    records: "RecordTopics | None" = None,
+) -> LaneNames:
     """Return the names that all clients of a namespace, with the same rights, use on the listener where brokers have
     these addresses."""
     return LaneNames(
-        namespace.to_physical, answer_names(namespace, addresses), namespace.names.client_id_prefix, guard
+        namespace.to_physical,
+        answer_names(namespace, addresses),
+        namespace.names.client_id_prefix,
+        guard,
+        records,
     )

@@ -55,6 +55,8 @@ class Lanes:
         plan = plans.plan_for(api_key, api_version)
         if plan is None:
             return None
+        if names.records is not None:
+            plan = names.records.plan(plan)
         load = self.in_flight_limits.load(tenant)
         return Lane(plan, self.traffic(tenant, api_key), load, names.of_api(api_key))
 

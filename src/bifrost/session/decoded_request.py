@@ -26,6 +26,9 @@ MAX_OTHER_DECODED_BYTES = 8 * 1024 * 1024
 """Largest request of an API that is decoded only in exceptions: for unknown topic IDs or unknown fields. Most of it is
 records then, which are not copied. Also bounds the assignments of a large group, which its leader sends."""
 
+MAX_RECORDS_BYTES = 2**31 - 1
+"""Largest Produce whose records have to be seen: any that `max_request_bytes` lets in. Its records are not copied."""
+
 _LARGE_DECODED = frozenset({ApiKey.SYNC_GROUP})
 
 MAX_ITEMS = 100_000
@@ -65,6 +68,8 @@ def max_items(api_key: int) -> int:
 
 def max_decoded_bytes(plan: Plan) -> int:
     """Return the largest size of a request of this plan that may be decoded, in bytes."""
+    if plan.carries_records:
+        return MAX_RECORDS_BYTES
     if plan.request.program is None and plan.api_key not in _LARGE_DECODED:
         return MAX_DECODED_REQUEST_BYTES
     return MAX_OTHER_DECODED_BYTES

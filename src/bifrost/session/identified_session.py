@@ -222,10 +222,14 @@ class IdentifiedSession(Forwarding):
         self._namespace = self.virtual_cluster.namespace
         shared, user, guard = self._shared, proven.account.username, self._new_guard(proven)
         addresses, quotas = self._entry.addresses, shared.quota_tables
-        self._scope = Scope(self._namespace, addresses, user, shared.state, quotas, guard, shared.users)
+        filters = self.virtual_cluster.records
+        records = None if filters is None else filters.topics(self._namespace, user, guard)
+        self._scope = Scope(
+            self._namespace, addresses, user, shared.state, quotas, guard, shared.users, records
+        )
         self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
         self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
-        names = lane_names(self._namespace, self._entry.addresses, guard)
+        names = lane_names(self._namespace, self._entry.addresses, guard, records)
         table = self._shared.lanes.table(self._namespace.tenant, names)
         self._ways = SessionLanes(table, self._route, self._meter)
         self._lanes = self._ways.known

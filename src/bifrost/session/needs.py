@@ -7,7 +7,7 @@ the broker a request of its own, and sees the answer come.
 
 from typing import final
 
-from bifrost.filters.steps import Need
+from bifrost.filters.steps import TURN, Need, Turn
 
 
 @final
@@ -32,17 +32,12 @@ class Owed(Need):
 
 
 @final
-class Turn(Need):
-    """Time: the slice in which the work on the message began has ended (forwarding/turns.py)."""
-
-    __slots__ = ()
-
-
-@final
 class BrokerAnswer(Need):
     """The broker's answer to a request that the session sends it first (session/topics/inquiry.py)."""
 
     __slots__ = ()
 
 
-ROOM, OWED, TURN, BROKER_ANSWER = Room(), Owed(), Turn(), BrokerAnswer()
+ROOM, OWED, BROKER_ANSWER = Room(), Owed(), BrokerAnswer()
+
+__all__ = ["BROKER_ANSWER", "OWED", "ROOM", "TURN", "BrokerAnswer", "IssuerKeys", "Owed", "Room", "Turn"]

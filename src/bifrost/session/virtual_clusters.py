@@ -19,6 +19,7 @@ from bifrost.tenancy.namespaces.existing_namespaces import ExistingNamespaces
 from bifrost.wire.entity import Entity
 
 if TYPE_CHECKING:
+    from bifrost.filters.records.tenant_records import ProcessRecords, TenantRecords
     from bifrost.tenancy.namespaces.topic_aliases import TopicAliases
     from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
 
@@ -34,6 +35,8 @@ class VirtualCluster:
     """The fetch sessions of the physical cluster, of all its tenants."""
     authority: Authority | None = None
     """The rights in the tenant: by its ACLs, or an `OpenAuthority`; None: its users may do all that it may."""
+    records: "TenantRecords | None" = None
+    """The filters of the tenant's records; None: it has none."""
 
     @property
     def has_acls(self) -> bool:
@@ -52,6 +55,7 @@ class VirtualClusters:
         acls: StoredAcls | None = None,
         policies: "NamespacePolicies | None" = None,
         aliases: "TopicAliases | None" = None,
+        records: "ProcessRecords | None" = None,
     ) -> None:
         """Take the virtual cluster of each tenant.
 
@@ -62,8 +66,9 @@ class VirtualClusters:
             acls: the ACLs of all tenants in the shared state; None: none.
             policies: those of all namespaces; None: none.
             aliases: the topics that were moved or are shared; None: none.
+            records: what filters of records share; None: no tenant has had any.
         """
-        self.policies = policies
+        self.policies, self.records = policies, records
         if policies is not None:
             policies.changed = self._forget_names
         self.acls = StoredAcls() if acls is None else acls

@@ -1,6 +1,7 @@
 """Runs the transforms of a topic over one batch, in their order; what nothing changes keeps its bytes."""
 
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from bifrost.records.codec.client_batch import ClientBatch, build_batch, read_columns
 from bifrost.records.codec.columns import Columns
@@ -21,12 +22,34 @@ class BrokenTransform(Exception):
         self.name = name
 
 
+class ChainMeter(Protocol):
+    """Counts what transforms do."""
+
+    def begin(self) -> None:
+        """Note that a transform begins."""
+
+    def end(self, name: str, records: int, rejections: int) -> None:
+        """Note that the transform of this name has ended, and what it did."""
+
+
+class _Uncounted:
+    def begin(self) -> None:
+        """Note nothing."""
+
+    def end(self, name: str, records: int, rejections: int) -> None:
+        """Count nothing."""
+
+
+UNCOUNTED: ChainMeter = _Uncounted()
+
+
 def transform_batch(
     batch: ClientBatch,
     transforms: Sequence[RecordTransform],
     direction: Direction,
     known: Mapping[str, object],
     budget: MemoryBudget,
+    meter: ChainMeter = UNCOUNTED,
 ) -> memoryview | bytes | Rejected | Needs:
     """Return a batch as its transforms leave it, or why it cannot pass, or not yet.
 
@@ -38,6 +61,7 @@ def transform_batch(
         direction: which way the batch goes.
         known: what was needed and is there now.
         budget: what memory is taken from while they run.
+        meter: counts what each of them does.
     Raises:
         RecordsError: the batch cannot be read, or not be built again within its bounds.
         BrokenTransform: see there.
@@ -47,14 +71,17 @@ def transform_batch(
     read = columns = read_columns(batch, budget)
     changed_by = ""
     for one in transforms:
-        outcome = one.transform(batch, columns, direction, known)
+        meter.begin()
+        outcome = one.transform(batch, columns, direction, known, budget)
         if isinstance(outcome, Needs):
             if outcome.names <= known.keys():
                 raise BrokenTransform(one.name, "it asks for what it has")
             return outcome
         if isinstance(outcome, Rejected):
+            meter.end(one.name, len(columns), max(1, len(outcome.rejections)))
             _check_rejections(one.name, outcome, len(columns))
             return outcome
+        meter.end(one.name, len(columns), 0)
         if direction is Direction.PRODUCE and not _same_offsets(outcome, read):
             raise BrokenTransform(one.name, "on produce the number and offsets of records must stay")
         if outcome is not columns:
@@ -71,6 +98,8 @@ def transform_batch(
 
 def _check_rejections(name: str, rejected: Rejected, count: int) -> None:
     indexes = [one.index for one in rejected.rejections]
+    if not indexes and rejected.reason is not None:
+        return
     if not indexes or indexes != sorted(set(indexes)) or not 0 <= indexes[0] <= indexes[-1] < count:
         raise BrokenTransform(name, f"it rejects records {indexes[:10]} of {count}")
 

@@ -14,6 +14,8 @@ from typing import Protocol
 
 from bifrost.records.codec.client_batch import ClientBatch
 from bifrost.records.codec.columns import Columns
+from bifrost.records.codec.memory import MemoryBudget
+from bifrost.wire.error_codes import ErrorCode
 
 
 class Direction(Enum):
@@ -40,7 +42,11 @@ class Rejected:
     """Records that must not pass; so none of their batch does."""
 
     rejections: tuple[Rejection, ...]
-    """At least one, in the order of their records."""
+    """In the order of their records; at least one, or `reason` says why the whole batch must not pass."""
+    reason: str | None = None
+    """Why, in one sentence without any content of a record; None: as the rejections say."""
+    error_code: ErrorCode = ErrorCode.INVALID_RECORD
+    """What the client is told of the batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +68,21 @@ class RecordTransform(Protocol):
         """What the operator knows it by: in errors, metrics and `explain`."""
 
     def transform(
-        self, batch: ClientBatch, columns: Columns, direction: Direction, known: Mapping[str, object]
+        self,
+        batch: ClientBatch,
+        columns: Columns,
+        direction: Direction,
+        known: Mapping[str, object],
+        budget: MemoryBudget,
     ) -> Outcome:
-        """Transform the records of a batch.
+        """Transform the records of a batch. Its loops over records are in steps (`wire/steps.pyx`).
 
         Args:
             batch: its header; never that of a marker. Its bytes are those before any transform.
             columns: its records, as the transforms before this one left them.
             direction: which way it goes.
             known: by name what was needed and is there now.
+            budget: what new columns are taken from.
+        Raises:
+            RecordsError: the new columns come to more than the budget has.
         """

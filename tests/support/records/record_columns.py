@@ -7,6 +7,7 @@ from struct import Struct
 from bifrost.records.codec.client_batch import ClientBatch, build_batch, split_batches
 from bifrost.records.codec.columns import ColumnRecord, Columns, Header
 from bifrost.records.codec.memory import MemoryBudget
+from bifrost.records.crc32c import crc32c
 
 MIB = 1 << 20
 HEADER = Struct(">qiibIhiqqqhii")
@@ -47,6 +48,14 @@ def batch_of(
         len(records),
     )
     return build_batch(template, Columns.of(records), plenty())
+
+
+def marker_of(batch: bytes) -> bytes:
+    """Return a batch as a coordinator's marker: with the bits of a transaction and of control."""
+    made = bytearray(batch)
+    made[22] |= 0x30
+    made[17:21] = crc32c(made[21:]).to_bytes(4, "big")
+    return bytes(made)
 
 
 def only_batch(data: bytes | memoryview) -> ClientBatch:

@@ -32,7 +32,12 @@ class Does:
     name: str = "does"
 
     def transform(
-        self, batch: ClientBatch, columns: Columns, direction: Direction, known: Mapping[str, object]
+        self,
+        batch: ClientBatch,
+        columns: Columns,
+        direction: Direction,
+        known: Mapping[str, object],
+        budget: MemoryBudget,
     ) -> Outcome:
         return self.do(columns)
 
@@ -44,7 +49,12 @@ class Decrypts:
     name: str = "decrypts"
 
     def transform(
-        self, batch: ClientBatch, columns: Columns, direction: Direction, known: Mapping[str, object]
+        self,
+        batch: ClientBatch,
+        columns: Columns,
+        direction: Direction,
+        known: Mapping[str, object],
+        budget: MemoryBudget,
     ) -> Outcome:
         key = known.get("key")
         if not isinstance(key, bytes):

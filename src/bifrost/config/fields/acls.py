@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, StrictStr, model_validator
 
 from bifrost.config.section import Section
 from bifrost.config.tiers import SEPARATOR, misfit
-from bifrost.config.values import Count, Flag
+from bifrost.config.values import Count, Flag, Principal
 
 
 class AclResource(StrEnum):
@@ -52,13 +52,6 @@ class AclPermission(StrEnum):
     DENY = "DENY"
 
 
-def _check_principal(principal: str) -> str:
-    kind, _, name = principal.partition(":")
-    if kind != "User" or not name or not name.isprintable():
-        raise ValueError(f"{principal!r} is no principal: write User: and a name, as in User:alice")
-    return principal
-
-
 def java_address(host: str) -> str | None:
     """Return an IP address as Java's InetAddress.getHostAddress writes it; None: it is none.
 
@@ -82,7 +75,7 @@ def _check_acl_host(host: str) -> str:
     return found
 
 
-AclPrincipal = Annotated[StrictStr, Field(min_length=6, max_length=261), AfterValidator(_check_principal)]
+AclPrincipal = Principal
 AclHost = Annotated[StrictStr, Field(min_length=1, max_length=64), AfterValidator(_check_acl_host)]
 AclName = Annotated[StrictStr, Field(min_length=1, max_length=249)]
 

@@ -112,6 +112,22 @@ class Limits(Section):
     """Most of these bytes that all connections hold together that have not authenticated, in bytes; above it they wait.
     Default 16 MiB: some thousand incomplete frames of 16 KiB."""
 
+    max_unpacked_bytes_total: SizeBytes = Field(default=268_435_456, ge=1_048_576, le=2**40)
+    """Most bytes of unpacked records that one process (each worker) has at a time, in bytes, for filters of records
+    (`filters` of a tenant); a request or response that finds no room for its next batch is tried again when its turn
+    comes. Default 256 MiB: two requests at a time that use all they may."""
+
+    max_unpacked_bytes: SizeBytes = Field(default=134_217_728, ge=1_048_576, le=2**31 - 1)
+    """Most of these bytes for one request or response: the batch at hand, unpacked, and the new batches of those before
+    it. Batches of a Produce beyond it are answered MESSAGE_TOO_LARGE; those of a Fetch come with the next one. Default
+    128 MiB: a request of 100 MiB, and the batch at hand."""
+
+    max_unpacked_batch_bytes: SizeBytes = Field(default=33_554_432, ge=65_536, le=2**31 - 1)
+    """Most of these bytes for one batch: its unpacked records, some 32 bytes for each of them and 16 for each header,
+    and what filters make of it. A larger one is answered MESSAGE_TOO_LARGE, before it is unpacked where its codec says
+    how large it is. Default 32 MiB, some 30 times the largest batch that brokers take by default
+    (`message.max.bytes`)."""
+
     max_topics: Count = Field(default=1_000, ge=1, le=10_000_000)
     """Most topics of one tenant, unless its own `limits` say otherwise; a request that creates another is answered
     POLICY_VIOLATION. Existing topics stay. Each gateway and each worker counts by itself, so counts may briefly differ.

@@ -13,6 +13,7 @@ from bifrost.config.name_template import NamePrefixes, NameTemplate
 from bifrost.config.policies.namespace_policy import MAX_POLICIES, PolicyOfNamespace
 from bifrost.config.policies.policy import Policy
 from bifrost.config.quotas.tenant_quotas import TenantQuotas
+from bifrost.config.records.record_filter import MAX_FILTERS, RecordFilter, same_label
 from bifrost.config.secrets import Secret
 from bifrost.config.section import Section
 from bifrost.config.tiers import MAX_NAMESPACES, SEPARATOR
@@ -201,6 +202,15 @@ class Tenant(Section):
     )
     """Policies of the tenant's namespaces, and one of the tenant as a whole. Default: none."""
 
+    filters: tuple[RecordFilter, ...] = Field(
+        default=(),
+        max_length=MAX_FILTERS,
+        examples=["[{ name: RecordHeaders, config: { remove: [debug] }, rules: [{ direction: fetch }] }]"],
+    )
+    """What the gateway does with the tenant's records, in this order on their way to the broker and in the reverse
+    order on their way to consumers; see [filters.md](filters.md). A change closes the tenant's connections, and its
+    clients connect again. Default: none, and records pass unread."""
+
     acls: Acls | None = None
     """What each principal of the tenant may do. Default: the key is absent, and all of them may do everything that the
     tenant may."""
@@ -234,6 +244,13 @@ class Tenant(Section):
         if twice is not ...:
             shown = "the tenant as a whole" if twice is None else twice
             raise ValueError(f"namespace_policies has two policies for {shown}: make one of them")
+        return self
+
+    @model_validator(mode="after")
+    def _check_filters(self) -> "Tenant":
+        twice = same_label(self.filters)
+        if twice is not None:
+            raise ValueError(f"filters has {twice} twice: give one of them a label")
         return self
 
     @property

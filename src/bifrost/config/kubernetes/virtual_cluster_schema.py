@@ -52,7 +52,6 @@ _OWN: Mapping[str, str] = {
     f"of a kind without a prefix begin with `{DEFAULT_MARK}`, the tenant's name and `_`.",
     "auth": "The users that belong to the tenant. Default: none, and clients do not authenticate by SASL. Required "
     "with `spec.listener.sni`.",
-    "filters": "None is built yet: a filter that is listed is refused by name.",
     "labels": "For people and other programs; the gateway does not look at them.",
 }
 """Documentation of the keys that the flat dialect does not have, or that have another meaning there."""
@@ -149,7 +148,6 @@ def document_definitions(definitions: Mapping[str, Schema]) -> dict[str, Schema]
     _describe(target["properties"], "bootstrapServers", "bootstrapServers")
     _describe(target["properties"], "name", "targetName")
     sections = {"listener": listener, "targetCluster": target, "virtualization": rules, **others}
-    sections["filters"] = {"type": "array", "maxItems": 0}
     for key in sections.keys() & _OWN.keys():
         _describe(sections, key, key)
     name = keys_of("Tenant", {"name": "name"})

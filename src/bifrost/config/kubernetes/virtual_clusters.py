@@ -8,7 +8,7 @@
       spec.targetCluster                    upstreams[]; those that are the same are one (target_clusters.py)
       spec.virtualization                   tenants[]; topicPrefix, groupPrefix and transactionIdPrefix: its prefixes
       spec.auth, spec.upstreamSasl          tenants[].auth, tenants[].upstream_sasl
-      spec.filters                          refused by name: none is built yet
+      spec.filters                          tenants[].filters
     KafkaGateway (at most one)
       spec                                  proxy, without listener_sets
 
@@ -17,7 +17,6 @@ dialect, and reports errors in the terms and with the lines of this one; only ke
 here.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 
 from bifrost.config.checks.port_clashes import MAX_LISTENER_SETS
@@ -32,6 +31,7 @@ from bifrost.config.kubernetes.target_clusters import TARGET_KEYS, Target, merge
 from bifrost.config.kubernetes.translation import Translation
 from bifrost.config.loc import Loc
 from bifrost.config.model import Proxy
+from bifrost.config.records.record_filter import NOT_BUILT
 
 API_VERSION = "gateway.corp/v1alpha1"
 VIRTUAL_CLUSTER = "KafkaVirtualCluster"
@@ -40,9 +40,9 @@ GATEWAY = "KafkaGateway"
 TOP_KEYS = ("apiVersion", "kind", "metadata", "spec")
 METADATA_KEYS = ("name", "labels", "annotations")
 """Keys of `metadata`; labels and annotations are for people and other programs."""
-TENANT_SECTIONS = {"auth": "auth", "upstreamSasl": "upstream_sasl"}
+TENANT_SECTIONS = {"auth": "auth", "upstreamSasl": "upstream_sasl", "filters": "filters"}
 """Sections of a tenant that are directly in `spec`."""
-SPEC_KEYS = ("listener", "targetCluster", "virtualization", *TENANT_SECTIONS, "filters")
+SPEC_KEYS = ("listener", "targetCluster", "virtualization", *TENANT_SECTIONS)
 PORT_KEYS = {
     "bind": "bind_host",
     "port": "bootstrap_port",
@@ -153,7 +153,6 @@ class VirtualClusters(Translation):
             self._tenants.append({})
             self._listener_sets.append({})
             return
-        self._refuse_filters(resource, spec)
         listener = spec.get("listener")
         if isinstance(listener, dict) and "sni" in listener:
             self._sni.read(resource, spec, named.get("name"), tenant_at)
@@ -167,19 +166,6 @@ class VirtualClusters(Translation):
         target = self.section(resource, ("spec", "targetCluster"), TARGET_KEYS, needs="bootstrapServers")
         if target is not None:
             self._targets.append(Target(resource, target, self._tenants[-1]))
-
-    def _refuse_filters(self, resource: Resource, spec: Mapping[str, object]) -> None:
-        at: Loc = ("spec", "filters")
-        filters = spec.get("filters", [])
-        if not isinstance(filters, list):
-            if at not in resource.broken:
-                self.tell(resource, at, ": expected a list")
-            return
-        for index, one in enumerate(filters):
-            name = one.get("name") if isinstance(one, dict) else None
-            is_name = isinstance(name, str) and re.fullmatch("[A-Za-z0-9_.-]{1,60}", name)
-            text = f"{f'filter {name}' if is_name else 'this filter'} is not built yet: remove it"
-            self.problems.append((None, resource.place_of((*at, index)), text))
 
     # -- sections of a virtual cluster
 
@@ -245,7 +231,8 @@ class VirtualClusters(Translation):
             tenant["prefixes"] = prefixes
         spec = resource.get("spec")
         assert isinstance(spec, dict)  # it is there, or there would have been nothing to read
-        return tenant | self.copy_fields(resource, ("spec",), to, spec, Tenant, TENANT_SECTIONS)
+        sections = spec | {key: _without_unbuilt(spec[key]) for key in ("filters",) if key in spec}
+        return tenant | self.copy_fields(resource, ("spec",), to, sections, Tenant, TENANT_SECTIONS)
 
     def _read_targets(self) -> list[dict[str, object]]:
         """Return the upstreams, and set in each tenant the name of its upstream."""
@@ -284,3 +271,13 @@ class VirtualClusters(Translation):
         elif at not in target.resource.broken:
             self.tell(target.resource, at, f": write one text, {text}")
         return None
+
+
+def _without_unbuilt(filters: object) -> object:
+    """Return filters without the keys of those that are not built yet, which the loader refuses by name."""
+    if not isinstance(filters, list):
+        return filters
+    return [
+        {"name": one["name"]} if isinstance(one, dict) and str(one.get("name")) in NOT_BUILT else one
+        for one in filters
+    ]

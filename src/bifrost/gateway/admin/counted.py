@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bifrost.gateway.admin.context import AdminContext
 from bifrost.gateway.exchange.exchange_counts import ExchangeCounts
+from bifrost.gateway.admin.transform_metrics import TransformCount
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.loop.loop_stalls import take_recent
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
@@ -116,6 +117,9 @@ class Counted(Protocol):
     def acl_denials(self) -> Mapping[tuple[str, str], int]:
         """Return how often ACLs denied an operation, by tenant and operation."""
 
+    def transforms(self) -> Iterable[TransformCount]:
+        """Return what each filter of records did, by tenant, filter, direction and number."""
+
     def internal_errors(self) -> Mapping[str, int]:
         """Return the number of unexpected exceptions, by place."""
 
@@ -223,6 +227,12 @@ class OfProcess:
     def acl_denials(self) -> Mapping[tuple[str, str], int]:
         """Return a copy of the denials by tenant and operation."""
         return self._gateway.shared.virtual_clusters.acls.denials.copy()
+
+    def transforms(self) -> Iterator[TransformCount]:
+        """Yield what each filter of records did in this process."""
+        records = self._gateway.shared.virtual_clusters.records
+        if records is not None:
+            yield from records.counts.copy().items()
 
     def internal_errors(self) -> Mapping[str, int]:
         """Return a copy of the unexpected exceptions by place."""

@@ -22,6 +22,7 @@ from bifrost.gateway.admin.exposition import exposition
 from bifrost.gateway.admin.journal_metrics import journal_metrics
 from bifrost.gateway.admin.state_metrics import state_metrics
 from bifrost.gateway.admin.traffic_metrics import error_metrics, gateway_time_metrics, traffic_metrics
+from bifrost.gateway.admin.transform_metrics import transform_metrics
 from bifrost.gateway.loop.loop_stalls import histogram
 from bifrost.gateway.loop.pauses import SIDES
 from bifrost.gateway.reload.reloader import Reloader
@@ -60,6 +61,7 @@ class Metrics:
         yield from gateway_time_metrics(counted.gateway_times())
         yield from self._connection_metrics()
         yield from self._limit_metrics()
+        yield from transform_metrics(counted.transforms())
         errors = CounterMetricFamily(
             "kafka_proxy_internal_errors",
             "Exceptions that should never have come, by what failed: each is a bug, and is logged with its trace.",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.model import Config
 from bifrost.config.name_template import DEFAULT_MARK
-from bifrost.filters.build import load_access_filters
+from bifrost.filters.build import load_access_filters, load_record_filters
 from bifrost.forwarding.shares import Shares
 from bifrost.gateway.brokers.limits_of_tenants import LimitsOfTenants
 from bifrost.tenancy.quotas.quotas_of_tenants import GivenQuotas, quotas_of
@@ -43,6 +43,8 @@ class TenantSettings:
         own = LimitsOfTenants.of(tenants)
         if any(one.acls is not None for one in tenants):
             load_access_filters()
+        if any(one.filters for one in tenants):
+            load_record_filters()
         return cls(
             tenants={one.name: one for one in tenants},
             upstreams={one.name: config.cluster_of(one).name for one in tenants},

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.model import Config
 from bifrost.config.tiers import SEPARATOR
+from bifrost.filters.build import load_record_filters
+from bifrost.forwarding.clock import monotonic_ns
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.brokers.clusters import Clusters
 from bifrost.gateway.brokers.tenant_settings import TenantSettings
@@ -22,6 +24,7 @@ from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import TopicBounds
 
 if TYPE_CHECKING:
+    from bifrost.filters.records.tenant_records import ProcessRecords, TenantRecords
     from bifrost.tenancy.namespaces.topic_aliases import TenantPlace, TopicAliases
     from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
     from bifrost.tenancy.policies.namespace_rules import NamespaceRules
@@ -44,7 +47,7 @@ def virtual_clusters(
         clusters: its physical clusters.
         now_ms: a monotonic clock, in milliseconds.
         hits: counts requests that are refused because of a limit.
-        peers: count denials of ACLs; None, with `before`: as before.
+        peers: count denials of ACLs and what transforms do; None, with `before`: as before.
         before: the virtual clusters of the configuration before this one. A tenant whose names keep their meaning, and
             which loses none, keeps its virtual cluster, and its clients keep their connections: they see the new
             settings from the tenant's step on.
@@ -54,7 +57,8 @@ def virtual_clusters(
     hits = Counter() if hits is None else hits
     policies = _policies(config, before)
     aliases = _aliases(config) if before is None else before.aliases
-    made = _Maker(config, settings, clusters, now_ms, namespaces, policies, aliases, hits)
+    records = _records(config, hits, peers, None if before is None else before.records)
+    made = _Maker(config, settings, clusters, now_ms, namespaces, policies, aliases, records, hits)
     roots = {}
     for name, tenant in settings.tenants.items():
         old = None if before is None else before.of_tenant(name)
@@ -81,6 +85,7 @@ def virtual_clusters(
         acls,
         policies,
         aliases,
+        records,
     )
     for below in () if before is None else found.keep(before):
         made.change(below)
@@ -100,9 +105,12 @@ class _Maker:
         namespaces: ExistingNamespaces,
         policies: "NamespacePolicies | None",
         aliases: "TopicAliases | None",
+        records: "ProcessRecords | None",
         hits: Counter[tuple[str, str]],
     ) -> None:
         self._policies, self._hits = policies, hits
+        self._records = records
+        self._of_tenant: dict[str, TenantRecords] = {}
         self._config, self._settings, self._namespaces = config, settings, namespaces
         self._aliases = {} if aliases is None else aliases.parts
         self._clusters, self._now_ms = clusters, now_ms
@@ -126,7 +134,18 @@ class _Maker:
             cluster_id=lambda: cluster.cluster_id,
         )
         namespace.rules = self._rules(namespace.names)
-        return VirtualCluster(namespace, cluster.name, cluster.fetch_sessions, authority)
+        fetch_sessions, records = cluster.fetch_sessions, self._records_of(tenant)
+        return VirtualCluster(namespace, cluster.name, fetch_sessions, authority, records)
+
+    def _records_of(self, tenant: Tenant) -> "TenantRecords | None":
+        """Return the filters of a tenant: one object for all its namespaces."""
+        if self._records is None or not tenant.filters:
+            return None
+        found = self._of_tenant.get(tenant.name)
+        if found is None:
+            made = self._records.of_tenant(tenant.name, tenant.filters, is_dotted=_is_dotted(tenant))
+            found = self._of_tenant[tenant.name] = made
+        return found
 
     def _names(
         self, tenant: Tenant, tiers: tuple[str, ...], *, is_namespaced: bool, has_guards: bool
@@ -228,6 +247,20 @@ def _authority(tenant: Tenant, acls: StoredAcls, known: Authority | None) -> Aut
     return authority
 
 
+def _records(
+    config: Config, hits: Counter[tuple[str, str]], peers: Counters | None, known: "ProcessRecords | None"
+) -> "ProcessRecords | None":
+    """Return what filters of records share; `known`, if there is any, with the limits of this configuration."""
+    limits = config.proxy.limits
+    if known is not None:
+        known.memory.limit(limits)
+        return known
+    if not any(tenant.filters for tenant in config.tenants):
+        return None
+    made: ProcessRecords = load_record_filters().ProcessRecords(limits, hits, monotonic_ns, peers)
+    return made
+
+
 def _limit(bounds: TopicBounds, config: Config, tenant: Tenant) -> None:
     own, of_all = tenant.limits, config.proxy.limits
     bounds.limit(own.max_topics or of_all.max_topics, own.max_partitions or of_all.max_partitions)
@@ -242,6 +275,7 @@ def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namesp
         and names.is_named_by(tenant.name_prefixes)
         and (names.is_dotted, names.separator) == (_is_dotted(tenant), tenant.namespace_separator)
         and old.has_acls == (tenant.acls is not None)
+        and (() if old.records is None else old.records.filters.filters) == tenant.filters
     )
     if not is_same or tenant.allowed_topics is None:
         return is_same

@@ -70,7 +70,8 @@ class Prepared:
         gateway, shared = self.gateway, self.gateway.shared
         clusters, hits = self.changed.clusters, shared.lanes.in_flight_limits.hits
         before = shared.virtual_clusters
-        made = virtual_clusters(self.config, self.settings, clusters, gateway.now_ms, hits, before=before)
+        now_ms, peers = gateway.now_ms, gateway.peers
+        made = virtual_clusters(self.config, self.settings, clusters, now_ms, hits, peers, before)
         shared.virtual_clusters = await in_steps(made)
         gateway.clusters = clusters
         gateway.take_settings(self.config, self.settings, self.secured)

@@ -14,6 +14,7 @@ from bifrost.forwarding.lanes import NO_TENANT
 from bifrost.forwarding.traffic import MAX_ERROR_CELLS, OTHER_ERRORS
 from bifrost.gateway.admin.counted import StallCounts, TrafficCounts, WorkerCounts
 from bifrost.gateway.exchange.exchange_counts import NO_SHARE, SHARE_UNITS, ExchangeCounts
+from bifrost.gateway.admin.transform_metrics import TransformCount
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.loop.loop_stalls import take_recent
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
@@ -225,6 +226,10 @@ class OfAll:
     def acl_denials(self) -> Mapping[tuple[str, str], int]:
         """Return the sums of all workers."""
         return {(tenant, operation): count for (tenant, operation), count in self._counts("acl_denials", 2)}
+
+    def transforms(self) -> Iterator[TransformCount]:
+        """Yield the sums of all workers."""
+        yield from (((a, b, c, d), count) for (a, b, c, d), count in self._counts("transforms", 4))
 
     def internal_errors(self) -> Mapping[str, int]:
         """Return the sums of all workers and the supervisor."""

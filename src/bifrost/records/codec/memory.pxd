@@ -6,7 +6,8 @@ from libc.stdint cimport int64_t, uint8_t
 
 cdef class MemoryBudget:
     cdef readonly str bound
-    cdef readonly int64_t limit, used
+    cdef public int64_t limit
+    cdef readonly int64_t used
     cdef readonly MemoryBudget parent
     cdef readonly bint is_shared
 

@@ -28,27 +28,10 @@ cdef enum:
     MAX_TIMESTAMP_AT = 35
     MOST_RECORDS = 0x7FFFFFFF - HEADER
 
-cdef struct Field:
-    const uint8_t* data
-    const int32_t* offsets
-    const int32_t* sizes
-    const uint8_t* bits    # NULL: no row is null
-    Py_ssize_t rows
-
-cdef struct Table:
-    Py_ssize_t count
-    const int64_t* timestamp_deltas
-    const int32_t* offset_deltas
-    const int32_t* header_starts
-    Field key, value, header_key, header_value
-    int64_t latest         # timestamp delta
-
 # ---- columns ----
 
 cdef class Views:
     """The memory of columns, held while it is read."""
-    cdef Py_buffer[20] views
-    cdef int used
 
     cdef const uint8_t* hold(self, object column, Py_ssize_t size) except NULL:
         """Return the memory of an array that must have `size` bytes; -1: any."""
@@ -103,9 +86,6 @@ cdef int read_table(object columns, Views views, Table* t) except -1:
             if is_null(&t.header_key, i):
                 raise ValueError(f"the key of header {i} is null")
     return 0
-
-cdef inline bint is_null(const Field* field, Py_ssize_t row) noexcept:
-    return field.bits != NULL and not field.bits[row >> 3] >> (row & 7) & 1
 
 # ---- sizes ----
 

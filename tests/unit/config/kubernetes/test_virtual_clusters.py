@@ -49,8 +49,8 @@ def test_a_virtual_cluster_is_a_tenant_with_a_port_of_its_own(folder: Path) -> N
 
 def test_filters_are_refused_by_name(problems: Problems) -> None:
     assert problems(text=PROD + FILTERS) == [
-        "a.yaml:24: filter SchemaValidator is not built yet: remove it",
-        "a.yaml:28: filter EnvelopeEncryption is not built yet: remove it",
+        "a.yaml:24: spec.filters[0]: filter SchemaValidator is not built yet: remove it",
+        "a.yaml:28: spec.filters[1]: filter EnvelopeEncryption is not built yet: remove it",
     ]
 
 

@@ -1,0 +1,106 @@
+"""One filter of records: an element of the section `filters` of a tenant.
+
+The form is that of the documents of the second dialect: a name, which says what the filter does, and its config.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import Field, model_validator
+
+from bifrost.config.loc import Loc
+from bifrost.config.records.filter_configs import FilterConfig, ProducePolicyConfig, RecordHeadersConfig
+from bifrost.config.records.filter_rule import FilterDirection, FilterRule
+from bifrost.config.section import Section
+from bifrost.config.values import Name
+
+MAX_FILTERS = 32
+"""Most filters of one tenant: a batch may pass all of them."""
+
+MAX_RULES = 100
+"""Most rules of one filter: each new topic of a client is compared with all."""
+
+
+class FilterName(StrEnum):
+    """The filters that there are."""
+
+    RECORD_HEADERS = "RecordHeaders"
+    PRODUCE_POLICY = "ProducePolicy"
+
+
+NOT_BUILT = frozenset({"SchemaValidator", "EnvelopeEncryption"})
+"""Filters that a later version will have. They are refused by name: a tenant that counts on one must not be served
+without it."""
+
+_CONFIGS: Mapping[FilterName, type[Section]] = {
+    FilterName.RECORD_HEADERS: RecordHeadersConfig,
+    FilterName.PRODUCE_POLICY: ProducePolicyConfig,
+}
+
+
+class RecordFilter(Section):
+    """A filter of records. See [filters.md](filters.md)."""
+
+    name: FilterName = Field(examples=["RecordHeaders"])
+    """What it does: `RecordHeaders` adds, removes and renames headers; `ProducePolicy` refuses records that lack
+    something or are too large. Required."""
+
+    label: Name | None = None
+    """What metrics and `bifrost explain` call it. Default: its name. Two filters of a tenant must not have the same."""
+
+    config: FilterConfig = Field(examples=["{ add: [{ key: region, value: eu }] }"])
+    """What it does in detail. Required."""
+
+    rules: tuple[FilterRule, ...] = Field(
+        default=(), max_length=MAX_RULES, examples=["[{ topics: [orders], direction: produce }]"]
+    )
+    """Which records it is for: those that one of these rules matches. Default: all records of the tenant."""
+
+    @model_validator(mode="after")
+    def _check_config(self) -> "RecordFilter":
+        own = _CONFIGS[self.name].model_fields
+        foreign = sorted(self.config.model_fields_set - own.keys())
+        if foreign:
+            raise ValueError(f"config.{foreign[0]} is no key of {self.name}: it has {', '.join(own)}")
+        # A flag that is off asks for nothing.
+        if not any(getattr(self.config, key) for key in own):
+            raise ValueError(f"config asks for nothing: add one of {', '.join(own)}")
+        if self.name is FilterName.RECORD_HEADERS:
+            if not self.rules or any(rule.direction is None for rule in self.rules):
+                # Headers that are added on both ways would be there twice.
+                raise ValueError(f"every rule of {self.name} needs a direction: produce or fetch")
+        elif any(rule.direction is FilterDirection.FETCH for rule in self.rules):
+            raise ValueError(f"{self.name} is for direction: produce only")
+        return self
+
+    @property
+    def shown_name(self) -> str:
+        """What the operator knows it by."""
+        return self.label or self.name.value
+
+
+def find_unbuilt(data: Mapping[str, object], _folder: Path) -> Iterator[tuple[Loc, str]]:
+    """Yield the filters that are not built yet, and take out what they say: it would only be more to complain of.
+
+    Args:
+        data: the whole file, as far as it is readable.
+    """
+    tenants = data.get("tenants")
+    for index, tenant in enumerate(tenants if isinstance(tenants, list) else ()):
+        filters = tenant.get("filters") if isinstance(tenant, dict) else None
+        for number, one in enumerate(filters if isinstance(filters, list) else ()):
+            name = one.get("name") if isinstance(one, dict) else None
+            if isinstance(name, str) and name in NOT_BUILT:
+                one.clear()
+                at = f"tenants[{index}].filters[{number}]"
+                yield (
+                    ("tenants", index, "filters", number),
+                    f"{at}: filter {name} is not built yet: remove it",
+                )
+
+
+def same_label(filters: tuple[RecordFilter, ...]) -> str | None:
+    """Return what two filters are called; None: each has a name of its own."""
+    names = [one.shown_name for one in filters]
+    return next((name for name in names if names.count(name) > 1), None)

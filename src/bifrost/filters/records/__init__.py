@@ -1,0 +1,9 @@
+"""Filters of records: Produce, Fetch and ShareFetch of topics that a tenant's filters are for, batch by batch.
+
+What is not obvious here:
+
+* A request or answer comes here only when the engine does not know one of its topics: `RecordTopics` gives the engine a
+  table of the names that no filter is for. So all other topics take the engine's way, and cost what they cost without
+  filters. In a message that has both, the records of the others keep their bytes.
+* The modules are loaded where a tenant has filters.
+"""

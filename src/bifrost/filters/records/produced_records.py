@@ -1,0 +1,126 @@
+"""Produce: records pass the transforms of their topics; what is rejected is answered here, and the rest goes on.
+
+Nothing of a partition whose records are rejected reaches the broker. Its answer has the error of the batch and, from
+version 8 on, which records are wrong and why (KIP-467). A request that asks for no answer (acks=0) ends the connection
+in that case, as a broker ends it, so that the producer notices.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from bifrost.filters.filter import Exchange, Note
+from bifrost.filters.records.record_work import RecordWork, Refusal
+from bifrost.filters.steps import FORWARD, TURN, Answer, Close, RequestStep, ResponseStep
+from bifrost.records.codec.errors import NoRoom
+from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
+from bifrost.transforms.record_transform import Direction
+from bifrost.wire.entity import Entity
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import ProduceResponse
+from bifrost.wire.steps import in_steps
+
+if TYPE_CHECKING:
+    from bifrost.filters.records.record_topics import TopicChain
+    from bifrost.wire.messages import ProduceRequest
+
+
+class _Refused(NamedTuple):
+    """The answers for a topic's partitions that the broker is not asked about."""
+
+    name: str
+    topic_id: bytes
+    partitions: list[Any]
+
+
+_REFUSED: Note[list[_Refused]] = Note("refused_records")
+
+
+class ProducedRecordsFilter:
+    """Transforms what producers send."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
+
+    def on_request(self, exchange: Exchange, request: ProduceRequest) -> RequestStep:
+        """Put the new records into the request; take out partitions with records that must not pass."""
+        refused: list[_Refused] = []
+        topics = exchange.scope.records
+        assert topics is not None, "only clients to whom filters apply have this filter"
+        with RecordWork(topics, Direction.PRODUCE) as work:
+            for topic in in_steps(request.topic_data):
+                by_id = topic.topic_id != ZERO_TOPIC_ID
+                name = topics.namespace.topic_of(topic.topic_id) if by_id else topic.name
+                chain = None if name is None else topics.chain(name, Direction.PRODUCE)
+                if chain is None:
+                    continue
+                try:
+                    answers = _transform(work, topic, chain, request.acks)
+                except NoRoom:
+                    return TURN
+                if answers:
+                    refused.append(_Refused(topic.name, topic.topic_id, answers))
+        if not refused:
+            return FORWARD
+        if request.acks == 0:
+            return Close("a Produce without an answer has records that must not pass")
+        request.topic_data = [topic for topic in in_steps(request.topic_data) if topic.partition_data]
+        if not request.topic_data:
+            return Answer(_add(ProduceResponse(), refused))
+        exchange.keep(_REFUSED, refused)
+        exchange.wants_response = True
+        return FORWARD
+
+    def on_response(self, exchange: Exchange, response: ProduceResponse) -> ResponseStep:
+        """Add the answers for the partitions that were taken out."""
+        _add(response, exchange.find(_REFUSED) or [])
+        return FORWARD
+
+
+def _transform(work: RecordWork, topic: Any, chain: TopicChain, acks: int) -> list[Any]:
+    """Transform the records of a topic; take out the partitions that must not pass, and return their answers."""
+    passing, answers = [], []
+    refused_by = chain.refused_acks.get(acks)
+    for partition in in_steps(topic.partition_data):
+        outcome: Any = partition.records
+        if refused_by is not None:
+            reason = f"{refused_by}: acks={'all' if acks == -1 else acks} is not allowed"
+            outcome = Refusal(ErrorCode.POLICY_VIOLATION, reason)
+        elif outcome:
+            outcome = work.new_records(outcome, chain)
+        if isinstance(outcome, Refusal):
+            answers.append(_answer(partition.index, outcome))
+        else:
+            partition.records = outcome
+            passing.append(partition)
+    topic.partition_data = passing
+    return answers
+
+
+def _answer(index: int, refusal: Refusal) -> Any:
+    errors = [
+        ProduceResponse.BatchIndexAndErrorMessage(batch_index=one.index, batch_index_error_message=one.reason)
+        for one in refusal.rejections
+    ]
+    return ProduceResponse.PartitionProduceResponse(
+        index=index,
+        error_code=refusal.error_code,
+        base_offset=-1,
+        log_append_time_ms=-1,
+        log_start_offset=-1,
+        record_errors=errors,
+        error_message=refusal.reason,
+    )
+
+
+def _add(response: ProduceResponse, refused: list[_Refused]) -> ProduceResponse:
+    """Add answers to a response; a topic of which it has other partitions is there once, as clients expect it."""
+    topics = {(one.name, one.topic_id): one for one in in_steps(response.responses)}
+    for one in in_steps(refused):
+        topic = topics.get((one.name, one.topic_id))
+        if topic is None:
+            topic = ProduceResponse.TopicProduceResponse(
+                name=one.name, topic_id=one.topic_id, partition_responses=[]
+            )
+            response.responses.append(topic)
+        topic.partition_responses.extend(one.partitions)
+    return response

@@ -1,0 +1,104 @@
+"""What a gateway has for the filters of records: memory, counters, and the filters of each tenant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakValueDictionary
+
+from bifrost.filters.records.fetched_records import FetchedRecordsFilter, SharedRecordsFilter
+from bifrost.filters.records.produced_records import ProducedRecordsFilter
+from bifrost.filters.records.record_memory import RecordMemory
+from bifrost.filters.records.record_topics import RecordTopics
+from bifrost.filters.records.transform_meter import TransformKey, TransformMeter
+from bifrost.transforms.tenant_filters import TenantFilters
+from bifrost.transforms.transform_kind import kind_of
+from bifrost.wire.api_keys import ApiKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bifrost.config.fields.limits import Limits
+    from bifrost.config.records.record_filter import RecordFilter
+    from bifrost.filters.filter import AnyFilter
+    from bifrost.tenancy.acls.guard import Guard
+    from bifrost.tenancy.namespace import Namespace
+    from bifrost.transforms.record_transform import Direction
+    from bifrost.transforms.tenant_filters import Rules
+
+_FILTERS: dict[int, AnyFilter] = {
+    ApiKey.PRODUCE: ProducedRecordsFilter(),
+    ApiKey.FETCH: FetchedRecordsFilter(),
+    ApiKey.SHARE_FETCH: SharedRecordsFilter(),
+}
+
+
+class Counters(Protocol):
+    """Gives counters by name."""
+
+    def counter(self, name: str) -> Counter[Any]:
+        """Return the counter of this name."""
+
+
+class ProcessRecords:
+    """What all tenants of a process share."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        hits: Counter[tuple[str, str]],
+        now_ns: Callable[[], int],
+        peers: Counters | None = None,
+    ) -> None:
+        """Begin with nothing used and nothing counted.
+
+        Args:
+            limits: how much memory records may take.
+            hits: counts how often a limit was reached.
+            now_ns: a monotonic clock, in nanoseconds.
+            peers: counts for all workers of the gateway together; None: for this process alone.
+        """
+        self.memory = RecordMemory(limits, hits)
+        self.counts: Counter[TransformKey] = Counter() if peers is None else peers.counter("transforms")
+        self.now_ns = now_ns
+
+    def of_tenant(
+        self, tenant: str, filters: Sequence[RecordFilter], *, is_dotted: bool = False
+    ) -> TenantRecords:
+        """Return the filters of a tenant, which has some."""
+        return TenantRecords(self, tenant, TenantFilters(filters, is_dotted=is_dotted))
+
+
+class TenantRecords:
+    """The filters of one tenant."""
+
+    def __init__(self, process: ProcessRecords, tenant: str, filters: TenantFilters) -> None:
+        """Take the filters, and load what they need; see `ProcessRecords.of_tenant`."""
+        self.process, self.tenant, self.filters = process, tenant, filters
+        self._topics: WeakValueDictionary[tuple[Namespace, Rules, Guard | None], RecordTopics] = (
+            WeakValueDictionary()
+        )
+        for one in filters.filters:
+            kind_of(one.name)
+
+    def topics(self, namespace: Namespace, user: str, guard: Guard | None) -> RecordTopics | None:
+        """Return what happens to the topics of a user's clients: one object for all to whom the same rules apply.
+
+        None: no filter is for anything that they write or read.
+        """
+        rules = self.filters.rules_for(f"User:{user}", namespace.names.tiers)
+        if not rules:
+            return None
+        key = (namespace, rules, guard)
+        found = self._topics.get(key)
+        if found is None:
+            found = self._topics[key] = RecordTopics(self, namespace, rules, guard)
+        return found
+
+    def filter_of(self, api_key: int) -> AnyFilter | None:
+        """Return the filter that sees the records in messages of an API; None: they have none."""
+        return _FILTERS.get(api_key)
+
+    def meter(self, direction: Direction) -> TransformMeter:
+        """Return what counts the transforms of one message."""
+        return TransformMeter(self.process.counts, self.process.now_ns, self.tenant, direction)

@@ -1,0 +1,45 @@
+"""Counts what each transform does: batches, records, rejections and time."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from bifrost.transforms.record_transform import Direction
+
+
+class TransformKey(NamedTuple):
+    """What a number is about."""
+
+    tenant: str
+    filter: str
+    """What the operator knows it by."""
+    direction: str
+    number: str
+    """`batches`, `records`, `rejections`, or `time_ns`, in nanoseconds."""
+
+
+class TransformMeter:
+    """The transforms of one tenant on one way; a ChainMeter."""
+
+    def __init__(
+        self, counts: Counter[TransformKey], now_ns: Callable[[], int], tenant: str, direction: Direction
+    ) -> None:
+        """Add to `counts`; `now_ns` is a monotonic clock, in nanoseconds."""
+        self._counts, self._now_ns = counts, now_ns
+        self._tenant, self._direction = tenant, direction.value
+        self._began_ns = 0
+
+    def begin(self) -> None:
+        """Note that a transform begins."""
+        self._began_ns = self._now_ns()
+
+    def end(self, name: str, records: int, rejections: int) -> None:
+        """Note what the transform of this name has done, and how long it took, with the pauses in it."""
+        took_ns = self._now_ns() - self._began_ns
+        for number, amount in (
+            ("batches", 1),
+            ("records", records),
+            ("rejections", rejections),
+            ("time_ns", took_ns),
+        ):
+            self._counts[TransformKey(self._tenant, name, self._direction, number)] += amount

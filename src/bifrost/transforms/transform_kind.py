@@ -1,0 +1,51 @@
+"""A kind of transform: how a filter of the configuration becomes a transform, and where its module is.
+
+A new kind needs a name in `FilterName`, its keys in `FilterConfig`, and a module here with a `KIND`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import NamedTuple
+
+from bifrost.config.records.filter_configs import FilterConfig
+from bifrost.config.records.record_filter import FilterName
+from bifrost.transforms.record_transform import Direction, RecordTransform
+
+_MODULES = {
+    FilterName.RECORD_HEADERS: "record_headers",
+    FilterName.PRODUCE_POLICY: "produce_policy",
+}
+"""Where each kind is. A module is loaded where a configuration has a filter of its kind: it takes memory."""
+
+
+class Topic(NamedTuple):
+    """The topic that a transform is made for."""
+
+    tenant: str
+    name: str
+    """By the path from the tenant, with `:` between tiers."""
+    physical: bytes
+    """What the broker calls it."""
+
+
+def _none(config: FilterConfig) -> frozenset[int]:
+    return frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class TransformKind:
+    """What is common to all transforms of a kind."""
+
+    directions: frozenset[Direction]
+    """The ways on which it does something."""
+    make: Callable[[str, FilterConfig, Topic], RecordTransform]
+    """Makes the transform of a topic, by the name by which the operator knows it."""
+    refused_acks: Callable[[FilterConfig], frozenset[int]] = _none
+    """The settings `acks` with which a Produce request is refused, whatever its records are."""
+
+
+def kind_of(name: FilterName) -> TransformKind:
+    """Return the kind of a filter, and load its module if that was not done before."""
+    kind: TransformKind = import_module(f"bifrost.transforms.{_MODULES[name]}").KIND
+    return kind

@@ -1,0 +1,57 @@
+"""Filters of records for a tenant of a Stage."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from bifrost.config.fields.limits import Limits
+from bifrost.config.records.record_filter import RecordFilter
+from bifrost.filters.records.record_topics import RecordTopics
+from bifrost.filters.records.tenant_records import ProcessRecords, TenantRecords
+from bifrost.session.virtual_clusters import VirtualClusters
+from support.stage.stage import Stage
+
+MIB = 1 << 20
+
+
+def headers(*rules: dict[str, Any], label: str = "headers", **config: Any) -> RecordFilter:
+    """Return a filter of headers; its rules are for `produce` if they do not say otherwise."""
+    found = [{"direction": "produce"} | rule for rule in rules or ({},)]
+    return RecordFilter.model_validate(
+        {"name": "RecordHeaders", "label": label, "config": config, "rules": found}
+    )
+
+
+def policy(*rules: dict[str, Any], label: str = "policy", **config: Any) -> RecordFilter:
+    """Return a policy of records."""
+    return RecordFilter.model_validate(
+        {"name": "ProducePolicy", "label": label, "config": config, "rules": list(rules)}
+    )
+
+
+def process_records(**limits: int) -> ProcessRecords:
+    """Return what filters of a process share, with a clock that goes on by a microsecond at each look."""
+    clock = count(0, 1_000)
+    return ProcessRecords(Limits(**limits), Counter(), lambda: next(clock))
+
+
+def filtered(stage: Stage, *filters: RecordFilter, tenant: str = "acme", **limits: int) -> TenantRecords:
+    """Give a tenant of the stage these filters."""
+    records = process_records(**limits).of_tenant(tenant, filters)
+    clusters = stage.shared.virtual_clusters
+    roots = {name: clusters.of_tenant(name) for name in stage.namespaces}
+    found = {name: one for name, one in roots.items() if one is not None}
+    found[tenant] = replace(found[tenant], records=records)
+    stage.shared.virtual_clusters = VirtualClusters(found, stage._new, stage.existing, aliases=stage.aliases)
+    return records
+
+
+def topics_of(
+    stage: Stage, *filters: RecordFilter, tenant: str = "initech", user: str = "alice", **limits: int
+) -> RecordTopics:
+    """Return the topics of a user of a tenant of the stage that has these filters."""
+    records = filtered(stage, *filters, tenant=tenant, **limits)
+    found = records.topics(stage.namespaces[tenant], user, None)
+    assert found is not None
+    return found

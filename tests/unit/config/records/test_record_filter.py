@@ -1,0 +1,63 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from bifrost.config.records.record_filter import NOT_BUILT, FilterName, RecordFilter, find_unbuilt, same_label
+
+ADDS = {
+    "name": "RecordHeaders",
+    "config": {"add": [{"key": "region", "value": "eu"}]},
+    "rules": [{"direction": "produce"}],
+}
+POLICY = {"name": "ProducePolicy", "config": {"require_key": True}}
+
+
+def read(value: dict[str, Any]) -> RecordFilter:
+    return RecordFilter.model_validate(value)
+
+
+def test_a_filter_is_called_by_its_name_or_its_label() -> None:
+    assert read(ADDS).shown_name == "RecordHeaders"
+    assert read(ADDS | {"label": "edge"}).shown_name == "edge"
+    assert same_label((read(ADDS), read(POLICY), read(ADDS | {"label": "edge"}))) is None
+    assert same_label((read(ADDS), read(POLICY | {"label": "RecordHeaders"}))) == "RecordHeaders"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (ADDS | {"config": {"require_key": True}}, "config.require_key is no key of RecordHeaders"),
+        (POLICY | {"config": {"require_key": True, "add": []}}, "config.add is no key of ProducePolicy"),
+        (ADDS | {"config": {"add": []}}, "asks for nothing"),
+        (POLICY | {"config": {"require_key": False}}, "asks for nothing"),
+        (ADDS | {"rules": []}, "needs a direction"),
+        (ADDS | {"rules": [{"direction": "fetch"}, {"topics": ["a"]}]}, "needs a direction"),
+        (POLICY | {"rules": [{"direction": "fetch"}]}, "for direction: produce only"),
+        (POLICY | {"rules": [{"topics": ["a b"]}]}, "characters other than"),
+        (POLICY | {"rules": [{"principals": ["Group:alice"]}]}, "is no principal"),
+        (POLICY | {"rules": [{"namespace": "eu::"}]}, "is no namespace"),
+        (POLICY | {"rules": [{"topics": []}]}, "at least 1"),
+        ({"name": "Other", "config": {}}, "RecordHeaders"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(wrong: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        read(wrong)
+
+
+@pytest.mark.parametrize("name", sorted(NOT_BUILT))
+def test_filters_that_are_not_built_yet_are_refused_by_name(name: str) -> None:
+    data: dict[str, Any] = {"tenants": [{}, {"filters": [ADDS, {"name": name, "config": {"any": 1}}]}]}
+
+    found = list(find_unbuilt(data, Path()))
+
+    text = f"tenants[1].filters[1]: filter {name} is not built yet: remove it"
+    assert found == [(("tenants", 1, "filters", 1), text)]
+    assert name not in set(FilterName)
+
+
+def test_what_is_no_list_of_filters_is_left_to_the_model() -> None:
+    for odd in ({}, {"tenants": 1}, {"tenants": [1, {"filters": 2}, {"filters": [3, {"name": []}]}]}):
+        assert list(find_unbuilt(odd, Path())) == []

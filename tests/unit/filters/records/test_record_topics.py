@@ -1,0 +1,116 @@
+from bifrost.filters.records.record_topics import RecordTopics
+from bifrost.forwarding.lane_names import lane_names
+from bifrost.transforms.record_transform import Direction
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.entity import Entity
+from support.physical_names import physical_name
+from support.stage.filtered import filtered, headers, policy, topics_of
+from support.stage.guards import allow, guard_of
+from support.stage.stage import PORTS, Stage
+
+PRODUCE, FETCH = Direction.PRODUCE, Direction.FETCH
+ON_ORDERS = ({"topics": ["orders"], "direction": "produce"}, {"topics": ["orders"], "direction": "fetch"})
+ID, OTHER_ID = bytes(15) + b"\7", bytes(15) + b"\x08"
+
+
+def physical(topic: str) -> bytes:
+    return physical_name("initech", topic).encode()
+
+
+def found(topics: RecordTopics, api_key: int, slot: int, value: bytes) -> bytes | None:
+    """Look a name up as the engine does."""
+    names = lane_names(topics.namespace, PORTS, None, topics).of_api(api_key)
+    one = names.to_physical if api_key == ApiKey.PRODUCE else names.to_virtual
+    table = one.tables[slot]
+    known = None if table is None else table.get(value)
+    return one.missing(slot, value) if known is None else known
+
+
+def test_the_engine_has_all_topics_but_those_that_filters_are_for(stage: Stage) -> None:
+    topics = topics_of(stage, headers(*ON_ORDERS, remove=["x"]))
+
+    for _ in range(2):
+        assert found(topics, ApiKey.PRODUCE, Entity.TOPIC_NAME, b"orders") is None
+        assert found(topics, ApiKey.PRODUCE, Entity.TOPIC_NAME, b"users") == physical("users")
+        assert found(topics, ApiKey.FETCH, Entity.TOPIC_NAME, physical("orders")) is None
+        assert found(topics, ApiKey.FETCH, Entity.TOPIC_NAME, physical("users")) == b"users"
+
+
+def test_topics_are_known_by_their_ids_too(stage: Stage) -> None:
+    topics = topics_of(stage, headers(*ON_ORDERS, remove=["x"]))
+    stage.topic_ids.learn(ID, physical("orders"))
+    stage.topic_ids.learn(OTHER_ID, physical("users"))
+
+    for api_key in (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH):
+        assert found(topics, api_key, Entity.TOPIC_ID, ID) is None
+        assert found(topics, api_key, Entity.TOPIC_ID, OTHER_ID) == OTHER_ID
+
+
+def test_other_apis_keep_the_names_of_the_namespace(stage: Stage) -> None:
+    topics = topics_of(stage, headers(*ON_ORDERS, remove=["x"]))
+    names = lane_names(topics.namespace, PORTS, None, topics)
+
+    assert names.of_api(ApiKey.METADATA) == names
+    assert names.of_api(ApiKey.PRODUCE).to_virtual is names.to_virtual
+    assert names.of_api(ApiKey.FETCH).to_physical is names.to_physical
+
+
+def test_each_way_has_its_own_rules(stage: Stage) -> None:
+    topics = topics_of(stage, policy(require_key=True), headers({"direction": "fetch"}, remove=["x"]))
+
+    produce, fetch = topics.chain("orders", PRODUCE), topics.chain("orders", FETCH)
+
+    assert produce is not None
+    assert fetch is not None
+    assert [one.name for one in produce.transforms] == ["policy"]
+    assert [one.name for one in fetch.transforms] == ["headers"]
+
+
+def test_a_chain_has_what_acks_are_refused(stage: Stage) -> None:
+    topics = topics_of(
+        stage,
+        policy(label="one", acks=["all", "1"]),
+        policy(label="two", acks=["all"]),
+        headers(remove=["x"]),
+    )
+    chain = topics.chain("orders", PRODUCE)
+
+    assert chain is not None
+    assert chain.refused_acks == {0: "one", 1: "two"}
+
+
+def test_names_are_asked_about_anew_when_they_mean_something_else(stage: Stage) -> None:
+    topics = topics_of(stage, headers(*ON_ORDERS, remove=["x"]))
+    found(topics, ApiKey.PRODUCE, Entity.TOPIC_NAME, b"users")
+    table = topics.to_physical(ApiKey.PRODUCE, topics.namespace.to_physical).tables[Entity.TOPIC_NAME]
+    assert table == {b"users": physical("users")}
+
+    topics.namespace.forget_names()
+
+    assert table == {}
+
+
+def test_what_rights_permit_is_asked_about_anew(stage: Stage) -> None:
+    records = filtered(stage, headers(*ON_ORDERS, remove=["x"]))
+    guard = guard_of(stage, allow("WRITE", "users"))
+    topics = records.topics(guard.namespace, "alice", guard)
+    assert topics is not None
+    names = topics.to_physical(ApiKey.PRODUCE, guard.to_physical(ApiKey.PRODUCE))
+    assert names.missing(Entity.TOPIC_NAME, b"users") is not None
+    assert names.missing(Entity.TOPIC_NAME, b"other") is None
+
+    guard.renew()
+
+    assert names.tables[Entity.TOPIC_NAME] == {}
+
+
+def test_a_produce_is_decoded_however_large_it_is(stage: Stage) -> None:
+    topics = topics_of(stage, headers(*ON_ORDERS, remove=["x"]))
+    plan = stage.shared.plans.plan_for(ApiKey.PRODUCE, 12)
+    metadata = stage.shared.plans.plan_for(ApiKey.METADATA, 12)
+    assert plan is not None
+    assert metadata is not None
+
+    assert topics.plan(plan).carries_records
+    assert len(topics.plan(plan).filters) == len(plan.filters) + 1
+    assert topics.plan(metadata) is metadata

@@ -1,0 +1,75 @@
+import pytest
+
+from bifrost.filters.records.record_topics import TopicChain
+from bifrost.filters.records.record_work import RecordWork, Refusal
+from bifrost.records.codec.columns import ColumnRecord
+from bifrost.records.codec.errors import NoRoom
+from bifrost.transforms.record_transform import Direction
+from bifrost.wire.error_codes import ErrorCode
+from support.records.record_columns import MIB, batch_of
+from support.stage.filtered import headers, policy, topics_of
+from support.stage.stage import Stage
+
+PRODUCE, FETCH = Direction.PRODUCE, Direction.FETCH
+BOTH = ({"direction": "produce"}, {"direction": "fetch"})
+RECORDS = [ColumnRecord(i, 0, None, b"value") for i in range(3)]
+
+
+def chain_of(stage: Stage, direction: Direction, *filters, **limits: int):
+    topics = topics_of(stage, *filters, **limits)
+    chain = topics.chain("orders", direction)
+    assert isinstance(chain, TopicChain)
+    return topics, chain
+
+
+def test_records_that_no_transform_changes_are_the_same_object(stage: Stage) -> None:
+    topics, chain = chain_of(stage, PRODUCE, headers(*BOTH, remove=["x"]))
+    records = batch_of(RECORDS) + batch_of(RECORDS, codec=3)
+
+    with RecordWork(topics, PRODUCE) as work:
+        assert work.new_records(records, chain) is records
+
+
+def test_a_rejected_batch_says_which_records_and_why(stage: Stage) -> None:
+    topics, chain = chain_of(stage, PRODUCE, policy(require_key=True))
+
+    with RecordWork(topics, PRODUCE) as work:
+        outcome = work.new_records(batch_of(RECORDS), chain)
+
+    assert isinstance(outcome, Refusal)
+    assert outcome.error_code == ErrorCode.INVALID_RECORD
+    assert [one.index for one in outcome.rejections] == [0, 1, 2]
+
+
+def test_what_was_made_counts_until_the_end_of_the_message(stage: Stage) -> None:
+    topics, chain = chain_of(stage, FETCH, headers(*BOTH, add=[{"key": "a", "value": "b"}]))
+    memory = topics.records.process.memory
+
+    with RecordWork(topics, FETCH) as work:
+        made = work.new_records(batch_of(RECORDS), chain)
+        assert isinstance(made, bytes)
+        assert memory.used == len(made)
+    assert memory.used == 0
+
+
+def test_records_that_find_no_room_are_tried_again_later(stage: Stage) -> None:
+    limits = dict.fromkeys(("max_unpacked_bytes_total", "max_unpacked_bytes"), MIB)
+    topics, chain = chain_of(stage, FETCH, headers(*BOTH, remove=["a"]), **limits)
+    memory = topics.records.process.memory
+    memory.of_request().take(MIB - 100)
+
+    with RecordWork(topics, FETCH) as work, pytest.raises(NoRoom):
+        work.new_records(batch_of(RECORDS, codec=1), chain)
+    assert memory.hits == {("max_unpacked_bytes_total", "initech"): 1}
+    assert memory.used == MIB - 100
+
+
+def test_a_consumer_gets_what_stands_before_a_broken_batch(stage: Stage) -> None:
+    topics, chain = chain_of(stage, FETCH, headers(*BOTH, remove=["a"]))
+    good, broken = batch_of(RECORDS), batch_of(RECORDS)[:-1] + b"?"
+
+    with RecordWork(topics, FETCH) as work:
+        assert work.new_records(good + broken, chain) == good
+        assert isinstance(work.new_records(broken, chain), Refusal)
+    with RecordWork(topics, FETCH, is_all_or_nothing=True) as work:
+        assert isinstance(work.new_records(good + broken, chain), Refusal)
