@@ -13,7 +13,7 @@ from pkgutil import iter_modules
 
 from pydantic.fields import FieldInfo
 
-from bifrost.config import fields, model, policies, quotas
+from bifrost.config import fields, model, policies, quotas, records
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.section import Section
 
@@ -61,7 +61,7 @@ MODULES = (
     model,
     *(
         import_module(f"{room.__name__}.{one.name}")
-        for room in (fields, policies, quotas)
+        for room in (fields, policies, quotas, records)
         for one in iter_modules(room.__path__)
     ),
 )
@@ -86,8 +86,12 @@ KINDS = {
     "Count": "whole number",
     "Count | None": "whole number",
     "DurationMs": "duration",
+    "FilterDirection | None": "`produce` or `fetch`",
+    "FilterName": "`RecordHeaders` or `ProducePolicy`",
     "Flag": "`true` or `false`",
     "Flag | None": "`true` or `false`",
+    "HeaderKey": "text",
+    "HeaderValue": "text",
     "Host": "host",
     "HostPattern": "host, with `{tenant}` and `{node_id}`",
     "Port | None": "port, 1 to 65535",
@@ -118,12 +122,17 @@ KINDS = {
     "Username | None": "text",
     "Url | None": "URL",
     "tuple[AclPrincipal, ...]": "list of texts",
+    "tuple[AcksValue, ...] | None": "list of texts",
     "tuple[Algorithm, ...]": "list of texts",
     "tuple[BrokerAddress, ...]": "list of `host:port`",
+    "tuple[CodecName, ...] | None": "list of texts",
+    "tuple[HeaderKey, ...]": "list of texts",
     "tuple[LocalRule, ...]": "list of texts",
     "tuple[Mechanism, ...] | None": "list of texts",
     "tuple[Name, ...] | None": "list of texts",
+    "tuple[Principal, ...]": "list of texts",
     "tuple[Scope, ...]": "list of texts",
+    "tuple[TopicPattern, ...]": "list of texts",
     "tuple[Text, ...]": "list of texts",
     "tuple[Text, ...] | None": "list of texts",
     "tuple[ListedTopic, ...] | None": "list of texts",

@@ -18,6 +18,7 @@ LAZY_COMMANDS = {
     "demo": "bifrost.cli.demo",
     "reload": "bifrost.cli.reload",
     "check": "bifrost.cli.check",
+    "explain": "bifrost.cli.explain",
     "inventory": "bifrost.cli.inventory",
     "schema": "bifrost.cli.schema",
     "pipeline": "bifrost.cli.pipeline",
@@ -117,6 +118,12 @@ def _reload_stub() -> None:
 @app.command("schema", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def _schema_stub() -> None:
     """Print the JSON Schema of the configuration, for editors."""
+    raise AssertionError("the command itself needs no more packages")
+
+
+@app.command("explain", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _explain_stub() -> None:
+    """Say which filters of records apply to a topic, in which order, and why."""
     raise AssertionError("the command itself needs no more packages")
 
 

@@ -12,6 +12,7 @@ MAX_HEADERS = 32
 """Most headers that one filter adds, removes, renames or asks for: each is compared with each header of a record."""
 
 HeaderKey = Annotated[StrictStr, Field(min_length=1, max_length=256)]
+HeaderValue = Annotated[StrictStr, Field(max_length=4096)]
 
 
 class CodecName(StrEnum):
@@ -46,7 +47,7 @@ class AddedHeader(Section):
     key: HeaderKey = Field(examples=["region"])
     """The key of the header. Required."""
 
-    value: Annotated[StrictStr, Field(max_length=4096)] = Field(examples=["eu"])
+    value: HeaderValue = Field(examples=["eu"])
     """The value of the header, a text, in UTF-8. Required."""
 
 
