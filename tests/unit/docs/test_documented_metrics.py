@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import Metric
 from bifrost.config.model import Config
 from bifrost.control.counts import Counts
 from bifrost.forwarding.lane import Awaited
-from bifrost.gateway.admin.counted import OfProcess, WorkerCounts
+from bifrost.gateway.admin.counted import OfProcess, TransformCount, WorkerCounts
 from bifrost.gateway.admin.metrics import Metrics
 from bifrost.gateway.exchange.exchange_counts import ExchangeCounts
 from bifrost.gateway.gateway import Gateway
@@ -54,6 +54,9 @@ class Everything(OfProcess):
     def exchange(self) -> ExchangeCounts:
         shares = {("producer_byte_rate", "acme"): 0.5}
         return ExchangeCounts(1, 1, True, 1, {"written": 1}, shares)
+    def transforms(self) -> Iterator[TransformCount]:
+        for number in ("batches", "records", "rejections", "time_ns"):
+            yield ("acme", "edge", "produce", number), 1
 
     def workers(self) -> Iterator[WorkerCounts]:
         yield WorkerCounts(0, is_running=True, starts=1, connections=1, cpu_s=1.0)

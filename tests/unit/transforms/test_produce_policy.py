@@ -7,9 +7,10 @@ from bifrost.transforms.produce_policy import KIND, MAX_REJECTIONS
 from bifrost.transforms.record_transform import Direction, Outcome, Rejected, Rejection
 from bifrost.transforms.transform_kind import Topic
 from bifrost.wire.error_codes import ErrorCode
+from support.physical_names import physical_name
 from support.records.record_columns import batch_of, only_batch, plenty
 
-TOPIC = Topic("acme", "orders", b"__vt_acme_orders")
+TOPIC = Topic("acme", "orders", physical_name("acme", "orders").encode())
 
 
 def judged(config: dict[str, object], *records: ColumnRecord, codec: int = 0) -> Outcome:

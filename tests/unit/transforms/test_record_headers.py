@@ -4,9 +4,10 @@ from bifrost.records.codec.columns import ColumnRecord, Header
 from bifrost.transforms.record_headers import KIND
 from bifrost.transforms.record_transform import Direction
 from bifrost.transforms.transform_kind import Topic
+from support.physical_names import physical_name
 from support.records.record_columns import batch_of, only_batch, plenty
 
-TOPIC = Topic("acme", "orders", b"__vt_acme_orders")
+TOPIC = Topic("acme", "orders", physical_name("acme", "orders").encode())
 
 
 def headers_after(config: dict[str, object], *headers: Header) -> tuple[Header, ...]:

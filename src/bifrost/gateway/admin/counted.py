@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from bifrost.gateway.reload.reloader import Reloader
 
 
+TransformCount = tuple[tuple[str, str, str, str], int]
+"""Tenant, filter, direction and number (see `TransformKey`), and how much it is."""
+
+
 class TrafficCounts(Protocol):
     """Counters of one tenant and API, see `Traffic`."""
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from prometheus_client.core import CounterMetricFamily, Metric
 
-TransformCount = tuple[tuple[str, str, str, str], int]
-"""Tenant, filter, direction and number (see `TransformKey`), and how much it is."""
+from bifrost.gateway.admin.counted import TransformCount
 
 _LABELS = ["tenant", "filter", "direction"]
 

@@ -57,14 +57,34 @@ def test_filters_are_refused_by_name(problems: Problems) -> None:
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
-        ("[{ name: 'x y: z' }]", "this filter is not built yet: remove it"),
-        ("[5]", "this filter is not built yet: remove it"),
-        ("{ name: x }", "spec.filters: expected a list"),
-        ("", "spec.filters: expected a list"),
+        (
+            "[{ name: 'x y: z', config: {} }]",
+            "spec.filters[0].name: expected RecordHeaders or ProducePolicy, found the text 'x y: z'",
+        ),
+        ("[5]", "spec.filters[0]: expected a mapping of keys to values, found the number 5"),
+        ("{ name: x }", "spec.filters: expected a list, found a mapping"),
+        ("", "spec.filters has no value: write one, or remove the line"),
+        (
+            "[{ name: ProducePolicy, config: { requireKye: true, acks: [all] } }]",
+            "spec.filters[0].config.requireKye: unknown key; did you mean requireKey?",
+        ),
     ],
 )
 def test_what_is_no_filter_is_refused_as_well(problems: Problems, filters: str, expected: str) -> None:
     assert problems(text=f"{PROD}  filters: {filters}\n") == [f"a.yaml:21: {expected}"]
+
+
+def test_filters_are_those_of_the_flat_dialect(folder: Path) -> None:
+    filters = """\
+  filters:
+    - name: ProducePolicy
+      config: { requireKey: true, maxRecordBytes: 1 KiB, acks: [all, 1] }
+      rules: [{ topics: [orders*] }]
+"""
+    [one] = loaded(folder, PROD + filters).tenants[0].filters
+
+    assert (one.name, one.config.require_key, one.config.max_record_bytes) == ("ProducePolicy", True, 1024)
+    assert one.rules[0].topics == ("orders*",)
 
 
 def test_without_any_filter_the_list_may_stand(folder: Path) -> None:

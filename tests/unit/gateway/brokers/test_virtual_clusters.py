@@ -126,3 +126,41 @@ def test_all_tenants_share_the_marks_of_others() -> None:
     one, other = (clusters.of_tenant(name).namespace.names for name in ("acme", "globex"))
 
     assert one._texts._foreign_marks is other._texts._foreign_marks
+
+
+FILTER = {
+    "name": "RecordHeaders",
+    "config": {"remove": ["x"]},
+    "rules": [{"topics": ["orders"], "direction": "produce"}],
+}
+
+
+def test_a_tenant_has_its_filters_in_all_its_namespaces() -> None:
+    clusters = built(configured(globex={"filters": [FILTER]}))
+    globex = clusters.of_tenant("globex")
+    below = clusters.of(Account("reader", "globex", namespace=("eu",)))
+
+    assert globex.records is not None
+    assert [one.shown_name for one in globex.records.filters.filters] == ["RecordHeaders"]
+    assert below.records is globex.records
+    assert clusters.of_tenant("acme").records is None
+
+
+def test_other_filters_make_another_virtual_cluster() -> None:
+    config = configured(globex={"filters": [FILTER]})
+    clusters = Clusters(Cluster(one, (), config.proxy.limits, int) for one in config.clusters)
+    before = made(config, clusters)
+
+    same = made(configured(globex={"filters": [deepcopy(FILTER)]}), clusters, before)
+    other = made(configured(globex={"filters": [FILTER | {"label": "edge"}]}), clusters, same)
+    none = made(configured(), clusters, other)
+
+    assert same.of_tenant("globex") is before.of_tenant("globex")
+    assert other.of_tenant("globex") is not same.of_tenant("globex")
+    assert none.of_tenant("globex").records is None
+    assert none.of_tenant("acme") is before.of_tenant("acme")
+    assert none.records is before.records, "what transforms did before is still counted"
+
+
+def test_without_filters_nothing_is_there_for_them() -> None:
+    assert built(configured()).records is None

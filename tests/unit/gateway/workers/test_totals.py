@@ -8,6 +8,7 @@ from typing import Any
 from prometheus_client import ProcessCollector
 
 from bifrost.config.model import Config
+from bifrost.filters.records.transform_meter import TransformKey
 from bifrost.forwarding.traffic import TRAFFIC_CELLS, Traffic
 from bifrost.gateway.admin.counted import JournalCounts, WorkerCounts
 from bifrost.gateway.admin.metrics import Metrics
@@ -112,6 +113,7 @@ def test_connections_that_the_supervisor_refused_count() -> None:
     worker.counter("pauses")["client"] = 2_000_000_000
     worker.counter("internal_errors")["refresh"] = 6
     worker.counter("acl_denials")["acme", "READ"] = 7
+    worker.counter("transforms")[TransformKey("acme", "edge", "fetch", "records")] += 8
     sums.refresh()
     refused = Counter({CloseReason.TOO_MANY_CONNECTIONS: 7, CloseReason.NO_WORKER: 1})
     counted = of_all(sums, refused=refused)
@@ -123,6 +125,7 @@ def test_connections_that_the_supervisor_refused_count() -> None:
         ("max_in_flight_requests", "acme"): 4,
     }
     assert counted.acl_denials() == {("acme", "READ"): 7}
+    assert list(counted.transforms()) == [(("acme", "edge", "fetch", "records"), 8)]
     assert counted.authentications() == {("acme", "PLAIN", "success"): 5}
     assert list(counted.mechanisms) == ["PLAIN"]
     assert (counted.paused_s("client"), counted.paused_s("broker")) == (2, 0)
