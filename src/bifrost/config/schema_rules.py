@@ -218,6 +218,18 @@ SECTIONS: Mapping[str, list[Schema]] = {
         {"anyOf": [_needs(one) for one in ("allowed", "min", "max", "values")]},
         _if(_has("allowed", False), _without("min", "max", "values")),
     ],
+    "AclRule": [
+        _if(_has("resource_type", "CLUSTER"), {"properties": {"name": {"const": "kafka-cluster"}}}),
+        _if(
+            _has("resource_type", "NAMESPACE"),
+            {
+                "properties": {
+                    "name": {"pattern": f"^{_TIER}(:{_TIER})*$"},
+                    "pattern_type": {"const": "LITERAL"},
+                }
+            },
+        ),
+    ],
     "RecordFilter": [
         _filter("RecordHeaders", ProducePolicyConfig),
         _filter("ProducePolicy", RecordHeadersConfig),
