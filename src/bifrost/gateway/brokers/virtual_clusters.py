@@ -76,17 +76,9 @@ def virtual_clusters(
             made.change(old)
             roots[name] = old
         else:
-            roots[name] = made.build(tenant, (), authority)
+            roots[name] = made.build(name, (), authority)
         yield
-    found = VirtualClusters(
-        roots,
-        lambda tenant, tiers, authority: made.build(settings.tenants[tenant], tiers, authority),
-        namespaces,
-        acls,
-        policies,
-        aliases,
-        records,
-    )
+    found = VirtualClusters(roots, made.build, namespaces, acls, policies, aliases, records)
     for below in () if before is None else found.keep(before):
         made.change(below)
     _configure(found, settings)
@@ -118,9 +110,9 @@ class _Maker:
         self.bounds: dict[str, TopicBounds] = {}
         """By tenant; one has to be there before `build` is called for it."""
 
-    def build(self, tenant: Tenant, tiers: tuple[str, ...], authority: Authority | None) -> VirtualCluster:
+    def build(self, name: str, tiers: tuple[str, ...], authority: Authority | None) -> VirtualCluster:
         """Return a new virtual cluster of a tenant, or of a namespace below it, with these rights."""
-        settings, name = self._settings, tenant.name
+        settings, tenant = self._settings, self._settings.tenants[name]
         cluster = self._clusters[settings.upstreams[name]]
         is_namespaced = name in settings.namespaced_client_ids
         namespace = Namespace(
