@@ -54,6 +54,7 @@ class Everything(OfProcess):
     def exchange(self) -> ExchangeCounts:
         shares = {("producer_byte_rate", "acme"): 0.5}
         return ExchangeCounts(1, 1, True, 1, {"written": 1}, shares)
+
     def transforms(self) -> Iterator[TransformCount]:
         for number in ("batches", "records", "rejections", "time_ns"):
             yield ("acme", "edge", "produce", number), 1

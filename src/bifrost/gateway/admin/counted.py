@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from bifrost.gateway.admin.context import AdminContext
 from bifrost.gateway.exchange.exchange_counts import ExchangeCounts
-from bifrost.gateway.admin.transform_metrics import TransformCount
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.loop.loop_stalls import take_recent
 from bifrost.gateway.sockets.listener_watch import ListenerWatch

@@ -12,10 +12,8 @@ from prometheus_client.registry import Collector
 
 from bifrost.forwarding.lanes import NO_TENANT
 from bifrost.forwarding.traffic import MAX_ERROR_CELLS, OTHER_ERRORS
-from bifrost.gateway.admin.counted import StallCounts, TrafficCounts, WorkerCounts
-from bifrost.gateway.exchange.exchange_counts import NO_SHARE, SHARE_UNITS, ExchangeCounts
-from bifrost.gateway.admin.transform_metrics import TransformCount
 from bifrost.gateway.admin.counted import StallCounts, TrafficCounts, TransformCount, WorkerCounts
+from bifrost.gateway.exchange.exchange_counts import NO_SHARE, SHARE_UNITS, ExchangeCounts
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.loop.loop_stalls import take_recent
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
