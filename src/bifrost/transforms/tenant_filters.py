@@ -1,6 +1,6 @@
 """The filters of one tenant: which of them apply to a topic, for whom and on which way, and why."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from bifrost.config.records.filter_rule import FilterRule
@@ -38,25 +38,27 @@ class TenantFilters:
         self.filters = tuple(filters)
         self._separator = "." if is_dotted else SEPARATOR
 
-    def rules_for(self, principal: str, tiers: Sequence[str] = ()) -> Rules:
-        """Return the rules that may match what `User:...` does from a namespace; none: no filter ever applies."""
+    def rules_for(self, principal: str) -> Rules:
+        """Return the rules that may match what `User:...` does; none: no filter ever applies.
+
+        Also those about other namespaces than the client's: a topic of one of them may be shared with it later.
+        """
         found = []
         for place, one in enumerate(self.filters):
             rules = tuple(
-                index
-                for index, rule in enumerate(one.rules or (EVERY_RECORD,))
-                if _is_for(rule, principal) and self._is_seen(rule, tiers)
+                index for index, rule in enumerate(one.rules or (EVERY_RECORD,)) if _is_for(rule, principal)
             )
             if rules:
                 found.append((place, rules))
         return tuple(found)
 
-    def applying(self, rules: Rules, topic: str, direction: Direction) -> list[RecordFilter]:
+    def applying(self, rules: Rules, names: Collection[str], direction: Direction) -> list[RecordFilter]:
         """Return the filters that apply to a topic, in the order in which records pass them.
 
         Args:
             rules: see `rules_for`.
-            topic: by its path from the tenant.
+            names: what the topic is called in the tenant, by the path from it; a rule is for it if it is for one of
+                these.
             direction: the way of the records.
         """
         found = []
@@ -64,7 +66,8 @@ class TenantFilters:
             one = self.filters[place]
             own = one.rules or (EVERY_RECORD,)
             if direction in kind_of(one.name).directions and any(
-                _is_on(own[index], direction) and self._has_topic(own[index], topic) for index in indexes
+                _is_on(own[index], direction) and any(self._has_topic(own[index], name) for name in names)
+                for index in indexes
             ):
                 found.append(one)
         return found if direction is Direction.PRODUCE else found[::-1]
@@ -105,14 +108,6 @@ class TenantFilters:
         pattern = next(one for one in rule.topics if _matches(one, name))
         place = "" if rule.namespace is None else f"namespace {rule.namespace}, "
         return f"{place}topic {pattern}, {', '.join(rule.principals)}"
-
-    def _is_seen(self, rule: FilterRule, tiers: Sequence[str]) -> bool:
-        """Whether clients of a namespace see topics that a rule is about."""
-        if rule.namespace is None:
-            return True
-        own, of_rule = [*tiers], rule.namespace.split(SEPARATOR)
-        depth = min(len(own), len(of_rule))
-        return own[:depth] == of_rule[:depth]
 
     def _name_in(self, rule: FilterRule, topic: str) -> str | None:
         """Return what clients of a rule's namespace call a topic; None: it is not there."""

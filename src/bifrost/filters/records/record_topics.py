@@ -129,10 +129,13 @@ class RecordTopics:
     def _made_chain(self, topic: str, direction: Direction) -> TopicChain | None:
         names = self.namespace.names
         full = names.full_name(topic)
-        filters = self.records.filters.applying(self._rules, full, direction)
+        physical = names.physical_topic(VirtualTopic(topic.encode()))
+        part = names.aliases.get(names.tenant)
+        # A topic that was moved or shared within the tenant cannot get away from the rules about its other names.
+        others = () if part is None else (one.full_name for one in part.origins(physical))
+        filters = self.records.filters.applying(self._rules, {full, *others}, direction)
         if not filters:
             return None
-        physical = names.physical_topic(VirtualTopic(topic.encode()))
         place = Topic(names.tenant, full, bytes(physical))
         refused: dict[int, str] = {}
         for one in filters:

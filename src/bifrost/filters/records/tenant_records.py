@@ -86,7 +86,7 @@ class TenantRecords:
 
         None: no filter is for anything that they write or read.
         """
-        rules = self.filters.rules_for(f"User:{user}", namespace.names.tiers)
+        rules = self.filters.rules_for(f"User:{user}")
         if not rules:
             return None
         key = (namespace, rules, guard)

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from bifrost.config.tiers import SEPARATOR
 from bifrost.state.state_change import Change
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import Body, StateRecord
@@ -48,6 +49,11 @@ class Place:
 
     def __str__(self) -> str:
         return f"{shown(self.namespace)}/{self.topic}"
+
+    @property
+    def full_name(self) -> str:
+        """The topic's name by the path from the tenant, with `:` between tiers."""
+        return SEPARATOR.join((*self.namespace[1:], self.topic))
 
     @classmethod
     def read(cls, text: str) -> "Place":

@@ -13,7 +13,7 @@ prefixes of the configuration, and each tenant its part of the index (`TenantAli
 Topics of a tenant that the configuration does not have, or that has another physical cluster, mean nothing there.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from bifrost.state.state_key import StateKey
@@ -61,8 +61,16 @@ class TenantAliases:
     the tenant's prefix are at home."""
     owners: dict[bytes, Place] = field(default_factory=dict)
     """Where the tenant's moved and shared topics are owned, by their physical names."""
+    homes: dict[bytes, Place] = field(default_factory=dict)
+    """Where these were created, likewise."""
     version: int = 0
     """Counts changes."""
+
+    def origins(self, physical: bytes) -> Iterator[Place]:
+        """Yield where a topic was created, and where it is owned, as far as these places are the tenant's."""
+        if (home := self.homes.get(physical)) is not None:
+            yield home
+        yield from (one.place for one in self.standings.get(physical, ()) if one.access is None)
 
 
 class TopicAliases:
@@ -130,9 +138,10 @@ class TopicAliases:
             else:
                 part.standings.pop(physical, None)
             if is_home:
-                part.owners[physical] = self.table.owner_of(home)
+                part.owners[physical], part.homes[physical] = self.table.owner_of(home), home
             else:
                 part.owners.pop(physical, None)
+                part.homes.pop(physical, None)
         return sorted(changed)
 
     def _put(self, place: Place) -> bool:

@@ -1,12 +1,17 @@
+from dataclasses import replace
+
 from bifrost.filters.records.record_topics import RecordTopics
 from bifrost.forwarding.lane_names import lane_names
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_record import Body, StateRecord
+from bifrost.tenancy.namespaces.alias_table import KIND
 from bifrost.transforms.record_transform import Direction
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
 from support.physical_names import physical_name
 from support.stage.filtered import filtered, headers, policy, topics_of
 from support.stage.guards import allow, guard_of
-from support.stage.stage import PORTS, Stage
+from support.stage.stage import PORTS, Stage, account
 
 PRODUCE, FETCH = Direction.PRODUCE, Direction.FETCH
 ON_ORDERS = ({"topics": ["orders"], "direction": "produce"}, {"topics": ["orders"], "direction": "fetch"})
@@ -102,6 +107,40 @@ def test_what_rights_permit_is_asked_about_anew(stage: Stage) -> None:
     guard.renew()
 
     assert names.tables[Entity.TOPIC_NAME] == {}
+
+
+def chain_of(topics: RecordTopics | None, topic: str) -> list[str]:
+    chain = None if topics is None else topics.chain(topic, PRODUCE)
+    return [] if chain is None else [one.name for one in chain.transforms]
+
+
+def test_a_moved_topic_is_under_the_rules_of_its_home_and_owner_in_the_tenant_too(stage: Stage) -> None:
+    of_home, of_owner = {"topics": ["eu:orders"]}, {"namespace": "billing"}
+    own = headers(of_home, label="home", remove=["x"]), headers(of_owner, label="owner", remove=["x"])
+    stage.existing.configure({"acme": [("eu",), ("billing",), ("us",)]})
+    records, foreign = filtered(stage, *own), filtered(stage, *own, tenant="globex")
+    key = StateKey(KIND, "acme:eu/orders")
+    shares = {"acme:us/p": "read-write", "globex/q": "read-write"}
+    body: Body = {"owner": "acme:billing/o", "shares": shares}
+
+    stage.aliases.apply(key, StateRecord(key, 1, 0, "c", "w", None, body))
+    clusters = stage.shared.virtual_clusters
+    us = clusters.of(replace(account("acme"), namespace=("us",)))
+    billing = clusters.of(replace(account("acme"), namespace=("billing",)))
+    in_us = records.topics(us.namespace, "alice", None)
+    assert in_us is not None
+
+    assert chain_of(in_us, "p") == ["home", "owner"]
+    assert found(in_us, ApiKey.PRODUCE, Entity.TOPIC_NAME, b"p") is None
+    assert chain_of(records.topics(billing.namespace, "alice", None), "o") == ["home", "owner"]
+    whole = records.topics(clusters.of(account("acme")).namespace, "alice", None)
+    assert chain_of(whole, "billing:o") == ["home", "owner"]
+    assert chain_of(foreign.topics(stage.namespaces["globex"], "alice", None), "q") == []
+
+    stage.aliases.apply(key, StateRecord(key, 2, 0, "c", "w", None, body | {"owner": "initech/o"}))
+    assert chain_of(in_us, "p") == ["home"]
+    stage.aliases.apply(key, None)
+    assert chain_of(in_us, "p") == []
 
 
 def test_a_produce_is_decoded_however_large_it_is(stage: Stage) -> None:

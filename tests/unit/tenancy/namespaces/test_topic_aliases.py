@@ -40,6 +40,9 @@ def test_each_tenant_has_its_part_of_a_move_and_a_share() -> None:
     assert found.parts["globex"].topics == {PARTNER: PHYSICAL}
     assert found.parts["globex"].standings == {PHYSICAL: (Standing(PARTNER, Access.READ),)}
     assert found.parts["globex"].limited == {PARTNER}
+    assert [*found.parts["acme"].origins(PHYSICAL)] == [HOME, owner]
+    assert [*found.parts["globex"].origins(PHYSICAL)] == []
+    assert (HOME.full_name, PARTNER.full_name) == ("eu:orders", "p")
 
     put(found, "acme:eu/orders", None)
     assert found.parts == {}
