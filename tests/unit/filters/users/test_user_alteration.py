@@ -200,7 +200,7 @@ def test_users_of_a_namespace_are_made_and_seen_there() -> None:
     world = World()
     world.stage.existing.configure({"initech": [("eu",), ("us",)]})
     scopes = {
-        tier: replace(world.scope, namespace=world.stage._below(_account(tier)).namespace)
+        tier: replace(world.scope, namespace=world.stage._new("initech", (tier,), None).namespace)
         for tier in ("eu", "us")
     }
 
@@ -219,7 +219,7 @@ def test_no_user_is_made_in_a_namespace_that_is_deleted_meanwhile() -> None:
     world = World()
     space = state_log.key("initech:eu", NAMESPACE)
     world.state.change(Change(space, 0, {}))
-    scope = replace(world.scope, namespace=world.stage._below(_account("eu")).namespace)
+    scope = replace(world.scope, namespace=world.stage._new("initech", ("eu",), None).namespace)
     exchange = Exchange(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, scope)
     request = alteration(upsertion("i-bob"))
 
@@ -247,9 +247,3 @@ def test_what_is_stored_can_be_read(  # A model that cannot read a record is not
     (change,) = step.changes
     assert change.body is not None
     assert read_user(change.key, change.body).name == "i-" + 254 * "x"
-
-
-def _account(tier: str) -> Any:
-    from bifrost.authentication.accounts import Account
-
-    return Account("someone", "initech", namespace=(tier,))

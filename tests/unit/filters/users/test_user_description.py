@@ -1,6 +1,5 @@
 from typing import Any
 
-from bifrost.authentication.accounts import Account
 from bifrost.config.fields.verifiers import Mechanism, ScramVerifier
 from bifrost.filters.filter import Exchange, Scope
 from bifrost.filters.steps import Answer
@@ -26,7 +25,7 @@ def described(*names: str, tiers: tuple[str, ...] = ()) -> dict[str, Any]:
         users.apply(key, StateRecord(key, 1, 0, "c", "w", None, user_body(bound, verifiers)))
     namespace = stage.namespaces["initech"]
     if tiers:
-        namespace = stage._below(Account("someone", "initech", namespace=tiers)).namespace
+        namespace = stage._new("initech", tiers, None).namespace
     exchange = Exchange(
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, Scope(namespace, PORTS, "alice", users=users)
     )
