@@ -58,7 +58,10 @@ def control(
 
 async def _serve(config: "Config", source: "ConfigFiles") -> None:
     from bifrost.cli.admin.cluster_backend import open_backend
+    from bifrost.cli.admin.settling import settle_configs
     from bifrost.control.application import build_application
+    from bifrost.control.configs import Configs
+    from bifrost.control.namespaces import Namespaces
     from bifrost.control.reloaded_control import ReloadedControl
     from bifrost.control.server import serve
     from bifrost.gateway.reload.reloader import Reloader
@@ -67,7 +70,8 @@ async def _serve(config: "Config", source: "ConfigFiles") -> None:
     async with open_backend(config) as backend:
         gate = build_application(config, backend)
         reloader = Reloader(ReloadedControl(config, gate), source)
-        begun = {asyncio.create_task(reloader.watch())}
+        configs = Configs(config, backend, Namespaces(config, backend))
+        begun = {asyncio.create_task(reloader.watch()), asyncio.create_task(settle_configs(configs))}
 
         def reload() -> None:
             task = asyncio.create_task(_reload(reloader))

@@ -12,6 +12,7 @@ from bifrost.config.model import Config
 from bifrost.control.access import Access
 from bifrost.control.acls import Acls
 from bifrost.control.backend import Backend
+from bifrost.control.configs import Configs
 from bifrost.control.counts import CONTENT_TYPE, Counts
 from bifrost.control.gate import Gate, internal_error, too_large
 from bifrost.control.namespaces import Namespaces
@@ -20,8 +21,8 @@ from bifrost.control.problem import CHANGE_ERRORS, Mistake, Problem, answer, not
 from bifrost.control.quotas import Quotas
 from bifrost.control.refusals import add_refusals
 from bifrost.control.resources import acls as acl_routes
+from bifrost.control.resources import configs, policies
 from bifrost.control.resources import namespaces as namespace_routes
-from bifrost.control.resources import policies
 from bifrost.control.resources import quotas as quota_routes
 from bifrost.control.resources import topics as topic_routes
 from bifrost.control.resources.context import Context
@@ -59,6 +60,7 @@ def build_application(config: Config, backend: Backend) -> Gate:
         Acls(backend, config.tenants),
         Policies(config, backend, known),
         SharedTopics(config, backend, known),
+        Configs(config, backend, known),
     )
     api = build_api(context, settings.max_request_bytes)
     return Gate(api, settings, Access(settings), backend, counts)
@@ -81,6 +83,7 @@ def build_api(context: Context | None, max_request_bytes: int = 0) -> FastAPI:
     api.include_router(acl_routes.router)
     api.include_router(policies.router)
     api.include_router(topic_routes.router)
+    api.include_router(configs.router)
     _add_probes(api)
     _add_errors(api, max_request_bytes)
     _describe_security(api)

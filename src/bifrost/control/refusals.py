@@ -7,6 +7,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
 from bifrost.control.acls import AclRefused
+from bifrost.control.configs import ConfigRefused
 from bifrost.control.etag import NotAsSeen
 from bifrost.control.namespaces import TopicsRemain
 from bifrost.control.problem import Problem, answer, not_found
@@ -64,6 +65,9 @@ _PROBLEMS: dict[type[Exception], Callable[[Exception], Problem]] = {
     AliasRefused: _conflict("refused", "list the topics that were moved or are shared"),
     NoSuchTopic: lambda error: not_found(str(error)),
     QuotaRefused: _of_quota,
+    ConfigRefused: lambda error: Problem(
+        HTTPStatus.BAD_REQUEST, "invalid-config", str(error), "correct the config: see docs/config-policy.md"
+    ),
     AclRefused: _of_acl,
     NotAsSeen: lambda error: Problem(
         HTTPStatus.PRECONDITION_FAILED, "not-as-seen", str(error), "read them again, and decide anew"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bifrost.filters.records.tenant_records import ProcessRecords, TenantRecords
     from bifrost.tenancy.namespaces.topic_aliases import TopicAliases
     from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
+    from bifrost.tenancy.topic_configs.namespace_configs import NamespaceConfigs
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class VirtualClusters:
         policies: "NamespacePolicies | None" = None,
         aliases: "TopicAliases | None" = None,
         records: "ProcessRecords | None" = None,
+        configs: "NamespaceConfigs | None" = None,
     ) -> None:
         """Take the virtual cluster of each tenant.
 
@@ -67,8 +69,9 @@ class VirtualClusters:
             policies: those of all namespaces; None: none.
             aliases: the topics that were moved or are shared; None: none.
             records: what filters of records share; None: no tenant has had any.
+            configs: what topics inherit from all namespaces; None: nothing.
         """
-        self.policies, self.records = policies, records
+        self.policies, self.records, self.configs = policies, records, configs
         if policies is not None:
             policies.changed = self._forget_names
         self.acls = StoredAcls() if acls is None else acls

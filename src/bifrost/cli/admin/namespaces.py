@@ -6,11 +6,13 @@ from typing import Annotated
 import typer
 
 from bifrost.cli.admin.api_client import ApiClient
+from bifrost.cli.admin.configs import configs
 from bifrost.cli.admin.options import JsonOption, new_group, print_json, print_table, with_client
 from bifrost.cli.admin.policies import policy
 
-namespaces = new_group("Create, list and delete namespaces, and their policies, by the admin API.")
+namespaces = new_group("Create, list and delete namespaces, their policies and configs, by the admin API.")
 namespaces.add_typer(policy, name="policy")
+namespaces.add_typer(configs, name="configs")
 
 NameArgument = Annotated[str, typer.Argument(help="The tenant and its tiers, such as acme:analytics:eu.")]
 

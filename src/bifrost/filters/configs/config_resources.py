@@ -9,11 +9,12 @@ A tenant reads the configs of its own topics and groups, and changes those that 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from bifrost.filters.configs.broker_configs import BROKER
+from bifrost.filters.configs.inherited_configs import inherit_altered, remember_altered, show_inherited
 from bifrost.filters.filter import Exchange, Note, ResponseFilter
-from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
+from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, StateChange
 from bifrost.filters.topics.namespace_policy import keep_forced
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import SET, Refusal
@@ -28,6 +29,7 @@ from bifrost.wire.messages import (
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
+    from bifrost.state.state_outcome import StateOutcome
     from bifrost.wire.messages import (
         AlterConfigsRequest,
         DescribeConfigsRequest,
@@ -82,6 +84,10 @@ class ConfigResourcesFilter:
         """Remove the refused resources; answer at once when none is left."""
         refused, accepted = [], []
         resources: Sequence[_Resource] = request.resources
+        is_whole = self._response is AlterConfigsResponse
+        unremembered = self._remember(exchange, request, is_whole=is_whole)
+        if isinstance(unremembered, StateChange):
+            return unremembered
         for resource in in_steps(resources):
             if resource.resource_type in self._passed:
                 accepted.append(resource)
@@ -95,11 +101,15 @@ class ConfigResourcesFilter:
             refusal = _refuse_default(entity, resource) or _violation(
                 exchange.scope.namespace, entity, resource
             )
+            if refusal is None and unremembered is not None and entity is Entity.TOPIC_NAME:
+                refusal = Refusal(unremembered.error_code, unremembered.message or "")
             if refusal is not None:
                 refused.append(self._refusal(resource, refusal.error_code, refusal.message))
                 continue
-            if entity is Entity.TOPIC_NAME and self._response is AlterConfigsResponse:
-                keep_forced(exchange.scope.namespace, resource)
+            if entity is Entity.TOPIC_NAME and hasattr(resource, "configs"):
+                if is_whole:
+                    keep_forced(exchange.scope.namespace, resource)
+                inherit_altered(exchange.scope.namespace, resource, is_whole=is_whole)
             resource.resource_name = _physical(exchange.scope.namespace, entity, resource.resource_name)
             accepted.append(resource)
         if refused and not accepted:
@@ -118,8 +128,21 @@ class ConfigResourcesFilter:
             name = namespace.virtual(_ENTITIES[result.resource_type], result.resource_name.encode())
             assert name is not None, "the broker answers what it was asked"
             result.resource_name = name.decode()
+            if result.resource_type == _TOPIC and self._response is DescribeConfigsResponse:
+                show_inherited(namespace, result.resource_name, result.configs)
         results.extend(exchange.kept(_REFUSED))
         return FORWARD
+
+    def _remember(
+        self, exchange: Exchange, request: _Request, *, is_whole: bool
+    ) -> StateChange | StateOutcome | None:
+        """Remember what topics have of their own from now on; see `remember_altered`."""
+        if self._response is DescribeConfigsResponse or getattr(request, "validate_only", False):
+            return None
+        topics = [
+            one for one in in_steps(cast("Sequence[Any]", request.resources)) if one.resource_type == _TOPIC
+        ]
+        return remember_altered(exchange, topics, is_whole=is_whole)
 
     def _refusal(self, resource: Any, error_code: ErrorCode, error_message: str) -> Any:
         return self._result(

@@ -7,8 +7,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH
+from bifrost.filters.configs.inherited_configs import inherit_created, remember_created, show_inherited
 from bifrost.filters.filter import Exchange, Note
-from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, TopicCount
+from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, StateChange, TopicCount
 from bifrost.filters.topics.growth import begin_growth, commit_growth
 from bifrost.filters.topics.mutation_quota import charge_creation, tell
 from bifrost.filters.topics.namespace_policy import force_configs, refuse_creation
@@ -21,6 +22,7 @@ from bifrost.wire.messages import CreateTopicsResponse
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
+    from bifrost.state.state_outcome import StateOutcome
     from bifrost.wire.messages import CreateTopicsRequest
 
 
@@ -42,6 +44,11 @@ class TopicCreationFilter:
         growth = begin_growth(exchange)
         if isinstance(growth, TopicCount):
             return growth
+        remembered = None if request.validate_only else remember_created(exchange, request.topics)
+        if isinstance(remembered, StateChange):
+            return remembered
+        if remembered is not None:
+            return Answer(_not_remembered(request, remembered))
         for topic in in_steps(request.topics):
             refusal = (
                 _refusal(namespace, topic.name)
@@ -54,6 +61,7 @@ class TopicCreationFilter:
                 refusal = _beyond(growth, namespace, topic)
             if refusal is None:
                 force_configs(namespace, topic)
+                inherit_created(namespace, topic)
                 accepted.append(topic)
             else:
                 refused.append(refusal)
@@ -69,6 +77,8 @@ class TopicCreationFilter:
 
     def on_response(self, exchange: Exchange, response: CreateTopicsResponse) -> ResponseStep:
         """Add the answers for the refused topics."""
+        for topic in in_steps(response.topics):
+            show_inherited(exchange.scope.namespace, topic.name, topic.configs or ())
         refused = exchange.kept(_REFUSED)
         response.topics += refused
         tell(exchange, response)
@@ -124,6 +134,14 @@ def _beyond(growth: Growth, namespace: Namespace, topic: Any) -> Any:
     partitions = len(topic.assignments) or topic.num_partitions
     refusal = growth.add(namespace.physical_name(topic.name), partitions)
     return None if refusal is None else _result(topic.name, refusal.error_code, refusal.message)
+
+
+def _not_remembered(request: CreateTopicsRequest, outcome: StateOutcome) -> CreateTopicsResponse:
+    """Answer that no topic is created, because what is its own could not be remembered."""
+    text = outcome.message or ""
+    return CreateTopicsResponse(
+        topics=[_result(topic.name, outcome.error_code, text) for topic in in_steps(request.topics)]
+    )
 
 
 def _result(name: str, error_code: ErrorCode, error_message: str) -> Any:

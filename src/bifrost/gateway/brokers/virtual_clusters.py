@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bifrost.tenancy.namespaces.topic_aliases import TenantPlace, TopicAliases
     from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
     from bifrost.tenancy.policies.namespace_rules import NamespaceRules
+    from bifrost.tenancy.topic_configs.namespace_configs import NamespaceConfigs
 
 
 def virtual_clusters(
@@ -57,8 +58,9 @@ def virtual_clusters(
     hits = Counter() if hits is None else hits
     policies = _policies(config, before)
     aliases = _aliases(config) if before is None else before.aliases
+    configs = _configs(config, before)
     records = _records(config, hits, peers, None if before is None else before.records)
-    made = _Maker(config, settings, clusters, now_ms, namespaces, policies, aliases, records, hits)
+    made = _Maker(config, settings, clusters, now_ms, namespaces, policies, aliases, records, configs, hits)
     roots = {}
     for name, tenant in settings.tenants.items():
         old = None if before is None else before.of_tenant(name)
@@ -78,7 +80,7 @@ def virtual_clusters(
         else:
             roots[name] = made.build(name, (), authority)
         yield
-    found = VirtualClusters(roots, made.build, namespaces, acls, policies, aliases, records)
+    found = VirtualClusters(roots, made.build, namespaces, acls, policies, aliases, records, configs)
     for below in () if before is None else found.keep(before):
         made.change(below)
     _configure(found, settings)
@@ -98,9 +100,10 @@ class _Maker:
         policies: "NamespacePolicies | None",
         aliases: "TopicAliases | None",
         records: "ProcessRecords | None",
+        configs: "NamespaceConfigs | None",
         hits: Counter[tuple[str, str]],
     ) -> None:
-        self._policies, self._hits = policies, hits
+        self._policies, self._configs, self._hits = policies, configs, hits
         self._records = records
         self._of_tenant: dict[str, TenantRecords] = {}
         self._config, self._settings, self._namespaces = config, settings, namespaces
@@ -160,7 +163,7 @@ class _Maker:
             return None
         from bifrost.tenancy.policies.namespace_rules import NamespaceRules
 
-        return NamespaceRules(names, self._policies, self._hits)
+        return NamespaceRules(names, self._policies, self._hits, self._configs)
 
     def change(self, cluster: VirtualCluster) -> None:
         """Give an existing virtual cluster the settings of this configuration."""
@@ -181,6 +184,19 @@ def _policies(config: Config, before: VirtualClusters | None) -> "NamespacePolic
     )
 
     return NamespacePolicies()
+
+
+def _configs(config: Config, before: VirtualClusters | None) -> "NamespaceConfigs | None":
+    """Return what topics inherit from namespaces; None: without a state they inherit nothing."""
+    if before is not None:
+        return before.configs
+    if config.proxy.state is None:
+        return None
+    from bifrost.tenancy.topic_configs.namespace_configs import (
+        NamespaceConfigs,  # memory, only if there can be some
+    )
+
+    return NamespaceConfigs()
 
 
 def _configure(found: VirtualClusters, settings: TenantSettings) -> None:

@@ -25,6 +25,7 @@ from bifrost.state.state_table import StateTable
 from bifrost.tenancy.acls.stored_acls import KIND as ACLS
 from bifrost.tenancy.policies.policy_record import KIND as POLICIES
 from bifrost.tenancy.quotas.quota_record import QUOTA
+from bifrost.tenancy.topic_configs.config_records import NAMESPACE_KIND, TOPIC_KIND
 
 log = structlog.get_logger()
 
@@ -57,9 +58,12 @@ class GatewayState:
         self._followers: list[StateFollower] = []
         self.follow(QUOTA, gateway.shared.quota_tables)
         self.follow(ACLS, gateway.shared.virtual_clusters.acls)
-        policies = gateway.shared.virtual_clusters.policies
-        assert policies is not None, "a gateway with a state has them"
-        self.follow(POLICIES, policies)
+        clusters = gateway.shared.virtual_clusters
+        assert clusters.policies is not None, "a gateway with a state has them"
+        assert clusters.configs is not None, "likewise"
+        self.follow(POLICIES, clusters.policies)
+        for kind in (NAMESPACE_KIND, TOPIC_KIND):
+            self.follow(kind, clusters.configs)
         self._writer: StateWriter | None = None
         self._reader: StateReader | None = None
         self._task: asyncio.Task[None] | None = None

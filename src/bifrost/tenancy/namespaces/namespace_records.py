@@ -19,6 +19,7 @@ from bifrost.tenancy.acls.stored_acls import read_body
 from bifrost.tenancy.namespaces.namespace_path import Path, is_within, shown
 from bifrost.tenancy.policies.policy_record import policy_key
 from bifrost.tenancy.quotas.quota_record import QUOTA
+from bifrost.tenancy.topic_configs.config_records import TOPIC_KIND, namespace_key
 from bifrost.tenancy.users.stored_user import KIND as USER
 from bifrost.tenancy.users.stored_user import read_user
 
@@ -56,10 +57,15 @@ def deletions(table: StateTable, paths: Collection[Path], *, is_dotted: bool = F
 
 
 def policy_deletions(table: StateTable, paths: Collection[Path]) -> Iterator[Change]:
-    """Yield the changes that delete the policies which the state has of namespaces."""
+    """Yield the changes that delete the policies and configs which the state has of namespaces."""
     for path in paths:
-        record = table.get(policy_key(path))
-        if record is not None and record.body is not None:
+        for key in (policy_key(path), namespace_key(path)):
+            record = table.get(key)
+            if record is not None and record.body is not None:
+                yield Change(record.key, record.version, None)
+    names = {shown(one) for one in paths}
+    for record in table.of_kind(TOPIC_KIND):
+        if record.key.name.partition("/")[0] in names:
             yield Change(record.key, record.version, None)
 
 

@@ -9,17 +9,31 @@ from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
 from bifrost.tenancy.policies.ruling import Ruling, Violation
 from bifrost.tenancy.policy import DELETE, SET, Refusal
 from bifrost.tenancy.topic_bounds import Growth
+from bifrost.tenancy.topic_configs.namespace_configs import NamespaceConfigs
+from bifrost.tenancy.topic_configs.namespace_defaults import NamespaceDefaults
 
 
 class NamespaceRules:
     """The policies, asked with the names that the clients of a namespace use."""
 
-    __slots__ = ("_hits", "_names", "_policies")
+    __slots__ = ("_hits", "_names", "_policies", "defaults")
 
     def __init__(
-        self, names: TenantNames, policies: NamespacePolicies, hits: Counter[tuple[str, str]]
+        self,
+        names: TenantNames,
+        policies: NamespacePolicies,
+        hits: Counter[tuple[str, str]],
+        configs: NamespaceConfigs | None = None,
     ) -> None:
-        """Ask `policies` about names of `names`; count refusals in `hits` by key and tenant."""
+        """Ask about names of `names`.
+
+        Args:
+            names: those of the namespace.
+            policies: of all namespaces.
+            hits: counts refusals by key and tenant.
+            configs: those that topics inherit; None: there can be none.
+        """
+        self.defaults = None if configs is None else NamespaceDefaults(names, configs)
         self._names, self._policies, self._hits = names, policies, hits
 
     def refuse_topic_name(self, name: str) -> Refusal | None:
