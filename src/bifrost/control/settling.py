@@ -15,6 +15,9 @@ log = structlog.get_logger()
 EVERY_S = 30.0
 """How long a topic that a broker has created by itself may be without what it inherits, in seconds."""
 
+ERRORS_TOLD = 5
+"""Topics of a tenant that could not be changed and that the log names, each time."""
+
 PRINCIPAL = "bifrost control"
 """Who asks for it, in the state."""
 
@@ -29,6 +32,8 @@ async def settle_configs(configs: Configs, every_s: float = EVERY_S) -> None:
         else:
             for tenant, report in reports.items():
                 changed = sum(one.is_changed for one in report.standings)
-                if changed:
-                    log.info("configs_settled", tenant=tenant, changed=changed, errors=len(report.errors))
+                if changed > len(report.errors):
+                    log.info("configs_settled", tenant=tenant, changes=changed)
+                for topic, error in list(report.errors.items())[:ERRORS_TOLD]:
+                    log.warning("configs_not_settled", tenant=tenant, error=f"{topic}: {error}")
         await asyncio.sleep(every_s)

@@ -4,9 +4,9 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
-from bifrost.cli.admin.settling import PRINCIPAL, settle_configs
 from bifrost.control.backend import Unavailable
 from bifrost.control.configs import Configs, Report
+from bifrost.control.settling import PRINCIPAL, settle_configs
 from bifrost.tenancy.namespaces.namespace_path import Path
 from bifrost.tenancy.topic_configs.config_plan import ConfiguredTopic, Standing
 
@@ -31,13 +31,17 @@ class Rounds:
 
 
 def test_it_goes_on_after_a_cluster_did_not_answer_and_tells_what_was_changed() -> None:
-    rounds = Rounds(Unavailable("no broker"), {"acme": Report([CHANGED]), "globex": Report([])})
+    rounds = Rounds(
+        Unavailable("no broker"),
+        {"acme": Report([CHANGED]), "globex": Report([CHANGED], {"physical": "INVALID_CONFIG"})},
+    )
 
     with capture_logs() as logs, pytest.raises(asyncio.CancelledError):
         asyncio.run(settle_configs(cast("Configs", rounds), every_s=0))
 
     assert rounds.asked == [PRINCIPAL] * 3
-    assert [(one["event"], one.get("tenant"), one.get("changed")) for one in logs] == [
+    assert [(one["event"], one.get("tenant"), one.get("changes")) for one in logs] == [
         ("configs_not_settled", None, None),
         ("configs_settled", "acme", 1),
+        ("configs_not_settled", "globex", None),
     ]
