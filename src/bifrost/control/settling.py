@@ -34,6 +34,6 @@ async def settle_configs(configs: Configs, every_s: float = EVERY_S) -> None:
                 changed = sum(one.is_changed for one in report.standings)
                 if changed > len(report.errors):
                     log.info("configs_settled", tenant=tenant, changes=changed)
-                for topic, error in list(report.errors.items())[:ERRORS_TOLD]:
-                    log.warning("configs_not_settled", tenant=tenant, error=f"{topic}: {error}")
+                for topic, why in list(report.errors.items())[:ERRORS_TOLD]:
+                    log.warning("configs_not_settled", tenant=tenant, error=f"{topic}: {why}")
         await asyncio.sleep(every_s)
