@@ -39,8 +39,12 @@ def remember_created(exchange: Exchange, topics: Iterable[Any]) -> StateChange |
     return _remember(
         exchange,
         (
-            (topic.name, {one.name: one.value for one in topic.configs if one.value is not None}, None)
-            for topic in topics
+            (
+                topic.name,
+                {one.name: one.value for one in in_steps(topic.configs) if one.value is not None},
+                None,
+            )
+            for topic in in_steps(topics)
         ),
     )
 
@@ -53,10 +57,12 @@ def remember_altered(
     def asked(topic: Any) -> tuple[str, dict[str, str], list[str] | None]:
         sets = {
             one.name: one.value
-            for one in topic.configs
+            for one in in_steps(topic.configs)
             if one.value is not None and getattr(one, "config_operation", SET) == SET
         }
-        deleted = [one.name for one in topic.configs if getattr(one, "config_operation", SET) == DELETE]
+        deleted = [
+            one.name for one in in_steps(topic.configs) if getattr(one, "config_operation", SET) == DELETE
+        ]
         return topic.resource_name, sets, None if is_whole else deleted
 
     return _remember(exchange, map(asked, topics))
@@ -90,7 +96,9 @@ def _remember(
 
 def inherit_created(namespace: Namespace, topic: Any) -> None:
     """Give a topic of CreateTopics what it inherits."""
-    missing = _missing(namespace, topic.name, (one.name for one in topic.configs if one.value is not None))
+    missing = _missing(
+        namespace, topic.name, (one.name for one in in_steps(topic.configs) if one.value is not None)
+    )
     if missing:
         topic.configs = [one for one in in_steps(topic.configs) if one.name not in missing]
         topic.configs += [
@@ -102,7 +110,7 @@ def inherit_created(namespace: Namespace, topic: Any) -> None:
 def inherit_altered(namespace: Namespace, topic: Any, *, is_whole: bool) -> None:
     """Give a topic of AlterConfigs (`is_whole`) or IncrementalAlterConfigs what it inherits in place of no value."""
     if is_whole:
-        missing = _missing(namespace, topic.resource_name, (one.name for one in topic.configs))
+        missing = _missing(namespace, topic.resource_name, (one.name for one in in_steps(topic.configs)))
         topic.configs += [
             AlterConfigsRequest.AlterableConfig(name=name, value=value) for name, value in missing.items()
         ]

@@ -56,9 +56,8 @@ def virtual_clusters(
     acls = StoredAcls(peers) if before is None else before.acls
     namespaces = ExistingNamespaces() if before is None else before.namespaces
     hits = Counter() if hits is None else hits
-    policies = _policies(config, before)
     aliases = _aliases(config) if before is None else before.aliases
-    configs = _configs(config, before)
+    policies, configs = _policies(config, before), _configs(config, before)
     records = _records(config, hits, peers, None if before is None else before.records)
     made = _Maker(config, settings, clusters, now_ms, namespaces, policies, aliases, records, configs, hits)
     roots = {}
