@@ -59,11 +59,11 @@ def control(
 async def _serve(config: "Config", source: "ConfigFiles") -> None:
     from bifrost.cli.admin.cluster_backend import open_backend
     from bifrost.control.application import build_application
-    from bifrost.control.configs import Configs
+    from bifrost.control.configs.configs import Configs
+    from bifrost.control.configs.settling import settle_configs
     from bifrost.control.namespaces import Namespaces
     from bifrost.control.reloaded_control import ReloadedControl
     from bifrost.control.server import serve
-    from bifrost.control.settling import settle_configs
     from bifrost.gateway.reload.reloader import Reloader
 
     assert config.proxy.control is not None

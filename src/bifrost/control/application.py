@@ -12,7 +12,7 @@ from bifrost.config.model import Config
 from bifrost.control.access import Access
 from bifrost.control.acls import Acls
 from bifrost.control.backend import Backend
-from bifrost.control.configs import Configs
+from bifrost.control.configs.configs import Configs
 from bifrost.control.counts import CONTENT_TYPE, Counts
 from bifrost.control.gate import Gate, internal_error, too_large
 from bifrost.control.namespaces import Namespaces

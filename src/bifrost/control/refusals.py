@@ -7,7 +7,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
 from bifrost.control.acls import AclRefused
-from bifrost.control.configs import ConfigRefused
+from bifrost.control.configs.configs import ConfigRefused
 from bifrost.control.etag import NotAsSeen
 from bifrost.control.namespaces import TopicsRemain
 from bifrost.control.problem import Problem, answer, not_found

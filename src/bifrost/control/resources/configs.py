@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from bifrost.control.configs import Report
+from bifrost.control.configs.configs import Report
 from bifrost.control.etag import etag
 from bifrost.control.resources.context import Context, Operator, Shared, Viewer, problems
 from bifrost.control.resources.namespaces import Name

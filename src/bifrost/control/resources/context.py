@@ -9,7 +9,7 @@ from fastapi import Depends, Header, Request
 from bifrost.control.access import Asker
 from bifrost.control.acls import Acls
 from bifrost.control.backend import Backend
-from bifrost.control.configs import Configs
+from bifrost.control.configs.configs import Configs
 from bifrost.control.counts import Counts
 from bifrost.control.gate import ASKER
 from bifrost.control.namespaces import Namespaces

@@ -68,8 +68,7 @@ def virtual_clusters(
             old, tenant, cluster, is_namespaced=name in settings.namespaced_client_ids
         ):
             old = None
-        known = None if old is None else old.namespace.bounds
-        bounds = known or TopicBounds(now_ms, hits, name)
+        bounds = (None if old is None else old.namespace.bounds) or TopicBounds(now_ms, hits, name)
         _limit(bounds, config, tenant)
         made.bounds[name] = bounds
         authority = _authority(tenant, acls, None if old is None else old.authority)

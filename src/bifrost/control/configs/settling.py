@@ -6,7 +6,7 @@ import time
 import structlog
 
 from bifrost.control.backend import OutcomeUnknown, Unavailable
-from bifrost.control.configs import Configs
+from bifrost.control.configs.configs import Configs
 from bifrost.state.state_change import StateConflict
 from bifrost.state.state_record import TooLarge
 

@@ -5,8 +5,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from bifrost.control.backend import Unavailable
-from bifrost.control.configs import Configs, Report
-from bifrost.control.settling import PRINCIPAL, settle_configs
+from bifrost.control.configs.configs import Configs, Report
+from bifrost.control.configs.settling import PRINCIPAL, settle_configs
 from bifrost.tenancy.namespaces.namespace_path import Path
 from bifrost.tenancy.topic_configs.config_plan import ConfiguredTopic, Standing
 

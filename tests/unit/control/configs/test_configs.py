@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bifrost.control.backend import Unavailable
-from bifrost.control.configs import KEPT_MS, ConfigRefused, Configs
+from bifrost.control.configs.configs import KEPT_MS, ConfigRefused, Configs
 from bifrost.control.namespaces import Namespaces
 from bifrost.control.topic_state import TopicState
 from bifrost.state.state_change import Change, StateConflict
@@ -98,7 +98,7 @@ def test_a_record_that_cannot_be_understood_is_told(backend: TableBackend, confi
 def test_a_namespace_has_a_bound_of_configs(
     configs: Configs, monkeypatch: pytest.MonkeyPatch, backend: TableBackend
 ) -> None:
-    monkeypatch.setattr("bifrost.control.configs.MAX_CONFIGS", 1)
+    monkeypatch.setattr("bifrost.control.configs.configs.MAX_CONFIGS", 1)
     backend.states[ORDERS] = TopicState(1, 1, {})
 
     with pytest.raises(ConfigRefused, match="at most 1 configs"):
