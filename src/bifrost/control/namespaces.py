@@ -18,7 +18,8 @@ from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
 from bifrost.state.state_table import StateTable
 from bifrost.tenancy.acls.stored_acls import KIND as ACL
-from bifrost.tenancy.names import PhysicalTopic, TenantNames
+from bifrost.tenancy.names import PhysicalTopic, TenantNames, VirtualTopic
+from bifrost.tenancy.namespaces.alias_table import Place
 from bifrost.tenancy.namespaces.namespace_path import Path
 from bifrost.tenancy.namespaces.namespace_records import deletions, quota_deletions
 from bifrost.tenancy.namespaces.namespace_tree import KIND, NamespaceTree, key_of, path_of
@@ -176,6 +177,14 @@ class Namespaces:
                     found[name] = f"{':'.join(path)}/{virtual.decode()}"
                     break
         return found
+
+    def physical_topic(self, home: Place) -> str | None:
+        """Return the physical name of a topic that was created at a place; None: its tenant is not configured."""
+        tenant = self._tenants.get(home.namespace[0])
+        if tenant is None:
+            return None
+        names = TenantNames(tenant.name, prefixes=tenant.name_prefixes, tiers=home.namespace[1:])
+        return names.physical_topic(VirtualTopic(home.topic.encode())).decode()
 
     async def delete(
         self, path: Path, on_behalf_of: str, *, recursive: bool, expected: int | None = None

@@ -14,10 +14,10 @@ from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH
 from bifrost.control.backend import Backend
 from bifrost.control.namespaces import ATTEMPTS, Namespaces
 from bifrost.state.state_change import Change, StateConflict
-from bifrost.tenancy.names import TenantNames, VirtualTopic
 from bifrost.tenancy.namespaces.alias_table import Access, AliasRefused, AliasTable, Place
 from bifrost.tenancy.namespaces.namespace_path import Path
 from bifrost.tenancy.namespaces.namespace_tree import key_of
+from bifrost.tenancy.topic_configs.config_records import topic_key
 
 _LEGAL_TOPIC = re.compile(rf"(?!\.{{1,2}}$)[a-zA-Z0-9._-]{{1,{MAX_TOPIC_NAME_LENGTH}}}")
 """What Topic.validate accepts."""
@@ -73,7 +73,13 @@ class SharedTopics:
             StateConflict: other writers were first each time. And the other errors of `Backend.change`.
         """
         return await self._change(
-            source, target, on_behalf_of, lambda table: table.move(source, target, keeps_name=keeps_name)
+            source,
+            target,
+            on_behalf_of,
+            lambda table: [
+                *table.move(source, target, keeps_name=keeps_name),
+                *self._own_configs(source, target),
+            ],
         )
 
     async def share(self, source: Place, target: Place, access: Access, on_behalf_of: str) -> SharedTopic:
@@ -111,12 +117,12 @@ class SharedTopics:
         existing = set(await self._backend.topics_of(source.namespace[0]))
         home = source
         for attempt in range(ATTEMPTS):
-            table = self._aliases.table
+            table, physical = self._aliases.table, self._namespaces.physical_topic
             changes = decide(table)
             home = table.home_of(source) or source
-            if self._physical(home) not in existing:
+            if physical(home) not in existing:
                 raise NoSuchTopic(f"topic {source}")
-            if table.home_of(target) == target and target != home and self._physical(target) in existing:
+            if table.home_of(target) == target and target != home and physical(target) in existing:
                 raise AliasRefused(f"{target} exists already")
             try:
                 await self._backend.change([*changes, *self._kept(target)], on_behalf_of)
@@ -145,10 +151,16 @@ class SharedTopics:
         record = self._backend.table.get(key_of(target.namespace))
         return [] if record is None else [Change(record.key, record.version, record.body)]
 
-    def _physical(self, home: Place) -> str:
-        tenant = self._tenants[home.namespace[0]]
-        names = TenantNames(tenant.name, prefixes=tenant.name_prefixes, tiers=home.namespace[1:])
-        return names.physical_topic(VirtualTopic(home.topic.encode())).decode()
+    def _own_configs(self, source: Place, target: Place) -> list[Change]:
+        """Take along which values of configs are the topic's own, so that it does not inherit in their place."""
+        before, there = (
+            self._backend.table.get(topic_key(one.namespace, one.topic)) for one in (source, target)
+        )
+        changes = [] if before is None else [Change(before.key, before.version, None)]
+        if before is not None or there is not None:
+            version, body = 0 if there is None else there.version, None if before is None else before.body
+            changes.append(Change(topic_key(target.namespace, target.topic), version, body))
+        return changes
 
     def _shown(self, home: Place) -> SharedTopic:
         table = self._aliases.table

@@ -7,9 +7,10 @@ import pytest
 
 from bifrost.control.namespaces import Namespaces
 from bifrost.control.shared_topics import SharedTopics
-from bifrost.state.state_change import StateConflict
+from bifrost.state.state_change import Change, StateConflict
 from bifrost.tenancy.namespaces.alias_table import Access, AliasRefused, Place
 from bifrost.tenancy.namespaces.namespace_path import read_path
+from bifrost.tenancy.topic_configs.config_records import topic_key
 from support.control.table_backend import TableBackend, config_with
 from support.physical_names import physical_name
 
@@ -47,6 +48,28 @@ def test_a_move_is_decided_anew_when_another_writer_was_first(world: World) -> N
     moved = asyncio.run(world.topics.move(ORDERS, BILLING, ADMIN, keeps_name=False))
 
     assert (moved.owner, moved.shares) == (BILLING, ((PARTNER, Access.READ),))
+
+
+def test_a_moved_topic_takes_its_own_configs_along(world: World) -> None:
+    old, new = (topic_key(one.namespace, one.topic) for one in (ORDERS, BILLING))
+    world.backend.put([Change(old, 0, {"own": {"retention.ms": "5"}})])
+    world.backend.put([Change(new, 0, {"own": {"retention.ms": "6"}})])
+
+    asyncio.run(world.topics.move(ORDERS, BILLING, ADMIN, keeps_name=True))
+
+    assert world.backend.table.get(old) is None
+    kept = world.backend.table.get(new)
+    assert kept is not None
+    assert kept.body == {"own": {"retention.ms": "5"}}
+
+
+def test_a_moved_topic_gets_no_configs_that_another_had_there(world: World) -> None:
+    left = topic_key(BILLING.namespace, BILLING.topic)
+    world.backend.put([Change(left, 0, {"own": {"retention.ms": "6"}})])
+
+    asyncio.run(world.topics.move(ORDERS, BILLING, ADMIN, keeps_name=False))
+
+    assert world.backend.table.get(left) is None
 
 
 def test_the_target_s_namespace_is_not_deleted_at_the_same_time(world: World) -> None:

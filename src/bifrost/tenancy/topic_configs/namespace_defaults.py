@@ -22,14 +22,14 @@ class NamespaceDefaults:
 
     def inherited(self, topic: str) -> dict[str, str]:
         """Return what a topic inherits, by name."""
-        if not self._configs:
+        if not self._may_inherit(topic):
             return {}
         path, _ = self._place(topic)
         return {name: value for name, (value, _) in self._configs.inherited(path).items()}
 
     def inherits(self, topic: str, name: str, value: str | None) -> bool:
         """Whether a topic that has this value at the brokers inherits it."""
-        if not self._configs or value is None:
+        if value is None or not self._may_inherit(topic):
             return False
         path, own = self._place(topic)
         return self._configs.inherits(path, own, name, value)
@@ -45,7 +45,7 @@ class NamespaceDefaults:
             given: what a client sets, by name.
             without: the configs that a client takes back; None: all that are not given, as for a new topic.
         """
-        if not self._configs:
+        if not self._may_inherit(topic):
             return None
         path, own = self._place(topic)
         before = self._configs.own(path, own)
@@ -69,6 +69,10 @@ class NamespaceDefaults:
     def remembered(self) -> int:
         """Of how many topics of the tenant something is remembered."""
         return self._configs.count_own(self._names.tenant)
+
+    def _may_inherit(self, topic: str) -> bool:
+        """Whether a topic could inherit something here: what is shared with the namespace follows its owner's."""
+        return bool(self._configs) and self._names.access(topic) is None
 
     def _place(self, topic: str) -> tuple[Path, str]:
         path, own = self._names.place_of(topic.encode())

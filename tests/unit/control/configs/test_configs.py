@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from bifrost.config.model import Config
 from bifrost.control.backend import Unavailable
 from bifrost.control.configs.configs import KEPT_MS, ConfigRefused, Configs
 from bifrost.control.namespaces import Namespaces
 from bifrost.control.topic_state import TopicState
 from bifrost.state.state_change import Change, StateConflict
+from bifrost.state.state_key import StateKey
+from bifrost.tenancy.namespaces.alias_table import Place
 from bifrost.tenancy.namespaces.namespace_path import read_path
 from bifrost.tenancy.topic_configs.config_records import (
     NamespaceConfig,
@@ -34,9 +37,18 @@ def backend() -> TableBackend:
 
 
 @pytest.fixture
-def configs(backend: TableBackend, tmp_path: Path) -> Configs:
-    config = config_with(tmp_path)
-    return Configs(config, backend, Namespaces(config, backend))
+def config(tmp_path: Path) -> Config:
+    return config_with(tmp_path)
+
+
+@pytest.fixture
+def namespaces(backend: TableBackend, config: Config) -> Namespaces:
+    return Namespaces(config, backend)
+
+
+@pytest.fixture
+def configs(backend: TableBackend, config: Config, namespaces: Namespaces) -> Configs:
+    return Configs(config, backend, namespaces)
 
 
 def stored(version: int, **values: str) -> Change:
@@ -75,6 +87,38 @@ def test_another_writer_that_was_first_keeps_its_own(backend: TableBackend, conf
     asyncio.run(configs.alter(ACME, {"retention.ms": "5"}, "Admin:alice"))
 
     assert configs.of(ACME)[0].configs == {"cleanup.policy": "compact", "retention.ms": "5"}
+
+
+@pytest.mark.parametrize("owner", ["acme:eu/eu-orders", "globex/orders"])
+def test_a_moved_topic_inherits_from_its_owner(
+    backend: TableBackend, namespaces: Namespaces, configs: Configs, owner: str
+) -> None:
+    backend.topics["globex"] = backend.topics["acme"]
+    backend.put(namespaces.tree.create(read_path("acme:eu")))
+    place = Place.read(owner)
+    backend.put(namespaces.aliases.table.move(Place.read("acme/orders"), place))
+    backend.put([stored(0, preallocate="true")])
+    mine = Change(namespace_key(place.namespace), 0, namespace_body(NamespaceConfig({"retention.ms": "5"})))
+    kept = Change(topic_key(place.namespace, place.topic), 0, {"own": {"segment.bytes": "33554432"}})
+    backend.put([mine, kept])
+
+    found = asyncio.run(configs.settle("control", WRITTEN_MS + KEPT_MS + 1))
+
+    inherited = {"preallocate": "true"} if place.namespace[0] == "acme" else {}
+    assert backend.states[ORDERS].configs == {"retention.ms": "5", **inherited}
+    assert {(one.topic.path, one.topic.name) for report in found.values() for one in report.standings} == {
+        (place.namespace, place.topic)
+    }
+    assert backend.table.get(kept.key) is not None
+
+
+def test_a_record_of_a_moved_topic_that_cannot_be_understood_is_told(
+    backend: TableBackend, configs: Configs
+) -> None:
+    backend.put([Change(StateKey("alias", "acme/orders"), 0, {"new": 1})])
+
+    with pytest.raises(Unavailable, match="moved topics: a record of an alias"):
+        asyncio.run(configs.report(ACME))
 
 
 def test_a_conflict_that_does_not_end_is_told(backend: TableBackend, configs: Configs) -> None:

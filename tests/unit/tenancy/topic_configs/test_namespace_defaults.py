@@ -3,9 +3,12 @@ from typing import Any
 import pytest
 
 from bifrost.state.state_change import Author, Change, decide
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_record import StateRecord
 from bifrost.state.state_table import StateLimits, StateTable
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespaces.namespace_path import Path
+from bifrost.tenancy.namespaces.topic_aliases import TenantPlace, TopicAliases
 from bifrost.tenancy.topic_configs.config_records import (
     NAMESPACE_KIND,
     TOPIC_KIND,
@@ -15,6 +18,7 @@ from bifrost.tenancy.topic_configs.config_records import (
 )
 from bifrost.tenancy.topic_configs.namespace_configs import NamespaceConfigs
 from bifrost.tenancy.topic_configs.namespace_defaults import NamespaceDefaults
+from support.physical_names import physical_name
 from support.state_log import in_log
 
 EU = Path(("acme", "eu"))
@@ -31,7 +35,12 @@ class Scene:
         if configs:
             told = {name.replace("_", "."): value for name, value in configs.items()}
             self.put(Change(namespace_key(EU), 0, namespace_body(NamespaceConfig(told))))
-        self.defaults = NamespaceDefaults(TenantNames("acme", namespaces={("eu",)}), model)
+        self.aliases = TopicAliases()
+        self.aliases.configure(
+            {one: TenantPlace("main", physical_name(one, "")) for one in ("acme", "globex")}
+        )
+        names = TenantNames("acme", namespaces={("eu",)}, aliases=self.aliases.parts, sees_shared=True)
+        self.defaults = NamespaceDefaults(names, model)
 
     def put(self, change: Change) -> None:
         records = in_log(decide(self.table, [change], (), Author("w", None), 0, "c"), self._offset)
@@ -92,3 +101,18 @@ def test_where_nothing_is_inherited_nothing_is_remembered() -> None:
     assert scene.remember({"retention.ms": "1000"}) is ...
     assert scene.defaults.inherited("eu:orders") == {}
     assert not scene.defaults.inherits("eu:orders", "retention.ms", "1000")
+
+
+def test_what_is_shared_with_a_namespace_inherits_nothing_there(scene: Scene) -> None:
+    body = {"owner": "globex/orders", "shares": {"acme:eu/partner": "read-write", "acme:eu/own": "read"}}
+    moved = {"owner": "acme:eu/moved", "shares": {}}
+    for key, what in (("globex/orders", body), ("globex/moved", moved)):
+        scene.aliases.apply(
+            StateKey("alias", key), StateRecord(StateKey("alias", key), 1, 0, "c", "w", None, what)
+        )
+
+    for name in ("eu:partner", "eu:own"):
+        assert scene.defaults.inherited(name) == {}
+        assert not scene.defaults.inherits(name, "retention.ms", "1000")
+        assert scene.defaults.remember(scene.table, name, {"retention.ms": "1000"}) is None
+    assert scene.defaults.inherits("eu:moved", "retention.ms", "1000")
