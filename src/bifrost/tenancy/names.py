@@ -267,9 +267,8 @@ class TenantNames:
         part = self.aliases.get(self.tenant) if self.aliases else None
         if part is None:
             return None
-        from bifrost.tenancy.namespaces.aliased_names import (
-            AliasedNames,
-        )  # memory, only where topics were moved
+        # Only where topics were moved or shared, for the memory it takes.
+        from bifrost.tenancy.namespaces.aliased_names import AliasedNames
 
         if self._aliased is None or not self._aliased.is_of(part):
             self._aliased = AliasedNames(

@@ -174,7 +174,13 @@ def test_topics_are_created_described_and_grown(globex: Endpoint, unique: Unique
             assert name in await admin.list_topics()
             await admin.create_partitions({name: NewPartitions(5)})
             (described,) = await admin.describe_topics([name])
-            assert (described["topic"], len(described["partitions"])) == (name, 5)
+            async with asyncio.timeout(30):
+                while (
+                    len(described["partitions"]) != 5
+                ):  # The controller answers before the broker has heard of it.
+                    await asyncio.sleep(0.1)
+                    (described,) = await admin.describe_topics([name])
+            assert described["topic"] == name
             (configs,) = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
             assert ("retention.ms", "123456") in [entry[:2] for entry in configs.resources[0][4]]
 

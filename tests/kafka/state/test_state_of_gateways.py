@@ -26,7 +26,8 @@ WRITER = Author("test/1")
 
 
 def key(name: str) -> StateKey:
-    return StateKey("alias", name)
+    """Return a key of a kind that gateways keep, and have no use for."""
+    return StateKey("note", name)
 
 
 async def put(bootstrap: str, topic: str, *names: str) -> None:
@@ -38,7 +39,7 @@ async def put_future(bootstrap: str, topic: str) -> None:
     record = encode(StateRecord(key("new"), 1, 0, "c", "new-gateway", None, {}))
     async with reading(bootstrap, topic) as one:
         future = record.replace(b'"schema":1', b'"schema":2')
-        await write_raw(one, b"alias:new", future)
+        await write_raw(one, b"note:new", future)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -67,7 +68,7 @@ def test_a_gateway_that_meets_a_future_record_says_so_and_is_not_ready(
 
     serving.provoked.add("state_unreadable")
     told = serving.await_event(0, event="state_unreadable", timeout_s=30)
-    assert "alias:new at offset" in told["error"]
+    assert "note:new at offset" in told["error"]
     assert "schema version 2, and this gateway knows up to 1: run the version of the gateway" in told["error"]
     ends = time.monotonic() + 30
     while ask(serving, "/readyz")[0] != 503:  # it looks whenever it asks the clusters

@@ -1,11 +1,12 @@
 import datetime
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from bifrost.pipeline.billing.bill_pages import (
     outlooks,
     platform_page,
-    quota_lines,
+    quotas_document,
     tenant_page,
     tenants_of,
 )
@@ -112,10 +113,12 @@ def test_a_budget_is_of_its_namespace_and_all_below_not_of_names_that_begin_alik
 
 
 def test_quotas_are_suggested_where_a_budget_is_exceeded() -> None:
-    (line,) = quota_lines(FIGURES)
+    document: Any = quotas_document(FIGURES)
 
-    assert (line["tenant"], line["namespace"], line["projected"]) == ("acme", "dev", "15.50")
-    assert isinstance(line["producer_byte_rate"], int)
+    (alteration,) = document["alterations"]
+    assert (alteration["namespace"], alteration["projected"]) == ("acme:dev", "15.50")
+    assert isinstance(alteration["values"]["producer_byte_rate"], int)
+    assert document["unkept"] == []
 
 
 def test_corrections_are_in_the_total_but_neither_discount_nor_usage() -> None:
