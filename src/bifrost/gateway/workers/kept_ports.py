@@ -109,8 +109,13 @@ class KeptPorts(Generic[W]):
         return self._number
 
     def serve(self, worker: W, number: int, stands_for: str) -> None:
-        """Give a worker connections of a port from now on."""
-        kept = self._ports[number]
+        """Give a worker connections of a port from now on.
+
+        A worker that starts while the gateway stops asks when the ports are closed; one that has died, when it is lost.
+        """
+        kept = self._ports.get(number)
+        if kept is None or worker not in kept.holders:
+            return
         kept.serving.add(worker)
         kept.stands_for = stands_for
         self._update(kept)

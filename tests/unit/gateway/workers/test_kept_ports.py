@@ -111,6 +111,24 @@ def test_a_port_that_no_worker_wants_any_more_is_closed(play: Play) -> None:
     assert play(scenario).hands.given == [(1, {"b"})]
 
 
+def test_a_worker_that_is_lost_or_too_late_gets_no_connections(play: Play) -> None:
+    async def scenario(scene: Scene) -> None:
+        number = scene.ports.bind("one", "listener", "host", 1)
+        lost = scene.ports.bind("other", "listener", "host", 1)
+        scene.ports.open()
+        scene.ports.lose("other")
+
+        scene.ports.serve("other", lost, "bootstrap")
+        assert scene.ports.served() == []
+
+        scene.ports.close()
+        scene.ports.serve("one", number, "bootstrap")
+
+        assert list(scene.ports) == []
+
+    play(scenario)
+
+
 def test_a_client_that_comes_while_the_last_worker_is_replaced_waits(play: Play) -> None:
     async def scenario(scene: Scene) -> None:
         scene.ports.open()
