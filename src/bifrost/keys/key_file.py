@@ -49,7 +49,7 @@ class KeyFile:
         log.warning(
             "key_file_in_use",
             files=[str(path)],
-            detail="whoever has the file can read all records: it is for trying out, use a KMS in production",
+            detail="a person who has the file can read all records: it is for trying out, use a KMS in production",
         )
 
     def __repr__(self) -> str:
