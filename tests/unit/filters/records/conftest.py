@@ -1,9 +1,6 @@
-from typing import Any
-
 import pytest
 
-from bifrost.session import client_session, decoded_response
-from bifrost.wire.codec import Layout, decode
+from support.stage.decoded_messages import decoded as decoded
 from support.stage.stage import Stage
 
 
@@ -11,18 +8,3 @@ from support.stage.stage import Stage
 def stage() -> Stage:
     """The stage without filters; `filtered` gives a tenant some."""
     return Stage()
-
-
-@pytest.fixture
-def decoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the messages that were decoded so far."""
-    names: list[str] = []
-
-    def spy(layout: Layout, *arguments: Any, **options: Any) -> Any:
-        message = decode(layout, *arguments, **options)
-        names.append(message.SCHEMA.name)
-        return message
-
-    monkeypatch.setattr(client_session, "decode", spy)
-    monkeypatch.setattr(decoded_response, "decode", spy)
-    return names
