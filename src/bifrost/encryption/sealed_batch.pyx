@@ -32,6 +32,7 @@ from bifrost.encryption.envelope cimport (
     put_be32, put_be64, put_start
 )
 from bifrost.records.codec.memory cimport Memory, MemoryBudget, allocate
+from bifrost.records.codec.varints cimport put_varint, varint_size
 from bifrost.records.crc32c cimport checksum
 from bifrost.wire.reader cimport be16, be32, be64
 
@@ -66,26 +67,6 @@ cdef enum:
 cdef bytes GZIP_START = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
 # ---- varints ----
-
-cdef inline uint64_t zigzag(int64_t value) noexcept:
-    return <uint64_t>value << 1 ^ <uint64_t>(value >> 63)
-
-cdef inline int varint_size(int64_t value) noexcept:
-    cdef uint64_t left = zigzag(value)
-    cdef int size = 1
-    while left >= 0x80:
-        left >>= 7
-        size += 1
-    return size
-
-cdef inline uint8_t* put_varint(uint8_t* p, int64_t value) noexcept:
-    cdef uint64_t left = zigzag(value)
-    while left >= 0x80:
-        p[0] = <uint8_t>(left | 0x80)
-        left >>= 7
-        p += 1
-    p[0] = <uint8_t>left
-    return p + 1
 
 cdef inline bint pass_varint(const uint8_t* p, Py_ssize_t end, Py_ssize_t* pos, int64_t* value) noexcept:
     """Read a varint; false: it is cut off or too long."""

@@ -16,6 +16,7 @@ from bifrost.records.codec.errors import TooLarge
 
 from bifrost.records.codec.compression cimport pack
 from bifrost.records.codec.memory cimport Memory, MemoryBudget, allocate
+from bifrost.records.codec.varints cimport put_varint, varint_size
 from bifrost.records.crc32c cimport checksum
 from bifrost.wire.reader cimport be32
 
@@ -89,17 +90,6 @@ cdef int read_table(object columns, Views views, Table* t) except -1:
 
 # ---- sizes ----
 
-cdef inline uint64_t zigzag(int64_t value) noexcept:
-    return <uint64_t>value << 1 ^ <uint64_t>(value >> 63)
-
-cdef inline int varint_size(int64_t value) noexcept:
-    cdef uint64_t left = zigzag(value)
-    cdef int size = 1
-    while left >= 0x80:
-        left >>= 7
-        size += 1
-    return size
-
 cdef inline int64_t field_size(const Field* field, Py_ssize_t row) noexcept:
     if is_null(field, row):
         return 1
@@ -124,15 +114,6 @@ cdef int64_t measure(Table* t, int32_t* sizes) except -1:
     return total
 
 # ---- bytes ----
-
-cdef inline uint8_t* put_varint(uint8_t* p, int64_t value) noexcept:
-    cdef uint64_t left = zigzag(value)
-    while left >= 0x80:
-        p[0] = <uint8_t>(left | 0x80)
-        left >>= 7
-        p += 1
-    p[0] = <uint8_t>left
-    return p + 1
 
 cdef inline uint8_t* put_field(uint8_t* p, const Field* field, Py_ssize_t row) noexcept:
     if is_null(field, row):
