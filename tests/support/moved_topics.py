@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path as File
 from typing import Any
 
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from bifrost.state.state_change import Author, Change
@@ -48,8 +49,17 @@ class MovedTopics:
         self._change(lambda table: table.revoke(_place(source), _place(target)))
 
     def topics_of(self, user: str) -> set[str]:
-        """Return the topics that a user's client lists."""
-        return set(AdminClient(self.endpoint(user).for_confluent).list_topics(timeout=30).topics)
+        """Return the topics that a user's client lists.
+
+        It asks again when its connection ends, as the first share with a tenant without ACLs does.
+        """
+        client, ends = AdminClient(self.endpoint(user).for_confluent), time.monotonic() + WITHIN_S
+        while True:
+            try:
+                return set(client.list_topics(timeout=30).topics)
+            except KafkaException as refusal:
+                if refusal.args[0].code() != KafkaError._TRANSPORT or time.monotonic() > ends:
+                    raise
 
     def await_topics(self, user: str, *, has: str = "", lacks: str = "") -> None:
         """Wait until a user's client lists a topic, or lists it no longer."""
