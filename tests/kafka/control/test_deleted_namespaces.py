@@ -34,16 +34,16 @@ def topic() -> str:
 
 
 async def fill(bootstrap: str, topic: str) -> None:
-    """Set quotas and ACLs in acme:eu, and some beside it, as clients of a gateway would."""
+    """Set quotas and ACLs in acme:old, and some beside it, as clients of a gateway would."""
     async with reading(bootstrap, topic) as client:
         changes = [
             Change(quota_key(path, QuotaEntity(f"user-{number}")), 0, {"values": {RATE: 1.0}})
-            for path in ("acme:eu", "acme:eu:west", "acme")
+            for path in ("acme:old", "acme:old:west", "acme")
             for number in range(ENTITIES)
         ]
         changes += [
             creation_of("acme", allow("READ", f"{start}{number}"))
-            for start in ("eu:orders", "eu:west:orders", "orders")
+            for start in ("old:orders", "old:west:orders", "orders")
             for number in range(ENTITIES)
         ]
         await client.writer.change(changes, Author("test", "User:test"))
@@ -53,33 +53,33 @@ Stored = tuple[tuple[str, ...], tuple[str, ...], int, int]
 
 
 async def stored(bootstrap: str, topic: str) -> Stored:
-    """Return the namespaces, the namespaces of quotas, and how many ACLs are about acme:eu and in all."""
+    """Return the namespaces, the namespaces of quotas, and how many ACLs are about acme:old and in all."""
     async with reading(bootstrap, topic, creates=False) as client:
         await client.until_current()
         table = client.table
         namespaces = {one.key.name for one in table.of_kind("namespace")}
         quotas = {one.key.name.partition("/")[0] for one in table.of_kind("quota")}
         names = [str((one.body or {}).get("name")) for one in table.of_kind("acl")]
-        inside = sum(one.startswith("eu:") for one in names)
+        inside = sum(one.startswith("old:") for one in names)
         return tuple(sorted(namespaces)), tuple(sorted(quotas)), inside, len(names)
 
 
 def test_quotas_and_acls_end_with_their_namespace(kafka: EmbeddedKafka, tmp_path: Path, topic: str) -> None:
     with ControlProcess(tmp_path, kafka.bootstrap, topic) as control:
-        control.ask("POST", "/v1/namespaces", {"name": "acme:eu:west"})
+        control.ask("POST", "/v1/namespaces", {"name": "acme:old:west"})
         asyncio.run(fill(kafka.bootstrap, topic))
-        status, output, errors = control.command("namespaces", "delete", "acme:eu", "--recursive")
+        status, output, errors = control.command("namespaces", "delete", "acme:old", "--recursive")
 
         assert (status, errors) == (0, "")
         assert output.splitlines() == [
-            "deleted namespace acme:eu",
-            "deleted namespace acme:eu:west",
+            "deleted namespace acme:old",
+            "deleted namespace acme:old:west",
             f"deleted {2 * ENTITIES} quotas",
             f"deleted {2 * ENTITIES} ACLs",
         ]
-        control.ask("POST", "/v1/namespaces", {"name": "acme:eu"})
-        assert control.ask("GET", "/v1/quotas?namespace=acme:eu").body["quotas"] == []
-    assert asyncio.run(stored(kafka.bootstrap, topic)) == (("acme:eu",), ("acme",), 0, ENTITIES)
+        control.ask("POST", "/v1/namespaces", {"name": "acme:old"})
+        assert control.ask("GET", "/v1/quotas?namespace=acme:old").body["quotas"] == []
+    assert asyncio.run(stored(kafka.bootstrap, topic)) == (("acme:old",), ("acme",), 0, ENTITIES)
 
 
 def test_a_kill_leaves_all_of_a_namespace_or_nothing(
@@ -87,7 +87,7 @@ def test_a_kill_leaves_all_of_a_namespace_or_nothing(
 ) -> None:
     control = ControlProcess(tmp_path, kafka.bootstrap, topic)
     control.start()
-    control.ask("POST", "/v1/namespaces", {"name": "acme:eu:west"})
+    control.ask("POST", "/v1/namespaces", {"name": "acme:old:west"})
     asyncio.run(fill(kafka.bootstrap, topic))
     seen = set()
     for number in range(KILLS):
@@ -101,13 +101,13 @@ def test_a_kill_leaves_all_of_a_namespace_or_nothing(
         seen.add(found)
         control.start()
     try:
-        if control.ask("GET", "/v1/namespaces/acme:eu").status == 200:
-            assert control.ask("DELETE", "/v1/namespaces/acme:eu?recursive=true").status == 200
+        if control.ask("GET", "/v1/namespaces/acme:old").status == 200:
+            assert control.ask("DELETE", "/v1/namespaces/acme:old?recursive=true").status == 200
     finally:
         control.stop()
 
     gone = ((), ("acme",), 0, ENTITIES)
-    whole = (("acme:eu", "acme:eu:west"), ("acme", "acme:eu", "acme:eu:west"), 2 * ENTITIES, 3 * ENTITIES)
+    whole = (("acme:old", "acme:old:west"), ("acme", "acme:old", "acme:old:west"), 2 * ENTITIES, 3 * ENTITIES)
     assert seen <= {whole, gone}
     assert asyncio.run(stored(kafka.bootstrap, topic)) == gone
 
@@ -115,6 +115,6 @@ def test_a_kill_leaves_all_of_a_namespace_or_nothing(
 def delete(control: ControlProcess) -> None:
     """Ask for the deletion; the process may be killed before it answers."""
     try:
-        control.ask("DELETE", "/v1/namespaces/acme:eu?recursive=true")
+        control.ask("DELETE", "/v1/namespaces/acme:old?recursive=true")
     except (OSError, urllib.error.URLError):
         return
