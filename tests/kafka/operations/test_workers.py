@@ -147,6 +147,7 @@ def test_a_tenant_has_no_more_connections_than_it_may(workers: WorkerGateway) ->
     endpoint = workers.broker_endpoint("limited")
     for _ in range(5):
         found: list[RawClient] = []
+        start = workers.mark()
 
         def connect() -> None:
             found.append(RawClient.authenticated(endpoint))  # noqa: B023
@@ -165,7 +166,7 @@ def test_a_tenant_has_no_more_connections_than_it_may(workers: WorkerGateway) ->
                 continue
             finally:
                 client.close()
-        ends = [workers.await_event(0, event="connection_ended", peer=client.address) for client in found]
+        ends = [workers.await_event(start, event="connection_ended", peer=client.address) for client in found]
         assert len(found) == 8
         assert served == [True] * TENANT_CONNECTIONS
         assert {end["worker"] for end in ends} == set(WORKERS)

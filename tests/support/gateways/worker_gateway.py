@@ -38,9 +38,13 @@ class WorkerGateway(Reloadable):
         return [int(samples["kafka_proxy_worker_connections", str(number)]) for number in WORKERS]
 
     def worker_of(self, client: RawClient) -> int:
-        """Return the number of the worker that an authenticated client is connected to."""
-        event = self.await_event(0, event="authenticated", peer=client.address)
-        return int(event["worker"])
+        """Return the number of the worker that an authenticated client is connected to.
+
+        Another client may have had its port before, so its event is the last one.
+        """
+        self.await_event(0, event="authenticated", peer=client.address)
+        found = [e for e in self.events() if e["event"] == "authenticated" and e["peer"] == client.address]
+        return int(found[-1]["worker"])
 
     def client_at(self, worker: int, endpoint: Endpoint) -> RawClient:
         """Connect until it is to this worker; the others are closed."""
