@@ -15,13 +15,14 @@ from bifrost.filters.configs.broker_configs import BROKER
 from bifrost.filters.configs.inherited_configs import inherit_altered, remember_altered, show_inherited
 from bifrost.filters.filter import Exchange, Note, ResponseFilter
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, StateChange
-from bifrost.filters.topics.namespace_policy import keep_forced
+from bifrost.filters.topics.namespace_policy import with_forced
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import SET, Refusal
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import (
+    AlterConfigsRequest,
     AlterConfigsResponse,
     DescribeConfigsResponse,
     IncrementalAlterConfigsResponse,
@@ -31,7 +32,6 @@ from bifrost.wire.steps import in_steps
 if TYPE_CHECKING:
     from bifrost.state.state_outcome import StateOutcome
     from bifrost.wire.messages import (
-        AlterConfigsRequest,
         DescribeConfigsRequest,
         IncrementalAlterConfigsRequest,
         ListConfigResourcesResponse,
@@ -108,7 +108,9 @@ class ConfigResourcesFilter:
                 continue
             if entity is Entity.TOPIC_NAME and hasattr(resource, "configs"):
                 if is_whole:
-                    keep_forced(exchange.scope.namespace, resource)
+                    namespace, new = exchange.scope.namespace, AlterConfigsRequest.AlterableConfig
+                    name, configs = resource.resource_name, resource.configs
+                    resource.configs = with_forced(namespace, name, configs, new, replaces=False)
                 inherit_altered(exchange.scope.namespace, resource, is_whole=is_whole)
             resource.resource_name = _physical(exchange.scope.namespace, entity, resource.resource_name)
             accepted.append(resource)

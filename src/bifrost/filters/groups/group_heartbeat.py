@@ -10,7 +10,7 @@ from typing import Any
 from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, TopicCount
 from bifrost.filters.topics.growth import begin_growth, commit_growth
-from bifrost.filters.topics.namespace_policy import force_internal, refuse_topic
+from bifrost.filters.topics.namespace_policy import refuse_topic, with_forced
 from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import Refusal
@@ -100,7 +100,8 @@ class StreamsTopologyFilter(RequestFilter):
                 text = f"{violation.error_code.name}: {violation.message}"
                 return Answer(response(error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY, error_message=text))
             for topic in in_steps(internal):
-                force_internal(namespace, topic)
+                new = messages.StreamsGroupHeartbeatRequest.KeyValue
+                topic.topic_configs = with_forced(namespace, topic.name, topic.topic_configs, new)
             subtopology.source_topics = [
                 namespace.absent_topic(topic) if namespace.hides(topic) else topic
                 for topic in in_steps(subtopology.source_topics)

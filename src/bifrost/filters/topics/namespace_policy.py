@@ -6,13 +6,14 @@ The tenant's own policy and bounds are asked before (`tenancy.policy`, `tenancy.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import Refusal
 from bifrost.tenancy.topic_bounds import BY_DEFAULT, Growth
-from bifrost.wire.messages import AlterConfigsRequest, CreateTopicsRequest, StreamsGroupHeartbeatRequest
 from bifrost.wire.steps import in_steps
+
+Config = TypeVar("Config")
 
 
 def refuse_creation(namespace: Namespace, growth: Growth | None, topic: Any) -> Refusal | None:
@@ -59,33 +60,25 @@ def refuse_topic(
     return refusal
 
 
-def force_configs(namespace: Namespace, topic: Any) -> None:
-    """Give a topic of CreateTopics the configs that policies force."""
-    forced = {} if namespace.rules is None else namespace.rules.forced(topic.name)
-    if forced:
-        topic.configs = [one for one in in_steps(topic.configs) if one.name not in forced]
-        topic.configs += [
-            CreateTopicsRequest.CreatableTopicConfig(name=name, value=value) for name, value in forced.items()
-        ]
+def with_forced(
+    namespace: Namespace, topic: str, configs: list[Config], new: type[Config], *, replaces: bool = True
+) -> list[Config]:
+    """Return configs of a topic with those that policies force.
 
-
-def force_internal(namespace: Namespace, topic: Any) -> None:
-    """Give an internal topic of a topology (KIP-1071) the configs that policies force."""
-    forced = {} if namespace.rules is None else namespace.rules.forced(topic.name)
-    if forced:
-        topic.topic_configs = [one for one in in_steps(topic.topic_configs) if one.key not in forced]
-        topic.topic_configs += [
-            StreamsGroupHeartbeatRequest.KeyValue(key=name, value=value) for name, value in forced.items()
-        ]
-
-
-def keep_forced(namespace: Namespace, topic: Any) -> None:
-    """Let AlterConfigs, which takes back what it does not name, keep the configs that policies force."""
-    forced = {} if namespace.rules is None else namespace.rules.forced(topic.resource_name)
-    if forced:
-        named = {one.name for one in in_steps(topic.configs)}
-        topic.configs += [
-            AlterConfigsRequest.AlterableConfig(name=name, value=value)
-            for name, value in forced.items()
-            if name not in named
-        ]
+    Args:
+        namespace: of the client.
+        topic: its name.
+        configs: what the request sets.
+        new: the class of these.
+        replaces: whether a forced config takes the place of the request's. If not, it is added where the request does
+            not name it: AlterConfigs takes back what it does not name, and a broker refuses a name without a value.
+    """
+    forced = {} if namespace.rules is None else namespace.rules.forced(topic)
+    if not forced:
+        return configs
+    field = "key" if hasattr(new, "key") else "name"
+    named = set() if replaces else {getattr(one, field) for one in in_steps(configs)}
+    kept = [one for one in in_steps(configs) if not replaces or getattr(one, field) not in forced]
+    return kept + [
+        new(**{field: name, "value": value}) for name, value in forced.items() if name not in named
+    ]

@@ -12,18 +12,17 @@ from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, StateChange, TopicCount
 from bifrost.filters.topics.growth import begin_growth, commit_growth
 from bifrost.filters.topics.mutation_quota import charge_creation, tell
-from bifrost.filters.topics.namespace_policy import force_configs, refuse_creation
+from bifrost.filters.topics.namespace_policy import refuse_creation, with_forced
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import Growth
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import CreateTopicsResponse
+from bifrost.wire.messages import CreateTopicsRequest, CreateTopicsResponse
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.state.state_outcome import StateOutcome
-    from bifrost.wire.messages import CreateTopicsRequest
 
 
 EMPTY_TOPIC_NAME = "Topic name is invalid: the empty string is not allowed"
@@ -60,7 +59,8 @@ class TopicCreationFilter:
             if refusal is None and growth is not None:
                 refusal = _beyond(growth, namespace, topic)
             if refusal is None:
-                force_configs(namespace, topic)
+                new = CreateTopicsRequest.CreatableTopicConfig
+                topic.configs = with_forced(namespace, topic.name, topic.configs, new)
                 inherit_created(namespace, topic)
                 accepted.append(topic)
             else:
