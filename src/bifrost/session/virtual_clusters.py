@@ -5,7 +5,7 @@ first of its clients authenticates, and lives while one of them is connected: a 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakSet, WeakValueDictionary
 
@@ -45,6 +45,24 @@ class VirtualCluster:
         return self.authority is not None and not self.authority.is_open
 
 
+@dataclass(frozen=True)
+class Models:
+    """What all virtual clusters of a process go by beside its configuration; a reload keeps it."""
+
+    namespaces: ExistingNamespaces = field(default_factory=ExistingNamespaces)
+    """Which namespaces exist."""
+    acls: StoredAcls = field(default_factory=StoredAcls)
+    """The ACLs of all tenants in the shared state."""
+    policies: "NamespacePolicies | None" = None
+    """Those of all namespaces; None: there are none, and no admin can make any."""
+    aliases: "TopicAliases | None" = None
+    """The topics that were moved or are shared; None: there can be none."""
+    configs: "NamespaceConfigs | None" = None
+    """What topics inherit from all namespaces; None: nothing."""
+    records: "ProcessRecords | None" = None
+    """What filters of records share; None: no tenant has had any."""
+
+
 class VirtualClusters:
     """The virtual clusters of all tenants."""
 
@@ -52,41 +70,30 @@ class VirtualClusters:
         self,
         roots: Mapping[str, VirtualCluster],
         new: Callable[[str, tuple[str, ...], Authority | None], VirtualCluster],
-        namespaces: ExistingNamespaces | None = None,
-        acls: StoredAcls | None = None,
-        policies: "NamespacePolicies | None" = None,
-        aliases: "TopicAliases | None" = None,
-        records: "ProcessRecords | None" = None,
-        configs: "NamespaceConfigs | None" = None,
+        models: Models | None = None,
     ) -> None:
         """Take the virtual cluster of each tenant.
 
         Args:
             roots: by the tenant's name.
             new: makes one of a tenant, or of a namespace below it by its tiers, with these rights.
-            namespaces: which of those exist; None: none.
-            acls: the ACLs of all tenants in the shared state; None: none.
-            policies: those of all namespaces; None: none.
-            aliases: the topics that were moved or are shared; None: none.
-            records: what filters of records share; None: no tenant has had any.
-            configs: what topics inherit from all namespaces; None: nothing.
+            models: what they go by; None: nothing of the state.
         """
-        self.policies, self.records, self.configs = policies, records, configs
-        if policies is not None:
-            policies.changed = self._forget_names
-        self.acls = StoredAcls() if acls is None else acls
+        self.models = found = models or Models()
+        self.namespaces, self.acls, self.policies = found.namespaces, found.acls, found.policies
+        self.aliases, self.configs, self.records = found.aliases, found.configs, found.records
         self._roots = dict(roots)
         self._new = new
-        self.namespaces = namespaces or ExistingNamespaces()
         self.namespaces.changed = self._forget_names
+        if self.policies is not None:
+            self.policies.changed = self._forget_names
         self._below: WeakValueDictionary[tuple[str, ...], VirtualCluster] = WeakValueDictionary()
         self.has_displaced = False
         """Whether connections may be open that have to end (`SharedState.lost_place`); who ends them sets it back."""
         self._displaced: WeakSet[Namespace] = WeakSet()
-        self.aliases = aliases
-        if aliases is not None:
-            aliases.changed = self._move_topics
-            for tenant in list(aliases.parts):
+        if self.aliases is not None:
+            self.aliases.changed = self._move_topics
+            for tenant in list(self.aliases.parts):
                 self._guard_if_shared(tenant)
 
     def of(self, account: Account) -> VirtualCluster:

@@ -43,7 +43,7 @@ def filtered(stage: Stage, *filters: RecordFilter, tenant: str = "acme", **limit
     roots = {name: clusters.of_tenant(name) for name in stage.namespaces}
     found = {name: one for name, one in roots.items() if one is not None}
     found[tenant] = replace(found[tenant], records=records)
-    stage.shared.virtual_clusters = VirtualClusters(found, stage._new, stage.existing, aliases=stage.aliases)
+    stage.shared.virtual_clusters = VirtualClusters(found, stage._new, stage.shared.virtual_clusters.models)
     return records
 
 

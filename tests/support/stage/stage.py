@@ -23,7 +23,7 @@ from bifrost.forwarding.lanes import Lanes
 from bifrost.session.client_session import ClientSession
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.shared_state import Entry, Route, SharedState
-from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
+from bifrost.session.virtual_clusters import Models, VirtualCluster, VirtualClusters
 from bifrost.tenancy.acls.authority import Authority
 from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.tenancy.names import TenantNames
@@ -154,8 +154,7 @@ class Stage:
                     for name, one in self.namespaces.items()
                 },
                 self._new,
-                self.existing,
-                aliases=self.aliases,
+                Models(self.existing, aliases=self.aliases),
             ),
             max_in_flight_requests=max_in_flight_requests,
         )

@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bifrost.config.fields.tenants import Tenant
@@ -13,13 +14,12 @@ from bifrost.forwarding.clock import monotonic_ns
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.brokers.clusters import Clusters
 from bifrost.gateway.brokers.tenant_settings import TenantSettings
-from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
+from bifrost.session.virtual_clusters import Models, VirtualCluster, VirtualClusters
 from bifrost.tenancy.acls.acl_rules import binding_of
 from bifrost.tenancy.acls.authority import Authority
 from bifrost.tenancy.acls.stored_acls import Counters, StoredAcls
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
-from bifrost.tenancy.namespaces.existing_namespaces import ExistingNamespaces
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import TopicBounds
 
@@ -53,13 +53,9 @@ def virtual_clusters(
             which loses none, keeps its virtual cluster, and its clients keep their connections: they see the new
             settings from the tenant's step on.
     """
-    acls = StoredAcls(peers) if before is None else before.acls
-    namespaces = ExistingNamespaces() if before is None else before.namespaces
     hits = Counter() if hits is None else hits
-    aliases = _aliases(config) if before is None else before.aliases
-    policies, configs = _policies(config, before), _configs(config, before)
-    records = _records(config, hits, peers, None if before is None else before.records)
-    made = _Maker(config, settings, clusters, now_ms, namespaces, policies, aliases, records, configs, hits)
+    models = _models(config, hits, peers, None if before is None else before.models)
+    made = _Maker(config, settings, clusters, now_ms, models, hits)
     roots = {}
     for name, tenant in settings.tenants.items():
         old = None if before is None else before.of_tenant(name)
@@ -71,14 +67,14 @@ def virtual_clusters(
         bounds = (None if old is None else old.namespace.bounds) or TopicBounds(now_ms, hits, name)
         _limit(bounds, config, tenant)
         made.bounds[name] = bounds
-        authority = _authority(tenant, acls, None if old is None else old.authority)
+        authority = _authority(tenant, models.acls, None if old is None else old.authority)
         if old is not None:
             made.change(old)
             roots[name] = old
         else:
             roots[name] = made.build(name, (), authority)
         yield
-    found = VirtualClusters(roots, made.build, namespaces, acls, policies, aliases, records, configs)
+    found = VirtualClusters(roots, made.build, models)
     for below in () if before is None else found.keep(before):
         made.change(below)
     _configure(found, settings)
@@ -94,18 +90,13 @@ class _Maker:
         settings: TenantSettings,
         clusters: Clusters,
         now_ms: Callable[[], int],
-        namespaces: ExistingNamespaces,
-        policies: "NamespacePolicies | None",
-        aliases: "TopicAliases | None",
-        records: "ProcessRecords | None",
-        configs: "NamespaceConfigs | None",
+        models: Models,
         hits: Counter[tuple[str, str]],
     ) -> None:
-        self._policies, self._configs, self._hits = policies, configs, hits
-        self._records = records
+        self._models, self._hits = models, hits
         self._of_tenant: dict[str, TenantRecords] = {}
-        self._config, self._settings, self._namespaces = config, settings, namespaces
-        self._aliases = {} if aliases is None else aliases.parts
+        self._config, self._settings = config, settings
+        self._aliases = {} if models.aliases is None else models.aliases.parts
         self._clusters, self._now_ms = clusters, now_ms
         self._pseudonym_key = _pseudonym_key(config)
         self.bounds: dict[str, TopicBounds] = {}
@@ -132,11 +123,11 @@ class _Maker:
 
     def _records_of(self, tenant: Tenant) -> "TenantRecords | None":
         """Return the filters of a tenant: one object for all its namespaces."""
-        if self._records is None or not tenant.filters:
+        if self._models.records is None or not tenant.filters:
             return None
         found = self._of_tenant.get(tenant.name)
         if found is None:
-            made = self._records.of_tenant(tenant.name, tenant.filters, is_dotted=_is_dotted(tenant))
+            made = self._models.records.of_tenant(tenant.name, tenant.filters, is_dotted=_is_dotted(tenant))
             found = self._of_tenant[tenant.name] = made
         return found
 
@@ -148,7 +139,7 @@ class _Maker:
             tenant.allowed_topics,
             prefixes=tenant.name_prefixes,
             tiers=tiers,
-            namespaces=None if _is_dotted(tenant) else self._namespaces.of(tenant.name),
+            namespaces=None if _is_dotted(tenant) else self._models.namespaces.of(tenant.name),
             separator=tenant.namespace_separator,
             namespaces_client_ids=is_namespaced,
             aliases=self._aliases,
@@ -157,11 +148,11 @@ class _Maker:
         )
 
     def _rules(self, names: TenantNames) -> "NamespaceRules | None":
-        if self._policies is None:
+        if self._models.policies is None:
             return None
         from bifrost.tenancy.policies.namespace_rules import NamespaceRules
 
-        return NamespaceRules(names, self._policies, self._hits, self._configs)
+        return NamespaceRules(names, self._models.policies, self._hits, self._models.configs)
 
     def change(self, cluster: VirtualCluster) -> None:
         """Give an existing virtual cluster the settings of this configuration."""
@@ -171,12 +162,23 @@ class _Maker:
         cluster.namespace.change(tenant.allowed_topics, marks, **_settings(self._config, tenant))
 
 
-def _policies(config: Config, before: VirtualClusters | None) -> "NamespacePolicies | None":
-    """Return the policies of namespaces; None: there are none, and no admin can make any."""
-    if before is not None and before.policies is not None:
-        return before.policies
-    if config.proxy.state is None and not any(one.namespace_policies for one in config.tenants):
-        return None
+def _models(
+    config: Config, hits: Counter[tuple[str, str]], peers: Counters | None, before: Models | None
+) -> Models:
+    """Return what virtual clusters go by: those of the configuration before, with what this one has more."""
+    has_state = config.proxy.state is not None
+    has_policies = has_state or any(one.namespace_policies for one in config.tenants)
+    if before is None:
+        before = Models(
+            acls=StoredAcls(peers),
+            aliases=_new_aliases() if has_state else None,
+            configs=_new_configs() if has_state else None,
+        )
+    policies = _new_policies() if before.policies is None and has_policies else before.policies
+    return replace(before, policies=policies, records=_records(config, hits, peers, before.records))
+
+
+def _new_policies() -> "NamespacePolicies":
     from bifrost.tenancy.policies.namespace_policies import (
         NamespacePolicies,  # memory, only if there can be some
     )
@@ -184,17 +186,18 @@ def _policies(config: Config, before: VirtualClusters | None) -> "NamespacePolic
     return NamespacePolicies()
 
 
-def _configs(config: Config, before: VirtualClusters | None) -> "NamespaceConfigs | None":
-    """Return what topics inherit from namespaces; None: without a state they inherit nothing."""
-    if before is not None:
-        return before.configs
-    if config.proxy.state is None:
-        return None
+def _new_configs() -> "NamespaceConfigs":
     from bifrost.tenancy.topic_configs.namespace_configs import (
-        NamespaceConfigs,  # memory, only if there can be some
+        NamespaceConfigs,  # memory, only if there is a state
     )
 
     return NamespaceConfigs()
+
+
+def _new_aliases() -> "TopicAliases":
+    from bifrost.tenancy.namespaces.topic_aliases import TopicAliases  # memory, only if there is a state
+
+    return TopicAliases()
 
 
 def _configure(found: VirtualClusters, settings: TenantSettings) -> None:
@@ -211,14 +214,6 @@ def _configure(found: VirtualClusters, settings: TenantSettings) -> None:
 
 def _is_dotted(tenant: Tenant) -> bool:
     return tenant.namespace_encoding == "dotted"
-
-
-def _aliases(config: Config) -> "TopicAliases | None":
-    if config.proxy.state is None:
-        return None
-    from bifrost.tenancy.namespaces.topic_aliases import TopicAliases  # memory, only if there is a state
-
-    return TopicAliases()
 
 
 def _places(settings: TenantSettings) -> "dict[str, TenantPlace]":
