@@ -149,7 +149,8 @@ class Namespaces:
         return Counter(one.key.kind for one in changes)
 
     async def topics_in(self, paths: Sequence[Path]) -> dict[str, str]:
-        """Return the topics of namespaces of one tenant: for each physical name, the namespace and its name there.
+        """Return the topics that were created in namespaces of one tenant: for each physical name, the namespace and
+        its name there.
 
         Raises:
             Unavailable: the cluster does not answer.
@@ -177,6 +178,26 @@ class Namespaces:
                     found[name] = f"{':'.join(path)}/{virtual.decode()}"
                     break
         return found
+
+    async def topics_owned_in(self, paths: Sequence[Path]) -> dict[str, str]:
+        """Return likewise the topics that namespaces of one tenant own: without those that were moved away, and with
+        those that were moved there, which may not exist.
+
+        Raises:
+            Unavailable: the cluster does not answer, or the records of moved topics cannot be understood.
+        """
+        known = await self.topics_in(paths)
+        try:
+            table = self.aliases.table
+        except ValueError as error:
+            raise Unavailable(f"moved topics: {error}") from None
+        for home in table.homes():
+            physical, owner = self.physical_topic(home), table.owner_of(home)
+            if physical is not None:
+                known.pop(physical, None)
+                if owner.namespace in paths:
+                    known[physical] = str(owner)
+        return known
 
     def physical_topic(self, home: Place) -> str | None:
         """Return the physical name of a topic that was created at a place; None: its tenant is not configured."""

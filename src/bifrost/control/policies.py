@@ -111,7 +111,7 @@ class Policies:
 
     async def _topics(self, path: Path) -> Sequence[FoundTopic]:
         paths = [path, *self._namespaces.tree.nested(path)]
-        known = await self._namespaces.topics_in(paths)
+        known = await self._namespaces.topics_owned_in(paths)
         found = await self._backend.describe_topics(path[0], list(known))
         return [
             FoundTopic(known[name], one.partitions, one.replication_factor, one.configs)

@@ -217,30 +217,13 @@ class Configs:
 
     async def _topics(self, path: Path) -> list[ConfiguredTopic]:
         paths = [path, *self._namespaces.tree.nested(path)]
-        known = await self._namespaces.topics_in(paths)
-        self._follow_moves(known, paths)
+        known = await self._namespaces.topics_owned_in(paths)
         described = await self._backend.describe_topics(path[0], list(known))
         found = []
         for physical, one in sorted(described.items()):
             namespace, _, name = known[physical].partition("/")
             found.append(ConfiguredTopic(physical, read_path(namespace), name, one.configs))
         return found
-
-    def _follow_moves(self, known: dict[str, str], paths: Sequence[Path]) -> None:
-        """Leave out the topics that namespaces own no more, and add those that were moved to them.
-
-        Their physical names do not say so; a topic inherits from its owner, as gateways have it.
-        """
-        try:
-            table = self._namespaces.aliases.table
-        except ValueError as error:
-            raise Unavailable(f"moved topics: {error}") from None
-        for home in table.homes():
-            physical, owner = self._namespaces.physical_topic(home), table.owner_of(home)
-            if physical is not None:
-                known.pop(physical, None)
-                if owner.namespace in paths:
-                    known[physical] = str(owner)
 
     def _version(self, key: StateKey) -> int:
         record = self._backend.table.get(key)

@@ -37,7 +37,7 @@ class NamespaceBudgets:
 
     def add(self, topic: PhysicalTopic, before: int, wanted: int) -> Refusal | None:
         """Let a topic have so many partitions, 0 before if it is new; return why it may not, and add nothing then."""
-        path = self._names.path_of(topic)
+        path = self._path(topic)
         bounded = [
             one
             for one in (() if path is None else self._policies.chain(path))
@@ -54,13 +54,22 @@ class NamespaceBudgets:
             self._sums[shared] = topics + more_topics, partitions + more
         return None
 
+    def _path(self, topic: PhysicalTopic) -> tuple[str, ...] | None:
+        """Return the path of the tenant's namespace that owns a topic; None when another tenant created or owns it."""
+        tenant = self._names.tenant
+        part = self._names.aliases.get(tenant)
+        owner = None if part is None else part.owners.get(topic)
+        if owner is None:
+            return self._names.path_of(topic)
+        return owner.namespace if owner.namespace[0] == tenant else None
+
     def _sum(self, ruling: Ruling) -> tuple[int, int]:
         found = self._sums.get(ruling.path)
         if found is None:
             topics = partitions = 0
             depth = len(ruling.path)
             for name, count in in_steps(self._existing().items()):
-                path = self._names.path_of(name)
+                path = self._path(name)
                 if count and path is not None and path[:depth] == ruling.path:
                     topics, partitions = topics + 1, partitions + count
             found = self._sums[ruling.path] = topics, partitions

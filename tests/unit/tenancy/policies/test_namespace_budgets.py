@@ -5,6 +5,8 @@ import pytest
 
 from bifrost.config.policies.namespace_policy import NamespacePolicy
 from bifrost.tenancy.names import PhysicalTopic, TenantNames
+from bifrost.tenancy.namespaces.alias_table import Place
+from bifrost.tenancy.namespaces.topic_aliases import TenantAliases
 from bifrost.tenancy.policies.namespace_budgets import NamespaceBudgets
 from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
 from support.physical_names import prefix_of
@@ -19,13 +21,23 @@ def hits() -> Counter[tuple[str, str]]:
 
 
 def budgets(
-    hits: Counter[tuple[str, str]], existing: dict[str, int], **policies: dict[str, Any]
+    hits: Counter[tuple[str, str]],
+    existing: dict[str, int],
+    moved: dict[str, str] | None = None,
+    **policies: dict[str, Any],
 ) -> NamespaceBudgets:
+    """Return the budgets of acme:eu; `moved` has the owners of topics that were moved, by their physical names."""
     found = NamespacePolicies()
     found.configure(
         {tuple(path.split("_")): NamespacePolicy.model_validate(one) for path, one in policies.items()}
     )
-    names = TenantNames("acme", tiers=["eu"], namespaces={("eu",), ("eu", "de"), ("us",)})
+    owners = {name.encode(): Place.read(owner) for name, owner in (moved or {}).items()}
+    names = TenantNames(
+        "acme",
+        tiers=["eu"],
+        namespaces={("eu",), ("eu", "de"), ("us",)},
+        aliases={"acme": TenantAliases(owners=owners)} if moved else {},
+    )
     physical = {PhysicalTopic(name.encode()): count for name, count in existing.items()}
     return NamespaceBudgets(names, found, hits, lambda: physical)
 
@@ -61,6 +73,15 @@ def test_what_a_namespace_below_refuses_does_not_count_above(hits: Counter[tuple
 
     assert found.add(topic(f"{EU}a"), 0, 1) is not None
     assert found.add(topic(f"{PREFIX}a"), 0, 1) is None
+
+
+def test_a_moved_topic_counts_where_it_is_owned(hits: Counter[tuple[str, str]]) -> None:
+    moved = {f"{PREFIX}to-eu": "acme:eu/a", f"{EU}to-us": "acme:us/b", f"{EU}to-globex": "globex/c"}
+    found = budgets(hits, dict.fromkeys(moved, 4), moved, acme_eu={"max_partitions": 10})
+
+    assert found.add(topic(f"{PREFIX}to-eu"), 4, 10) is None
+    assert found.add(topic(f"{EU}to-us"), 4, 90) is None
+    assert found.add(topic(f"{EU}new"), 0, 1) is not None
 
 
 def test_a_topic_of_another_tenant_has_no_budget(hits: Counter[tuple[str, str]]) -> None:
