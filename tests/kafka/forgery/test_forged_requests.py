@@ -28,9 +28,10 @@ NAMES_NOTHING = {
     ApiKey.EXPIRE_DELEGATION_TOKEN,
 }
 """Requests in which nothing of a tenant's can be named."""
-SETTLING_S = {ApiKey.SHARE_FETCH: 20.0, ApiKey.SHARE_ACKNOWLEDGE: 20.0}
+SETTLING_S = {ApiKey.FETCH: 20.0, ApiKey.SHARE_FETCH: 20.0, ApiKey.SHARE_ACKNOWLEDGE: 20.0}
 """Seconds in which to ask again: a broker prepares a share partition in the background, for as long as it takes on a
-busy machine, and says so in one of three ways until then."""
+busy machine, and says so in one of three ways until then. A Fetch begins a session (KIP-227) only while the broker has
+one of its thousand places for it, and one becomes free at any moment."""
 if brokers_under_test() > 1:
     # A topic that a request creates has a leader a moment later, and other brokers hear of it later still.
     SETTLING_S |= dict.fromkeys((ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS), 10.0)

@@ -90,16 +90,18 @@ async def test_clients_of_two_processes_count_together_and_no_count_is_lost(
             )
         )
         for process in (one, two):
-            await process.count("acme", "last")  # After it, each has read what the other wrote.
-            await process.count("acme", "last")
+            for _ in range(2):  # After it, each has read what the other wrote.
+                outcome = await process.count("acme", "last")
+                done["last"] += outcome.is_done
 
         assert two.things.counts == one.things.counts | {"last": two.things.counts["last"]}
+        assert two.things.counts["last"] == done["last"] >= 3
         assert two.things.counts["shared"] == done["shared"]
         assert two.things.counts["own"] == done["own"]
         attempts = first.writer.attempts + second.writer.attempts
         outcomes = one.outcomes + two.outcomes
         all_done = sum(count for (_, outcome), count in outcomes.items() if outcome == "done")
-        assert attempts["done"] == all_done == done.total() + 4
+        assert attempts["done"] == all_done == done.total()
         assert attempts["fenced"] + attempts["failed"] > 0
         assert attempts["refused"] == outcomes.total() - all_done
         assert two.changes.waiting.total() == 0
