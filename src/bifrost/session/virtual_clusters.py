@@ -45,7 +45,7 @@ class VirtualCluster:
         return self.authority is not None and not self.authority.is_open
 
 
-@dataclass(frozen=True)
+@dataclass
 class Models:
     """What all virtual clusters of a process go by beside its configuration; a reload keeps it."""
 
@@ -60,7 +60,7 @@ class Models:
     configs: "NamespaceConfigs | None" = None
     """What topics inherit from all namespaces; None: nothing."""
     records: "ProcessRecords | None" = None
-    """What filters of records share; None: no tenant has had any."""
+    """What filters of records share; None: no tenant has had any, or policies about records."""
 
 
 class VirtualClusters:
@@ -81,12 +81,12 @@ class VirtualClusters:
         """
         self.models = found = models or Models()
         self.namespaces, self.acls, self.policies = found.namespaces, found.acls, found.policies
-        self.aliases, self.configs, self.records = found.aliases, found.configs, found.records
+        self.aliases, self.configs = found.aliases, found.configs
         self._roots = dict(roots)
         self._new = new
         self.namespaces.changed = self._forget_names
         if self.policies is not None:
-            self.policies.changed = self._forget_names
+            self.policies.changed = self._change_policies
         self._below: WeakValueDictionary[tuple[str, ...], VirtualCluster] = WeakValueDictionary()
         self.has_displaced = False
         """Whether connections may be open that have to end (`SharedState.lost_place`); who ends them sets it back."""
@@ -95,6 +95,11 @@ class VirtualClusters:
             self.aliases.changed = self._move_topics
             for tenant in list(self.aliases.parts):
                 self._guard_if_shared(tenant)
+
+    @property
+    def records(self) -> "ProcessRecords | None":
+        """What filters of records share, see `Models`."""
+        return self.models.records
 
     def of(self, account: Account) -> VirtualCluster:
         """Return the virtual cluster that the clients of an account see."""
@@ -141,8 +146,25 @@ class VirtualClusters:
         from bifrost.tenancy.acls.open_authority import OpenAuthority  # memory, only where topics are shared
 
         load_access_filters()
+        self._displace(tenant, OpenAuthority(tenant, self.acls))
+
+    def _change_policies(self, tenant: str) -> None:
+        """Let the namespaces of a tenant ask its policies anew.
+
+        When one about records is the first, the tenant's clients have to come again, with lanes that let them be seen.
+        """
+        self._forget_names(tenant)
+        root = self._roots.get(tenant)
+        if root is None or self.policies is None or not self.policies.has_record_rules(tenant):
+            return
+        below = [cluster for path, cluster in list(self._below.items()) if path[0] == tenant]
+        if not all(one.records is not None and one.records.has_rules for one in (root, *below)):
+            self._displace(tenant, root.authority)
+
+    def _displace(self, tenant: str, authority: Authority | None) -> None:
+        """Let a tenant have another virtual cluster, with these rights; clients of the one before must come again."""
         self._displaced.update(self._namespaces_of(tenant))
-        self._roots[tenant] = self._new(tenant, (), OpenAuthority(tenant, self.acls))
+        self._roots[tenant] = self._new(tenant, (), authority)
         self.has_displaced = True
         for path in [path for path in self._below if path[0] == tenant]:
             del self._below[path]

@@ -6,10 +6,13 @@ from itertools import count
 from typing import Any
 
 from bifrost.config.fields.limits import Limits
+from bifrost.config.policies.namespace_policy import NamespacePolicy
 from bifrost.config.records.record_filter import RecordFilter
 from bifrost.filters.records.record_topics import RecordTopics
 from bifrost.filters.records.tenant_records import ProcessRecords, TenantRecords
 from bifrost.session.virtual_clusters import VirtualClusters
+from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
+from bifrost.tenancy.policies.namespace_rules import NamespaceRules
 from support.stage.stage import Stage
 
 MIB = 1 << 20
@@ -38,11 +41,26 @@ def process_records(**limits: int) -> ProcessRecords:
 
 def filtered(stage: Stage, *filters: RecordFilter, tenant: str = "acme", **limits: int) -> TenantRecords:
     """Give a tenant of the stage these filters."""
-    records = process_records(**limits).of_tenant(tenant, filters)
+    return _given(stage, process_records(**limits).of_tenant(tenant, filters))
+
+
+def ruled(
+    stage: Stage, *filters: RecordFilter, tenant: str = "acme", **policy: Any
+) -> Counter[tuple[str, str]]:
+    """Give a tenant of the stage a policy about records, and filters; return what counts refusals."""
+    hits: Counter[tuple[str, str]] = Counter()
+    namespace, policies = stage.namespaces[tenant], NamespacePolicies()
+    policies.configure({(tenant,): NamespacePolicy.model_validate(policy)})
+    namespace.rules = NamespaceRules(namespace.names, policies, hits)
+    _given(stage, process_records().of_tenant(tenant, filters, has_rules=True))
+    return hits
+
+
+def _given(stage: Stage, records: TenantRecords) -> TenantRecords:
     clusters = stage.shared.virtual_clusters
     roots = {name: clusters.of_tenant(name) for name in stage.namespaces}
     found = {name: one for name, one in roots.items() if one is not None}
-    found[tenant] = replace(found[tenant], records=records)
+    found[records.tenant] = replace(found[records.tenant], records=records)
     stage.shared.virtual_clusters = VirtualClusters(found, stage._new, stage.shared.virtual_clusters.models)
     return records
 

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, StrictStr, model_validator
 
 from bifrost.config.policies.config_value import ConfigValue, canonical, read_value
 from bifrost.config.policies.policy import OF_TOPICS, ConfigRule
+from bifrost.config.records.filter_configs import AcksValue, CodecName
 from bifrost.config.section import Section
 from bifrost.config.values import Count, NamespacePath, Text
 
@@ -100,6 +101,19 @@ class NamespacePolicy(Section):
     )
     """Configs that a new topic has in any case; a request that sets another value, or takes the value away, is
     refused. Where namespaces above force the same config, the one furthest above decides. Default: none."""
+
+    acks: tuple[AcksValue, ...] | None = Field(default=None, min_length=1, examples=["[all]"])
+    """Which settings `acks` producers may have: `all`, `1`, `0`. Records that come with another are refused. Default:
+    the key is absent, and all are allowed."""
+
+    compression: tuple[CodecName, ...] | None = Field(default=None, min_length=1, examples=["[zstd, lz4]"])
+    """How the batches of producers may be compressed: `none`, `gzip`, `snappy`, `lz4`, `zstd`. A batch that is
+    compressed in another way is refused. Default: the key is absent, and every way is allowed."""
+
+    @property
+    def is_about_records(self) -> bool:
+        """Whether it says something about records that are produced."""
+        return self.acks is not None or self.compression is not None
 
     @model_validator(mode="after")
     def _check_policy(self) -> "NamespacePolicy":

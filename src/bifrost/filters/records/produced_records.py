@@ -79,13 +79,17 @@ class ProducedRecordsFilter:
 def _transform(work: RecordWork, topic: Any, chain: TopicChain, acks: int) -> list[Any]:
     """Transform the records of a topic; take out the partitions that must not pass, and return their answers."""
     passing, answers = [], []
-    refused_by = chain.refused_acks.get(acks)
+    refused_by, rules = chain.refused_acks.get(acks), chain.rules
+    violation = None if rules is None else rules.refuse_acks(acks)
+    is_looked_at = bool(chain.transforms) or (rules is not None and rules.has_codecs)
     for partition in in_steps(topic.partition_data):
         outcome: Any = partition.records
-        if refused_by is not None:
+        if violation is not None:
+            outcome = Refusal(violation.error_code, violation.message)
+        elif refused_by is not None:
             reason = f"{refused_by}: acks={'all' if acks == -1 else acks} is not allowed"
             outcome = Refusal(ErrorCode.POLICY_VIOLATION, reason)
-        elif outcome:
+        elif outcome and is_looked_at:
             outcome = work.new_records(outcome, chain)
         if isinstance(outcome, Refusal):
             answers.append(_answer(partition.index, outcome))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bifrost.filters.records.tenant_records import TenantRecords
     from bifrost.tenancy.acls.guard import Guard
     from bifrost.tenancy.namespace import Namespace
+    from bifrost.tenancy.policies.record_rules import RecordRules
     from bifrost.transforms.tenant_filters import Rules
 
 MAX_REMEMBERED = 4096
@@ -38,6 +39,8 @@ class TopicChain(NamedTuple):
     """In the order in which records pass them."""
     refused_acks: dict[int, str]
     """The settings `acks` with which a request is refused, each with the name of the first filter that does."""
+    rules: RecordRules | None = None
+    """What policies of namespaces say about records that are produced."""
 
 
 class RecordTopics:
@@ -134,16 +137,17 @@ class RecordTopics:
         # A topic that was moved or shared within the tenant cannot get away from the rules about its other names.
         others = () if part is None else (one.full_name for one in part.origins(physical))
         filters = self.records.filters.applying(self._rules, {full, *others}, direction)
-        if not filters:
+        policies = self.namespace.rules if direction is Direction.PRODUCE else None
+        rules = None if policies is None else policies.on_records(topic)
+        if not filters and rules is None:
             return None
         place = Topic(names.tenant, full, bytes(physical))
         refused: dict[int, str] = {}
         for one in filters:
             for acks in kind_of(one.name).refused_acks(one.config):
                 refused.setdefault(acks, one.shown_name)
-        return TopicChain(
-            tuple(kind_of(one.name).make(one.shown_name, one.config, place) for one in filters), refused
-        )
+        transforms = tuple(kind_of(one.name).make(one.shown_name, one.config, place) for one in filters)
+        return TopicChain(transforms, refused, rules)
 
 
 def _text(name: bytes) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from bifrost.records.codec.client_batch import split_batches
+from bifrost.records.codec.compression import NAMES
 from bifrost.records.codec.errors import NoRoom, RecordsError, TooLarge
 from bifrost.transforms.chain import transform_batch
 from bifrost.transforms.record_transform import Direction, Needs, Rejected, Rejection
@@ -13,6 +14,8 @@ from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.filters.records.record_topics import RecordTopics, TopicChain
+    from bifrost.records.codec.client_batch import ClientBatch
+    from bifrost.tenancy.policies.record_rules import RecordRules
 
 Buffer = bytes | memoryview
 
@@ -75,6 +78,9 @@ class RecordWork:
         is_same = True
         try:
             for batch in in_steps(split_batches(memoryview(records), is_whole=is_produce), _ROUNDS):
+                violation = None if chain.rules is None else _violation(batch, chain.rules)
+                if violation is not None:
+                    return violation
                 budget = self._memory.of_batch(self._budget)
                 outcome = transform_batch(batch, chain.transforms, self._direction, {}, budget, self._meter)
                 assert not isinstance(outcome, Needs), "no kind of filter needs anything from outside"
@@ -102,6 +108,13 @@ class RecordWork:
     def _partly(self, made: list[Buffer]) -> bytes:
         """Return the batches before one that cannot pass, as far as a client may have these alone."""
         return b"" if self._is_all_or_nothing else b"".join(made)
+
+
+def _violation(batch: ClientBatch, rules: RecordRules) -> Refusal | None:
+    """Return why the policies of namespaces do not let a batch pass, by its header alone."""
+    codec = NAMES[batch.codec] if batch.codec < len(NAMES) else str(batch.codec)
+    found = rules.refuse_compression(codec)
+    return None if found is None else Refusal(found.error_code, found.message)
 
 
 def _rejected(outcome: Rejected) -> Refusal:

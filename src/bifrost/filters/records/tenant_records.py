@@ -63,18 +63,27 @@ class ProcessRecords:
         self.now_ns = now_ns
 
     def of_tenant(
-        self, tenant: str, filters: Sequence[RecordFilter], *, is_dotted: bool = False
+        self,
+        tenant: str,
+        filters: Sequence[RecordFilter],
+        *,
+        is_dotted: bool = False,
+        has_rules: bool = False,
     ) -> TenantRecords:
-        """Return the filters of a tenant, which has some."""
-        return TenantRecords(self, tenant, TenantFilters(filters, is_dotted=is_dotted))
+        """Return the filters of a tenant, which has some, or whose policies are about records (`has_rules`)."""
+        return TenantRecords(self, tenant, TenantFilters(filters, is_dotted=is_dotted), has_rules=has_rules)
 
 
 class TenantRecords:
     """The filters of one tenant."""
 
-    def __init__(self, process: ProcessRecords, tenant: str, filters: TenantFilters) -> None:
+    def __init__(
+        self, process: ProcessRecords, tenant: str, filters: TenantFilters, *, has_rules: bool = False
+    ) -> None:
         """Take the filters, and load what they need; see `ProcessRecords.of_tenant`."""
         self.process, self.tenant, self.filters = process, tenant, filters
+        self.has_rules = has_rules
+        """Whether all that is produced is compared with policies of namespaces, which may change."""
         self._topics: WeakValueDictionary[tuple[Namespace, Rules, Guard | None], RecordTopics] = (
             WeakValueDictionary()
         )
@@ -84,10 +93,10 @@ class TenantRecords:
     def topics(self, namespace: Namespace, user: str, guard: Guard | None) -> RecordTopics | None:
         """Return what happens to the topics of a user's clients: one object for all to whom the same rules apply.
 
-        None: no filter is for anything that they write or read.
+        None: no filter is for anything that they write or read, and no policy.
         """
         rules = self.filters.rules_for(f"User:{user}")
-        if not rules:
+        if not rules and not self.has_rules:
             return None
         key = (namespace, rules, guard)
         found = self._topics.get(key)

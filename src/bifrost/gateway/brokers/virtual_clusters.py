@@ -3,7 +3,6 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Generator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bifrost.config.fields.tenants import Tenant
@@ -54,8 +53,8 @@ def virtual_clusters(
             settings from the tenant's step on.
     """
     hits = Counter() if hits is None else hits
-    models = _models(config, hits, peers, None if before is None else before.models)
-    made = _Maker(config, settings, clusters, now_ms, models, hits)
+    models = _models(config, peers, None if before is None else before.models)
+    made = _Maker(config, settings, clusters, now_ms, models, hits, peers)
     roots = {}
     for name, tenant in settings.tenants.items():
         old = None if before is None else before.of_tenant(name)
@@ -92,8 +91,11 @@ class _Maker:
         now_ms: Callable[[], int],
         models: Models,
         hits: Counter[tuple[str, str]],
+        peers: Counters | None,
     ) -> None:
-        self._models, self._hits = models, hits
+        self._models, self._hits, self._peers = models, hits, peers
+        if models.records is not None:
+            models.records.memory.limit(config.proxy.limits)
         self._of_tenant: dict[str, TenantRecords] = {}
         self._config, self._settings = config, settings
         self._aliases = {} if models.aliases is None else models.aliases.parts
@@ -122,14 +124,21 @@ class _Maker:
         return VirtualCluster(namespace, cluster.name, fetch_sessions, authority, records)
 
     def _records_of(self, tenant: Tenant) -> "TenantRecords | None":
-        """Return the filters of a tenant: one object for all its namespaces."""
-        if self._models.records is None or not tenant.filters:
+        """Return the filters of a tenant: one object for all its namespaces, until its policies are about records."""
+        policies, found = self._models.policies, self._of_tenant.get(tenant.name)
+        has_rules = policies is not None and policies.has_record_rules(tenant.name)
+        if found is not None and (found.has_rules or not has_rules):
+            return found
+        if not tenant.filters and not has_rules:
             return None
-        found = self._of_tenant.get(tenant.name)
-        if found is None:
-            made = self._models.records.of_tenant(tenant.name, tenant.filters, is_dotted=_is_dotted(tenant))
-            found = self._of_tenant[tenant.name] = made
-        return found
+        if self._models.records is None:
+            new: Callable[..., ProcessRecords] = load_record_filters().ProcessRecords
+            self._models.records = new(self._config.proxy.limits, self._hits, monotonic_ns, self._peers)
+        made = self._models.records.of_tenant(
+            tenant.name, tenant.filters, is_dotted=_is_dotted(tenant), has_rules=has_rules
+        )
+        self._of_tenant[tenant.name] = made
+        return made
 
     def _names(
         self, tenant: Tenant, tiers: tuple[str, ...], *, is_namespaced: bool, has_guards: bool
@@ -162,20 +171,19 @@ class _Maker:
         cluster.namespace.change(tenant.allowed_topics, marks, **_settings(self._config, tenant))
 
 
-def _models(
-    config: Config, hits: Counter[tuple[str, str]], peers: Counters | None, before: Models | None
-) -> Models:
-    """Return what virtual clusters go by: those of the configuration before, with what this one has more."""
+def _models(config: Config, peers: Counters | None, found: Models | None) -> Models:
+    """Return what virtual clusters go by: that of the configuration before, with what this one has more."""
     has_state = config.proxy.state is not None
     has_policies = has_state or any(one.namespace_policies for one in config.tenants)
-    if before is None:
-        before = Models(
+    if found is None:
+        found = Models(
             acls=StoredAcls(peers),
             aliases=_new_aliases() if has_state else None,
             configs=_new_configs() if has_state else None,
         )
-    policies = _new_policies() if before.policies is None and has_policies else before.policies
-    return replace(before, policies=policies, records=_records(config, hits, peers, before.records))
+    if found.policies is None and has_policies:
+        found.policies = _new_policies()
+    return found
 
 
 def _new_policies() -> "NamespacePolicies":
@@ -246,20 +254,6 @@ def _authority(tenant: Tenant, acls: StoredAcls, known: Authority | None) -> Aut
         max_stored=tenant.acls.max_stored,
     )
     return authority
-
-
-def _records(
-    config: Config, hits: Counter[tuple[str, str]], peers: Counters | None, known: "ProcessRecords | None"
-) -> "ProcessRecords | None":
-    """Return what filters of records share; `known`, if there is any, with the limits of this configuration."""
-    limits = config.proxy.limits
-    if known is not None:
-        known.memory.limit(limits)
-        return known
-    if not any(tenant.filters for tenant in config.tenants):
-        return None
-    made: ProcessRecords = load_record_filters().ProcessRecords(limits, hits, monotonic_ns, peers)
-    return made
 
 
 def _limit(bounds: TopicBounds, config: Config, tenant: Tenant) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from bifrost.gateway.reload.alias_changes import AliasChanges
 from bifrost.gateway.reload.context import ReloadContext
 from bifrost.gateway.reload.namespace_changes import NamespaceChanges
+from bifrost.gateway.reload.policy_changes import PolicyChanges
 from bifrost.gateway.reload.user_changes import UserChanges
 from bifrost.gateway.state.gateway_state import GatewayState
 
@@ -14,12 +15,13 @@ def follow_stored(
     gateway: ReloadContext,
     note_aliases: Callable[[Iterable[str]], None] | None = None,
 ) -> None:
-    """Let a gateway follow the state's namespaces, users, and moved and shared topics; before the state is read.
+    """Let a gateway follow the state's namespaces, users, policies and moved topics; before the state is read.
 
     `note_aliases` is told the tenants for which the last have changed.
     """
     namespaces, users = NamespaceChanges(gateway), UserChanges(gateway)
-    aliases = AliasChanges(gateway, note_aliases)
+    aliases, policies = AliasChanges(gateway, note_aliases), PolicyChanges(gateway)
     state.follow(namespaces.kind, namespaces)
     state.follow(users.kind, users)
     state.follow(aliases.kind, aliases)
+    state.follow(policies.kind, policies)

@@ -23,7 +23,6 @@ from bifrost.state.state_model import StateModel
 from bifrost.state.state_record import UnreadableState
 from bifrost.state.state_table import StateTable
 from bifrost.tenancy.acls.stored_acls import KIND as ACLS
-from bifrost.tenancy.policies.policy_record import KIND as POLICIES
 from bifrost.tenancy.quotas.quota_record import QUOTA
 from bifrost.tenancy.topic_configs.config_records import NAMESPACE_KIND, TOPIC_KIND
 
@@ -59,9 +58,7 @@ class GatewayState:
         self.follow(QUOTA, gateway.shared.quota_tables)
         self.follow(ACLS, gateway.shared.virtual_clusters.acls)
         clusters = gateway.shared.virtual_clusters
-        assert clusters.policies is not None, "a gateway with a state has them"
-        assert clusters.configs is not None, "likewise"
-        self.follow(POLICIES, clusters.policies)
+        assert clusters.configs is not None, "a gateway with a state has them"
         for kind in (NAMESPACE_KIND, TOPIC_KIND):
             self.follow(kind, clusters.configs)
         self._writer: StateWriter | None = None

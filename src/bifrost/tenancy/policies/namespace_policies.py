@@ -3,6 +3,7 @@
 A namespace may have one of each; then both hold. It is a `StateModel` of the kind `namespace-policy`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from bifrost.config.policies.namespace_policy import NamespacePolicy
@@ -28,6 +29,8 @@ class NamespacePolicies:
         self._configured: dict[tuple[str, ...], Ruling] = {}
         self._stored: dict[tuple[str, ...], Ruling] = {}
         self._chains: dict[tuple[str, ...], tuple[Ruling, ...]] = {}
+        self._about_records: Counter[str] = Counter()
+        """How many policies of a tenant are about records."""
 
     def __len__(self) -> int:
         """Return the number of policies."""
@@ -37,6 +40,10 @@ class NamespacePolicies:
         """Take the policies of the configuration in place of those before."""
         before = self._configured
         self._configured = {path: Ruling(path, policy) for path, policy in policies.items()}
+        for ruling in before.values():
+            self._count(ruling, -1)
+        for ruling in self._configured.values():
+            self._count(ruling, 1)
         self._chains.clear()
         now = self._configured
         for tenant in sorted(
@@ -55,12 +62,19 @@ class NamespacePolicies:
             ValueError: it cannot be understood.
         """
         path = read_key(key)
-        if record is None or record.body is None:
-            self._stored.pop(path, None)
-        else:
-            self._stored[path] = Ruling(path, read_body(record.body))
+        ruling = None if record is None or record.body is None else Ruling(path, read_body(record.body))
+        before = self._stored.pop(path, None)
+        if before is not None:
+            self._count(before, -1)
+        if ruling is not None:
+            self._stored[path] = ruling
+            self._count(ruling, 1)
         self._chains.clear()
         self.changed(path[0])
+
+    def has_record_rules(self, tenant: str) -> bool:
+        """Whether a policy of a tenant, or of a namespace below it, is about records that are produced."""
+        return self._about_records[tenant] > 0
 
     def chain(self, path: tuple[str, ...]) -> tuple[Ruling, ...]:
         """Return the rulings that hold in a namespace: from its tenant's down to its own."""
@@ -76,3 +90,7 @@ class NamespacePolicies:
                 self._chains.clear()
             self._chains[path] = found
         return found
+
+    def _count(self, ruling: Ruling, change: int) -> None:
+        if ruling.policy.is_about_records:
+            self._about_records[ruling.path[0]] += change

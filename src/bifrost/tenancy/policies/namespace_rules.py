@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from bifrost.tenancy.names import TenantNames
+from bifrost.tenancy.names import TenantNames, VirtualTopic
 from bifrost.tenancy.policies.namespace_budgets import NamespaceBudgets
 from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
 from bifrost.tenancy.policies.ruling import Ruling, Violation
@@ -11,6 +12,9 @@ from bifrost.tenancy.policy import DELETE, SET, Refusal
 from bifrost.tenancy.topic_bounds import Growth
 from bifrost.tenancy.topic_configs.namespace_configs import NamespaceConfigs
 from bifrost.tenancy.topic_configs.namespace_defaults import NamespaceDefaults
+
+if TYPE_CHECKING:
+    from bifrost.tenancy.policies.record_rules import RecordRules
 
 
 class NamespaceRules:
@@ -88,6 +92,24 @@ class NamespaceRules:
         for one in chain:
             found = {**one.forced, **found}
         return found
+
+    def on_records(self, topic: str) -> "RecordRules | None":
+        """Return what holds for records that are produced to a topic; None: nothing.
+
+        Of a topic that is shared within the tenant, the policies of its owner hold as well.
+        """
+        paths = [self._names.place_of(topic.encode())[0]]
+        part = self._names.aliases.get(self._names.tenant)
+        if part is not None:
+            physical = self._names.physical_topic(VirtualTopic(topic.encode()))
+            paths += [one.place.namespace for one in part.standings.get(physical, ()) if one.access is None]
+        found = {one: None for path in paths for one in self._policies.chain(path)}
+        about = [one for one in found if one.policy.is_about_records]
+        if not about:
+            return None
+        from bifrost.tenancy.policies.record_rules import RecordRules  # memory, only where there are some
+
+        return RecordRules(about, self._hits, self._names.tenant)
 
     def budgets(self, growth: Growth) -> NamespaceBudgets:
         """Return what judges how much a request adds to each namespace."""

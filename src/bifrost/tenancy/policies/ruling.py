@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from bifrost.config.policies.config_table import TOPIC_CONFIGS, Decision
 from bifrost.config.policies.namespace_policy import NamespacePolicy
+from bifrost.config.records.filter_configs import AcksName
 from bifrost.tenancy.policies.name_pattern import matches_any
 from bifrost.tenancy.policy import DELETE, Refusal, allows, changed, describe
 from bifrost.wire.error_codes import ErrorCode
@@ -108,6 +109,18 @@ class Ruling:
             found = str(partitions + more_partitions)
             return self._bound("max_partitions", f"at most {most} partitions over all topics", found)
         return None
+
+    def refuse_acks(self, acks: AcksName) -> Violation | None:
+        """Return why a producer may not have this setting `acks`, None when it may."""
+        allowed = self.policy.acks
+        return None if allowed is None or acks in allowed else self._bound("acks", ", ".join(allowed), acks)
+
+    def refuse_compression(self, codec: str) -> Violation | None:
+        """Return why a batch may not be compressed by a codec, None when it may; `none` is one too."""
+        allowed = self.policy.compression
+        if allowed is None or codec in allowed:
+            return None
+        return self._bound("compression", ", ".join(allowed), codec)
 
     def refuse_forced(self, name: str, wanted: str) -> Violation:
         """Return why a config that is forced may not be changed.

@@ -8,7 +8,7 @@ from bifrost.wire.message import Message
 from support.physical_names import physical_name
 from support.records.record_columns import CODECS, MIB, batch_of, marker_of, only_batch
 from support.stage import messages
-from support.stage.filtered import filtered, headers, policy
+from support.stage.filtered import filtered, headers, policy, ruled
 from support.stage.messages import produce, produced
 from support.stage.playbook import (
     Playbook,
@@ -317,3 +317,51 @@ def test_a_request_waits_while_others_use_the_memory(stage: Stage) -> None:
     new = produce(ORDERS, records=batch(*BATCH_OF_REGION, codec=1, count=50))
     assert book >> gets_its_turn << to_broker(new, client_id=b"app")
     assert records.process.memory.hits == {("max_unpacked_bytes_total", "acme"): 1}
+
+
+def test_a_policy_of_a_namespace_refuses_settings_of_acks_before_any_filter(stage: Stage) -> None:
+    hits = ruled(stage, headers(ON_ORDERS, **REGION), acks=["1"])
+    text = "Policy acks of namespace acme allows 1, not all"
+
+    assert (
+        stage.play()
+        >> client_sends(produce("orders", records=batch()), 12)
+        << to_client(answers(("orders", {0: refused(ErrorCode.POLICY_VIOLATION, text)})))
+    )
+    assert hits == {("acks", "acme"): 1}
+
+
+def test_a_policy_of_a_namespace_refuses_compression_by_the_header_of_a_batch_alone(stage: Stage) -> None:
+    hits = ruled(stage, compression=["zstd", "lz4"])
+    text = "Policy compression of namespace acme allows zstd, lz4, not gzip"
+    zstd, gzip = batch(codec=4), batch(codec=1)
+
+    assert (
+        stage.play()
+        >> client_sends(partitions("orders", zstd, gzip), 12)
+        << to_broker(
+            messages.build(
+                "ProduceRequest",
+                {
+                    "acks": -1,
+                    "timeout_ms": 1500,
+                    "topic_data": [{"name": ORDERS, "partition_data": [{"index": 0, "records": zstd}]}],
+                },
+            )
+        )
+        >> broker_answers(answers((ORDERS, {0: {}})))
+        << to_client(answers(("orders", {0: {}, 1: refused(ErrorCode.POLICY_VIOLATION, text)})))
+    )
+    assert hits == {("compression", "acme"): 1}
+
+
+def test_records_are_not_looked_at_for_a_policy_about_acks(stage: Stage) -> None:
+    ruled(stage, acks=["all"])
+
+    assert (
+        stage.play()
+        >> client_sends(produce("orders", records=b"no batch"), 12)
+        << to_broker(produce(ORDERS, records=b"no batch"))
+        >> broker_answers(produced(ORDERS))
+        << to_client(produced("orders"))
+    )

@@ -9,6 +9,8 @@ from bifrost.gateway.brokers.tenant_settings import TenantSettings
 from bifrost.gateway.brokers.virtual_clusters import virtual_clusters
 from bifrost.gateway.loop.steps import at_once
 from bifrost.session.virtual_clusters import VirtualClusters
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_record import StateRecord
 from support.physical_names import prefix_of
 from unit.gateway.test_gateway import CONFIG
 
@@ -164,3 +166,38 @@ def test_other_filters_make_another_virtual_cluster() -> None:
 
 def test_without_filters_nothing_is_there_for_them() -> None:
     assert built(configured()).records is None
+
+
+def test_policies_about_records_give_a_tenant_what_filters_of_records_need() -> None:
+    policy = {"namespace": "eu", "acks": ["all"]}
+    config = configured(globex={"namespace_policies": [policy]})
+    clusters = Clusters(Cluster(one, (), config.proxy.limits, int) for one in config.clusters)
+
+    before = made(configured(), clusters)
+    after = made(config, clusters, before)
+    globex, again = after.of_tenant("globex"), made(config, clusters, after)
+
+    assert before.of_tenant("globex").records is None
+    assert globex.records.has_rules
+    assert globex.namespace.rules is not None
+    assert after.of_tenant("acme").records is None
+    assert again.of_tenant("globex") is globex
+    below = again.of(Account("reader", "globex", namespace=("eu",)))
+    assert below.records.has_rules
+    assert below.namespace.rules.on_records("orders") is not None
+
+
+def test_a_policy_that_comes_later_is_for_all_that_a_tenant_has() -> None:
+    clusters = built(configured(globex={"filters": [FILTER], "namespace_policies": [{"max_topics": 9}]}))
+    before, below = clusters.of_tenant("globex"), clusters.of(Account("r", "globex", namespace=("eu",)))
+    key = StateKey("namespace-policy", "globex")
+
+    for _ in range(2):
+        clusters.policies.apply(key, StateRecord(key, 1, 0, "c", "w", None, {"compression": ["zstd"]}))
+        after = clusters.of_tenant("globex")
+
+        assert after is not before
+        assert after.records.has_rules
+        assert [one.shown_name for one in after.records.filters.filters] == ["RecordHeaders"]
+        assert clusters.of(Account("r", "globex", namespace=("eu",))) is not below
+    assert clusters.has_displaced

@@ -6,7 +6,7 @@ from bifrost.tenancy.namespaces.existing_namespaces import ExistingNamespaces
 from bifrost.tenancy.users.stored_users import StoredUsers
 
 
-def test_a_gateway_follows_namespaces_users_and_moved_topics() -> None:
+def test_a_gateway_follows_namespaces_users_policies_and_moved_topics() -> None:
     followed: dict[str, object] = {}
     state: Any = SimpleNamespace(follow=followed.__setitem__)
     clusters = SimpleNamespace(namespaces=ExistingNamespaces())
@@ -18,4 +18,4 @@ def test_a_gateway_follows_namespaces_users_and_moved_topics() -> None:
 
     follow_stored(state, gateway)
 
-    assert set(followed) == {"alias", "namespace", "user"}
+    assert set(followed) == {"alias", "namespace", "namespace-policy", "user"}

@@ -68,3 +68,19 @@ def test_a_record_that_cannot_be_understood_changes_nothing() -> None:
         policies.apply(*stored("acme", {"max_topics": "many"}))
 
     assert shown(policies, "acme") == [("acme", 5)]
+
+
+def test_it_is_known_which_tenants_have_policies_about_records() -> None:
+    policies = NamespacePolicies()
+    policies.configure({("acme",): policy(max_topics=9), ("globex", "eu"): policy(acks=["all"])})
+    assert [policies.has_record_rules(name) for name in ("acme", "globex", "initech")] == [False, True, False]
+
+    policies.apply(*stored("acme:eu", {"compression": ["zstd"]}))
+    policies.apply(*stored("acme:eu", {"compression": ["lz4"]}))
+    policies.configure({})
+    assert [policies.has_record_rules(name) for name in ("acme", "globex")] == [True, False]
+
+    policies.apply(*stored("acme:eu", {"max_topics": 5}))
+    assert not policies.has_record_rules("acme")
+    policies.apply(*stored("acme:eu", None))
+    assert not policies.has_record_rules("acme")

@@ -4,10 +4,15 @@ from typing import Any
 import pytest
 
 from bifrost.config.policies.namespace_policy import NamespacePolicy
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_record import StateRecord
 from bifrost.tenancy.names import TenantNames
+from bifrost.tenancy.namespaces.alias_table import KIND
+from bifrost.tenancy.namespaces.topic_aliases import TenantPlace, TopicAliases
 from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
 from bifrost.tenancy.policies.namespace_rules import NamespaceRules
 from bifrost.tenancy.policy import APPEND, DELETE, SET, Refusal
+from support.physical_names import prefix_of
 
 EXISTING = {("eu",), ("eu", "de")}
 
@@ -117,3 +122,36 @@ def test_a_forced_config_stays_as_it_is(value: str | None, operation: int, wante
     found = text(scene.rules.refuse_config("eu:a", "min.insync.replicas", value, operation))
 
     assert (wanted in found) if wanted else found == ""
+
+
+def test_the_policies_about_records_hold_for_names_from_above_and_below() -> None:
+    policies: dict[str, Any] = {"acme": {"max_topics": 3}, "acme_eu": {"acks": ["all"]}}
+    above, inside = Scene(**policies), Scene("eu", **policies)
+
+    assert above.rules.on_records("orders") is None
+    for rules, name in ((above.rules, "eu:orders"), (above.rules, "eu:de:orders"), (inside.rules, "orders")):
+        found = rules.on_records(name)
+        assert found is not None
+        assert "namespace acme:eu allows all, not 1" in text(found.refuse_acks(1))
+
+
+def test_a_shared_topic_is_under_the_policies_of_its_owner_as_well() -> None:
+    policies: dict[str, Any] = {"acme_eu": {"acks": ["all"]}, "acme_us": {"compression": ["zstd"]}}
+    scene, aliases = Scene(**policies), TopicAliases()
+    aliases.configure({name: TenantPlace("main", prefix_of(name)) for name in ("acme", "globex")})
+    body = {"owner": "acme:eu/orders", "shares": {"acme:us/o": "read-write", "globex/o": "read-write"}}
+    key = StateKey(KIND, "acme:us/home")
+    aliases.apply(key, StateRecord(key, 1, 0, "c", "w", None, body))
+    names = TenantNames("acme", tiers=("us",), namespaces=EXISTING, aliases=aliases.parts, sees_shared=True)
+
+    found = NamespaceRules(names, scene.policies, scene.hits).on_records("o")
+
+    assert found is not None
+    assert "namespace acme:eu allows" in text(found.refuse_acks(1))
+    assert "namespace acme:us allows" in text(found.refuse_compression("gzip"))
+    partner = NamespaceRules(
+        TenantNames("globex", namespaces=set(), aliases=aliases.parts, sees_shared=True),
+        scene.policies,
+        scene.hits,
+    )
+    assert partner.on_records("o") is None
