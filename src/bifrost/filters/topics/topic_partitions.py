@@ -42,11 +42,15 @@ class TopicPartitionsFilter:
                 )
             return FORWARD
         first = "" if request.cursor is None else request.cursor.topic_name
-        listed = sorted(name.decode() for name in namespace.names.allowed_topics)
+        begin = _place(namespace, first) if first else b""
+        # In the broker's order: a topic that was moved or is shared may have any place in it.
+        listed = sorted(
+            (namespace.physical_name(name.decode()), name) for name in namespace.names.allowed_topics
+        )
         request.topics = [
-            DescribeTopicPartitionsRequest.TopicRequest(name=name)
-            for name in in_steps(listed)
-            if name >= first
+            DescribeTopicPartitionsRequest.TopicRequest(name=name.decode())
+            for physical, name in in_steps(listed)
+            if physical >= begin
         ]
         if request.cursor is not None and not _exists(namespace, first):
             request.cursor = None
@@ -66,3 +70,10 @@ class TopicPartitionsFilter:
 
 def _exists(namespace: Namespace, topic: str) -> bool:
     return namespace.names.is_allowed(VirtualTopic(topic.encode()))
+
+
+def _place(namespace: Namespace, first: str) -> bytes:
+    """Return where a list goes on in the broker's order; a hidden topic would be where its own name puts it."""
+    if _exists(namespace, first):
+        return namespace.physical_name(first)
+    return namespace.names.topics.physical(VirtualTopic(first.encode()))

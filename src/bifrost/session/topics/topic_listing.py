@@ -1,4 +1,5 @@
-"""Metadata of all topics, in two steps: first the names of the tenant's own topics, then Metadata of those.
+"""Metadata of all topics, in two steps: first the names of the tenant's own topics, then Metadata of those. So it is
+with DescribeTopicPartitions of all topics for a tenant that has moved or shared ones.
 
 A broker that is asked for all topics returns those of all tenants. But it also lists topics in the order of their
 names, by pages from any name on (DescribeTopicPartitions, KIP-966, Kafka 3.8 with KRaft), and a tenant's physical names
@@ -24,6 +25,7 @@ those names instead (filters/topics/metadata.py).
 from typing import Any
 
 from bifrost.filters.filter import Exchange
+from bifrost.filters.plan import Plan
 from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
 from bifrost.filters.topics.metadata import ask_by_name
 from bifrost.forwarding.in_flight_limits import InFlightLimits
@@ -31,15 +33,16 @@ from bifrost.forwarding.lane import Awaited, Lane
 from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.session.shared_state import Route
 from bifrost.session.topics.inquiry import Inquiry
-from bifrost.tenancy.names import PhysicalTopic
+from bifrost.tenancy.names import PhysicalTopic, VirtualTopic
 from bifrost.tenancy.namespace import Namespace
-from bifrost.tenancy.topic_pages import LISTED_LIMIT, MAX_PAGES, MAX_TOPICS, next_name
+from bifrost.tenancy.topic_pages import LISTED_LIMIT, LOWEST_NAME, MAX_PAGES, MAX_TOPICS, next_name
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.messages import DescribeTopicPartitionsRequest
 from bifrost.wire.programs import compile_program
 from bifrost.wire.rewriting import Names, rewrite
 
+_APIS = frozenset({ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS})
 _VERSION = 0
 _NAME, _CURSOR = 1, 2
 _SLOTS = {"Topics.Name": _NAME, "NextCursor.TopicName": _CURSOR}
@@ -74,10 +77,9 @@ class TopicListing(Inquiry):
         Otherwise give the request again when `is_under_way` has ended.
         """
         plan = lane.plan
-        if plan.api_key != ApiKey.METADATA or request.topics is not None or self._is_asked:
+        if self._is_asked or not self._is_about_all(plan, request):
             return []
-        is_possible = self._offers and plan.api_version >= CAN_FORBID_CREATION
-        if not is_possible or not self._namespace.names.is_dynamic or not self._pages.is_worth_it():
+        if not self._offers or not self._namespace.names.is_dynamic or not self._pages.is_worth_it():
             return []
         self._begin(lane, frame)
         self._is_asked, self._names, self._page = True, [], 0
@@ -114,11 +116,41 @@ class TopicListing(Inquiry):
 
     def apply(self, exchange: Exchange, request: Any) -> None:
         """Let the request that waited, with physical names already, ask for the topics that were found."""
-        if not self._is_asked or exchange.api_key != ApiKey.METADATA:
+        if not self._is_asked or exchange.api_key not in _APIS:
             return
         names, self._names, self._is_asked = self._names, None, False
-        if names is not None and request.topics is None:
+        if names is None or request.topics:
+            return
+        if exchange.api_key == ApiKey.METADATA:
             ask_by_name(exchange, request, names)
+        else:
+            self._describe_by_name(request, names)
+
+    def _is_about_all(self, plan: Plan, request: Any) -> bool:
+        """Whether a request is for all topics, and the gateway needs their names."""
+        if plan.api_key == ApiKey.METADATA:
+            return request.topics is None and plan.api_version >= CAN_FORBID_CREATION
+        # All of the tenant's are side by side in the broker's list, unless some were moved or are shared.
+        names = self._namespace.names
+        return (
+            plan.api_key == ApiKey.DESCRIBE_TOPIC_PARTITIONS
+            and not request.topics
+            and names.tenant in names.aliases
+        )
+
+    def _describe_by_name(self, request: DescribeTopicPartitionsRequest, names: list[PhysicalTopic]) -> None:
+        """Make a request for all topics ask for these, from its cursor on: a page may end at any of them."""
+        own = self._namespace.names
+        first = None if request.cursor is None else request.cursor.topic_name
+        if first == own.physical_topic(VirtualTopic(LOWEST_NAME)).decode():
+            first = None
+        visible = sorted(one.decode() for one in names if own.virtual_topic(one) is not None)
+        asked = [name for name in visible if first is None or name >= first]
+        if not asked:
+            return  # The broker begins at the cursor, and has nothing of the tenant's there.
+        request.topics = [DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in asked]
+        if asked[0] != first:
+            request.cursor = None
 
     def _ask_from(self, first: PhysicalTopic) -> list[Buffer]:
         cursor = DescribeTopicPartitionsRequest.Cursor(topic_name=first.decode(), partition_index=0)

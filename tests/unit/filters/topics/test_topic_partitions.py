@@ -1,10 +1,14 @@
 import pytest
 
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_record import StateRecord
+from bifrost.tenancy.namespaces.alias_table import KIND
+from bifrost.tenancy.namespaces.topic_aliases import TenantPlace
 from bifrost.wire.error_codes import ErrorCode
 from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
-from support.stage.stage import Stage, Tenant
+from support.stage.stage import UPSTREAM, Stage, Tenant
 
 UNKNOWN, INVALID = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION
 LISTED = ["audit.log", "billing", "events", "orders"]
@@ -126,3 +130,24 @@ def test_the_operations_are_the_tenants(stage: Stage) -> None:
     book = stage.play() >> client_sends(ask("orders")) << to_broker(ask(physical_name("acme", "orders")))
 
     assert book >> broker_answers(answer) << to_client(expected)
+
+
+def test_a_list_with_moved_topics_goes_on_in_the_order_of_the_broker(stage: Stage) -> None:
+    key = StateKey(KIND, "zeta/a")
+    stage.aliases.configure(
+        {name: TenantPlace(UPSTREAM, physical_name(name, "")) for name in ("acme", "zeta")}
+    )
+    body = {"owner": "acme/a", "shares": {}}
+    stage.aliases.apply(key, StateRecord(key, 1, 0, "c", "w", None, body))
+
+    assert (
+        stage.play()
+        >> client_sends(ask(cursor=("events", 3)))
+        << to_broker(
+            ask(
+                *physical("events", "orders"),
+                physical_name("zeta", "a"),
+                cursor=(physical_name("acme", "events"), 3),
+            )
+        )
+    )

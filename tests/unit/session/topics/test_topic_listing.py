@@ -4,6 +4,9 @@ import pytest
 
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.topics import topic_listing
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_record import StateRecord
+from bifrost.tenancy.namespaces.alias_table import KIND
 from bifrost.tenancy.topic_pages import FIRST_PAGE, LISTED_LIMIT, PASSES
 from bifrost.wire.error_codes import ErrorCode
 from support.physical_names import physical_name, prefix_of
@@ -249,3 +252,70 @@ def test_it_may_pause_wherever_it_can(stage: Stage, count: int) -> None:
             >> broker_answers(metadata_of(*(PREFIX + name for name in names)))
             << to_client(metadata_of(*names, tenant="initech"))
         )
+
+
+GIVEN, AWAY = StateKey(KIND, "globex/given"), StateKey(KIND, "initech/b")
+
+
+def moved(stage: Stage) -> None:
+    """Give initech a topic of globex, and take its own `b` away."""
+    for key, owner in ((GIVEN, "initech/x"), (AWAY, "globex/b2")):
+        body = {"owner": owner, "shares": {}}
+        stage.aliases.apply(key, StateRecord(key, 1, 0, "c", "w", None, body))
+
+
+def described(*topics: str, cursor: tuple[str, int] | None = None):
+    place = None if cursor is None else {"topic_name": cursor[0], "partition_index": cursor[1]}
+    return messages.DescribeTopicPartitionsRequest(
+        topics=[{"name": name} for name in topics], response_partition_limit=1, cursor=place
+    )
+
+
+GLOBEX = physical_name("globex", "given")
+
+
+def test_pages_of_partitions_have_the_moved_topics_in_the_broker_s_order(stage: Stage) -> None:
+    moved(stage)
+    book = stage.play("initech") >> client_sends(described()) << to_broker(page_from(PREFIX))
+
+    assert (
+        book
+        >> broker_answers(page(PREFIX + "a", PREFIX + "b", PREFIX + "c"))
+        << to_broker(described(GLOBEX, PREFIX + "a", PREFIX + "c"))
+        >> broker_answers(page(GLOBEX, cursor=PREFIX + "a"))
+        << to_client(page("x", cursor="a"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("cursor", "asked", "rest"),
+    [("a", PREFIX + "a", ["a", "c"]), ("x", GLOBEX, ["x", "a", "c"]), ("bb", None, ["c"])],
+)
+def test_a_page_of_partitions_begins_at_its_cursor_if_that_topic_is_there(
+    stage: Stage, cursor: str, asked: str | None, rest: list[str]
+) -> None:
+    moved(stage)
+    book = (
+        stage.play("initech") >> client_sends(described(cursor=(cursor, 3))) << to_broker(page_from(PREFIX))
+    )
+    wanted = [GLOBEX if name == "x" else PREFIX + name for name in rest]
+
+    assert (
+        book
+        >> broker_answers(page(PREFIX + "a", PREFIX + "b", PREFIX + "c"))
+        << to_broker(described(*wanted, cursor=None if asked is None else (asked, 3)))
+    )
+
+
+def test_behind_the_last_topic_a_page_of_partitions_is_the_broker_s_own(stage: Stage) -> None:
+    moved(stage)
+    book = stage.play("initech") >> client_sends(described(cursor=("z", 0))) << to_broker(page_from(PREFIX))
+    book >> broker_answers(page(PREFIX + "a")) << to_broker(described(cursor=(PREFIX + "z", 0)))
+
+    assert book >> broker_answers(page(physical_name("zeta", "y"))) << to_client(page())
+
+
+def test_pages_of_partitions_need_no_list_without_moved_topics(stage: Stage) -> None:
+    assert (
+        stage.play("initech") >> client_sends(described()) << to_broker(described(cursor=(PREFIX + "-", 0)))
+    )
