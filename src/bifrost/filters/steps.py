@@ -19,6 +19,7 @@ from bifrost.wire.message import Message
 
 if TYPE_CHECKING:
     from bifrost.state.state_change import Change, Unchanged
+    from bifrost.transforms.record_transform import Key
 
 
 @final
@@ -118,8 +119,26 @@ class StateChange(Need):
 MAX_ATTEMPTS = 5
 """How often a filter lets a request's change be tried if each time another writer was first."""
 
-Fetched = TopicIds | TopicCount | StateChange
-"""The needs that a connection meets by itself, by asking brokers (`WayToBroker.fetch`)."""
+
+@final
+@dataclass(frozen=True, slots=True)
+class RecordNeeds(Need):
+    """What transforms of records need from outside: their sources are asked (filters/records/sources.py)."""
+
+    keys: "frozenset[Key]" = field(compare=False)
+    """What is to be answered."""
+    known: "Mapping[Key, object]" = field(compare=False, repr=False)
+    """The answers that there are; when it is met, those to all `keys` as well."""
+    waited_ns: int = field(default=0, compare=False)
+    """How long the message has waited for these answers."""
+    rounds: int = field(default=1, compare=False)
+    """How often the message has asked."""
+    message: object = field(default_factory=object, repr=False)
+    """What tells it from the need of another message, whose answers are kept apart."""
+
+
+Fetched = TopicIds | TopicCount | StateChange | RecordNeeds
+"""The needs that a connection meets by itself, by asking brokers or others (`WayToBroker.fetch`)."""
 
 RequestStep = Forward | Answer | Need | Close
 """What a filter returns for a request."""

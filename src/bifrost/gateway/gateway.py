@@ -351,12 +351,11 @@ class Gateway:
 
     async def _close(self) -> None:
         self.client_authenticators.end()
-        if self.journaling is not None:
-            await self.journaling.end()
-        if self.state is not None:
-            await self.state.end()
-        if self.exchange is not None:
-            await self.exchange.end()
+        for one in (self.journaling, self.state, self.exchange):
+            if one is not None:
+                await one.end()
+        if self.shared.virtual_clusters.records is not None:
+            self.shared.virtual_clusters.records.sources.close()
         await self.clusters.close()
         self.admin.close()
         # Give the loop one turn, so that the transports write what they have and close.

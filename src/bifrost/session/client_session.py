@@ -381,7 +381,7 @@ class ClientSession(LimitedSession):
             self._namespace.take_unresolved()
             throttle_ms = self.throttle_ms(awaited, 4 + len(frame)) if plan.has_throttle else 0
             decided = decoded_response(
-                self._namespace, self._scope, awaited, frame, offset, head, throttle_ms
+                self._namespace, self._scope, awaited, frame, offset, head, throttle_ms, self._responses.met
             )
             if not isinstance(decided, list):
                 return decided

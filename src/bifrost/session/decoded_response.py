@@ -1,10 +1,11 @@
 """Handles a broker's response that must be decoded: through the filters, into virtual names."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from bifrost.filters import namespace as translation
 from bifrost.filters.filter import Exchange, Scope
-from bifrost.filters.steps import Forward, ResponseStep
+from bifrost.filters.steps import NOTHING_MET, Forward, Need, ResponseStep
 from bifrost.forwarding.lane import Awaited
 from bifrost.session.in_flight import Buffer
 from bifrost.tenancy.namespace import Namespace
@@ -34,6 +35,7 @@ def decoded_response(
     offset: int,
     head: bytes | None,
     throttle_ms: int = 0,
+    met: Mapping[type[Need], Need] = NOTHING_MET,
 ) -> list[Buffer] | ResponseStep:
     """Pass a response through the filters.
 
@@ -45,6 +47,7 @@ def decoded_response(
         offset: where its body begins.
         head: the header for the client; None to keep the broker's.
         throttle_ms: how long the client is told to wait, if the response has a place for it, in milliseconds.
+        met: the needs that were met for the response.
     Returns:
         The frame for the client with its length; a Need: what is to be met first; Close: the response names something
         that is not the tenant's and cannot be left out.
@@ -59,14 +62,20 @@ def decoded_response(
         ):  # Otherwise some begin with another prefix.
             frame = prune(plan.owned, frame, offset, names.own_names(entity).shared_prefix)
     response: Any = decode(plan.response.layout, frame, offset)
-    decided = _filtered(namespace, scope, awaited, response, head or bytes(frame[:offset]), throttle_ms)
+    decided = _filtered(namespace, scope, awaited, response, head or bytes(frame[:offset]), throttle_ms, met)
     if len(frame) > RELEASED_FROM_BYTES:
         release(plan.response.layout, response)
     return decided
 
 
 def _filtered(
-    namespace: Namespace, scope: Scope, awaited: Awaited, response: Any, head: bytes, throttle_ms: int
+    namespace: Namespace,
+    scope: Scope,
+    awaited: Awaited,
+    response: Any,
+    head: bytes,
+    throttle_ms: int,
+    met: Mapping[type[Need], Need],
 ) -> list[Buffer] | ResponseStep:
     plan = awaited.lane.plan
     is_acknowledgement = plan.api_key in _ACKNOWLEDGEMENTS
@@ -74,6 +83,8 @@ def _filtered(
     if not isinstance(step, Forward):
         return step
     exchange = awaited.exchange or Exchange(plan.api_key, plan.api_version, scope)
+    if met:
+        exchange.met = met
     for one in reversed(plan.filters):
         filtered: ResponseStep = one.on_response(exchange, response)
         if not isinstance(filtered, Forward):

@@ -96,7 +96,7 @@ class Namespace:
         self.names = names
         self.tenant, self.path = names.tenant, names.path
         self.pseudonyms = Pseudonyms(names.path, pseudonym_key, cluster_id)
-        self.topic_ids = topic_ids
+        self.topic_ids, self.physical_cluster_id = topic_ids, cluster_id
         self.allow_topic_deletion = allow_topic_deletion
         self.policy, self.bounds = policy, bounds
         self._max_names, self._now_ms = max_names, now_ms

@@ -1,13 +1,22 @@
 """Runs the transforms of a topic over one batch, in their order; what nothing changes keeps its bytes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
-from bifrost.records.codec.client_batch import ClientBatch, build_batch, read_columns
+from bifrost.records.codec.client_batch import ClientBatch, as_batch, build_batch, read_columns
 from bifrost.records.codec.columns import Columns
 from bifrost.records.codec.errors import RecordsError
 from bifrost.records.codec.memory import MemoryBudget
-from bifrost.transforms.record_transform import Direction, Needs, RecordTransform, Rejected
+from bifrost.transforms.record_transform import (
+    BatchTransform,
+    Buffer,
+    Direction,
+    Known,
+    Needs,
+    Noted,
+    RecordTransform,
+    Rejected,
+)
 
 
 class BrokenTransform(Exception):
@@ -31,6 +40,9 @@ class ChainMeter(Protocol):
     def end(self, name: str, records: int, rejections: int) -> None:
         """Note that the transform of this name has ended, and what it did."""
 
+    def note(self, name: str, what: str) -> None:
+        """Note what the transform of this name says about a batch: one of NOTES."""
+
 
 class _Uncounted:
     def begin(self) -> None:
@@ -39,18 +51,21 @@ class _Uncounted:
     def end(self, name: str, records: int, rejections: int) -> None:
         """Count nothing."""
 
+    def note(self, name: str, what: str) -> None:
+        """Count nothing."""
+
 
 UNCOUNTED: ChainMeter = _Uncounted()
 
 
 def transform_batch(
     batch: ClientBatch,
-    transforms: Sequence[RecordTransform],
+    transforms: Sequence[RecordTransform | BatchTransform],
     direction: Direction,
-    known: Mapping[str, object],
+    known: Known,
     budget: MemoryBudget,
     meter: ChainMeter = UNCOUNTED,
-) -> memoryview | bytes | Rejected | Needs:
+) -> Buffer | Rejected | Needs:
     """Return a batch as its transforms leave it, or why it cannot pass, or not yet.
 
     Markers and batches without transforms are returned as they are, unread.
@@ -68,32 +83,104 @@ def transform_batch(
     """
     if batch.is_control or not transforms:
         return batch.data
-    read = columns = read_columns(batch, budget)
-    changed_by = ""
-    for one in transforms:
-        meter.begin()
-        outcome = one.transform(batch, columns, direction, known, budget)
-        if isinstance(outcome, Needs):
-            if outcome.names <= known.keys():
-                raise BrokenTransform(one.name, "it asks for what it has")
-            return outcome
-        if isinstance(outcome, Rejected):
-            meter.end(one.name, len(columns), max(1, len(outcome.rejections)))
-            _check_rejections(one.name, outcome, len(columns))
-            return outcome
-        meter.end(one.name, len(columns), 0)
-        if direction is Direction.PRODUCE and not _same_offsets(outcome, read):
-            raise BrokenTransform(one.name, "on produce the number and offsets of records must stay")
-        if outcome is not columns:
-            columns, changed_by = outcome, one.name
-    if columns is read:
-        return batch.data
+    way = _Way(batch, direction, known, budget, meter)
     try:
-        return build_batch(batch, columns, budget)
-    except RecordsError:
-        raise
-    except ValueError as error:
-        raise BrokenTransform(changed_by, str(error)) from None
+        for one in transforms:
+            stopped = way.whole(one) if isinstance(one, BatchTransform) else way.columns(one)
+            if stopped is not None:
+                return stopped
+        return way.built()
+    finally:
+        budget.give_back(way.taken)
+
+
+class _Way:
+    """The way of one batch through its transforms: its bytes, or its records when a transform has asked for these."""
+
+    def __init__(
+        self, batch: ClientBatch, direction: Direction, known: Known, budget: MemoryBudget, meter: ChainMeter
+    ) -> None:
+        self._batch, self._direction, self._known = batch, direction, known
+        self._budget, self._meter = budget, meter
+        self._read: Columns | None = None
+        self._columns: Columns | None = None
+        self._changed_by = ""
+        self.taken = 0
+        """Bytes of batches between two transforms, which the budget has given."""
+
+    def columns(self, one: RecordTransform) -> Rejected | Needs | None:
+        """Let a transform see the records; return why they do not go on, None where they do."""
+        if self._columns is None:
+            self._read = self._columns = read_columns(self._batch, self._budget)
+        columns = self._columns
+        self._meter.begin()
+        outcome = one.transform(self._batch, columns, self._direction, self._known, self._budget)
+        if isinstance(outcome, Needs | Rejected):
+            return self._stopped(one.name, outcome, len(columns))
+        self._meter.end(one.name, len(columns), 0)
+        made = self._noted(one.name, outcome)
+        assert isinstance(made, Columns)
+        assert self._read is not None
+        if self._direction is Direction.PRODUCE and not _same_offsets(made, self._read):
+            raise _broken_offsets(one.name)
+        if made is not columns:
+            self._columns, self._changed_by = made, one.name
+        return None
+
+    def whole(self, one: BatchTransform) -> Rejected | Needs | None:
+        """Let a transform see the batch; return why it does not go on, None where it does."""
+        self._keep(self.built())
+        batch = self._batch
+        self._meter.begin()
+        outcome = one.transform_batch(batch, self._direction, self._known, self._budget)
+        if isinstance(outcome, Needs | Rejected):
+            return self._stopped(one.name, outcome, batch.record_count)
+        self._meter.end(one.name, batch.record_count, 0)
+        made = self._noted(one.name, outcome)
+        assert not isinstance(made, Columns)
+        self._keep(made)
+        if self._direction is Direction.PRODUCE and self._batch.record_count != batch.record_count:
+            raise _broken_offsets(one.name)
+        return None
+
+    def built(self) -> Buffer:
+        """Return the batch as it is now."""
+        if self._columns is self._read:
+            return self._batch.data
+        assert self._columns is not None
+        try:
+            return build_batch(self._batch, self._columns, self._budget)
+        except RecordsError:
+            raise
+        except ValueError as error:
+            raise BrokenTransform(self._changed_by, str(error)) from None
+
+    def _keep(self, data: Buffer) -> None:
+        """Go on with these bytes."""
+        if data is self._batch.data:
+            return
+        self._budget.take(len(data))
+        self.taken += len(data)
+        self._batch, self._read, self._columns = as_batch(data), None, None
+
+    def _noted(self, name: str, outcome: Columns | Buffer | Noted) -> Columns | Buffer:
+        if isinstance(outcome, Noted):
+            self._meter.note(name, outcome.what)
+            return outcome.outcome
+        return outcome
+
+    def _stopped(self, name: str, outcome: Rejected | Needs, count: int) -> Rejected | Needs:
+        if isinstance(outcome, Needs):
+            if all(key in self._known for key in outcome.names):
+                raise BrokenTransform(name, "it asks for what it has")
+            return outcome
+        self._meter.end(name, count, max(1, len(outcome.rejections)))
+        _check_rejections(name, outcome, count)
+        return outcome
+
+
+def _broken_offsets(name: str) -> BrokenTransform:
+    return BrokenTransform(name, "on produce the number and offsets of records must stay")
 
 
 def _check_rejections(name: str, rejected: Rejected, count: int) -> None:

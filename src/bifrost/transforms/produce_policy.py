@@ -1,14 +1,12 @@
 """ProducePolicy: refuses records that lack a key or a header or are too large, and batches in another compression."""
 
-from collections.abc import Mapping
-
 from bifrost.config.records.filter_configs import AcksName, CodecName, FilterConfig
 from bifrost.records.codec.client_batch import ClientBatch
 from bifrost.records.codec.columns import Columns
 from bifrost.records.codec.compression import NAMES
 from bifrost.records.codec.memory import MemoryBudget
 from bifrost.transforms.record_search import find_records
-from bifrost.transforms.record_transform import Direction, Outcome, Rejected, Rejection
+from bifrost.transforms.record_transform import Direction, Known, Outcome, Rejected, Rejection
 from bifrost.transforms.transform_kind import Topic, TransformKind
 from bifrost.wire.error_codes import ErrorCode
 
@@ -47,7 +45,7 @@ class ProducePolicy:
         batch: ClientBatch,
         columns: Columns,
         direction: Direction,
-        known: Mapping[str, object],
+        known: Known,
         budget: MemoryBudget,
     ) -> Outcome:
         """Return the records as they are, or why they must not pass; see `RecordTransform`."""

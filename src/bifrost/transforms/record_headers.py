@@ -1,13 +1,11 @@
 """RecordHeaders: adds, removes and renames headers."""
 
-from collections.abc import Mapping
-
 from bifrost.config.records.filter_configs import FilterConfig
 from bifrost.records.codec.client_batch import ClientBatch
 from bifrost.records.codec.columns import Columns
 from bifrost.records.codec.memory import MemoryBudget
 from bifrost.transforms.header_edit import REMOVED, edit_headers
-from bifrost.transforms.record_transform import Direction
+from bifrost.transforms.record_transform import Direction, Known
 from bifrost.transforms.transform_kind import Topic, TransformKind
 
 
@@ -39,7 +37,7 @@ class RecordHeaders:
         batch: ClientBatch,
         columns: Columns,
         direction: Direction,
-        known: Mapping[str, object],
+        known: Known,
         budget: MemoryBudget,
     ) -> Columns:
         """Return the records with other headers; see `RecordTransform`."""

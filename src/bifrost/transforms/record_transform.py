@@ -1,16 +1,17 @@
 """The contract of a transform: the records of a batch in, changed records, rejections or needs out.
 
 A transform is made for one topic and one rule, and is pure: it reads no clock, opens nothing, and gives the same answer
-for the same arguments. What it needs from outside, a key or a schema, it asks for by name; its caller gets that and
-runs the chain again from its beginning.
+for the same arguments. What it needs from outside, a key or a schema, it asks for by a `Key`; its caller gets that from
+the source that the key names, and runs the chain again from its beginning.
 
 Source: KIP-467 for rejections by record.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from bifrost.records.codec.client_batch import ClientBatch
 from bifrost.records.codec.columns import Columns
@@ -49,15 +50,66 @@ class Rejected:
     """What the client is told of the batch."""
 
 
+class Key(Protocol):
+    """What is needed from outside: a frozen dataclass of the transform's own room; equal keys have one answer."""
+
+    source: ClassVar[str]
+    """The name of the source that answers it."""
+
+    def __hash__(self) -> int:
+        """Return the same for equal keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The answer to a key for which there is none; the transform decides whether its records pass without."""
+
+    reason: str
+    """In one sentence, for the client: without any content of a record, and without a secret."""
+    is_retriable: bool
+    """Whether it may be there when the client tries again."""
+
+    def rejected(self, direction: Direction, error_code: ErrorCode) -> Rejected:
+        """Return why the records of a batch must not pass; `error_code` is for a failure that stays.
+
+        Clients send a Produce again that timed out; consumers fetch again after KAFKA_STORAGE_ERROR, and end with an
+        error after most others.
+        """
+        if self.is_retriable:
+            is_produce = direction is Direction.PRODUCE
+            error_code = ErrorCode.REQUEST_TIMED_OUT if is_produce else ErrorCode.KAFKA_STORAGE_ERROR
+        return Rejected((), self.reason, error_code)
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a transform must have before it can tell; `known` has it by these names in the next call."""
+    """What a transform must have before it can tell; `known` has it by these keys in the next call."""
 
-    names: frozenset[str]
+    names: frozenset[Key]
 
 
-Outcome = Columns | Rejected | Needs
+Known = Mapping[Key, object]
+"""What is there, by its key: what the source of the key makes of it, or a `Failure`."""
+
+Buffer = bytes | memoryview
+
+
+class Noted(NamedTuple):
+    """Records that pass, and what is counted about their batch."""
+
+    outcome: Columns | Buffer
+    what: str
+    """A number of the metrics: one of NOTES."""
+
+
+NOTES = ("plaintext", "skipped")
+"""What is counted: batches that were not encrypted and passed, and batches that were left out."""
+
+Outcome = Columns | Rejected | Needs | Noted
 """The columns that were given: nothing changes, and the batch keeps its bytes. Other columns: these are its records."""
+
+BatchOutcome = Buffer | Rejected | Needs | Noted
+"""`batch.data`: nothing changes. Other bytes: a batch, whole."""
 
 
 class RecordTransform(Protocol):
@@ -72,17 +124,49 @@ class RecordTransform(Protocol):
         batch: ClientBatch,
         columns: Columns,
         direction: Direction,
-        known: Mapping[str, object],
+        known: Known,
         budget: MemoryBudget,
     ) -> Outcome:
         """Transform the records of a batch. Its loops over records are in steps (`wire/steps.pyx`).
 
         Args:
-            batch: its header; never that of a marker. Its bytes are those before any transform.
+            batch: its header; never that of a marker. Its bytes are those before the transforms of columns.
             columns: its records, as the transforms before this one left them.
             direction: which way it goes.
-            known: by name what was needed and is there now.
+            known: by its key what was needed and is there now.
             budget: what new columns are taken from.
         Raises:
             RecordsError: the new columns come to more than the budget has.
         """
+
+
+class BatchTransform(ABC):
+    """A transform that takes a batch whole, as bytes: it need not unpack its records."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the operator knows it by."""
+
+    @abstractmethod
+    def transform_batch(
+        self, batch: ClientBatch, direction: Direction, known: Known, budget: MemoryBudget
+    ) -> BatchOutcome:
+        """Transform a batch; see `RecordTransform.transform`.
+
+        Args:
+            batch: as the transforms before this one left it; never a marker.
+            direction: which way it goes.
+            known: by its key what was needed and is there now.
+            budget: what the memory is taken from that is needed meanwhile, and what the new batch must fit into.
+        Raises:
+            RecordsError: the batch cannot be read, or comes to more than the budget has.
+        """
+
+
+class PlacedTransform(ABC):
+    """A transform of a topic for which it matters in which partition a batch is."""
+
+    @abstractmethod
+    def at(self, partition: int) -> "RecordTransform | BatchTransform":
+        """Return the transform of a partition."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from bifrost.config.records.filter_configs import FilterConfig
 from bifrost.config.records.record_filter import FilterName
-from bifrost.transforms.record_transform import Direction, RecordTransform
+from bifrost.transforms.record_transform import BatchTransform, Direction, PlacedTransform, RecordTransform
 
 _MODULES = {
     FilterName.RECORD_HEADERS: "record_headers",
@@ -27,6 +27,12 @@ class Topic(NamedTuple):
     """By the path from the tenant, with `:` between tiers."""
     physical: bytes
     """What the broker calls it."""
+    cluster: str = ""
+    """The ID of the cluster that has it."""
+
+
+Transform = RecordTransform | BatchTransform | PlacedTransform
+"""What a kind makes for a topic."""
 
 
 def _none(config: FilterConfig) -> frozenset[int]:
@@ -39,10 +45,12 @@ class TransformKind:
 
     directions: frozenset[Direction]
     """The ways on which it does something."""
-    make: Callable[[str, FilterConfig, Topic], RecordTransform]
+    make: Callable[[str, FilterConfig, Topic], Transform]
     """Makes the transform of a topic, by the name by which the operator knows it."""
     refused_acks: Callable[[FilterConfig], frozenset[int]] = _none
     """The settings `acks` with which a Produce request is refused, whatever its records are."""
+    sources: frozenset[str] = frozenset()
+    """The names of the sources that its transforms ask: `Key.source`."""
 
 
 def kind_of(name: FilterName) -> TransformKind:

@@ -18,6 +18,7 @@ from bifrost.gateway.reload_outcome import Outcome
 from bifrost.gateway.state.state_counts import StateCounts
 from bifrost.state.state_change import Change
 from bifrost.state.state_key import StateKey
+from bifrost.transforms.record_transform import NOTES
 from bifrost.wire.api_keys import ApiKey
 from support.control.table_backend import TableBackend
 from support.pages.doc_pages import page, pages, table
@@ -56,7 +57,7 @@ class Everything(OfProcess):
         return ExchangeCounts(1, 1, True, 1, {"written": 1}, shares)
 
     def transforms(self) -> Iterator[TransformCount]:
-        for number in ("batches", "records", "rejections", "time_ns"):
+        for number in ("batches", "records", "rejections", "time_ns", *NOTES, "waits", "wait_ns"):
             yield ("acme", "edge", "produce", number), 1
 
     def workers(self) -> Iterator[WorkerCounts]:

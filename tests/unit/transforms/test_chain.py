@@ -1,5 +1,5 @@
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -10,13 +10,18 @@ from bifrost.records.codec.errors import CorruptBatch, TooLarge
 from bifrost.records.codec.memory import MemoryBudget
 from bifrost.transforms.chain import BrokenTransform, transform_batch
 from bifrost.transforms.record_transform import (
+    BatchOutcome,
+    BatchTransform,
     Direction,
+    Known,
     Needs,
+    Noted,
     Outcome,
     RecordTransform,
     Rejected,
     Rejection,
 )
+from support.records.needing import NeedsText, Text
 from support.records.record_columns import batch_of, only_batch, plenty
 
 RECORDS = [ColumnRecord(i, 0, b"key", b"value %d" % i) for i in range(3)]
@@ -36,30 +41,26 @@ class Does:
         batch: ClientBatch,
         columns: Columns,
         direction: Direction,
-        known: Mapping[str, object],
+        known: Known,
         budget: MemoryBudget,
     ) -> Outcome:
         return self.do(columns)
 
 
 @dataclass
-class Decrypts:
-    """A transform that needs a key."""
+class Whole(BatchTransform):
+    """A transform of whole batches that a function does."""
 
-    name: str = "decrypts"
+    do: Callable[[ClientBatch], BatchOutcome]
 
-    def transform(
-        self,
-        batch: ClientBatch,
-        columns: Columns,
-        direction: Direction,
-        known: Mapping[str, object],
-        budget: MemoryBudget,
-    ) -> Outcome:
-        key = known.get("key")
-        if not isinstance(key, bytes):
-            return Needs(frozenset({"key"}))
-        return columns.with_values(BytesColumn.of(key for _ in columns.values))
+    @property
+    def name(self) -> str:
+        return "whole"
+
+    def transform_batch(
+        self, batch: ClientBatch, direction: Direction, known: Known, budget: MemoryBudget
+    ) -> BatchOutcome:
+        return self.do(batch)
 
 
 def adds(text: bytes) -> RecordTransform:
@@ -70,16 +71,16 @@ def adds(text: bytes) -> RecordTransform:
 
 def run(
     data: bytes,
-    *transforms: RecordTransform,
+    *transforms: RecordTransform | BatchTransform,
     direction: Direction = PRODUCE,
-    known: Mapping[str, object] | None = None,
+    known: Known | None = None,
     budget: MemoryBudget | None = None,
 ) -> memoryview | bytes | Rejected | Needs:
     return transform_batch(only_batch(data), transforms, direction, known or {}, budget or plenty())
 
 
 def records_of(outcome: object) -> list[ColumnRecord]:
-    assert isinstance(outcome, bytes)
+    assert isinstance(outcome, bytes | memoryview)
     return read_columns(only_batch(outcome), plenty()).records()
 
 
@@ -120,15 +121,73 @@ def test_a_rejected_record_stops_its_batch_before_later_transforms() -> None:
 
 
 def test_what_is_needed_is_asked_for_and_used_when_it_is_there() -> None:
-    data = batch_of(RECORDS)
+    data = batch_of([ColumnRecord(0, 0, None, b"a")])
 
-    assert run(data, Decrypts()) == Needs(frozenset({"key"}))
-    assert records_of(run(data, Decrypts(), known={"key": b"secret"}))[0].value == b"secret"
+    assert run(data, NeedsText()) == Needs(frozenset({Text("a")}))
+    assert records_of(run(data, NeedsText(), known={Text("a"): b"secret"}))[0].value == b"secret"
 
 
 def test_asking_for_what_is_there_is_broken() -> None:
     with pytest.raises(BrokenTransform, match="asks for what it has"):
-        run(batch_of(RECORDS), Does(lambda _: Needs(frozenset({"key"}))), known={"key": b""})
+        run(batch_of(RECORDS), Does(lambda _: Needs(frozenset({Text("a")}))), known={Text("a"): b""})
+
+
+def test_transforms_of_batches_and_of_records_see_what_those_before_them_left() -> None:
+    seen: list[bytes] = []
+
+    def note(batch: ClientBatch) -> BatchOutcome:
+        seen.append(bytes(batch.data))
+        return bytes(batch.data)
+
+    budget = plenty()
+    outcome = run(batch_of(RECORDS), Whole(note), adds(b" a"), Whole(note), adds(b" b"), budget=budget)
+
+    assert [one.value for one in records_of(outcome)] == [b"value 0 a b", b"value 1 a b", b"value 2 a b"]
+    assert [one.value for one in records_of(seen[1])] == [b"value 0 a", b"value 1 a", b"value 2 a"]
+    assert seen[0] == batch_of(RECORDS)
+    assert budget.used == 0
+
+
+def test_a_batch_that_its_transforms_leave_is_not_read() -> None:
+    data = batch_of(RECORDS, codec=4)
+    spoilt = only_batch(data)._replace(record_count=9)
+
+    assert transform_batch(spoilt, [Whole(lambda batch: batch.data)], FETCH, {}, plenty()) is spoilt.data
+
+
+def test_a_batch_keeps_its_count_on_produce() -> None:
+    fewer = Whole(lambda _: batch_of(RECORDS[:2]))
+
+    assert len(records_of(run(batch_of(RECORDS), fewer, direction=FETCH))) == 2
+    with pytest.raises(BrokenTransform, match="transform whole: on produce"):
+        run(batch_of(RECORDS), fewer)
+
+
+def test_what_is_to_be_counted_is_noted() -> None:
+    notes: list[tuple[str, str]] = []
+
+    class Notes:
+        def begin(self) -> None: ...
+
+        def end(self, name: str, records: int, rejections: int) -> None: ...
+
+        def note(self, name: str, what: str) -> None:
+            notes.append((name, what))
+
+    data = batch_of(RECORDS)
+    steps = (
+        Does(lambda columns: Noted(columns, "plaintext")),
+        Whole(lambda batch: Noted(batch.data, "skipped")),
+    )
+
+    assert transform_batch(only_batch(data), steps, FETCH, {}, plenty(), Notes()) == data
+    assert notes == [("does", "plaintext"), ("whole", "skipped")]
+
+
+def test_a_rejected_batch_stops_there() -> None:
+    rejected = Rejected((), "no")
+
+    assert run(batch_of(RECORDS), Whole(lambda _: rejected), adds(b"x")) is rejected
 
 
 @pytest.mark.parametrize("indexes", [(), (3,), (-1,), (1, 0), (1, 1)])

@@ -128,6 +128,11 @@ class Limits(Section):
     how large it is. Default 32 MiB, some 30 times the largest batch that brokers take by default
     (`message.max.bytes`)."""
 
+    max_record_wait_ms: DurationMs = Field(default=10_000, ge=100, le=600_000)
+    """Longest time that one request or response waits for what filters of records need from outside, such as a key, in
+    milliseconds. Then its partitions are answered with an error after which clients try again. Default 10 s, a third of
+    the 30 s after which clients give a request up (`request.timeout.ms`)."""
+
     max_topics: Count = Field(default=1_000, ge=1, le=10_000_000)
     """Most topics of one tenant, unless its own `limits` say otherwise; a request that creates another is answered
     POLICY_VIOLATION. Existing topics stay. Each gateway and each worker counts by itself, so counts may briefly differ.

@@ -51,7 +51,7 @@ class SharedRecordsFilter(_RecordsFilter):
 def _transform(exchange: Exchange, response: Any, *, is_shared: bool) -> ResponseStep:
     topics = exchange.scope.records
     assert topics is not None, "only clients to whom filters apply have this filter"
-    with RecordWork(topics, Direction.FETCH, is_all_or_nothing=is_shared) as work:
+    with RecordWork(topics, Direction.FETCH, exchange, is_all_or_nothing=is_shared) as work:
         for topic in in_steps(response.responses):
             name = _name_of(topics, topic)
             chain = None if name is None else topics.chain(name, Direction.FETCH)
@@ -61,13 +61,15 @@ def _transform(exchange: Exchange, response: Any, *, is_shared: bool) -> Respons
                 if partition.error_code or not partition.records:
                     continue
                 try:
-                    outcome = work.new_records(partition.records, chain)
+                    outcome = work.new_records(partition.records, chain, partition.partition_index)
                 except NoRoom:
                     return TURN
                 if isinstance(outcome, Refusal):
                     _refuse(partition, outcome, is_shared=is_shared)
                 else:
                     partition.records = outcome
+        if work.need is not None:
+            return work.need
     return FORWARD
 
 

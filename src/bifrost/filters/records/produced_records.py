@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.records.record_work import RecordWork, Refusal
-from bifrost.filters.steps import FORWARD, TURN, Answer, Close, RequestStep, ResponseStep
+from bifrost.filters.steps import (
+    FORWARD,
+    NOTHING_MET,
+    TURN,
+    Answer,
+    Close,
+    RecordNeeds,
+    RequestStep,
+    ResponseStep,
+)
 from bifrost.records.codec.errors import NoRoom
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.transforms.record_transform import Direction
@@ -46,7 +55,7 @@ class ProducedRecordsFilter:
         refused: list[_Refused] = []
         topics = exchange.scope.records
         assert topics is not None, "only clients to whom filters apply have this filter"
-        with RecordWork(topics, Direction.PRODUCE) as work:
+        with RecordWork(topics, Direction.PRODUCE, exchange) as work:
             for topic in in_steps(request.topic_data):
                 by_id = topic.topic_id != ZERO_TOPIC_ID
                 name = topics.namespace.topic_of(topic.topic_id) if by_id else topic.name
@@ -59,6 +68,11 @@ class ProducedRecordsFilter:
                     return TURN
                 if answers:
                     refused.append(_Refused(topic.name, topic.topic_id, answers))
+            if work.need is not None:
+                return work.need
+        if RecordNeeds in exchange.met:
+            # The exchange lives until the broker has answered; what was needed need not.
+            exchange.met = NOTHING_MET
         if not refused:
             return FORWARD
         if request.acks == 0:
@@ -90,7 +104,7 @@ def _transform(work: RecordWork, topic: Any, chain: TopicChain, acks: int) -> li
             reason = f"{refused_by}: acks={'all' if acks == -1 else acks} is not allowed"
             outcome = Refusal(ErrorCode.POLICY_VIOLATION, reason)
         elif outcome and is_looked_at:
-            outcome = work.new_records(outcome, chain)
+            outcome = work.new_records(outcome, chain, partition.index)
         if isinstance(outcome, Refusal):
             answers.append(_answer(partition.index, outcome))
         else:

@@ -11,8 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from bifrost.tenancy.names import VirtualTopic
-from bifrost.transforms.record_transform import Direction, RecordTransform
-from bifrost.transforms.transform_kind import Topic, kind_of
+from bifrost.transforms.record_transform import (
+    BatchTransform,
+    Direction,
+    PlacedTransform,
+    RecordTransform,
+)
+from bifrost.transforms.transform_kind import Topic, Transform, kind_of
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
 from bifrost.wire.rewriting import Names
@@ -35,12 +40,18 @@ _SLOTS = (Entity.TOPIC_NAME, Entity.TOPIC_ID)
 class TopicChain(NamedTuple):
     """What happens to the records of a topic on one way."""
 
-    transforms: tuple[RecordTransform, ...]
+    transforms: tuple[Transform, ...]
     """In the order in which records pass them."""
     refused_acks: dict[int, str]
     """The settings `acks` with which a request is refused, each with the name of the first filter that does."""
     rules: RecordRules | None = None
     """What policies of namespaces say about records that are produced."""
+
+    def at(self, partition: int) -> tuple[RecordTransform | BatchTransform, ...]:
+        """Return the transforms of a partition."""
+        return tuple(
+            one.at(partition) if isinstance(one, PlacedTransform) else one for one in self.transforms
+        )
 
 
 class RecordTopics:
@@ -141,7 +152,7 @@ class RecordTopics:
         rules = None if policies is None else policies.on_records(topic)
         if not filters and rules is None:
             return None
-        place = Topic(names.tenant, full, bytes(physical))
+        place = Topic(names.tenant, full, bytes(physical), self.namespace.physical_cluster_id() or "")
         refused: dict[int, str] = {}
         for one in filters:
             for acks in kind_of(one.name).refused_acks(one.config):

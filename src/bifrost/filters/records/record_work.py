@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from bifrost.filters.records.sources import KnownAnswers
+from bifrost.filters.steps import RecordNeeds
 from bifrost.records.codec.client_batch import split_batches
 from bifrost.records.codec.compression import NAMES
 from bifrost.records.codec.errors import NoRoom, RecordsError, TooLarge
 from bifrost.transforms.chain import transform_batch
-from bifrost.transforms.record_transform import Direction, Needs, Rejected, Rejection
+from bifrost.transforms.record_transform import Buffer, Direction, Key, Needs, Rejected, Rejection
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
+    from bifrost.filters.filter import Exchange
     from bifrost.filters.records.record_topics import RecordTopics, TopicChain
     from bifrost.records.codec.client_batch import ClientBatch
     from bifrost.tenancy.policies.record_rules import RecordRules
 
-Buffer = bytes | memoryview
-
 _ROUNDS = 1_000
 """A batch counts for so many rounds of a loop: there may be a pause behind each."""
+
+MAX_KEYS = 1_000
+"""Most that a message asks its sources for at a time; for more it asks again."""
+
+MAX_NEEDS = 100
+"""How often a message may ask: each time it is decided anew. More is a transform's mistake."""
 
 
 class Refusal(NamedTuple):
@@ -38,13 +46,19 @@ class RecordWork:
     """
 
     def __init__(
-        self, topics: RecordTopics, direction: Direction, *, is_all_or_nothing: bool | None = None
+        self,
+        topics: RecordTopics,
+        direction: Direction,
+        exchange: Exchange,
+        *,
+        is_all_or_nothing: bool | None = None,
     ) -> None:
         """Begin with nothing done.
 
         Args:
             topics: of the client.
             direction: the way of the message.
+            exchange: of the message; it has what the message has waited for.
             is_all_or_nothing: whether the records of a partition go on only if all of them may; None: on produce.
         """
         records = topics.records
@@ -52,6 +66,11 @@ class RecordWork:
         self._direction, self._meter = direction, records.meter(direction)
         self._budget = self._memory.of_request()
         self._made_bytes = 0
+        met = exchange.met.get(RecordNeeds)
+        assert met is None or isinstance(met, RecordNeeds)
+        self._met = met
+        self._known = KnownAnswers(records.process.sources, {} if met is None else met.known)
+        self._missing: set[Key] = set()
         self._is_all_or_nothing = (
             direction is Direction.PRODUCE if is_all_or_nothing is None else is_all_or_nothing
         )
@@ -64,8 +83,22 @@ class RecordWork:
         """Give back what is taken."""
         self._budget.give_back(self._made_bytes)
 
-    def new_records(self, records: Buffer, chain: TopicChain) -> Buffer | Refusal:
+    @property
+    def need(self) -> RecordNeeds | None:
+        """What the message has to wait for; then what was returned for its records does not count."""
+        if not self._missing:
+            return None
+        keys, met = frozenset(self._missing), self._met
+        if met is None:
+            return RecordNeeds(keys, {})
+        assert met.rounds < MAX_NEEDS, "transforms ask again and again"
+        return replace(met, keys=keys, rounds=met.rounds + 1)
+
+    def new_records(self, records: Buffer, chain: TopicChain, partition: int) -> Buffer | Refusal:
         """Return the records of a partition as its transforms leave them: the same object if they change nothing.
+
+        A batch whose transforms need something is passed over, and the others go on: so a message waits once for all
+        that its batches need (`need`).
 
         A consumer gets the batches before one that cannot pass: it asks for that one next, and is told then. So it is
         with those that have no room any more in the memory of the response.
@@ -75,15 +108,20 @@ class RecordWork:
         """
         is_produce = self._direction is Direction.PRODUCE
         made: list[Buffer] = []
-        is_same = True
+        is_same, transforms = True, chain.at(partition)
         try:
             for batch in in_steps(split_batches(memoryview(records), is_whole=is_produce), _ROUNDS):
                 violation = None if chain.rules is None else _violation(batch, chain.rules)
                 if violation is not None:
                     return violation
                 budget = self._memory.of_batch(self._budget)
-                outcome = transform_batch(batch, chain.transforms, self._direction, {}, budget, self._meter)
-                assert not isinstance(outcome, Needs), "no kind of filter needs anything from outside"
+                outcome = transform_batch(
+                    batch, transforms, self._direction, self._known, budget, self._meter
+                )
+                if isinstance(outcome, Needs):
+                    if len(self._missing) < MAX_KEYS:
+                        self._missing |= outcome.names
+                    continue
                 if isinstance(outcome, Rejected):
                     return self._partly(made) or _rejected(outcome)
                 if outcome is not batch.data:

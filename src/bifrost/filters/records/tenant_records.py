@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from bifrost.filters.records.fetched_records import FetchedRecordsFilter, SharedRecordsFilter
 from bifrost.filters.records.produced_records import ProducedRecordsFilter
 from bifrost.filters.records.record_memory import RecordMemory
 from bifrost.filters.records.record_topics import RecordTopics
+from bifrost.filters.records.sources import NoSources
 from bifrost.filters.records.transform_meter import TransformKey, TransformMeter
 from bifrost.transforms.tenant_filters import TenantFilters
 from bifrost.transforms.transform_kind import kind_of
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from bifrost.config.fields.limits import Limits
     from bifrost.config.records.record_filter import RecordFilter
     from bifrost.filters.filter import AnyFilter
+    from bifrost.filters.records.sources import Sources
     from bifrost.tenancy.acls.guard import Guard
     from bifrost.tenancy.namespace import Namespace
     from bifrost.transforms.record_transform import Direction
@@ -33,13 +35,6 @@ _FILTERS: dict[int, AnyFilter] = {
 }
 
 
-class Counters(Protocol):
-    """Gives counters by name."""
-
-    def counter(self, name: str) -> Counter[Any]:
-        """Return the counter of this name."""
-
-
 class ProcessRecords:
     """What all tenants of a process share."""
 
@@ -48,7 +43,8 @@ class ProcessRecords:
         limits: Limits,
         hits: Counter[tuple[str, str]],
         now_ns: Callable[[], int],
-        peers: Counters | None = None,
+        counts: Counter[TransformKey] | None = None,
+        sources: Sources | None = None,
     ) -> None:
         """Begin with nothing used and nothing counted.
 
@@ -56,11 +52,18 @@ class ProcessRecords:
             limits: how much memory records may take.
             hits: counts how often a limit was reached.
             now_ns: a monotonic clock, in nanoseconds.
-            peers: counts for all workers of the gateway together; None: for this process alone.
+            counts: counts what filters do; None: a counter of its own.
+            sources: where transforms get what they need; None: they need nothing.
         """
         self.memory = RecordMemory(limits, hits)
-        self.counts: Counter[TransformKey] = Counter() if peers is None else peers.counter("transforms")
+        self.counts: Counter[TransformKey] = Counter() if counts is None else counts
         self.now_ns = now_ns
+        self.sources: Sources = NoSources() if sources is None else sources
+
+    def limit(self, limits: Limits) -> None:
+        """Use other limits from now on."""
+        self.memory.limit(limits)
+        self.sources.limit(limits)
 
     def of_tenant(
         self,

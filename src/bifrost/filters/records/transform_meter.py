@@ -15,7 +15,7 @@ class TransformKey(NamedTuple):
     """What the operator knows it by."""
     direction: str
     number: str
-    """`batches`, `records`, `rejections`, or `time_ns`, in nanoseconds."""
+    """`batches`, `records`, `rejections`, one of NOTES, or `time_ns`, in nanoseconds."""
 
 
 class TransformMeter:
@@ -43,3 +43,7 @@ class TransformMeter:
             ("time_ns", took_ns),
         ):
             self._counts[TransformKey(self._tenant, name, self._direction, number)] += amount
+
+    def note(self, name: str, what: str) -> None:
+        """Count what the transform of this name says about a batch."""
+        self._counts[TransformKey(self._tenant, name, self._direction, what)] += 1

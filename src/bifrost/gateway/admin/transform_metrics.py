@@ -7,6 +7,9 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from bifrost.gateway.admin.counted import TransformCount
 
 _LABELS = ["tenant", "filter", "direction"]
+_NANOSECONDS = frozenset({"time_ns", "wait_ns"})
+_OF_SOURCES = frozenset({"waits", "wait_ns"})
+"""Numbers about a source, not a filter."""
 
 
 def transform_metrics(counts: Iterable[TransformCount]) -> Iterator[Metric | None]:
@@ -28,8 +31,28 @@ def transform_metrics(counts: Iterable[TransformCount]) -> Iterator[Metric | Non
             "How long a filter took, without the time to unpack and pack the records.",
             labels=_LABELS,
         ),
+        "plaintext": CounterMetricFamily(
+            "kafka_proxy_transform_plaintext_batches",
+            "Batches of encrypted topics that were not encrypted, and passed to consumers as `accept_plaintext_before` "
+            "says.",
+            labels=_LABELS,
+        ),
+        "skipped": CounterMetricFamily(
+            "kafka_proxy_transform_skipped_batches",
+            "Batches whose records were left out because their key is missing, as `on_missing_key: skip` says.",
+            labels=_LABELS,
+        ),
+        "waits": CounterMetricFamily(
+            "kafka_proxy_record_waits",
+            "How often a request or response waited for what filters of records need, by what answers it.",
+            labels=["tenant", "source"],
+        ),
+        "wait_ns": CounterMetricFamily(
+            "kafka_proxy_record_wait_seconds", "How long they waited in all.", labels=["tenant", "source"]
+        ),
     }
     for (*labels, number), amount in counts:
-        families[number].add_metric(labels, amount / 1e9 if number == "time_ns" else amount)
+        known = labels[:2] if number in _OF_SOURCES else labels
+        families[number].add_metric(known, amount / 1e9 if number in _NANOSECONDS else amount)
         yield None
     yield from families.values()

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
+from bifrost.config.fields.limits import Limits
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.model import Config
 from bifrost.config.tiers import SEPARATOR
@@ -73,6 +74,8 @@ def virtual_clusters(
         else:
             roots[name] = made.build(name, (), authority)
         yield
+    if models.records is not None:
+        models.records.sources.configure([one for tenant in config.tenants for one in tenant.filters])
     found = VirtualClusters(roots, made.build, models)
     for below in () if before is None else found.keep(before):
         made.change(below)
@@ -95,7 +98,7 @@ class _Maker:
     ) -> None:
         self._models, self._hits, self._peers = models, hits, peers
         if models.records is not None:
-            models.records.memory.limit(config.proxy.limits)
+            models.records.limit(config.proxy.limits)
         self._of_tenant: dict[str, TenantRecords] = {}
         self._config, self._settings = config, settings
         self._aliases = {} if models.aliases is None else models.aliases.parts
@@ -132,8 +135,7 @@ class _Maker:
         if not tenant.filters and not has_rules:
             return None
         if self._models.records is None:
-            new: Callable[..., ProcessRecords] = load_record_filters().ProcessRecords
-            self._models.records = new(self._config.proxy.limits, self._hits, monotonic_ns, self._peers)
+            self._models.records = _process_records(self._config.proxy.limits, self._hits, self._peers)
         made = self._models.records.of_tenant(
             tenant.name, tenant.filters, is_dotted=_is_dotted(tenant), has_rules=has_rules
         )
@@ -254,6 +256,18 @@ def _authority(tenant: Tenant, acls: StoredAcls, known: Authority | None) -> Aut
         max_stored=tenant.acls.max_stored,
     )
     return authority
+
+
+def _process_records(
+    limits: Limits, hits: Counter[tuple[str, str]], peers: Counters | None
+) -> "ProcessRecords":
+    """Return what filters of records share, for a tenant that has the first one."""
+    from bifrost.gateway.sources.process_sources import ProcessSources  # memory, only where it is needed
+
+    counts: Counter[Any] = Counter() if peers is None else peers.counter("transforms")
+    sources = ProcessSources(limits, hits, counts, monotonic_ns)
+    made: ProcessRecords = load_record_filters().ProcessRecords(limits, hits, monotonic_ns, counts, sources)
+    return made
 
 
 def _limit(bounds: TopicBounds, config: Config, tenant: Tenant) -> None:

@@ -5,8 +5,8 @@
     Owed         it queues until a debt of its quota is paid (forwarding/quotas/quota_turns.py)
     IssuerKeys   it is called back when the fetch under way has ended
 
-What a connection asks brokers for by itself (topic IDs, a count of topics, a change of the state), `WayToBroker.fetch`
-brings.
+What a connection asks brokers or others for by itself (topic IDs, a count of topics, a change of the state, what
+filters of records need), `WayToBroker.fetch` brings.
 """
 
 from functools import partial
@@ -66,5 +66,5 @@ class Waiting:
 
     @property
     def to_fetch(self) -> Fetched | None:
-        """What the connection has to ask brokers for."""
+        """What the connection has to ask for by itself."""
         return next((one for one in self._session.needs if isinstance(one, Fetched)), None)

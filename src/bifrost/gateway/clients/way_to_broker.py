@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
-from bifrost.filters.steps import Fetched, StateChange, TopicCount, TopicIds
+from bifrost.filters.steps import Fetched, RecordNeeds, StateChange, TopicCount, TopicIds
 from bifrost.gateway.brokers.broker_connection import BrokerConnection, connect, renew_login
 from bifrost.gateway.brokers.broker_login import Login
 from bifrost.gateway.brokers.cluster import Broker, BrokersByCluster, Cluster
@@ -61,7 +61,7 @@ class WayToBroker:
         await renew_login(broker_side, self._broker, login, timeout_ms)
 
     async def fetch(self, need: Fetched) -> Fetched:
-        """Ask brokers for what a message of the session needs; return the need as it was met.
+        """Ask brokers or others for what a message of the session needs; return the need as it was met.
 
         Raises:
             BrokerError: the cluster could not be asked.
@@ -81,6 +81,10 @@ class WayToBroker:
                 if state is None:
                     return replace(need, outcome=OFF)
                 return await state.change(namespace.tenant, need)
+            case RecordNeeds():
+                records = self._session.virtual_cluster.records
+                assert records is not None, "only filters of records need something for them"
+                return await records.process.sources.meet(namespace.tenant, need)
             case _:
                 assert_never(need)
         return need

@@ -99,8 +99,13 @@ def split_batches(data: memoryview, *, is_whole: bool) -> Iterator[ClientBatch]:
         raise CorruptBatch("the last batch is cut off")
 
 
+def as_batch(data: bytes | memoryview) -> ClientBatch:
+    """Return a batch that was made in this process: its checksum is not compared."""
+    return ClientBatch(memoryview(data), *_HEADER.unpack_from(data))
+
+
 def _read_header(data: memoryview) -> ClientBatch:
-    batch = ClientBatch(data, *_HEADER.unpack_from(data))
+    batch = as_batch(data)
     if crc32c(data[_CRC_FROM:]) != batch.crc:
         raise CorruptBatch(f"the batch at offset {batch.base_offset} has another checksum than it says")
     return batch

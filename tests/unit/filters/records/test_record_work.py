@@ -1,17 +1,24 @@
+from dataclasses import replace
+
 import pytest
 
+from bifrost.filters.filter import Exchange
 from bifrost.filters.records.record_topics import TopicChain
 from bifrost.filters.records.record_work import RecordWork, Refusal
+from bifrost.filters.steps import RecordNeeds
 from bifrost.records.codec.columns import ColumnRecord
 from bifrost.records.codec.errors import NoRoom
-from bifrost.transforms.record_transform import Direction
+from bifrost.transforms.record_transform import Direction, Failure
 from bifrost.wire.error_codes import ErrorCode
+from support.records.needing import AtHand, NeedsText, Text
 from support.records.record_columns import MIB, batch_of
 from support.stage.filtered import headers, policy, topics_of
 from support.stage.stage import Stage
 
 PRODUCE, FETCH = Direction.PRODUCE, Direction.FETCH
 BOTH = ({"direction": "produce"}, {"direction": "fetch"})
+NEW = Exchange(0, 12, None)  # type: ignore[arg-type]
+"""What a message has when it comes; its scope is not asked for."""
 RECORDS = [ColumnRecord(i, 0, None, b"value") for i in range(3)]
 
 
@@ -26,15 +33,15 @@ def test_records_that_no_transform_changes_are_the_same_object(stage: Stage) -> 
     topics, chain = chain_of(stage, PRODUCE, headers(*BOTH, remove=["x"]))
     records = batch_of(RECORDS) + batch_of(RECORDS, codec=3)
 
-    with RecordWork(topics, PRODUCE) as work:
-        assert work.new_records(records, chain) is records
+    with RecordWork(topics, PRODUCE, NEW) as work:
+        assert work.new_records(records, chain, 0) is records
 
 
 def test_a_rejected_batch_says_which_records_and_why(stage: Stage) -> None:
     topics, chain = chain_of(stage, PRODUCE, policy(require_key=True))
 
-    with RecordWork(topics, PRODUCE) as work:
-        outcome = work.new_records(batch_of(RECORDS), chain)
+    with RecordWork(topics, PRODUCE, NEW) as work:
+        outcome = work.new_records(batch_of(RECORDS), chain, 0)
 
     assert isinstance(outcome, Refusal)
     assert outcome.error_code == ErrorCode.INVALID_RECORD
@@ -45,8 +52,8 @@ def test_what_was_made_counts_until_the_end_of_the_message(stage: Stage) -> None
     topics, chain = chain_of(stage, FETCH, headers(*BOTH, add=[{"key": "a", "value": "b"}]))
     memory = topics.records.process.memory
 
-    with RecordWork(topics, FETCH) as work:
-        made = work.new_records(batch_of(RECORDS), chain)
+    with RecordWork(topics, FETCH, NEW) as work:
+        made = work.new_records(batch_of(RECORDS), chain, 0)
         assert isinstance(made, bytes)
         assert memory.used == len(made)
     assert memory.used == 0
@@ -58,8 +65,8 @@ def test_records_that_find_no_room_are_tried_again_later(stage: Stage) -> None:
     memory = topics.records.process.memory
     memory.of_request().take(MIB - 100)
 
-    with RecordWork(topics, FETCH) as work, pytest.raises(NoRoom):
-        work.new_records(batch_of(RECORDS, codec=1), chain)
+    with RecordWork(topics, FETCH, NEW) as work, pytest.raises(NoRoom):
+        work.new_records(batch_of(RECORDS, codec=1), chain, 0)
     assert memory.hits == {("max_unpacked_bytes_total", "initech"): 1}
     assert memory.used == MIB - 100
 
@@ -68,8 +75,39 @@ def test_a_consumer_gets_what_stands_before_a_broken_batch(stage: Stage) -> None
     topics, chain = chain_of(stage, FETCH, headers(*BOTH, remove=["a"]))
     good, broken = batch_of(RECORDS), batch_of(RECORDS)[:-1] + b"?"
 
-    with RecordWork(topics, FETCH) as work:
-        assert work.new_records(good + broken, chain) == good
-        assert isinstance(work.new_records(broken, chain), Refusal)
-    with RecordWork(topics, FETCH, is_all_or_nothing=True) as work:
-        assert isinstance(work.new_records(good + broken, chain), Refusal)
+    with RecordWork(topics, FETCH, NEW) as work:
+        assert work.new_records(good + broken, chain, 0) == good
+        assert isinstance(work.new_records(broken, chain, 0), Refusal)
+    with RecordWork(topics, FETCH, NEW, is_all_or_nothing=True) as work:
+        assert isinstance(work.new_records(good + broken, chain, 0), Refusal)
+
+
+def test_a_message_waits_once_for_all_that_its_batches_need(stage: Stage) -> None:
+    topics, _ = chain_of(stage, PRODUCE, headers(*BOTH, remove=["x"]))
+    topics.records.process.sources = AtHand({Text("at hand"): b"1"})
+    chain = TopicChain((NeedsText(),), {})
+    records = b"".join(
+        batch_of([ColumnRecord(0, 0, b"at hand", key)]) for key in (b"a", b"b", b"at hand", b"a")
+    )
+    broken = batch_of(RECORDS)[:-1] + b"?"
+
+    with RecordWork(topics, PRODUCE, NEW) as work:
+        assert work.need is None
+        work.new_records(records, chain, 0)
+        assert isinstance(work.new_records(broken, chain, 1), Refusal)
+        first = work.need
+    assert first is not None
+    assert first.keys == {Text("a"), Text("b")}
+
+    met = replace(first, known={Text("a"): b"2", Text("b"): Failure("b is away", is_retriable=True)})
+    again = replace(NEW, met={RecordNeeds: met})
+    with RecordWork(topics, PRODUCE, again) as work:
+        outcome = work.new_records(records, chain, 0)
+        assert work.need is None
+        assert work.new_records(batch_of([ColumnRecord(0, 0, None, b"c")]), chain, 1)
+        second = work.need
+    assert isinstance(outcome, Refusal)
+    assert (outcome.error_code, outcome.reason) == (ErrorCode.REQUEST_TIMED_OUT, "b is away")
+    assert second == first
+    assert second is not None
+    assert (second.keys, second.known, second.rounds) == ({Text("c")}, met.known, 2)

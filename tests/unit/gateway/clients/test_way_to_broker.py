@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.filters.steps import StateChange, TopicCount, TopicIds
+from bifrost.filters.steps import RecordNeeds, StateChange, TopicCount, TopicIds
 from bifrost.gateway.brokers.broker_connection import BrokerConnection
 from bifrost.gateway.brokers.cluster import Broker
 from bifrost.gateway.clients.way_to_broker import WayToBroker
@@ -17,6 +17,7 @@ from bifrost.session.client_session import ClientSession
 from bifrost.state.state_change import Change
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_outcome import DONE, OFF
+from support.records.needing import AtHand, Text
 from support.stage.stage import UPSTREAM, Stage
 
 from .line import FakeGateway, settled
@@ -155,3 +156,14 @@ def test_without_a_state_a_change_is_off() -> None:
         assert met.outcome is OFF
 
     asyncio.run(play())
+
+
+def test_the_sources_of_a_tenant_answer_what_its_filters_of_records_need() -> None:
+    scene, sources, need = Scene(), AtHand({}), RecordNeeds(frozenset({Text("a")}), {})
+    records: Any = SimpleNamespace(process=SimpleNamespace(sources=sources))
+    cluster = replace(scene.session.virtual_cluster, records=records)
+    session: Any = SimpleNamespace(virtual_cluster=cluster)
+    way = WayToBroker(scene.gateway, {UPSTREAM: scene.chosen}, session)  # type: ignore[arg-type]
+
+    assert asyncio.run(way.fetch(need)) is need
+    assert sources.asked == [need]

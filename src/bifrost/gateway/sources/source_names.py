@@ -1,0 +1,26 @@
+"""The sources that there are, by the names that keys of transforms have for them (`Key.source`)."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Protocol
+
+from bifrost.filters.records.sources import Source
+
+MODULES: dict[str, str] = {}
+"""The module of each source in this package. It has a function `make`, of a SourceContext."""
+
+
+class SourceContext(Protocol):
+    """What a source gets from its process."""
+
+    now_ns: Callable[[], int]
+    """A monotonic clock, in nanoseconds."""
+
+    def count(self, source: str, number: str, amount: int = 1) -> None:
+        """Count something that a source did, whichever tenant it was for: see NUMBERS of `process_sources.py`."""
+
+
+def make_source(name: str, context: SourceContext) -> Source:
+    """Load the module of a source, and make it."""
+    made: Source = import_module(f"{__package__}.{MODULES[name]}").make(context)
+    return made

@@ -1,0 +1,95 @@
+"""Requests and answers that wait for what transforms need, as a session has them."""
+
+from dataclasses import replace
+
+import pytest
+
+from bifrost.filters.records import record_topics, tenant_records
+from bifrost.filters.steps import RecordNeeds
+from bifrost.records.codec.columns import ColumnRecord
+from bifrost.session.close_reason import CloseReason
+from bifrost.transforms.record_transform import Direction, Failure
+from bifrost.transforms.transform_kind import TransformKind
+from bifrost.wire.error_codes import ErrorCode
+from support.physical_names import physical_name
+from support.records.needing import AtHand, NeedsText, Text
+from support.records.record_columns import batch_of
+from support.stage.filtered import filtered, policy
+from support.stage.messages import fetch, fetched, produce, produced
+from support.stage.playbook import Playbook, Step, broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import Stage
+
+ORDERS, BILLING = physical_name("acme", "orders"), physical_name("acme", "billing")
+
+
+def of(*values: bytes) -> bytes:
+    return batch_of([ColumnRecord(i, i, b"k", value) for i, value in enumerate(values)])
+
+
+def answered(answers: dict[str, object]) -> Step:
+    """Answer what the session waits for, which must be this."""
+
+    def step(book: Playbook) -> str:
+        (need,) = book.session.needs
+        assert isinstance(need, RecordNeeds)
+        given = {Text(name): answer for name, answer in answers.items()}
+        assert need.keys == given.keys()
+        met = replace(need, known={**need.known, **given})
+        book.play(lambda: book.session.meet(met), CloseReason.MALFORMED)
+        return f"what {sorted(answers)} are is known"
+
+    return step
+
+
+@pytest.fixture
+def texts(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> AtHand:
+    """What the values of topic `orders` stand for, on both ways."""
+    kind = TransformKind(frozenset(Direction), lambda *_: NeedsText())
+    for module in (record_topics, tenant_records):
+        monkeypatch.setattr(module, "kind_of", lambda _: kind)
+    monkeypatch.setattr("bifrost.transforms.tenant_filters.kind_of", lambda _: kind)
+    records = filtered(stage, policy({"topics": ["orders"]}, require_key=True))
+    found = records.process.sources = AtHand({Text("there"): b"1"})
+    return found
+
+
+def test_a_request_waits_for_what_its_records_need(stage: Stage, texts: AtHand) -> None:
+    assert (
+        stage.play()
+        >> client_sends(produce("orders", records=of(b"there", b"a") + of(b"b")), 12)
+        >> client_sends(produce("billing"), 12)
+        >> answered({"a": b"2", "b": b"3"})
+        << to_broker(produce(ORDERS, records=of(b"1", b"2") + of(b"3")))
+        << to_broker(produce(BILLING))
+        >> broker_answers(produced(ORDERS))
+        << to_client(produced("orders"))
+    )
+
+
+def test_an_answer_waits_and_later_ones_behind_it(stage: Stage, texts: AtHand) -> None:
+    assert (
+        stage.play()
+        >> client_sends(fetch("orders"), 12)
+        << to_broker(fetch(ORDERS))
+        >> broker_answers(fetched(ORDERS, records=of(b"a") + of(b"there")))
+        >> answered({"a": b"2"})
+        << to_client(fetched("orders", records=of(b"2") + of(b"1")))
+        >> client_sends(fetch("orders"), 12)
+        << to_broker(fetch(ORDERS))
+        >> broker_answers(fetched(ORDERS, records=of(b"a")))
+        >> answered({"a": b"other"})
+        << to_client(fetched("orders", records=of(b"other")))
+    )
+
+
+def test_records_without_an_answer_are_an_error_that_clients_retry(stage: Stage, texts: AtHand) -> None:
+    away = Failure("away", is_retriable=True)
+
+    assert (
+        stage.play()
+        >> client_sends(fetch("orders"), 12)
+        << to_broker(fetch(ORDERS))
+        >> broker_answers(fetched(ORDERS, records=of(b"a")))
+        >> answered({"a": away})
+        << to_client(fetched("orders", records=b"", error_code=ErrorCode.KAFKA_STORAGE_ERROR))
+    )
