@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from bifrost.gateway.brokers.broker_login import Login, connect_failure
 from bifrost.gateway.brokers.broker_security import BrokerSecurity
-from bifrost.gateway.brokers.own_request import decode_response, encode_request
 from bifrost.gateway.errors import BrokerError, OtherMechanism
 from bifrost.wire.errors import WireError
 from bifrost.wire.message import Message
+from bifrost.wire.own.own_request import decode_response, encode_request
 
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 """More than the metadata of a million partitions; a larger length means that the other side is no Kafka broker."""

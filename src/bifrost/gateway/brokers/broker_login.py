@@ -26,12 +26,12 @@ from bifrost.config.kept_secret import KeptSecret
 from bifrost.gateway.brokers.broker_tls import tls_failure
 from bifrost.gateway.brokers.gssapi_client import GssapiAccount
 from bifrost.gateway.brokers.login_pace import LoginPace
-from bifrost.gateway.brokers.own_request import decode_response, encode_request
 from bifrost.gateway.errors import BrokerError, LoginError, OtherMechanism
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import ApiVersionsRequest, SaslAuthenticateRequest, SaslHandshakeRequest
+from bifrost.wire.own.own_request import decode_response, encode_request
 
 if TYPE_CHECKING:
     from bifrost.gateway.brokers.oauth_token import TokenSource

@@ -27,7 +27,6 @@ from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
 from bifrost.filters.topics.metadata_ids import BY_ID
 from bifrost.forwarding.look_up_turns import LISTING_COST, LOOK_UPS_LIMIT, LookUpTurns
 from bifrost.gateway.brokers.broker_client import BrokerClient
-from bifrost.gateway.brokers.own_request import check_correlation
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop.loop_guard import report
 from bifrost.session.topics.counted_topics import CountedTopics
@@ -44,6 +43,7 @@ from bifrost.tenancy.topic_ids import FEW_IDS, MAX_TOPIC_IDS, TopicIds
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.message import Message
 from bifrost.wire.messages import MetadataRequest
+from bifrost.wire.own.own_request import check_correlation
 
 log = structlog.get_logger()
 

@@ -9,8 +9,8 @@ import pytest
 
 from bifrost.gateway.brokers.broker_client import MAX_RESPONSE_BYTES, BrokerClient
 from bifrost.gateway.brokers.login_pace import LoginPace
-from bifrost.gateway.brokers.own_request import encode_request
 from bifrost.gateway.errors import BrokerError, LoginError, OtherMechanism
+from bifrost.wire.own.own_request import encode_request
 from support.stage import messages
 from support.stage.fake_transport import framed
 from support.stage.playbook import read_request, response_frame, split_frames

@@ -1,6 +1,6 @@
-"""Encodes a request of the gateway's own, and decodes its response; sends nothing itself.
+"""Encodes a request of Bifrost's own, and decodes its response; sends nothing itself.
 
-`broker_client.py` uses it to ask brokers, and `broker_login.py` to log in over any connection.
+The gateway's `broker_client.py` uses it to ask brokers, and the jobs of the pipeline do.
 """
 
 from typing import Any

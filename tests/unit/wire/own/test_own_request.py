@@ -1,9 +1,9 @@
 import pytest
 
-from bifrost.gateway.brokers.own_request import decode_response, encode_request
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.errors import WireError
+from bifrost.wire.own.own_request import decode_response, encode_request
 from support.stage import messages
 from support.stage.playbook import read_request, response_frame, split_frames
 
