@@ -23,6 +23,7 @@ from bifrost.pipeline.spark.spark_session import SparkOptions, build_session
 from support.journal.billing import book
 from support.journal.journal_records import COLUMNS, rows_of
 from support.journal.quick_spark import SETTINGS
+from support.records.stored_batches import Planter, plant_topics, write_keks
 from support.skips.optional_parts import JDK_FOR_SPARK, lacks
 
 if TYPE_CHECKING:
@@ -106,3 +107,12 @@ def certify(
         return {name: verify(text, CERTIFY_KEY.public_key()) for name, text in texts.items()}
 
     return run
+
+
+@pytest.fixture(scope="session")
+def planted(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planter]:
+    """The topics of `plant_topics`, in the one broker."""
+    planter = Planter(kafka.bootstrap, write_keks(tmp_path_factory.mktemp("keks") / "keks", ("pay", 1)))
+    with planter.client:
+        plant_topics(planter)
+        yield planter

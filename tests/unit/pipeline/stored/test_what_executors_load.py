@@ -1,0 +1,18 @@
+"""Executors of jobs over stored batches load the codec and the encryption, and nothing of the gateway."""
+
+import subprocess
+import sys
+
+CODE = """
+import sys
+import bifrost.pipeline.stored.stored_topics
+data_plane = ("gateway", "session", "forwarding", "filters", "tenancy", "cli", "state", "journal")
+names = tuple(f"bifrost.{room}" for room in data_plane)
+print(*sorted(one for one in sys.modules if one.startswith(names)))
+"""
+
+
+def test_nothing_of_the_data_plane_is_loaded() -> None:
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "\n", "")
