@@ -1,39 +1,31 @@
-"""`bifrost pipeline`: the jobs that turn the journal into reports, on Apache Spark.
+"""`bifrost pipeline`: the jobs over the journal and over stored records, on Apache Spark.
 
 `--master` takes any master that Spark knows; by default Spark runs inside this process. `spark-submit` also takes this
 file as the application, and then sets master, memory and jars itself: `--jars $(bifrost pipeline jars)`.
 
 Exit status: 0 done; 1 the job cannot start or go on, in one line; 2 the command line or a file it names is wrong; 3
-`certify` found an exception, or `verify` a certificate that is not as it was signed; 4 `certify` found no exception,
-but a verdict is `incomplete`.
+`certify` found an exception, `verify` a certificate that is not as it was signed, or `leakscan` plaintext; 4 `certify`
+found no exception, but a verdict is `incomplete`.
 """
 
 import datetime
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from bifrost.cli.jobs.job_runs import FOUND, client_properties, job_session, run_job, say
+from bifrost.cli.jobs.record_jobs import census, leakscan
 from bifrost.cli.spark_options import with_spark_options
-from bifrost.config.errors import ConfigError
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.name_template import DEFAULT_TEMPLATE, NameTemplate
 from bifrost.pipeline.billing.months import period_of
 from bifrost.pipeline.certificates.certificate import read_private_key, read_public_key
 from bifrost.pipeline.certificates.certificate import verify as check
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.metering.journal_topic import read_properties
 from bifrost.pipeline.spark.progress import open_progress
-from bifrost.pipeline.spark.runtime import check_pyspark, connector_jars
-from bifrost.pipeline.spark.spark_session import SparkOptions, build_session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-FOUND = 3
-"""Exit status: an exception, or a certificate that is not as it was signed."""
+from bifrost.pipeline.spark.runtime import connector_jars
+from bifrost.pipeline.spark.spark_session import SparkOptions
 
 UNPROVEN = 4
 """Exit status: no exception, but at least one verdict is `incomplete`: the journal proves nothing there."""
@@ -43,37 +35,12 @@ pipeline = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Turn the journal into usage, bills, certificates and advice, on Apache Spark.",
+    help="Jobs over the journal and over stored records, on Apache Spark.",
 )
 
 TablesDir = Annotated[
     str, typer.Option("--tables", metavar="DIR", help="Where meter keeps its tables; any path of Spark.")
 ]
-
-
-@contextmanager
-def _session(command: str, options: SparkOptions) -> Iterator["SparkSession"]:
-    session = build_session(f"bifrost pipeline {command}", options)
-    try:
-        yield session
-    finally:
-        session.stop()
-
-
-def _run(job: Callable[[], int | None]) -> None:
-    """Run a job; an error is one line on standard error."""
-    try:
-        check_pyspark()
-        status = job() or 0
-    except ConfigError as error:
-        typer.echo(str(error), err=True)
-        status = 2
-    except PipelineError as error:
-        typer.echo(f"error: {error}", err=True)
-        status = 1
-    except KeyboardInterrupt:
-        status = 130
-    raise typer.Exit(status)
 
 
 @pipeline.command()
@@ -119,16 +86,16 @@ def meter(
             topic=topic,
             files=files,
             checkpoint=checkpoint,
-            properties=_properties(kafka_config),
+            properties=client_properties(kafka_config),
             is_once=once,
             trigger_s=trigger_s,
             max_records=max_records,
             lateness_s=lateness_s,
         )
-        with _session("meter", spark_options) as spark:
+        with job_session("meter", spark_options) as spark:
             run_meter(spark, options, spark_options.table_format, open_progress(f"meter  {files or topic}"))
 
-    _run(job)
+    run_job(job)
 
 
 @pipeline.command()
@@ -160,12 +127,12 @@ def bill(
         today = datetime.datetime.now(datetime.UTC).date()
         table_format = spark_options.table_format
         options = BillOptions(tables, out, book, month, table_format, today, issue, correct_months)
-        with _session("bill", spark_options) as spark:
-            done = run_bill(spark, options, _say)
+        with job_session("bill", spark_options) as spark:
+            done = run_bill(spark, options, say)
         page = f"{out.rstrip('/')}/{month}/index.html"
         typer.echo(f"{done.describe(book.currency)}: {page}")
 
-    _run(job)
+    run_job(job)
 
 
 @pipeline.command()
@@ -207,8 +174,8 @@ def certify(
         inventories = tuple(map(read_inventory, texts))
         options = CertifyOptions(tables, out, days, name_template, prefixes, inventories)
         now = datetime.datetime.now(datetime.UTC)
-        with _session("certify", spark_options) as spark:
-            done = run_certify(spark, options, signer, spark_options.table_format, _say, now)
+        with job_session("certify", spark_options) as spark:
+            done = run_certify(spark, options, signer, spark_options.table_format, say, now)
         typer.echo(
             f"{done.certificates} certificates, {done.exceptions} exceptions, {done.incomplete} incomplete: {out}"
         )
@@ -216,7 +183,7 @@ def certify(
             return FOUND
         return UNPROVEN if done.incomplete else 0
 
-    _run(job)
+    run_job(job)
 
 
 @pipeline.command()
@@ -276,14 +243,14 @@ def advise(
 
         book = load_price_book(price_book) if price_book else None
         options = AdviseOptions(tables, out, tuple(day or ()), book, gone)
-        with _session("advise", spark_options) as spark:
-            done = run_advise(spark, options, spark_options.table_format, _say)
+        with job_session("advise", spark_options) as spark:
+            done = run_advise(spark, options, spark_options.table_format, say)
         found = (
             f"{done.findings} findings for {done.clients} clients, {done.broken} break when old versions go"
         )
         typer.echo(f"{found}: {out.rstrip('/')}/index.html")
 
-    _run(job)
+    run_job(job)
 
 
 def _prefixes(pairs: list[str]) -> dict[str, tuple[str, ...]]:
@@ -303,10 +270,6 @@ def _read(path: Path, hint: str) -> bytes:
         raise typer.BadParameter(f"{path}: {error.strerror}", param_hint=hint) from None
 
 
-def _say(text: str) -> None:
-    typer.echo(text, err=True)
-
-
 @pipeline.command()
 def jars() -> None:
     """Print the connectors' jars, for spark-submit --jars; those that are missing are downloaded and checked."""
@@ -314,17 +277,11 @@ def jars() -> None:
     def job() -> None:
         typer.echo(",".join(map(str, connector_jars())))
 
-    _run(job)
+    run_job(job)
 
 
-def _properties(path: Path | None) -> dict[str, str]:
-    if path is None:
-        return {}
-    try:
-        return read_properties(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise typer.BadParameter(f"{path}: {reason}", param_hint="--kafka-config") from None
+for command in (census, leakscan):
+    pipeline.command()(with_spark_options(command))
 
 
 if __name__ == "__main__":

@@ -114,8 +114,10 @@ def test_a_verdict_without_proof_has_a_status_of_its_own(
     done = SimpleNamespace(certificates=3, exceptions=exceptions, incomplete=incomplete)
     job = SimpleNamespace(run_certify=lambda *_: done, CertifyOptions=lambda *_: None)
     monkeypatch.setitem(sys.modules, "bifrost.pipeline.jobs.certify", job)
-    monkeypatch.setattr("bifrost.cli.pipeline.check_pyspark", lambda: None)
-    monkeypatch.setattr("bifrost.cli.pipeline.build_session", lambda *_: SimpleNamespace(stop=lambda: None))
+    monkeypatch.setattr("bifrost.cli.jobs.job_runs.check_pyspark", lambda: None)
+    monkeypatch.setattr(
+        "bifrost.cli.jobs.job_runs.build_session", lambda *_: SimpleNamespace(stop=lambda: None)
+    )
 
     result = CliRunner().invoke(
         app, ["pipeline", "certify", "--tables", "t", "--key", str(key), "--out", "o"]
