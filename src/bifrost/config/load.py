@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from bifrost.config.checks.admin_tokens import read_admin_tokens
 from bifrost.config.checks.clashes import Clash, find_clashes
+from bifrost.config.checks.hash_keys import read_hash_keys
 from bifrost.config.checks.tls_files import check_tls_files
 from bifrost.config.errors import ConfigError, Problem
 from bifrost.config.explain import STRAY_HINT, explain, section_at, show_loc
@@ -91,6 +92,7 @@ def _check(source: Source, derive: Derive) -> tuple[Config | None, list[tuple[Pl
         _read_pseudonym_key,
         partial(_read_secrets, derive),
         read_admin_tokens,
+        read_hash_keys,
         check_tls_files,
         _read_upstream_files,
         _unreadable_files,

@@ -15,8 +15,9 @@ from bifrost.config.policies import namespace_policy, policy
 from bifrost.config.policies.config_table import GROUP_CONFIGS, TOPIC_CONFIGS, Decision, Kind
 from bifrost.config.policies.config_value import WHOLE
 from bifrost.config.principals import principal_mapping
-from bifrost.config.records import filter_rule
+from bifrost.config.records import filter_rule, masking_config
 from bifrost.config.records.filter_configs import ProducePolicyConfig, RecordHeadersConfig
+from bifrost.config.records.masking_config import MaskingConfig
 from bifrost.config.section import Section
 
 Schema = dict[str, Any]
@@ -26,6 +27,7 @@ _HOST_NAME = "[a-zA-Z0-9_](?:[a-zA-Z0-9_.-]*[a-zA-Z0-9_.])?"
 _HOST = rf"^(?!.*\.\.)(?:{_HOST_NAME}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)$"
 _URL = rf"^https?://(?:\[[0-9a-fA-F:.]+\]|{_HOST_NAME})(?::[0-9]{{1,5}})?(?:[/?][!-\"$-~]*)?$"
 _TIER = r"(?!\.{1,2}(:|$))[a-zA-Z0-9._-]+"
+_PATH_NAME = r"(?:\*|[^.\[\]*]+)(?:\[\*\])?"
 _PRINTABLE = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$"
 
 
@@ -84,6 +86,7 @@ FORMS: Mapping[Any, Schema] = {
     acls._check_acl_host: {"pattern": r"^(\*|[0-9]+(\.[0-9]+){3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(%.+)?)$"},
     sni._check_pattern: {"pattern": r"^(?:[a-zA-Z0-9.-]|\{tenant\}|\{node_id\})+$"},
     filter_rule._check_pattern: {"pattern": r"^[a-zA-Z0-9._:*-]+$"},
+    masking_config._check_path: {"pattern": rf"^{_PATH_NAME}(\.{_PATH_NAME}){{0,15}}$"},
     policy.OF_TOPICS.func: _configs(TOPIC_CONFIGS),
     policy.OF_GROUPS.func: _configs(GROUP_CONFIGS),
     namespace_policy._check_pattern: {"pattern": r"^(?!.*\*\*)"},
@@ -104,10 +107,31 @@ def _account(mechanism: str, keys: frozenset[str] | tuple[str, ...], *needed: st
     return _if(_has("mechanism", mechanism), unused | (_needs(*needed) if needed else {}))
 
 
-def _filter(name: str, other: type[Section]) -> Schema:
+_FILTERS: Mapping[str, type[Section]] = {
+    "RecordHeaders": RecordHeadersConfig,
+    "ProducePolicy": ProducePolicyConfig,
+    "Masking": MaskingConfig,
+}
+
+
+def _filter(name: str, *needed: str) -> Schema:
     """A filter that has its own keys alone, and one of them at least."""
-    config = {"minProperties": 1} | _without(*other.model_fields)
+    own = _FILTERS[name].model_fields
+    others = {key for one in _FILTERS.values() for key in one.model_fields} - own.keys()
+    config = {"minProperties": 1} | _without(*sorted(others)) | (_needs(*needed) if needed else {})
     return _if(_has("name", name), {"properties": {"config": config}})
+
+
+_HASHES = {"properties": {"fields": {"contains": _has("action", "hash")}}, "required": ["fields"]}
+"""A config with a field that is hashed."""
+
+
+def _for(name: str, direction: str) -> Schema:
+    """A filter that does something on one way only."""
+    return _if(
+        _has("name", name),
+        {"properties": {"rules": {"items": {"properties": {"direction": {"const": direction}}}}}},
+    )
 
 
 _TENANT = r"\{tenant\}"
@@ -231,14 +255,26 @@ SECTIONS: Mapping[str, list[Schema]] = {
         ),
     ],
     "RecordFilter": [
-        _filter("RecordHeaders", ProducePolicyConfig),
-        _filter("ProducePolicy", RecordHeadersConfig),
+        _filter("RecordHeaders"),
+        _filter("ProducePolicy"),
+        _filter("Masking", "fields"),
+        _for("ProducePolicy", "produce"),
+        _for("Masking", "fetch"),
         _if(
             _has("name", "RecordHeaders"),
             {"properties": {"rules": {"minItems": 1, "items": _needs("direction")}}} | _needs("rules"),
-            {"properties": {"rules": {"items": {"not": _has("direction", "fetch")}}}},
+        ),
+        _if(
+            _has("name", "Masking"),
+            {
+                "properties": {
+                    "config": _if(_HASHES, _needs("hash_key_file"), _without("hash_key_file"))
+                    | {"properties": {"fields": {"minItems": 1}}}
+                }
+            },
         ),
     ],
+    "MaskedField": [_if(_has("action", "constant"), _needs("value"), _without("value"))],
     "Tenant": [{"properties": {"allowed_topics": {"uniqueItems": True}}}],
     "Auth": [{"properties": {"principals": {"uniqueItems": True}}}],
 }

@@ -45,6 +45,8 @@ class TenantFilters:
         """
         found = []
         for place, one in enumerate(self.filters):
+            if kind_of(one.name).is_exempt(one.config, principal):
+                continue
             rules = tuple(
                 index for index, rule in enumerate(one.rules or (EVERY_RECORD,)) if _is_for(rule, principal)
             )
@@ -80,6 +82,8 @@ class TenantFilters:
     def _verdict(self, one: RecordFilter, principal: str, topic: str, direction: Direction) -> Verdict:
         if direction not in kind_of(one.name).directions:
             return Verdict(one, None, False, f"{one.name} does nothing on {direction.value}")
+        if kind_of(one.name).is_exempt(one.config, principal):
+            return Verdict(one, None, False, f"its config leaves {principal} out")
         if not one.rules:
             return Verdict(one, None, True, "it has no rules: it is for all records of the tenant")
         misfits = []

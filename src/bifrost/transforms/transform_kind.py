@@ -15,6 +15,7 @@ from bifrost.transforms.record_transform import BatchTransform, Direction, Place
 _MODULES = {
     FilterName.RECORD_HEADERS: "record_headers",
     FilterName.PRODUCE_POLICY: "produce_policy",
+    FilterName.MASKING: "masking.masking",
 }
 """Where each kind is. A module is loaded where a configuration has a filter of its kind: it takes memory."""
 
@@ -35,6 +36,10 @@ Transform = RecordTransform | BatchTransform | PlacedTransform
 """What a kind makes for a topic."""
 
 
+def _not_exempt(config: FilterConfig, principal: str) -> bool:
+    return False
+
+
 def _none(config: FilterConfig) -> frozenset[int]:
     return frozenset()
 
@@ -51,6 +56,8 @@ class TransformKind:
     """The settings `acks` with which a Produce request is refused, whatever its records are."""
     sources: frozenset[str] = frozenset()
     """The names of the sources that its transforms ask: `Key.source`."""
+    is_exempt: Callable[[FilterConfig, str], bool] = _not_exempt
+    """Whether the config itself says that the filter is not for a principal, `User:...`, whatever its rules say."""
 
 
 def kind_of(name: FilterName) -> TransformKind:

@@ -20,6 +20,7 @@ CONTENTS = {
     "password_file": "x",
     "client_secret_file": "x",
     "token_file": "x" * 32,
+    "hash_key_file": "x" * 32,
 }
 """What is written into each kind of file, by the end of its key."""
 

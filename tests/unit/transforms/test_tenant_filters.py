@@ -1,5 +1,6 @@
 import pytest
 
+from bifrost.config.records.record_filter import RecordFilter
 from bifrost.transforms.record_transform import Direction
 from bifrost.transforms.tenant_filters import TenantFilters, _matches
 from support.stage.filtered import headers, policy
@@ -60,6 +61,17 @@ def test_rules_are_by_topic_principal_and_direction() -> None:
     assert labels(filters, "orders") == ["topics", "policy"]
     assert labels(filters, "audit.log", user="User:bob") == ["topics", "bob", "policy"]
     assert labels(filters, "other", FETCH) == ["fetch"]
+
+
+def test_a_filter_may_leave_principals_out_by_its_config() -> None:
+    config = {"fields": [{"path": "a", "action": "set_null"}], "unmasked": ["User:auditor"]}
+    filters = TenantFilters([RecordFilter.model_validate({"name": "Masking", "config": config})])
+
+    assert labels(filters, "orders", FETCH) == ["Masking"]
+    assert labels(filters, "orders", FETCH, user="User:auditor") == []
+    assert filters.rules_for("User:auditor") == ()
+    [verdict] = filters.explain("User:auditor", "orders", FETCH)
+    assert (verdict.applies, verdict.why) == (False, "its config leaves User:auditor out")
 
 
 def test_a_rule_of_a_namespace_is_for_its_topics_whoever_sees_them() -> None:

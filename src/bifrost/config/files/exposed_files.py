@@ -9,6 +9,7 @@ from pydantic import BaseModel
 SECRET_FILES = frozenset(
     {
         "client_secret_file",
+        "hash_key_file",
         "key_file",
         "key_password_file",
         "keytab_file",

@@ -12,6 +12,8 @@ from pydantic import Field, model_validator
 from bifrost.config.loc import Loc
 from bifrost.config.records.filter_configs import FilterConfig, ProducePolicyConfig, RecordHeadersConfig
 from bifrost.config.records.filter_rule import FilterDirection, FilterRule
+from bifrost.config.records.masking_config import MaskAction, MaskingConfig
+from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.section import Section
 from bifrost.config.values import Name
 
@@ -27,6 +29,7 @@ class FilterName(StrEnum):
 
     RECORD_HEADERS = "RecordHeaders"
     PRODUCE_POLICY = "ProducePolicy"
+    MASKING = "Masking"
 
 
 NOT_BUILT = frozenset({"SchemaValidator", "EnvelopeEncryption"})
@@ -36,7 +39,14 @@ without it."""
 _CONFIGS: Mapping[FilterName, type[Section]] = {
     FilterName.RECORD_HEADERS: RecordHeadersConfig,
     FilterName.PRODUCE_POLICY: ProducePolicyConfig,
+    FilterName.MASKING: MaskingConfig,
 }
+
+_ONLY: Mapping[FilterName, FilterDirection] = {
+    FilterName.PRODUCE_POLICY: FilterDirection.PRODUCE,
+    FilterName.MASKING: FilterDirection.FETCH,
+}
+"""The one way on which a filter does something."""
 
 
 class RecordFilter(Section):
@@ -44,7 +54,7 @@ class RecordFilter(Section):
 
     name: FilterName = Field(examples=["RecordHeaders"])
     """What it does: `RecordHeaders` adds, removes and renames headers; `ProducePolicy` refuses records that lack
-    something or are too large. Required."""
+    something or are too large; `Masking` hides fields of JSON values from consumers. Required."""
 
     label: Name | None = None
     """What metrics and `bifrost explain` call it. Default: its name. Two filters of a tenant must not have the same."""
@@ -60,19 +70,31 @@ class RecordFilter(Section):
     @model_validator(mode="after")
     def _check_config(self) -> "RecordFilter":
         own = _CONFIGS[self.name].model_fields
+        shown = ", ".join(key for key in own if key not in READ_FROM_FILES)
         foreign = sorted(self.config.model_fields_set - own.keys())
         if foreign:
-            raise ValueError(f"config.{foreign[0]} is no key of {self.name}: it has {', '.join(own)}")
+            raise ValueError(f"config.{foreign[0]} is no key of {self.name}: it has {shown}")
         # A flag that is off asks for nothing.
         if not any(getattr(self.config, key) for key in own):
-            raise ValueError(f"config asks for nothing: add one of {', '.join(own)}")
+            raise ValueError(f"config asks for nothing: add one of {shown}")
+        if self.name is FilterName.MASKING:
+            self._check_masking()
         if self.name is FilterName.RECORD_HEADERS:
             if not self.rules or any(rule.direction is None for rule in self.rules):
                 # Headers that are added on both ways would be there twice.
                 raise ValueError(f"every rule of {self.name} needs a direction: produce or fetch")
-        elif any(rule.direction is FilterDirection.FETCH for rule in self.rules):
-            raise ValueError(f"{self.name} is for direction: produce only")
+            return self
+        only = _ONLY[self.name]
+        if any(rule.direction not in (None, only) for rule in self.rules):
+            raise ValueError(f"{self.name} is for direction: {only} only")
         return self
+
+    def _check_masking(self) -> None:
+        if not self.config.fields:
+            raise ValueError("config asks for nothing: Masking needs fields")
+        is_hashed = any(one.action is MaskAction.HASH for one in self.config.fields)
+        if is_hashed != (self.config.hash_key_file is not None):
+            raise ValueError("action hash needs hash_key_file, and no other action does")
 
     @property
     def shown_name(self) -> str:

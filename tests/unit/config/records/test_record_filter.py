@@ -11,6 +11,7 @@ ADDS = {
     "config": {"add": [{"key": "region", "value": "eu"}]},
     "rules": [{"direction": "produce"}],
 }
+MASK = {"name": "Masking", "config": {"fields": [{"path": "a.b", "action": "set_null"}]}}
 POLICY = {"name": "ProducePolicy", "config": {"require_key": True}}
 
 
@@ -39,6 +40,15 @@ def test_a_filter_is_called_by_its_name_or_its_label() -> None:
         (POLICY | {"rules": [{"principals": ["Group:alice"]}]}, "is no principal"),
         (POLICY | {"rules": [{"namespace": "eu::"}]}, "is no namespace"),
         (POLICY | {"rules": [{"topics": []}]}, "at least 1"),
+        (MASK | {"rules": [{"direction": "produce"}]}, "for direction: fetch only"),
+        (MASK | {"config": {"unmasked": ["User:a"]}}, "Masking needs fields"),
+        (MASK | {"config": {"fields": [{"path": "a", "action": "hash"}]}}, "hash needs hash_key_file"),
+        (MASK | {"config": MASK["config"] | {"hash_key_file": "a"}}, "no other action does"),
+        (MASK | {"config": MASK["config"] | {"format": "avro"}}, "'json'"),
+        (
+            MASK | {"config": MASK["config"] | {"require_key": True}},
+            "is no key of Masking: it has fields, format",
+        ),
         ({"name": "Other", "config": {}}, "RecordHeaders"),
     ],
 )

@@ -1,0 +1,391 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Masks fields of JSON values of all records of a batch: one pass over the bytes, a Python object per masked field alone.
+
+A path is a list of names, as in `customer.email`. At each object those paths are active whose names led there; an array
+changes nothing about that. What stands where a path ends is replaced; a scalar where a path should go on is replaced by
+null, because nothing says that it does not have inside what the path means.
+
+    {"customer": {"email": "a@b.c"}}        customer.email -> one value replaced
+    {"customer": [{"email": "a@b.c"}]}      likewise, arrays are passed through
+    {"customer": "a@b.c"}                   the path ends early -> null
+
+Names may repeat in an object and may be written with escapes: each of them is compared, as it reads.
+
+Source: RFC 8259; the wire format of Confluent's serializers (a zero byte and four of an ID before the JSON).
+"""
+
+import json
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memcmp, memcpy, memset
+
+from bifrost.records.codec.columns import BytesColumn
+from bifrost.records.codec.errors import TooLarge
+
+from bifrost.records.codec.memory cimport Memory, MemoryBudget, allocate
+from bifrost.records.codec.section_writer cimport Table, Views, is_null, read_table
+from bifrost.wire.steps cimport python_step
+
+cdef enum:
+    MOST = 0x7FFFFFFF       # what an offset can say
+    PATHS = 32              # bits of a mask
+    NAMES = 16              # of a path
+    DEPTH = 100             # of nested arrays and objects
+    ID_BYTES = 5            # before the JSON: a zero byte and the ID of a schema
+    LONG = 1024             # bytes that count as one more round of a loop
+    ANY = -1                # in place of a name's length: every name
+
+MAX_PATHS = PATHS
+MAX_NAMES = NAMES
+
+TEXT, NUMBER, OTHER, NOTHING = range(4)
+
+ctypedef const uint8_t* Name
+
+cdef struct Scan:
+    const uint8_t* p        # the next byte
+    const uint8_t* end
+    const uint8_t* kept     # bytes from here on are not written yet
+    int depth
+    bint has_escapes        # of the string that was read last
+
+cdef class JsonMasker:
+    """The paths, and what becomes of the fields there."""
+
+    cdef list names         # keeps the bytes alive
+    cdef object replace
+    cdef int count
+    cdef int[PATHS] length
+    cdef bint[PATHS] of_elements
+    cdef Name[PATHS][NAMES] name
+    cdef Py_ssize_t[PATHS][NAMES] size
+
+    def __init__(self, list paths not None, replace not None):
+        cdef int at, place
+        if not 1 <= len(paths) <= PATHS:
+            raise ValueError(f"1 to {PATHS} paths")
+        self.names, self.replace, self.count = [], replace, len(paths)
+        for at, (names, of_elements) in enumerate(paths):
+            if not 1 <= len(names) <= NAMES:
+                raise ValueError(f"a path has 1 to {NAMES} names")
+            self.length[at], self.of_elements[at] = len(names), of_elements
+            for place, name in enumerate(names):
+                self.names.append(name)
+                self.name[at][place] = NULL if name is None else <const uint8_t*>PyBytes_AS_STRING(name)
+                self.size[at][place] = ANY if name is None else PyBytes_GET_SIZE(name)
+
+    cdef uint32_t matching(self, uint32_t active, int level, const uint8_t* name, Py_ssize_t size) noexcept:
+        """Which of the active paths have this name at a level."""
+        cdef uint32_t found = 0
+        cdef int i
+        for i in range(self.count):
+            if active >> i & 1 and level < self.length[i] and (
+                self.size[i][level] == ANY
+                or (self.size[i][level] == size and memcmp(self.name[i][level], name, size) == 0)
+            ):
+                found |= <uint32_t>1 << i
+        return found
+
+    cdef int ending(self, uint32_t active, int level) noexcept:
+        """The first of the active paths that ends at a level; -1: none."""
+        cdef int i
+        for i in range(self.count):
+            if active >> i & 1 and self.length[i] == level:
+                return i
+        return -1
+
+cdef class Out:
+    """The bytes of the new values, which grow."""
+
+    cdef Memory memory
+    cdef Py_ssize_t at
+    cdef bint is_changed
+
+    cdef int put(self, const uint8_t* data, Py_ssize_t size) except -1:
+        if self.at + size > self.memory.size:
+            if self.at + size > MOST:
+                raise TooLarge("batch", MOST)
+            self.memory.resize(min(max(self.at + size, 2 * self.memory.size), <Py_ssize_t>MOST))
+        memcpy(self.memory.data + self.at, data, size)
+        self.at += size
+        return 0
+
+# ---- JSON: each returns 1, or 0 where the bytes are none ----
+
+cdef inline void skip_space(Scan* s) noexcept:
+    while s.p < s.end and (s.p[0] == c" " or s.p[0] == c"\n" or s.p[0] == c"\r" or s.p[0] == c"\t"):
+        s.p += 1
+
+cdef inline bint is_digit(Scan* s) noexcept:
+    return s.p < s.end and c"0" <= s.p[0] <= c"9"
+
+cdef inline bint is_hex(uint8_t c) noexcept:
+    return c"0" <= c <= c"9" or c"a" <= c <= c"f" or c"A" <= c <= c"F"
+
+cdef int read_string(Scan* s) noexcept:
+    """Pass a string; its quote is the next byte."""
+    cdef int i
+    s.has_escapes = False
+    s.p += 1
+    while s.p < s.end:
+        if s.p[0] == c'"':
+            s.p += 1
+            return 1
+        if s.p[0] < 0x20:
+            return 0
+        if s.p[0] == c"\\":
+            s.has_escapes = True
+            s.p += 1
+            if s.p >= s.end:
+                return 0
+            if s.p[0] == c"u":
+                if s.end - s.p < 5:
+                    return 0
+                for i in range(1, 5):
+                    if not is_hex(s.p[i]):
+                        return 0
+                s.p += 4
+            elif s.p[0] not in (c'"', c"\\", c"/", c"b", c"f", c"n", c"r", c"t"):
+                return 0
+        s.p += 1
+    return 0
+
+cdef int read_digits(Scan* s) noexcept:
+    if not is_digit(s):
+        return 0
+    while is_digit(s):
+        s.p += 1
+    return 1
+
+cdef int read_number(Scan* s) noexcept:
+    if s.p[0] == c"-":
+        s.p += 1
+    if s.p < s.end and s.p[0] == c"0":
+        s.p += 1
+    elif not read_digits(s):
+        return 0
+    if s.p < s.end and s.p[0] == c".":
+        s.p += 1
+        if not read_digits(s):
+            return 0
+    if s.p < s.end and (s.p[0] == c"e" or s.p[0] == c"E"):
+        s.p += 1
+        if s.p < s.end and (s.p[0] == c"+" or s.p[0] == c"-"):
+            s.p += 1
+        return read_digits(s)
+    return 1
+
+cdef int read_word(Scan* s, const char* word, Py_ssize_t size) noexcept:
+    if s.end - s.p < size or memcmp(s.p, word, size) != 0:
+        return 0
+    s.p += size
+    return 1
+
+cdef int read_scalar(Scan* s) noexcept:
+    if s.p[0] == c'"':
+        return read_string(s)
+    if s.p[0] == c"t":
+        return read_word(s, b"true", 4)
+    if s.p[0] == c"f":
+        return read_word(s, b"false", 5)
+    if s.p[0] == c"n":
+        return read_word(s, b"null", 4)
+    return read_number(s)
+
+cdef int put_instead(Scan* s, Out out, const uint8_t* begin, const uint8_t* new, Py_ssize_t size) except -1:
+    """Write what stands before `begin`, and something else in place of what was read since."""
+    out.put(s.kept, begin - s.kept)
+    out.put(new, size)
+    s.kept = s.p
+    out.is_changed = True
+    return 1
+
+cdef int read_value(Scan* s, JsonMasker m, Out out, uint32_t active, int level) except -1:
+    """Pass a value; mask what the active paths mean that is in it. `level` is how many names led here."""
+    cdef const uint8_t* begin
+    skip_space(s)
+    if s.p >= s.end:
+        return 0
+    python_step()
+    if s.p[0] == c"{":
+        return read_object(s, m, out, active, level)
+    if s.p[0] == c"[":
+        return read_array(s, m, out, active, level, -1)
+    begin = s.p
+    if not read_scalar(s):
+        return 0
+    python_step((s.p - begin) // LONG)
+    if active and begin[0] != c"n":
+        return put_instead(s, out, begin, <const uint8_t*>b"null", 4)
+    return 1
+
+cdef int read_array(Scan* s, JsonMasker m, Out out, uint32_t active, int level, int masked) except -1:
+    """Pass an array; `masked` is the path that its elements are to be masked by, -1: none is."""
+    cdef int is_fine
+    cdef uint8_t after
+    s.depth += 1
+    if s.depth > DEPTH:
+        return 0
+    s.p += 1
+    skip_space(s)
+    if s.p < s.end and s.p[0] == c"]":
+        s.p += 1
+        s.depth -= 1
+        return 1
+    while True:
+        is_fine = read_value(s, m, out, active, level) if masked < 0 else mask_value(s, m, out, masked)
+        if not is_fine:
+            return 0
+        skip_space(s)
+        if s.p >= s.end:
+            return 0
+        after = s.p[0]
+        s.p += 1
+        if after == c"]":
+            s.depth -= 1
+            return 1
+        if after != c",":
+            return 0
+
+cdef int read_object(Scan* s, JsonMasker m, Out out, uint32_t active, int level) except -1:
+    cdef uint32_t found
+    cdef int is_fine, ending
+    cdef uint8_t after
+    s.depth += 1
+    if s.depth > DEPTH:
+        return 0
+    s.p += 1
+    skip_space(s)
+    if s.p < s.end and s.p[0] == c"}":
+        s.p += 1
+        s.depth -= 1
+        return 1
+    while True:
+        skip_space(s)
+        if s.p >= s.end or s.p[0] != c'"':
+            return 0
+        if read_name(s, m, active, level, &found) == 0:
+            return 0
+        skip_space(s)
+        if s.p >= s.end or s.p[0] != c":":
+            return 0
+        s.p += 1
+        ending = m.ending(found, level + 1)
+        is_fine = read_value(s, m, out, found, level + 1) if ending < 0 else mask_value(s, m, out, ending)
+        if not is_fine:
+            return 0
+        skip_space(s)
+        if s.p >= s.end:
+            return 0
+        after = s.p[0]
+        s.p += 1
+        if after == c"}":
+            s.depth -= 1
+            return 1
+        if after != c",":
+            return 0
+
+cdef int read_name(Scan* s, JsonMasker m, uint32_t active, int level, uint32_t* found) except -1:
+    """Pass the name of a member, and leave in `found` which of the active paths go on there."""
+    cdef const uint8_t* begin = s.p
+    found[0] = 0
+    if not read_string(s):
+        return 0
+    if active and s.has_escapes:
+        name = json.loads(PyBytes_FromStringAndSize(<const char*>begin, s.p - begin)).encode("utf-8", "surrogatepass")
+        found[0] = m.matching(active, level, <const uint8_t*>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
+    elif active:
+        found[0] = m.matching(active, level, begin + 1, s.p - begin - 2)
+    return 1
+
+cdef int mask_value(Scan* s, JsonMasker m, Out out, int path) except -1:
+    """Pass a value that a path ends at, and put its mask in its place."""
+    cdef const uint8_t* begin
+    skip_space(s)
+    if s.p >= s.end:
+        return 0
+    if s.p[0] == c"[" and m.of_elements[path]:
+        return read_array(s, m, out, 0, 0, path)
+    begin = s.p
+    if not read_value(s, m, out, 0, 0):
+        return 0
+    python_step(8)  # as long as so many rounds of other loops
+    kind = OTHER
+    if begin[0] == c'"':
+        kind = TEXT
+    elif begin[0] == c"n":
+        kind = NOTHING
+    elif begin[0] == c"-" or c"0" <= begin[0] <= c"9":
+        kind = NUMBER
+    new = m.replace(path, kind, PyBytes_FromStringAndSize(<const char*>begin, s.p - begin))
+    return put_instead(s, out, begin, <const uint8_t*>PyBytes_AS_STRING(new), PyBytes_GET_SIZE(new))
+
+cdef bint is_text(const uint8_t* data, Py_ssize_t size) except -1:
+    """Whether bytes are UTF-8; other readers may see other names in what is not."""
+    cdef Py_ssize_t i
+    for i in range(size):
+        if data[i] & 0x80:
+            try:
+                PyUnicode_DecodeUTF8(<const char*>data + i, size - i, NULL)
+            except UnicodeDecodeError:
+                return False
+            return True
+    return True
+
+cdef int mask_one(JsonMasker m, Out out, const uint8_t* data, Py_ssize_t size) except -1:
+    """Write a value with its masks; 0: it is no JSON, and nothing of it may stay."""
+    cdef Scan s
+    s.p = s.kept = data
+    s.end = data + size
+    s.depth = 0
+    if size > ID_BYTES and data[0] == 0:
+        s.p += ID_BYTES
+    if not is_text(s.p, s.end - s.p) or not read_value(&s, m, out, (<uint32_t>1 << m.count) - 1 if m.count < PATHS else 0xFFFFFFFF, 0):
+        return 0
+    skip_space(&s)
+    if s.p != s.end:
+        return 0
+    out.put(s.kept, s.end - s.kept)
+    return 1
+
+def mask_values(columns not None, JsonMasker masker not None, MemoryBudget budget not None):
+    cdef Views views = Views.__new__(Views)
+    cdef Table t
+    cdef Out out = Out.__new__(Out)
+    cdef Memory head
+    cdef Py_ssize_t i, begin, total = 0
+    cdef int32_t* offsets
+    cdef int32_t* sizes
+    cdef uint8_t* bits
+    cdef list unreadable = []
+    read_table(columns, views, &t)
+    for i in range(t.count):
+        total += t.value.sizes[i]
+    head = allocate(budget, 8 * t.count + (t.count + 7) // 8)
+    offsets = <int32_t*>head.data
+    sizes = offsets + t.count
+    bits = head.data + 8 * t.count
+    memset(bits, 0, (t.count + 7) // 8)
+    out.memory = allocate(budget, total + 64)
+    for i in range(t.count):
+        python_step()
+        offsets[i] = <int32_t>out.at
+        begin = out.at
+        if is_null(&t.value, i):
+            pass
+        elif mask_one(masker, out, t.value.data + t.value.offsets[i], t.value.sizes[i]):
+            bits[i >> 3] |= 1 << (i & 7)
+        else:
+            out.at = begin
+            out.is_changed = True
+            unreadable.append(i)
+        sizes[i] = <int32_t>(out.at - begin)
+    if not out.is_changed:
+        return columns, unreadable
+    out.memory.resize(out.at)
+    view = memoryview(head)
+    values = BytesColumn(out.memory, view[: 4 * t.count].cast("i"), view[4 * t.count : 8 * t.count].cast("i"),
+                         view[8 * t.count :])
+    return columns.with_values(values), unreadable
