@@ -15,6 +15,7 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.tenancy.namespaces.alias_table import Access
 from bifrost.wire.api_keys import ApiKey
 from conftest import Attack
+from support.brokers.kafka_versions import brokers_under_test
 from support.clients.endpoint import Endpoint
 from support.clients.raw_operations import metadata_of, warm_up
 from support.clients.routed_client import RoutedClient
@@ -53,6 +54,7 @@ def world(
         tmp_path_factory.mktemp("gateway"),
         kafka.bootstrap,
         tenants=(ACME, GLOBEX, INITECH, SOYLENT),
+        brokers=brokers_under_test(),
         proxy={"state": {"topic": topic}},
     ) as process:
         yield MovedTopics(kafka.bootstrap, topic, process)

@@ -81,8 +81,8 @@ class BrokerLoss:
     @contextmanager
     def without(self, node_id: int) -> Iterator[None]:
         """Do something while a broker is away."""
-        self.kill(node_id)
         try:
+            self.kill(node_id)
             yield
         finally:
             self.restore()
