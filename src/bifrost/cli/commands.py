@@ -189,7 +189,7 @@ def _kafka_configs_stub() -> None:
 
 @app.command("topics", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def _topics_stub() -> None:
-    """Move topics to other namespaces and share them, by the admin API."""
+    """Create, list, move, share and delete topics of namespaces, by the admin API."""
     raise AssertionError("the command itself needs no more packages")
 
 

@@ -21,12 +21,13 @@ from bifrost.control.problem import CHANGE_ERRORS, Mistake, Problem, answer, not
 from bifrost.control.quotas import Quotas
 from bifrost.control.refusals import add_refusals
 from bifrost.control.resources import acls as acl_routes
-from bifrost.control.resources import configs, policies
+from bifrost.control.resources import configs, owned_topics, policies
 from bifrost.control.resources import namespaces as namespace_routes
 from bifrost.control.resources import quotas as quota_routes
 from bifrost.control.resources import topics as topic_routes
 from bifrost.control.resources.context import Context
 from bifrost.control.shared_topics import SharedTopics
+from bifrost.control.topics.owned_topics import OwnedTopics
 from bifrost.tenancy.quotas.quotas_of_tenants import quotas_of
 
 API_VERSION = "1.0.0"
@@ -52,15 +53,17 @@ def build_application(config: Config, backend: Backend) -> Gate:
     assert settings is not None
     counts = Counts(backend)
     known = Namespaces(config, backend)
+    ruled, defaults = Policies(config, backend, known), Configs(config, backend, known)
     context = Context(
         backend,
         counts,
         known,
         Quotas(backend, quotas_of(config.tenants)),
         Acls(backend, config.tenants),
-        Policies(config, backend, known),
+        ruled,
         SharedTopics(config, backend, known),
-        Configs(config, backend, known),
+        defaults,
+        OwnedTopics(config, backend, known, ruled, defaults),
     )
     api = build_api(context, settings.max_request_bytes)
     return Gate(api, settings, Access(settings), backend, counts)
@@ -84,6 +87,7 @@ def build_api(context: Context | None, max_request_bytes: int = 0) -> FastAPI:
     api.include_router(policies.router)
     api.include_router(topic_routes.router)
     api.include_router(configs.router)
+    api.include_router(owned_topics.router)
     _add_probes(api)
     _add_errors(api, max_request_bytes)
     _describe_security(api)

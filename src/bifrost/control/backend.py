@@ -54,6 +54,22 @@ class Backend(Protocol):
             Unavailable: the cluster does not answer.
         """
 
+    async def create_topic(
+        self, tenant: str, name: str, wanted: TopicState, *, validate_only: bool
+    ) -> TopicState | str:
+        """Create a topic on the cluster that a tenant belongs to, by CreateTopics with the gateway's account.
+
+        Args:
+            tenant: whose cluster it is.
+            name: its physical name.
+            wanted: its size, -1 for what the brokers do by default, and its configs.
+            validate_only: whether only to say what would be created.
+        Returns:
+            Its size, with `wanted.configs`; or Kafka's error.
+        Raises:
+            Unavailable: the cluster does not answer.
+        """
+
     async def describe_topics(self, tenant: str, names: Sequence[str]) -> dict[str, TopicState]:
         """Return the topics of these physical names that exist on the cluster that a tenant belongs to.
 

@@ -15,6 +15,7 @@ from bifrost.state.state_change import Change, StateConflict, Unchanged
 from bifrost.state.state_record import StateRecord
 from bifrost.tenancy.namespaces.namespace_path import InvalidNamespace, Path, shown
 from bifrost.tenancy.namespaces.namespace_tree import key_of
+from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
 from bifrost.tenancy.policies.policies_of_tenants import policies_of
 from bifrost.tenancy.policies.policy_check import FoundTopic, violations
 from bifrost.tenancy.policies.policy_record import policy_body, policy_key, read_body
@@ -63,6 +64,24 @@ class Policies:
         except ValueError as error:
             raise Unavailable(f"{policy_key(path)}: {error}") from None
         return PolicyOf(self._configured.get(path), stored, record)
+
+    def above(self, path: Path) -> NamespacePolicies:
+        """Return the policies that hold in a namespace: its own, and those of the namespaces above it.
+
+        Raises:
+            InvalidNamespace, Unavailable: as `of`.
+        """
+        found = NamespacePolicies()
+        configured: dict[tuple[str, ...], NamespacePolicy] = {}
+        for length in range(1, len(path) + 1):
+            above = Path(path[:length])
+            one = self.of(above)
+            if one.configured is not None:
+                configured[above] = one.configured
+            if one.record is not None:
+                found.apply(one.record.key, one.record)
+        found.configure(configured)
+        return found
 
     async def check(self, path: Path, policy: NamespacePolicy) -> list[tuple[str, Violation]]:
         """Return which topics do not keep to a policy, by their names with their namespaces.

@@ -14,6 +14,7 @@ from bifrost.control.problem import Problem, answer, not_found
 from bifrost.control.quotas import QuotaRefused
 from bifrost.control.shared_topics import NoSuchTopic
 from bifrost.control.stored_aliases import TopicsElsewhere
+from bifrost.control.topics.owned_topics import TopicRefused
 from bifrost.tenancy.namespaces.alias_table import AliasRefused
 from bifrost.tenancy.namespaces.namespace_path import InvalidNamespace
 from bifrost.tenancy.namespaces.namespace_tree import NamespaceExists, NamespaceInUse, TooManyNamespaces
@@ -63,6 +64,7 @@ _PROBLEMS: dict[type[Exception], Callable[[Exception], Problem]] = {
     TopicsRemain: _conflict("topics-remain", "correct what Kafka says, and delete it again"),
     TopicsElsewhere: _conflict("in-use", "move these topics elsewhere and end the shares first"),
     AliasRefused: _conflict("refused", "list the topics that were moved or are shared"),
+    TopicRefused: _conflict("refused", "correct what the text says"),
     NoSuchTopic: lambda error: not_found(str(error)),
     QuotaRefused: _of_quota,
     ConfigRefused: lambda error: Problem(

@@ -59,6 +59,17 @@ class TableBackend:
         self.topics[tenant] = [one for one in self.topics[tenant] if one not in names or one in errors]
         return errors
 
+    async def create_topic(
+        self, tenant: str, name: str, wanted: TopicState, *, validate_only: bool
+    ) -> TopicState | str:
+        if name in self.topics.get(tenant, ()):
+            return "TOPIC_ALREADY_EXISTS: it is there"
+        made = TopicState(abs(wanted.partitions), abs(wanted.replication_factor), wanted.configs)
+        if not validate_only:
+            self.topics.setdefault(tenant, []).append(name)
+            self.states[name] = made
+        return made
+
     async def describe_topics(self, tenant: str, names: Sequence[str]) -> dict[str, TopicState]:
         known = self.topics.get(tenant, ())
         return {name: self.states.get(name, TopicState(1, 1, {})) for name in names if name in known}

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 
-from bifrost.cli.admin.cluster_topics import alter_topic_configs, describe_topics
+from bifrost.cli.admin.cluster_topics import alter_topic_configs, create_topic, describe_topics
 from bifrost.cli.admin.control_journal import Changed, ControlJournal
 from bifrost.config.model import Config
 from bifrost.control.backend import OutcomeUnknown, Unavailable
@@ -142,6 +142,16 @@ class ClusterBackend:
                     if one.error_code not in _GONE
                 }
         return errors
+
+    async def create_topic(
+        self, tenant: str, name: str, wanted: TopicState, *, validate_only: bool
+    ) -> TopicState | str:
+        """Create a topic on a tenant's cluster; return its size, or Kafka's error."""
+        async with self._asking(tenant) as (broker, client):
+            timeout_ms = self._timeout_ms
+            return await create_topic(
+                broker, client, name, wanted, timeout_ms=timeout_ms, validate_only=validate_only
+            )
 
     async def describe_topics(self, tenant: str, names: Sequence[str]) -> dict[str, TopicState]:
         """Return the topics of these physical names that exist on a tenant's cluster."""

@@ -10,6 +10,7 @@ from bifrost.gateway.errors import BrokerError
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
+    CreateTopicsRequest,
     DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
     MetadataRequest,
@@ -18,14 +19,45 @@ from bifrost.wire.messages import (
 TOPICS_OF_ONE_REQUEST = 500
 """Topics that one request is about: a broker answers it in a moment."""
 
-_METADATA, _DESCRIBE_CONFIGS, _INCREMENTAL_ALTER_CONFIGS = 8, 4, 1
-"""Newest versions used here."""
+_METADATA, _DESCRIBE_CONFIGS, _INCREMENTAL_ALTER_CONFIGS, _CREATE_TOPICS = 8, 4, 1, 5
+"""Newest versions used here; CreateTopics v5 says how large the topic is."""
 _TOPIC = 2
 """ConfigResource.Type.TOPIC."""
 _DYNAMIC_TOPIC_CONFIG = 1
 """ConfigSource: the config is set for the topic itself."""
 _SET, _DELETE = 0, 1
 """AlterConfigOp.OpType."""
+
+
+async def create_topic(
+    broker: Broker,
+    client: BrokerClient,
+    name: str,
+    wanted: TopicState,
+    *,
+    timeout_ms: int,
+    validate_only: bool,
+) -> TopicState | str:
+    """Create a topic by its physical name, or ask whether it could be; return its size, or Kafka's error.
+
+    Raises:
+        BrokerError: the broker does not answer.
+    """
+    version = broker.newest(ApiKey.CREATE_TOPICS, _CREATE_TOPICS)
+    topic = CreateTopicsRequest.CreatableTopic(
+        name=name,
+        num_partitions=wanted.partitions,
+        replication_factor=wanted.replication_factor,
+        configs=[
+            CreateTopicsRequest.CreatableTopicConfig(name=config, value=value)
+            for config, value in wanted.configs.items()
+        ],
+    )
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=timeout_ms, validate_only=validate_only)
+    (found,) = (await client.request(request, version)).topics
+    if found.error_code:
+        return _text(found)
+    return TopicState(found.num_partitions, found.replication_factor, wanted.configs)
 
 
 async def describe_topics(

@@ -1,17 +1,28 @@
-"""`bifrost topics`: moves topics to other namespaces and shares them, by the admin API."""
+"""`bifrost topics`: creates, lists, moves, shares and deletes topics of namespaces, by the admin API."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from bifrost.cli.admin.api_client import ApiClient
-from bifrost.cli.admin.options import JsonOption, new_group, print_json, print_table, with_client
+from bifrost.cli.admin.options import JsonOption, end, new_group, print_json, print_table, with_client
 
-topics = new_group("Move topics to other namespaces and share them, by the admin API.")
+topics = new_group("Create, list, move, share and delete topics of namespaces, by the admin API.")
 
 TopicArgument = Annotated[
     str, typer.Argument(help="The namespace that owns it and its name there, such as acme:eu/orders.")
+]
+PartitionsOption = Annotated[
+    int | None, typer.Option("--partitions", help="How many. Default: as the brokers do.")
+]
+ReplicationOption = Annotated[
+    int | None, typer.Option("--replication-factor", help="How many replicas. Default: as the brokers do.")
+]
+ConfigOption = Annotated[
+    list[str] | None,
+    typer.Option("--config", metavar="CONFIG=VALUE", help="A config of its own, such as retention.ms=1."),
 ]
 AsOption = Annotated[str | None, typer.Option("--as", help="The topic's name there. Default: the same name.")]
 
@@ -44,6 +55,42 @@ def list_(
     print_table(("HOME", "OWNER", "SHARES"), rows)
 
 
+@topics.command("all")
+@with_client
+def all_(
+    api: ApiClient,
+    namespace: Annotated[str, typer.Argument(help="The tenant and its tiers, such as acme:analytics:eu.")],
+    recursive: Annotated[
+        bool, typer.Option("--recursive", help="With those of the namespaces below it.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List all topics that a namespace owns, wherever they were created, and those that are shared with it."""
+    list_topics(api, namespace, recursive=recursive, as_json=as_json)
+
+
+@topics.command("create")
+@with_client
+def create(
+    api: ApiClient,
+    topic: TopicArgument,
+    partitions: PartitionsOption = None,
+    replication_factor: ReplicationOption = None,
+    config: ConfigOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be created.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Create a topic under the policies of its namespace, with what it inherits."""
+    create_topic(api, topic, partitions, replication_factor, config, dry_run=dry_run, as_json=as_json)
+
+
+@topics.command("delete")
+@with_client
+def delete(api: ApiClient, topic: TopicArgument, as_json: JsonOption = False) -> None:
+    """Delete a topic with its records."""
+    delete_topic(api, topic, as_json=as_json)
+
+
 @topics.command("move")
 @with_client
 def move(
@@ -57,8 +104,7 @@ def move(
     as_json: JsonOption = False,
 ) -> None:
     """Give a topic another owner or name. No record is copied."""
-    body = {"source": topic, "target": _place(topic, to, name), "keeps_name": keep_name}
-    _tell(api.ask("POST", "topics", "move", body=body).body, as_json=as_json)
+    move_topic(api, topic, to, name, keep_name=keep_name, as_json=as_json)
 
 
 @topics.command("share")
@@ -88,6 +134,88 @@ def unshare(
     """End a share, also for clients that are connected."""
     body = {"source": topic, "target": _place(topic, with_, name)}
     _tell(api.ask("POST", "topics", "unshare", body=body).body, as_json=as_json)
+
+
+def list_topics(api: ApiClient, namespace: str, *, recursive: bool, as_json: bool) -> None:
+    """Print the topics of a namespace."""
+    answer = api.get("namespaces", namespace, "topics", recursive=recursive).body
+    if as_json:
+        print_json(answer)
+        return
+    columns = ("TOPIC", "PARTITIONS", "REPLICAS", "ACCESS", "PHYSICAL NAME")
+    print_table(
+        columns,
+        [
+            (
+                one["topic"],
+                one["partitions"],
+                one["replication_factor"],
+                one["access"] or "owner",
+                one["physical"],
+            )
+            for one in answer["topics"]
+        ],
+    )
+
+
+def create_topic(
+    api: ApiClient,
+    topic: str,
+    partitions: int | None,
+    replication_factor: int | None,
+    configs: Sequence[str] | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Create a topic, and print what was created."""
+    namespace, name = _parts(topic)
+    values = {}
+    for one in configs or ():
+        config, equals, value = one.partition("=")
+        if not config or not equals:
+            end(f"--config {one!r} is no CONFIG=VALUE", 2)
+        values[config] = value
+    sizes = {"partitions": partitions, "replication_factor": replication_factor}
+    body = {"topic": name, "configs": values} | {key: one for key, one in sizes.items() if one is not None}
+    query = {"dry_run": dry_run}
+    answer = api.ask("POST", "namespaces", namespace, "topics", query=query, body=body).body
+    if as_json:
+        print_json(answer)
+        return
+    word = "would create" if answer["is_dry_run"] else "created"
+    typer.echo(
+        f"{word} topic {answer['topic']} with {answer['partitions']} partitions "
+        f"and {answer['replication_factor']} replicas"
+    )
+    for config, value in sorted(answer["configs"].items()):
+        typer.echo(f"  {config}={value}")
+
+
+def delete_topic(api: ApiClient, topic: str, *, as_json: bool) -> None:
+    """Delete a topic, and print which."""
+    namespace, name = _parts(topic)
+    answer = api.ask("DELETE", "namespaces", namespace, "topics", name).body
+    if as_json:
+        print_json(answer)
+    else:
+        typer.echo(f"deleted topic {answer['topic']}")
+
+
+def move_topic(
+    api: ApiClient, topic: str, to: str, name: str | None, *, keep_name: bool, as_json: bool
+) -> None:
+    """Give a topic another owner or name, and print where it is."""
+    body = {"source": topic, "target": _place(topic, to, name), "keeps_name": keep_name}
+    _tell(api.ask("POST", "topics", "move", body=body).body, as_json=as_json)
+
+
+def _parts(topic: str) -> tuple[str, str]:
+    """Return the namespace and the name of a topic."""
+    namespace, slash, name = topic.partition("/")
+    if not slash or not namespace or not name:
+        end(f"{topic!r}: write a namespace and a topic, such as acme:eu/orders", 2)
+    return namespace, name
 
 
 def _place(topic: str, namespace: str, name: str | None) -> str:

@@ -17,6 +17,7 @@ from bifrost.control.policies import Policies
 from bifrost.control.problem import ProblemDocument
 from bifrost.control.quotas import Quotas
 from bifrost.control.shared_topics import SharedTopics
+from bifrost.control.topics.owned_topics import OwnedTopics
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Context:
     policies: Policies
     topics: SharedTopics
     configs: Configs
+    owned_topics: OwnedTopics
 
 
 def _asker(request: Request) -> Asker:

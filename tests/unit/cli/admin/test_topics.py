@@ -60,3 +60,25 @@ def test_topics_are_listed(run: Run, asked: list[Any]) -> None:
     )
     assert json.loads(run("topics", "list", "--json")[1])["topics"][0]["home"] == "acme/orders"
     assert asked[0] == ("GET", "topics", {"under": "acme"})
+
+
+def test_topics_are_created_and_deleted(run: Run) -> None:
+    create = ("topics", "create", "acme/orders", "--partitions", "2", "--replication-factor", "1")
+    told = "topic acme/orders with 2 partitions and 1 replicas\n"
+    assert run(*create, "--dry-run") == (0, f"would create {told}", "")
+    assert run(*create) == (0, f"created {told}", "")
+    listed = json.loads(run("topics", "all", "acme", "--json")[1])["topics"]
+    assert [(one["topic"], one["partitions"], one["access"]) for one in listed] == [("acme/orders", 2, None)]
+    deleted = json.loads(run("topics", "delete", "acme/orders", "--json")[1])
+    assert deleted["topic"] == "acme/orders"
+    assert run("topics", "all", "acme") == (0, "", "")
+    assert json.loads(run(*create, "--json")[1])["is_dry_run"] is False
+
+
+@pytest.mark.parametrize("place", ["orders", "acme/", "/orders"])
+def test_a_place_needs_a_namespace_and_a_name(run: Run, place: str) -> None:
+    assert run("topics", "delete", place) == (
+        2,
+        "",
+        f"error: {place!r}: write a namespace and a topic, such as acme:eu/orders\n",
+    )
