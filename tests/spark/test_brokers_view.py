@@ -64,3 +64,26 @@ def test_what_exists_is_told_with_what_was_found_of_it(spark: SparkSession) -> N
     shown = [(one.finding, one.physical, one.n) for one in told(findings, 3).collect()]
     assert [one for one in shown if one[0] == UNSEEN] == [(UNSEEN, f"a.{number}", 8) for number in (1, 2, 3)]
     assert [one for one in shown if one[0] == EXISTING] == [(EXISTING, "g.idle", 3), (EXISTING, "a.0", 9)]
+
+
+def test_a_moved_topic_is_counted_for_its_owner(spark: SparkSession) -> None:
+    prefixes = prefix_frame(spark, ["acme", "globex"], DEFAULT_TEMPLATE, [("acme", "topic", "a.")], {})
+    existing = existing_frame(
+        spark,
+        [
+            Existing("main", "topic", "a.moved", is_active=False, moved_to="globex"),
+            Existing("main", "topic", "a.home", is_active=False),
+            Existing("main", "topic", "of no prefix", is_active=False, moved_to="globex"),
+        ],
+    )
+    found = spark.createDataFrame([(TODAY, "globex", "topic", "a.moved")], ACCESSES)
+
+    findings = compare(existing, found, prefixes, TODAY, YESTERDAY)
+
+    assert {(one.finding, one.tenant, one.physical) for one in findings.collect()} == {
+        (EXISTING, "globex", "a.moved"),
+        (EXISTING, "acme", "a.home"),
+        (UNSEEN, "acme", "a.home"),
+        (EXISTING, "globex", "of no prefix"),
+        (UNSEEN, "globex", "of no prefix"),
+    }

@@ -33,6 +33,16 @@ def test_an_inventory_says_what_exists_and_where_clients_are_at_work() -> None:
     }
 
 
+def test_topics_of_another_prefix_have_their_owners() -> None:
+    found = read_inventory(inventory_text(topics=["t", "u"], groups={"t": ""}, moved_topics={"t": "globex"}))
+
+    assert set(found.found) == {
+        Existing("main", "topic", "t", is_active=False, moved_to="globex"),
+        Existing("main", "topic", "u", is_active=False),
+        Existing("main", "group", "t", is_active=True),
+    }
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -41,6 +51,8 @@ def test_an_inventory_says_what_exists_and_where_clients_are_at_work() -> None:
         {"clusters": [{"upstream": "main"}]},
         {"clusters": [{"upstream": "../main", "cluster_id": "c", "topics": [], "groups": [], "transactional_ids": []}]},
         {"clusters": [{"upstream": "m", "cluster_id": "c", "topics": [1], "groups": [], "transactional_ids": []}]},
+        {"clusters": [{"upstream": "m", "cluster_id": "c", "topics": ["t"], "groups": [], "transactional_ids": [],
+                       "moved_topics": {"t": 7}}]},
         {"clusters": 7},
     ],
 )  # fmt: skip

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 
 import typer
 
@@ -23,6 +23,8 @@ from bifrost.state.state_table import StateTable, check_room
 
 if TYPE_CHECKING:
     from bifrost.gateway.state.state_client import StateClient
+
+Result = TypeVar("Result")
 
 MAX_SHOWN = 20
 """Differences that are printed one by one."""
@@ -124,14 +126,19 @@ def _run(path: Path, work: Callable[["StateClient"], Awaitable[str]], *, creates
     from bifrost.gateway.errors import BrokerError, StartError
 
     try:
-        typer.echo(asyncio.run(_with_state(config, work, creates=creates)))
+        typer.echo(asyncio.run(with_state(config, work, creates=creates)))
     except (BrokerError, StartError, UnreadableState, UnreadableBatch, TooLarge, OSError) as error:
         _fail(str(error))
 
 
-async def _with_state(
-    config: Config, work: Callable[["StateClient"], Awaitable[str]], *, creates: bool
-) -> str:
+async def with_state(
+    config: Config, work: Callable[["StateClient"], Awaitable[Result]], *, creates: bool = False
+) -> Result:
+    """Read the state of a configuration that has the section `proxy.state`, and do some work with it.
+
+    Raises:
+        BrokerError, StartError, UnreadableState, UnreadableBatch: it cannot be read.
+    """
     from bifrost.gateway.brokers.cluster import Cluster
     from bifrost.gateway.state.state_client import open_state
 

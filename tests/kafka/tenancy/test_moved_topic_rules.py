@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -175,6 +177,26 @@ def test_pages_of_partitions_hold_moved_and_shared_topics(
         assert set(found) == world.topics_of(user), user
     assert {"from-taker", "billing:b2"} < world.topics_of(OWNER)
     assert world.topics_of(LISTED) == {"a", "c", "q"}
+
+
+def test_an_inventory_has_the_owners_of_topics_that_were_moved_to_other_tenants(
+    broker: Endpoint, worlds: list[MovedTopics]
+) -> None:
+    world, given, inside = worlds[0], physical_name(GUEST, "given"), physical_name(OWNER, "inside")
+    create(broker, GUEST, "given")
+    create(broker, OWNER, "inside")
+    world.move(f"{GUEST}/given", f"{OWNER}:billing/given")
+    world.move(f"{OWNER}/inside", f"{OWNER}:billing/inside")
+    config = world.gateway.directory / "proxy.yaml"
+    command = [sys.executable, "-m", "bifrost.cli.main", "inventory", "--config", str(config)]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    (cluster,) = json.loads(done.stdout)["clusters"]
+    assert {given, inside} <= set(cluster["topics"])
+    assert cluster["moved_topics"][given] == OWNER
+    assert inside not in cluster["moved_topics"]
 
 
 def test_two_gateways_agree_about_a_move_and_a_share(broker: Endpoint, worlds: list[MovedTopics]) -> None:

@@ -13,11 +13,12 @@ def inventory_text(
     topics: Iterable[str] = (),
     groups: Mapping[str, str] | None = None,
     transactional_ids: Mapping[str, str] | None = None,
+    moved_topics: Mapping[str, str] | None = None,
     begun_ms: int = NOON_MS,
     upstream: str = "main",
 ) -> str:
     """Return an inventory of one cluster: topics by their names, the others by names and states."""
-    cluster = {
+    cluster: dict[str, object] = {
         "upstream": upstream,
         "cluster_id": "cluster-1",
         "topics": list(topics),
@@ -26,5 +27,7 @@ def inventory_text(
             {"name": name, "state": state} for name, state in (transactional_ids or {}).items()
         ],
     }
+    if moved_topics is not None:
+        cluster["moved_topics"] = dict(moved_topics)
     whole = {"version": 1, "begun_ms": begun_ms, "ended_ms": begun_ms + 10, "clusters": [cluster]}
     return json.dumps(whole)

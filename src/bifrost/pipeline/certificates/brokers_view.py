@@ -3,7 +3,7 @@
     exists | named in the journal         | finding
     yes    | never                        | unseen: a tenant's, made before the journal began or past the gateways
     active | not on that day or before it | bypassed: clients are at work in it, and no gateway tells of them
-    yes    |                              | ownerless: it has no tenant's prefix
+    yes    |                              | ownerless: it has no tenant's prefix, and was moved to none
     no     | on that day                  | gone: deleted or expired, or only asked for
 
 Only `bypassed` speaks against a certificate: members of a group name it every few seconds, and a transaction is open
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 EXISTING, BYPASSED, UNSEEN, OWNERLESS, GONE = "existing", "bypassed", "unseen", "ownerless", "gone"
 
-_SCHEMA = "upstream STRING, entity STRING, physical STRING, is_active BOOLEAN"
+_SCHEMA = "upstream STRING, entity STRING, physical STRING, is_active BOOLEAN, moved_to STRING"
 
 
 def existing_frame(spark: SparkSession, found: Iterable[Existing]) -> DataFrame:
-    """Return the entities of an inventory: upstream, entity, physical, is_active."""
-    rows = [(one.upstream, one.entity, one.physical, one.is_active) for one in found]
+    """Return the entities of an inventory: upstream, entity, physical, is_active, moved_to."""
+    rows = [(one.upstream, one.entity, one.physical, one.is_active, one.moved_to) for one in found]
     return spark.createDataFrame(rows, _SCHEMA)
 
 
@@ -58,6 +58,7 @@ def compare(
     joined = existing.join(owners_of(names, prefixes), ["entity", "physical"], "left").join(
         known, ["entity", "physical"], "left"
     )
+    joined = joined.withColumn("owner", F.coalesce("moved_to", "owner"))
     is_owned = F.col("owner").isNotNull()
     is_bypassed = F.col("is_active") & ~F.coalesce("is_recent", F.lit(False))
     finding = F.coalesce(

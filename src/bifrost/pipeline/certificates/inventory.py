@@ -36,6 +36,8 @@ class Existing:
     physical: str
     is_active: bool
     """Whether clients were at work: a group with members, an open transaction. Never of a topic."""
+    moved_to: str | None = None
+    """The tenant that owned a topic of another tenant's prefix; None: its prefix says whose it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +84,17 @@ def read_inventory(text: str) -> Inventory:
 
 
 def _entities(upstream: str, cluster: dict[str, Any]) -> Iterator[Existing]:
+    moved = cluster.get("moved_topics", {})
     for field, entity in _FIELDS.items():
         for one in cluster[field]:
             name, state = (one, "") if entity == TOPIC else (one["name"], one["state"])
             if not isinstance(name, str) or not isinstance(state, str):
                 raise TypeError(field)
             is_active = entity != TOPIC and (entity, state) not in IDLE
-            yield Existing(upstream, entity, name, is_active)
+            moved_to = moved.get(name) if entity == TOPIC else None
+            if moved_to is not None and not isinstance(moved_to, str):
+                raise TypeError(field)
+            yield Existing(upstream, entity, name, is_active, moved_to)
 
 
 def _at(ms: int) -> datetime.datetime:
