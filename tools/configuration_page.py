@@ -69,6 +69,7 @@ MODULES = (
 
 KINDS = {
     "AclHost": "IP address or `*`",
+    "AclMode": "`gateway`",
     "AclName": "text",
     "AclOperation": "one of Kafka's operations",
     "AclPattern": "`LITERAL` or `PREFIXED`",

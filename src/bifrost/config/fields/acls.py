@@ -2,9 +2,9 @@
 
 import ipaddress
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StrictStr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StrictStr, model_validator
 
 from bifrost.config.section import Section
 from bifrost.config.tiers import SEPARATOR, misfit
@@ -75,6 +75,15 @@ def _check_acl_host(host: str) -> str:
     return found
 
 
+def _check_acl_mode(mode: object) -> object:
+    if mode == "broker":
+        raise ValueError(
+            "no ACLs of a tenant are kept by the brokers: leave mode out, and the gateway keeps and decides them"
+        )
+    return mode
+
+
+AclMode = Annotated[Literal["gateway"], BeforeValidator(_check_acl_mode)]
 AclPrincipal = Principal
 AclHost = Annotated[StrictStr, Field(min_length=1, max_length=64), AfterValidator(_check_acl_host)]
 AclName = Annotated[StrictStr, Field(min_length=1, max_length=249)]
@@ -127,6 +136,10 @@ class Acls(Section):
     may do everything that the tenant may. To add or remove the section closes the tenant's connections, and its clients
     connect again; any other change of it takes hold on open connections.
     """
+
+    mode: AclMode = "gateway"
+    """Who keeps and decides the tenant's ACLs. Only `gateway` is possible: `broker`, by which the brokers would keep
+    them for the accounts of the tenant's users, is refused. Default `gateway`."""
 
     super_users: tuple[AclPrincipal, ...] = Field(default=(), max_length=1_000)
     """Principals that may do everything in the tenant, and whom no ACL denies anything. Default: none; then no client
