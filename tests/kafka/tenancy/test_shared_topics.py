@@ -257,3 +257,25 @@ def test_a_topic_that_keeps_its_name_can_be_used_by_both(world: MovedTopics, ord
     finally:
         world.unshare(f"{OWNER}:billing:eu/kept", f"{OWNER}/{orders}")
     world.await_topics(OWNER, has="billing:eu:kept", lacks=orders)
+
+
+def test_two_topics_change_their_names_on_an_open_connection(
+    world: MovedTopics, orders: str, broker: Endpoint
+) -> None:
+    """As after `bifrost pipeline rekey`: clients use the copy by the old name, and the original is kept by another."""
+    copy = f"{orders}-2"
+    with RoutedClient(broker) as client:
+        recreate_topic(client, physical_name(OWNER, copy))
+        produce(client, physical_name(OWNER, copy), [b"copied"])
+    with user(world, OWNER) as client:
+        original_id, copy_id = topic_id_of(client, orders), topic_id_of(client, copy)
+
+        world.move(f"{OWNER}/{orders}", f"{OWNER}/{orders}-old")
+        world.move(f"{OWNER}/{copy}", f"{OWNER}/{orders}")
+
+        await_error(client, copy, UNKNOWN)
+        assert [topic_id_of(client, one) for one in (orders, f"{orders}-old")] == [copy_id, original_id]
+        assert b"copied" in records_of(client, orders)
+        assert b"first" in records_of(client, f"{orders}-old")
+        assert produced(client, orders) == ErrorCode.NONE
+        assert len(records_of(client, orders)) > len(records_of(client, f"{orders}-old"))
