@@ -17,9 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bifrost.cli import pipeline
 from bifrost.embedded.child import Child
+from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.pipeline.metering.metered_tables import open_tables
 from bifrost.pipeline.spark.runtime import connector_jars, find_java_home
 from support.journal.journal_records import Journal
+from support.records.stored_batches import SECRET, Planter, write_keks
 
 HOME = Path(pyspark.__file__).parent
 WORKER_MEMORY = "512m"
@@ -117,3 +119,41 @@ def test_meter_does_the_same_on_two_workers(
         daily = open_tables(spark, str(tmp_path / tables), "parquet").read("usage_daily")
         found = {row.tenant: row.produced_bytes for row in daily.collect()}
         assert found == {"acme": 50, "globex": 50}, tables
+
+
+@pytest.mark.timeout(700)
+def test_batches_are_opened_and_sealed_on_two_workers(
+    master: str, kafka: EmbeddedKafka, tmp_path: Path
+) -> None:
+    """The executors are processes of the workers, with the compiled codec; they read the key file by themselves."""
+    planter = Planter(kafka.bootstrap, write_keks(tmp_path / "keks", ("old", 1), ("new", 2)))
+    with planter.client:
+        planter.create("standalone-sealed", 2)
+        for partition in (0, 1):
+            data = planter.batch("standalone-sealed", [SECRET] * 40, partition=partition)
+            planter.plant("standalone-sealed", data, kek="old", partition=partition)
+    spark_options = ["--master", master, "--driver-memory", "512m"]
+    spark_options += ["--conf", "spark.executor.memory=450m", "--conf", "spark.driver.host=127.0.0.1"]
+    brokers = ["--bootstrap-servers", kafka.bootstrap]
+    keks = ["--open-with", f"file:{planter.keks}#old", "--kek", f"file:{planter.keks}#new"]
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-m", "bifrost", "pipeline", *arguments, *brokers, *spark_options]
+        done = subprocess.run(command, timeout=RUN_TIMEOUT_S, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    rekeyed = run(
+        "rekey",
+        "--topic",
+        "standalone-sealed",
+        "--to",
+        "standalone-copy",
+        *keks,
+        "--out",
+        str(tmp_path / "a"),
+    )
+    counted = run("census", "--topic", "standalone-copy", "--out", str(tmp_path / "b"))
+
+    assert "the same: 2 batches, 80 records in 2 partitions" in rekeyed
+    assert "file:new version 2: 80 records" in counted

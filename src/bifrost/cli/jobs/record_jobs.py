@@ -1,4 +1,4 @@
-"""`bifrost pipeline census` and `leakscan`: jobs over the batches that topics have stored."""
+"""`bifrost pipeline census`, `leakscan` and `rekey`: jobs over the batches that topics have stored."""
 
 import re
 from pathlib import Path
@@ -94,6 +94,61 @@ def leakscan(
         found = f"{done.topics} topics, {done.batches} batches not sealed in {len(done.leaking)} of them"
         typer.echo(f"{found}, {done.producers} producers: {out.rstrip('/')}/index.html")
         return FOUND if done.batches else 0
+
+    run_job(job)
+
+
+def rekey(
+    bootstrap_servers: Brokers,
+    out: OutDir,
+    spark_options: SparkOptions,
+    topic: Annotated[str, typer.Option("--topic", help="What is copied, by its physical name.")],
+    to: Annotated[str, typer.Option("--to", metavar="TOPIC", help="The copy, by its physical name.")],
+    kek: Annotated[str, typer.Option("--kek", metavar="KEK", help="The new KEK: file:PATH#NAME, ...")],
+    open_with: Annotated[
+        list[str] | None,
+        typer.Option("--open-with", metavar="KEK", help="A KEK of the topic; may be repeated."),
+    ] = None,
+    cluster: Annotated[
+        str, typer.Option(help="What the seals name the cluster. Default: Kafka's ID of it.")
+    ] = "",
+    accept_plaintext: Annotated[
+        bool, typer.Option("--accept-plaintext", help="Copy what is not sealed too, and seal it.")
+    ] = False,
+    drop_producers: Annotated[
+        bool, typer.Option("--drop-producers", help="Copy no producer IDs and sequences.")
+    ] = False,
+    vault_token_file: Annotated[
+        str, typer.Option(metavar="FILE", help="A token of Vault, on every executor.")
+    ] = "",
+    vault_ca_file: Annotated[str, typer.Option(metavar="FILE", help="Certificates of Vault's, PEM.")] = "",
+    vault_namespace: Annotated[str, typer.Option(help="Of Vault Enterprise.")] = "",
+    kms_endpoint: Annotated[str, typer.Option(metavar="URL", help="Of AWS KMS. Default: the region's.")] = "",
+    kafka_config: KafkaConfig = None,
+) -> None:
+    """Copy a topic into another one, sealed by a new KEK, and compare both record by record."""
+    properties = client_properties(kafka_config)
+
+    def job() -> None:
+        from bifrost.pipeline.jobs.rekey import RekeyOptions, run_rekey
+        from bifrost.pipeline.stored.client_settings import read_client_settings
+        from bifrost.pipeline.stored.job_keks import read_kek
+
+        places = (vault_token_file, vault_ca_file, vault_namespace, kms_endpoint)
+        options = RekeyOptions(
+            read_client_settings(bootstrap_servers, properties),
+            out,
+            topic,
+            to,
+            tuple(read_kek(one, *places) for one in open_with or ()),
+            read_kek(kek, *places),
+            cluster,
+            accept_plaintext,
+            drop_producers,
+        )
+        with job_session("rekey", spark_options) as spark:
+            done = run_rekey(spark, options, say)
+        typer.echo("\n".join([*done.describe(), f"{out.rstrip('/')}/offsets.csv"]))
 
     run_job(job)
 

@@ -20,6 +20,7 @@ from bifrost.wire.messages import (
     CreateTopicsRequest,
     DescribeConfigsRequest,
     FetchRequest,
+    IncrementalAlterConfigsRequest,
     ListOffsetsRequest,
     MetadataRequest,
     ProduceRequest,
@@ -36,8 +37,18 @@ READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 TOPIC_RESOURCE = 2
 TOPIC_CONFIG = 1
 """Where a config comes from: the topic's own (DescribeConfigsResponse.ConfigSource)."""
-_METADATA, _LIST_OFFSETS, _FETCH, _PRODUCE, _CREATE_TOPICS, _DESCRIBE_CONFIGS = 8, 5, 11, 8, 5, 2
+_METADATA, _LIST_OFFSETS, _FETCH, _PRODUCE, _CREATE_TOPICS, _DESCRIBE_CONFIGS, _ALTER_CONFIGS = (
+    8,
+    5,
+    11,
+    8,
+    5,
+    2,
+    0,
+)
 """Versions that brokers have from Kafka 2.4 to 4.x, and that name topics."""
+_SET, _DELETE = 0, 1
+"""AlterConfigOp.OpType."""
 _ELSEWHERE = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -191,6 +202,27 @@ class TopicClient:
             raise PipelineError(f"the configs of {topic}: {_name(answer.error_code)}")
         own = (one for one in answer.configs if one.config_source == TOPIC_CONFIG and one.value is not None)
         return {str(one.name): str(one.value) for one in own}
+
+    def set_configs(self, topic: str, configs: Mapping[str, str | None]) -> None:
+        """Set configs of a topic; None: it takes the broker's again.
+
+        Raises:
+            PipelineError: the broker refuses one.
+        """
+        named = [
+            IncrementalAlterConfigsRequest.AlterableConfig(
+                name=name, config_operation=_DELETE if value is None else _SET, value=value
+            )
+            for name, value in configs.items()
+        ]
+        resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
+            resource_type=TOPIC_RESOURCE, resource_name=topic, configs=named
+        )
+        answer = self._ask_any(IncrementalAlterConfigsRequest(resources=[resource]), _ALTER_CONFIGS)
+        (result,) = answer.responses
+        if result.error_code != ErrorCode.NONE:
+            words = (result.error_message or "")[:200]
+            raise PipelineError(f"the configs of {topic} are not set: {_name(result.error_code)} {words}")
 
     def create_topic(self, topic: Topic, configs: Mapping[str, str]) -> None:
         """Create a topic, and wait until its partitions have leaders.

@@ -83,7 +83,9 @@ def read_range(
         except DeletedOffset:
             start = client.offset(topic, partition, -2)
             if not skips_deleted or start <= offset:
-                raise PipelineError(f"{topic}-{partition} has no offset {offset} any more") from None
+                raise PipelineError(
+                    f"{topic}-{partition} has no offset {offset} any more: raise its retention while it is read"
+                ) from None
             offset = start
             continue
         found = []
