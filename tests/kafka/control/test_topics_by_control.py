@@ -57,6 +57,18 @@ def test_topics_are_created_listed_moved_and_deleted_for_clients(
         found = admin.describe_configs([resource])[resource].result(30)
         assert (found["retention.ms"].value, found["segment.bytes"].value) == ("7200000", "33554432")
 
+        altered = (
+            "topics",
+            "configs",
+            f"{name}:eu/orders",
+            "--remove",
+            "segment.bytes",
+            "--add",
+            "retention.ms=9",
+        )
+        assert control.command(*altered) == (0, "retention.ms\t9\n", "")
+        assert control.command(*altered[:3], "--remove", "retention.ms") == (0, "retention.ms\t7200000\n", "")
+
         assert control.command(*wrapper, "--move", "--topic", "orders", "--to", name)[0] == 0
         await_topics("orders")
         listed = control.command("kafka-topics", "--list", "--topics", "--recursive", "--namespace", name)[1]

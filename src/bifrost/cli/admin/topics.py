@@ -84,6 +84,37 @@ def create(
     create_topic(api, topic, partitions, replication_factor, config, dry_run=dry_run, as_json=as_json)
 
 
+@topics.command("configs")
+@with_client
+def configs(
+    api: ApiClient,
+    topic: TopicArgument,
+    add: Annotated[
+        list[str] | None,
+        typer.Option("--add", metavar="CONFIG=VALUE", help="Set a config, such as retention.ms=86400000."),
+    ] = None,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option("--remove", metavar="CONFIG", help="Remove a config, so that the topic inherits it."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the configs that are set for a topic, after these changes, if any."""
+    namespace, name = _parts(topic)
+    if add or remove:
+        body = {"set": _values("--add", add), "remove": remove or []}
+        found = api.ask("POST", "namespaces", namespace, "topics", name, "configs", body=body).body
+    else:
+        listed = api.get("namespaces", namespace, "topics").body["topics"]
+        found = next((one for one in listed if one["topic"] == topic), None)
+        if found is None:
+            end(f"topic {topic} does not exist", 1)
+    if as_json:
+        print_json(found)
+    else:
+        print_table(("CONFIG", "VALUE"), sorted(found["configs"].items()))
+
+
 @topics.command("delete")
 @with_client
 def delete(api: ApiClient, topic: TopicArgument, as_json: JsonOption = False) -> None:
@@ -170,12 +201,7 @@ def create_topic(
 ) -> None:
     """Create a topic, and print what was created."""
     namespace, name = _parts(topic)
-    values = {}
-    for one in configs or ():
-        config, equals, value = one.partition("=")
-        if not config or not equals:
-            end(f"--config {one!r} is no CONFIG=VALUE", 2)
-        values[config] = value
+    values = _values("--config", configs)
     sizes = {"partitions": partitions, "replication_factor": replication_factor}
     body = {"topic": name, "configs": values} | {key: one for key, one in sizes.items() if one is not None}
     query = {"dry_run": dry_run}
@@ -208,6 +234,17 @@ def move_topic(
     """Give a topic another owner or name, and print where it is."""
     body = {"source": topic, "target": _place(topic, to, name), "keeps_name": keep_name}
     _tell(api.ask("POST", "topics", "move", body=body).body, as_json=as_json)
+
+
+def _values(option: str, given: Sequence[str] | None) -> dict[str, str]:
+    """Return the configs of an option."""
+    values = {}
+    for one in given or ():
+        config, equals, value = one.partition("=")
+        if not config or not equals:
+            end(f"{option} {one!r} is no CONFIG=VALUE", 2)
+        values[config] = value
+    return values
 
 
 def _parts(topic: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
 from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH
+from bifrost.control.resources.configs import ConfigAlteration
 from bifrost.control.resources.context import Operator, Shared, Viewer, problems
 from bifrost.control.resources.namespaces import Name
 from bifrost.control.topics.owned_topics import BY_DEFAULT, OwnedTopic
@@ -17,6 +18,10 @@ from bifrost.tenancy.topic_configs.config_records import MAX_CONFIGS
 
 TopicName = Annotated[
     str, Field(description="Its name in the namespace.", min_length=1, max_length=MAX_TOPIC_NAME_LENGTH)
+]
+
+TopicInPath = Annotated[
+    str, InPath(description="Its name in the namespace.", max_length=MAX_TOPIC_NAME_LENGTH)
 ]
 
 
@@ -98,12 +103,22 @@ async def create_topic(
     return CreatedTopic.model_validate(_described(made) | {"is_dry_run": dry_run})
 
 
+@router.post("/{name}/topics/{topic}/configs", responses=_REFUSALS, operation_id="alterTopicConfigs")
+async def alter_topic_configs(
+    asker: Operator, shared: Shared, name: Name, topic: TopicInPath, wanted: ConfigAlteration
+) -> TopicOfNamespace:
+    """Set and remove configs that a topic has of its own; one that is removed is inherited again."""
+    place, changes = Place(read_path(name), topic), {**dict.fromkeys(wanted.remove), **wanted.set}
+    altered = await shared.owned_topics.alter(place, changes, asker.principal)
+    return TopicOfNamespace.model_validate(_described(altered))
+
+
 @router.delete("/{name}/topics/{topic}", responses=_REFUSALS, operation_id="deleteTopic")
 async def delete_topic(
     asker: Operator,
     shared: Shared,
     name: Name,
-    topic: Annotated[str, InPath(description="Its name in the namespace.", max_length=MAX_TOPIC_NAME_LENGTH)],
+    topic: TopicInPath,
 ) -> TopicOfNamespace:
     """Delete a topic that the namespace owns, with its records."""
     gone = await shared.owned_topics.delete(Place(read_path(name), topic))

@@ -1,4 +1,4 @@
-"""The topics of namespaces at the brokers, as `bifrost control` lists, creates and deletes them.
+"""The topics of namespaces at the brokers, as `bifrost control` lists, creates, alters and deletes them.
 
 A topic that an admin creates is under the policies of its namespace, gets what these force and what it inherits, and
 what it has of its own is remembered, as when a client creates it. The tenant's `policy` and `limits` are what the
@@ -8,7 +8,7 @@ when they are asked to validate it, before it is judged.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from bifrost.config.model import Config
@@ -25,7 +25,7 @@ from bifrost.tenancy.namespaces.alias_table import Access, AliasRefused, Place
 from bifrost.tenancy.namespaces.namespace_path import Path
 from bifrost.tenancy.policies.namespace_rules import NamespaceRules
 from bifrost.tenancy.policies.ruling import Ruling
-from bifrost.tenancy.policy import SET, Refusal
+from bifrost.tenancy.policy import DELETE, SET, Refusal
 from bifrost.tenancy.topic_configs.namespace_defaults import NamespaceDefaults
 
 _LEGAL_TOPIC = re.compile(rf"(?!\.{{1,2}}$)[a-zA-Z0-9._-]{{1,{MAX_TOPIC_NAME_LENGTH}}}")
@@ -135,15 +135,52 @@ class OwnedTopics:
             TopicRefused: the brokers do not delete it.
             Unavailable: the cluster does not answer.
         """
+        found = await self._owned(place)
+        errors = await self._backend.delete_topics(place.namespace[0], [found.physical])
+        if errors:
+            raise TopicRefused(f"{place}: {errors[found.physical]}")
+        return found
+
+    async def alter(self, place: Place, changes: Mapping[str, str | None], on_behalf_of: str) -> OwnedTopic:
+        """Change the configs that a topic has of its own, and return it.
+
+        Args:
+            place: its namespace and name.
+            changes: by name; None: the topic inherits the config again, or has none.
+            on_behalf_of: who asks for it.
+        Raises:
+            InvalidNamespace, NoSuchTopic, AliasRefused: as `delete`.
+            TopicRefused: a policy does not allow it, or the brokers do not.
+            StateConflict: other writers were first each time. And the other errors of `Backend.change`.
+        """
+        found = await self._owned(place)
+        rules = self._rules(place.namespace)
+        for name, value in changes.items():
+            refusal = rules.refuse_config(place.topic, name, value, DELETE if value is None else SET)
+            if refusal is not None:
+                raise TopicRefused(f"{refusal.error_code.name}: {refusal.message}")
+        defaults = NamespaceDefaults(self._names(place.namespace), self._configs.model)
+        given = {name: value for name, value in changes.items() if value is not None}
+        await self._remember(place, defaults, given, on_behalf_of, without=changes.keys() - given.keys())
+        inherited = defaults.inherited(place.topic)
+        wanted = {name: inherited.get(name) if value is None else value for name, value in changes.items()}
+        errors = await self._backend.alter_topic_configs(place.namespace[0], {found.physical: wanted})
+        if errors:
+            raise TopicRefused(f"{place}: {errors[found.physical]}")
+        return await self._owned(place)
+
+    async def _owned(self, place: Place) -> OwnedTopic:
+        """Return a topic that is owned at a place.
+
+        Raises:
+            InvalidNamespace, NoSuchTopic, AliasRefused, Unavailable: as `delete`.
+        """
         seen = await self.seen_in(place.namespace, recursive=False)
         found = next((one for one in seen if one.place == place), None)
         if found is None:
             raise NoSuchTopic(f"topic {place}")
         if found.access is not None:
-            raise AliasRefused(f"{place} is shared by another owner, who alone deletes it")
-        errors = await self._backend.delete_topics(place.namespace[0], [found.physical])
-        if errors:
-            raise TopicRefused(f"{place}: {errors[found.physical]}")
+            raise AliasRefused(f"{place} is shared by another owner, who alone may change and delete it")
         return found
 
     def _shared_with(self, paths: Sequence[Path]) -> dict[tuple[str, Place], Access | None]:
@@ -212,11 +249,17 @@ class OwnedTopics:
         return None if violation is None else violation.refusal
 
     async def _remember(
-        self, place: Place, defaults: NamespaceDefaults, configs: Mapping[str, str], on_behalf_of: str
+        self,
+        place: Place,
+        defaults: NamespaceDefaults,
+        configs: Mapping[str, str],
+        on_behalf_of: str,
+        *,
+        without: Collection[str] | None = None,
     ) -> None:
         """Remember which configs are the topic's own though its namespace has the same."""
         for attempt in range(ATTEMPTS):
-            change = defaults.remember(self._backend.table, place.topic, configs)
+            change = defaults.remember(self._backend.table, place.topic, configs, without)
             if change is None:
                 return
             try:

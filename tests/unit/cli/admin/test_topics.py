@@ -82,3 +82,13 @@ def test_a_place_needs_a_namespace_and_a_name(run: Run, place: str) -> None:
         "",
         f"error: {place!r}: write a namespace and a topic, such as acme:eu/orders\n",
     )
+
+
+def test_configs_of_a_topic_are_shown_and_altered(run: Run) -> None:
+    assert run("topics", "create", "acme/orders", "--config", "segment.bytes=33554432")[0] == 0
+    shown = ("topics", "configs", "acme/orders")
+    assert run(*shown) == (0, "segment.bytes\t33554432\n", "")
+    assert run(*shown, "--add", "retention.ms=5", "--remove", "segment.bytes") == (0, "retention.ms\t5\n", "")
+    assert json.loads(run(*shown, "--json")[1])["configs"] == {"retention.ms": "5"}
+    assert run(*shown, "--add", "retention.ms") == (2, "", "error: --add 'retention.ms' is no CONFIG=VALUE\n")
+    assert run("topics", "configs", "acme/none") == (1, "", "error: topic acme/none does not exist\n")

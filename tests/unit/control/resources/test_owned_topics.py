@@ -42,6 +42,18 @@ def test_topics_are_created_listed_and_deleted(eu: Api) -> None:
     assert eu.ask("DELETE", f"{TOPICS}/orders").status_code == 404
 
 
+def test_configs_of_a_topic_are_altered(eu: Api) -> None:
+    eu.ask("POST", TOPICS, {"topic": "orders", "configs": {"segment.bytes": "33554432"}})
+    change = {"set": {"retention.ms": "5"}, "remove": ["segment.bytes"]}
+
+    answer = eu.ask("POST", f"{TOPICS}/orders/configs", change)
+
+    assert answer.status_code == 200
+    assert answer.json() == described("acme:eu/orders", "--eu.orders", configs={"retention.ms": "5"})
+    assert eu.ask("POST", f"{TOPICS}/clicks/configs", change).status_code == 404
+    assert eu.ask("POST", f"{TOPICS}/orders/configs", change, admin="bob").status_code == 403
+
+
 def test_a_moved_topic_is_its_owner_s(eu: Api) -> None:
     eu.backend.topics["acme"] = [physical_name("acme", "clicks")]
     move = {"source": "acme/clicks", "target": "acme:eu/c"}

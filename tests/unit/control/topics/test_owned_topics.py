@@ -8,6 +8,7 @@ import pytest
 from bifrost.control.configs.configs import Configs
 from bifrost.control.namespaces import Namespaces
 from bifrost.control.policies import Policies
+from bifrost.control.shared_topics import NoSuchTopic
 from bifrost.control.topics.owned_topics import BY_DEFAULT, OwnedTopics, TopicRefused
 from bifrost.state.state_change import Change, StateConflict
 from bifrost.tenancy.namespaces.alias_table import Access, AliasRefused, Place
@@ -97,6 +98,39 @@ def test_topics_of_other_owners_are_seen_with_their_access_and_not_deleted(
         AliasRefused, match="globex/partner is the name of a topic that was moved or is shared"
     ):
         asyncio.run(topics.create(seen.place, 1, 1, {}, "Admin:alice"))
+
+
+def test_a_config_that_is_removed_is_inherited_again(backend: TableBackend, topics: OwnedTopics) -> None:
+    backend.put([Change(namespace_key(ACME), 0, namespace_body(NamespaceConfig({"retention.ms": "5"})))])
+    asyncio.run(
+        topics.create(ORDERS, 1, 1, {"retention.ms": "5", "segment.bytes": "33554432"}, "Admin:alice")
+    )
+
+    altered = asyncio.run(topics.alter(ORDERS, {"retention.ms": "9", "segment.bytes": None}, "Admin:alice"))
+    assert altered.state.configs == {"retention.ms": "9"}
+    asyncio.run(topics.alter(ORDERS, {"retention.ms": "5"}, "Admin:alice"))
+    record = backend.table.get(topic_key(ACME, "orders"))
+    assert record is not None
+    assert record.body == {"own": {"retention.ms": "5"}}
+
+    again = asyncio.run(topics.alter(ORDERS, {"retention.ms": None}, "Admin:alice"))
+    assert again.state.configs == {"retention.ms": "5"}
+    assert backend.table.get(topic_key(ACME, "orders")) is None
+
+
+def test_configs_that_a_policy_or_a_broker_does_not_allow_stay(backend: TableBackend, tmp_path: Path) -> None:
+    forced = [{"name": "segment.bytes", "value": 33554432}]
+    topics = topics_of(backend, tmp_path, namespace_policies=[{"forced_topic_configs": forced}])
+    asyncio.run(topics.create(ORDERS, 1, 1, {}, "Admin:alice"))
+
+    for value in ("1", None):
+        with pytest.raises(TopicRefused, match="Policy forced_topic_configs of namespace acme allows"):
+            asyncio.run(topics.alter(ORDERS, {"segment.bytes": value}, "Admin:alice"))
+    backend.unalterable[physical_name("acme", "orders")] = "INVALID_CONFIG"
+    with pytest.raises(TopicRefused, match="acme/orders: INVALID_CONFIG"):
+        asyncio.run(topics.alter(ORDERS, {"retention.ms": "x"}, "Admin:alice"))
+    with pytest.raises(NoSuchTopic, match="topic acme/missing"):
+        asyncio.run(topics.alter(Place.read("acme/missing"), {"retention.ms": "1"}, "Admin:alice"))
 
 
 def test_what_a_broker_does_not_delete_is_told(backend: TableBackend, topics: OwnedTopics) -> None:
