@@ -140,6 +140,11 @@ class EmbeddedKafka:
         return all(node.child.exit_status() is None for node in self._nodes if node.child is not None)
 
     @property
+    def log_dirs(self) -> list[Path]:
+        """Where each node keeps its partitions."""
+        return [node.log_dir for node in self._nodes]
+
+    @property
     def log_file(self) -> Path:
         """The file of what node 1 printed, warnings and errors."""
         return self.broker_log_file(1)

@@ -39,7 +39,7 @@ class AwsKmsSettings:
 
     key_id: str
     """ID, ARN or alias (`alias/payments`) of the key that wraps."""
-    region: str
+    region: str | None
     also_opens: Collection[str] = ()
     """ARNs of keys that wrapped before: an alias that was moved, a key of another account."""
     endpoint_url: str | None = None

@@ -16,6 +16,7 @@ _MODULES = {
     FilterName.RECORD_HEADERS: "record_headers",
     FilterName.PRODUCE_POLICY: "produce_policy",
     FilterName.MASKING: "masking.masking",
+    FilterName.ENVELOPE_ENCRYPTION: "encryption.envelope_encryption",
 }
 """Where each kind is. A module is loaded where a configuration has a filter of its kind: it takes memory."""
 
@@ -58,6 +59,8 @@ class TransformKind:
     """The names of the sources that its transforms ask: `Key.source`."""
     is_exempt: Callable[[FilterConfig, str], bool] = _not_exempt
     """Whether the config itself says that the filter is not for a principal, `User:...`, whatever its rules say."""
+    seals: bool = False
+    """Whether no other transform can read the records between it and the broker: it is the one next to that."""
 
 
 def kind_of(name: FilterName) -> TransformKind:

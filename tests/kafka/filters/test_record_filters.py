@@ -17,6 +17,7 @@ from bifrost.wire.error_codes import ErrorCode
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as PythonTopicPartition
 from support.brokers.kafka_cluster import KafkaTools, write_client_properties
+from support.clients.confluent_reading import read
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import PRODUCE_BY_NAME, produce_request
@@ -75,22 +76,6 @@ def endpoint(filtering: GatewayProcess, fresh_topic: FreshTopic) -> Endpoint:
     for topic in (OPEN, STRICT, FREE):
         fresh_topic("globex", topic)
     return filtering.endpoint("globex")
-
-
-def read(endpoint: Endpoint, topic: str, count: int, **options: Any) -> list[Message]:
-    """Return the first records of partition 0, at a gateway or at the broker itself."""
-    own = {"group.id": "unused", "enable.auto.commit": False, **options}
-    with closing(Consumer(endpoint.for_confluent | own)) as consumer:
-        consumer.assign([TopicPartition(topic, 0, 0)])
-        found: list[Message] = []
-        deadline = time.monotonic() + WAIT_S
-        while len(found) < count:
-            assert time.monotonic() < deadline, found
-            message = consumer.poll(0.2)
-            if message is not None:
-                assert message.error() is None, message.error()
-                found.append(message)
-        return found
 
 
 def end_offset(broker: Endpoint, topic: str) -> int:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from bifrost.config.fields.limits import Limits
 from bifrost.config.records.record_filter import RecordFilter
+from bifrost.filters.records.sources import RefusedRecords
 from bifrost.filters.steps import RecordNeeds
 from bifrost.records.codec.client_batch import ClientBatch
 from bifrost.records.codec.columns import BytesColumn, Columns
@@ -62,6 +63,9 @@ class AtHand:
         """Note the need."""
         self.asked.append(need)
         return need
+
+    def tell_refused(self, refused: RefusedRecords) -> None:
+        """Do nothing."""
 
     def configure(self, filters: Collection[RecordFilter]) -> None:
         """Do nothing."""

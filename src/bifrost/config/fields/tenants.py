@@ -13,6 +13,7 @@ from bifrost.config.name_template import NamePrefixes, NameTemplate
 from bifrost.config.policies.namespace_policy import MAX_POLICIES, PolicyOfNamespace
 from bifrost.config.policies.policy import Policy
 from bifrost.config.quotas.tenant_quotas import TenantQuotas
+from bifrost.config.records.filter_order import misplaced
 from bifrost.config.records.record_filter import MAX_FILTERS, RecordFilter, same_label
 from bifrost.config.secrets import Secret
 from bifrost.config.section import Section
@@ -251,6 +252,9 @@ class Tenant(Section):
         twice = same_label(self.filters)
         if twice is not None:
             raise ValueError(f"filters has {twice} twice: give one of them a label")
+        wrong = misplaced(self.filters, "." if self.namespace_encoding == "dotted" else SEPARATOR)
+        if wrong is not None:
+            raise ValueError(wrong)
         return self
 
     @property

@@ -13,8 +13,11 @@ FILES: tuple[tuple[Loc, str], ...] = (
     (("proxy", "oauth", "jwks_file"), "file of keys"),
     (("proxy", "oauth", "ca_file"), "file of certificates"),
     (("proxy", "kerberos", "keytab_file"), "keytab"),
+    (("tenants", "*", "filters", "*", "config", "key_file"), "file of keys"),
+    (("tenants", "*", "filters", "*", "config", "vault", "token_file"), "file of a token"),
+    (("tenants", "*", "filters", "*", "config", "vault", "ca_file"), "file of certificates"),
 )
-"""The places of their keys, and what each file is."""
+"""The places of their keys, `*` for each element of a list, and what each file is."""
 
 
 def find_files(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str, Path]]:
@@ -24,12 +27,23 @@ def find_files(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str
         data: the configuration as mappings, keys as in the file; it is changed.
         folder: where a relative path starts.
     """
-    for loc, what in FILES:
-        section: object = data
-        for step in loc[:-1]:
-            section = section.get(step) if isinstance(section, dict) else None
-        name = section.get(loc[-1]) if isinstance(section, dict) else None
-        if isinstance(section, dict) and isinstance(name, str) and name:
-            path = (folder / name).absolute()
-            section[loc[-1]] = str(path)
-            yield loc, what, path
+    for pattern, what in FILES:
+        for loc, section in _sections(data, pattern[:-1], ()):
+            key = pattern[-1]
+            name = section.get(key)
+            if isinstance(name, str) and name:
+                path = (folder / name).absolute()
+                section[key] = str(path)
+                yield (*loc, key), what, path
+
+
+def _sections(value: object, steps: Loc, at: Loc) -> Iterator[tuple[Loc, dict[object, object]]]:
+    """Yield the sections below a value, each with its place."""
+    if not steps:
+        if isinstance(value, dict):
+            yield at, value
+    elif steps[0] == "*":
+        for index, element in enumerate(value if isinstance(value, list) else ()):
+            yield from _sections(element, steps[1:], (*at, index))
+    elif isinstance(value, dict):
+        yield from _sections(value.get(steps[0]), steps[1:], (*at, steps[0]))

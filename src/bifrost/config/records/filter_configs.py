@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, StrictStr
 
+from bifrost.config.records.encryption_config import EnvelopeEncryptionConfig
 from bifrost.config.records.masking_config import MaskingConfig
 from bifrost.config.section import Section
 from bifrost.config.values import Flag, SizeBytes
@@ -102,5 +103,5 @@ class ProducePolicyConfig(Section):
     refused with POLICY_VIOLATION. Default: the key is absent, and all are allowed."""
 
 
-class FilterConfig(RecordHeadersConfig, ProducePolicyConfig, MaskingConfig):
+class FilterConfig(RecordHeadersConfig, ProducePolicyConfig, MaskingConfig, EnvelopeEncryptionConfig):
     """What a filter does. A key that belongs to another filter is refused."""

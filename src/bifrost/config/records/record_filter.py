@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import Field, model_validator
 
 from bifrost.config.loc import Loc
+from bifrost.config.records.encryption_config import EnvelopeEncryptionConfig, check_encryption
 from bifrost.config.records.filter_configs import FilterConfig, ProducePolicyConfig, RecordHeadersConfig
 from bifrost.config.records.filter_rule import FilterDirection, FilterRule
 from bifrost.config.records.masking_config import MaskAction, MaskingConfig
@@ -30,9 +31,10 @@ class FilterName(StrEnum):
     RECORD_HEADERS = "RecordHeaders"
     PRODUCE_POLICY = "ProducePolicy"
     MASKING = "Masking"
+    ENVELOPE_ENCRYPTION = "EnvelopeEncryption"
 
 
-NOT_BUILT = frozenset({"SchemaValidator", "EnvelopeEncryption"})
+NOT_BUILT = frozenset({"SchemaValidator"})
 """Filters that a later version will have. They are refused by name: a tenant that counts on one must not be served
 without it."""
 
@@ -40,7 +42,12 @@ _CONFIGS: Mapping[FilterName, type[Section]] = {
     FilterName.RECORD_HEADERS: RecordHeadersConfig,
     FilterName.PRODUCE_POLICY: ProducePolicyConfig,
     FilterName.MASKING: MaskingConfig,
+    FilterName.ENVELOPE_ENCRYPTION: EnvelopeEncryptionConfig,
 }
+EVERYONE = ("User:*",)
+"""The principals of a rule that is for all."""
+SEALING = frozenset({FilterName.ENVELOPE_ENCRYPTION})
+"""Filters behind which no other can read the records."""
 
 _ONLY: Mapping[FilterName, FilterDirection] = {
     FilterName.PRODUCE_POLICY: FilterDirection.PRODUCE,
@@ -54,7 +61,8 @@ class RecordFilter(Section):
 
     name: FilterName = Field(examples=["RecordHeaders"])
     """What it does: `RecordHeaders` adds, removes and renames headers; `ProducePolicy` refuses records that lack
-    something or are too large; `Masking` hides fields of JSON values from consumers. Required."""
+    something or are too large; `Masking` hides fields of JSON values from consumers; `EnvelopeEncryption` encrypts
+    records before they reach the broker. Required."""
 
     label: Name | None = None
     """What metrics and `bifrost explain` call it. Default: its name. Two filters of a tenant must not have the same."""
@@ -74,6 +82,12 @@ class RecordFilter(Section):
         foreign = sorted(self.config.model_fields_set - own.keys())
         if foreign:
             raise ValueError(f"config.{foreign[0]} is no key of {self.name}: it has {shown}")
+        if self.name is FilterName.ENVELOPE_ENCRYPTION:
+            check_encryption(self.config)
+            if any(rule.principals != EVERYONE for rule in self.rules):
+                # The broker would have records of both kinds, and some consumers what they cannot read.
+                raise ValueError(f"rules of {self.name} have no principals: it is for all clients of a topic")
+            return self
         # A flag that is off asks for nothing.
         if not any(getattr(self.config, key) for key in own):
             raise ValueError(f"config asks for nothing: add one of {shown}")

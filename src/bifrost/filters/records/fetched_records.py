@@ -65,6 +65,7 @@ def _transform(exchange: Exchange, response: Any, *, is_shared: bool) -> Respons
                 except NoRoom:
                     return TURN
                 if isinstance(outcome, Refusal):
+                    work.tell_refused(name or "", partition.partition_index, outcome)
                     _refuse(partition, outcome, is_shared=is_shared)
                 else:
                     partition.records = outcome

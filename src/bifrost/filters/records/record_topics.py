@@ -23,6 +23,7 @@ from bifrost.wire.entity import Entity
 from bifrost.wire.rewriting import Names
 
 if TYPE_CHECKING:
+    from bifrost.config.records.record_filter import RecordFilter
     from bifrost.filters.plan import Plan
     from bifrost.filters.records.tenant_records import TenantRecords
     from bifrost.tenancy.acls.guard import Guard
@@ -147,7 +148,9 @@ class RecordTopics:
         part = names.aliases.get(names.tenant)
         # A topic that was moved or shared within the tenant cannot get away from the rules about its other names.
         others = () if part is None else (one.full_name for one in part.origins(physical))
-        filters = self.records.filters.applying(self._rules, {full, *others}, direction)
+        filters = _sealed_last(
+            self.records.filters.applying(self._rules, {full, *others}, direction), direction
+        )
         policies = self.namespace.rules if direction is Direction.PRODUCE else None
         rules = None if policies is None else policies.on_records(topic)
         if not filters and rules is None:
@@ -159,6 +162,20 @@ class RecordTopics:
                 refused.setdefault(acks, one.shown_name)
         transforms = tuple(kind_of(one.name).make(one.shown_name, one.config, place) for one in filters)
         return TopicChain(transforms, refused, rules)
+
+
+def _sealed_last(filters: list[RecordFilter], direction: Direction) -> list[RecordFilter]:
+    """Return filters with the one that seals next to the broker, and without a second one.
+
+    The configuration has them so (`filter_order.py`); only a topic with several names may be under rules that were not
+    made for the same topic.
+    """
+    sealing = [one for one in filters if kind_of(one.name).seals]
+    if not sealing:
+        return filters
+    others = [one for one in filters if one not in sealing]
+    # The first one of the file, on both ways.
+    return [*others, sealing[0]] if direction is Direction.PRODUCE else [sealing[-1], *others]
 
 
 def _text(name: bytes) -> str | None:

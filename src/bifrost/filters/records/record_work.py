@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from bifrost.filters.records.sources import KnownAnswers
+from bifrost.filters.records.sources import KnownAnswers, RefusedRecords
 from bifrost.filters.steps import RecordNeeds
 from bifrost.records.codec.client_batch import split_batches
 from bifrost.records.codec.compression import NAMES
@@ -69,7 +69,8 @@ class RecordWork:
         met = exchange.met.get(RecordNeeds)
         assert met is None or isinstance(met, RecordNeeds)
         self._met = met
-        self._known = KnownAnswers(records.process.sources, {} if met is None else met.known)
+        self._sources = records.process.sources
+        self._known = KnownAnswers(self._sources, {} if met is None else met.known)
         self._missing: set[Key] = set()
         self._is_all_or_nothing = (
             direction is Direction.PRODUCE if is_all_or_nothing is None else is_all_or_nothing
@@ -93,6 +94,13 @@ class RecordWork:
             return RecordNeeds(keys, {})
         assert met.rounds < MAX_NEEDS, "transforms ask again and again"
         return replace(met, keys=keys, rounds=met.rounds + 1)
+
+    def tell_refused(self, topic: str, partition: int, refusal: Refusal) -> None:
+        """Let the log say that a consumer does not get records."""
+        if self.need is None:
+            self._sources.tell_refused(
+                RefusedRecords(self._tenant, topic, partition, refusal.error_code, refusal.reason)
+            )
 
     def new_records(self, records: Buffer, chain: TopicChain, partition: int) -> Buffer | Refusal:
         """Return the records of a partition as its transforms leave them: the same object if they change nothing.

@@ -7,13 +7,26 @@ the program, which alone does I/O, asks the source. The sources themselves are i
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from bifrost.config.fields.limits import Limits
     from bifrost.config.records.record_filter import RecordFilter
     from bifrost.filters.steps import RecordNeeds
     from bifrost.transforms.record_transform import Key
+    from bifrost.wire.error_codes import ErrorCode
+
+
+class RefusedRecords(NamedTuple):
+    """Records of a partition that do not reach a consumer."""
+
+    tenant: str
+    topic: str
+    """As the client calls it."""
+    partition: int
+    error_code: ErrorCode
+    reason: str
+    """With the offset, and what is wrong."""
 
 
 class Source(Protocol):
@@ -37,13 +50,16 @@ class Source(Protocol):
 
 
 class Sources(Protocol):
-    """The sources of a process."""
+    """The sources of a process, and what else it does for filters of records that is I/O."""
 
     def cached(self, key: Key) -> object | None:
         """Return the answer to a key if its source has it at hand, else None."""
 
     async def meet(self, tenant: str, need: RecordNeeds) -> RecordNeeds:
         """Return a need with the answers to all of its keys, within the time that a message may wait."""
+
+    def tell_refused(self, refused: RefusedRecords) -> None:
+        """Log that records do not reach a consumer, whose client may not show why."""
 
     def configure(self, filters: Collection[RecordFilter]) -> None:
         """Take the filters of all tenants; make the sources that they use, and close those that they use no more."""
@@ -65,6 +81,9 @@ class NoSources:
     async def meet(self, tenant: str, need: RecordNeeds) -> RecordNeeds:
         """Answer nothing."""
         raise AssertionError("nothing answers what filters of records need")
+
+    def tell_refused(self, refused: RefusedRecords) -> None:
+        """Log nothing."""
 
     def configure(self, filters: Collection[RecordFilter]) -> None:
         """Need nothing."""

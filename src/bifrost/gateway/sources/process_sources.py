@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bifrost.filters.records.transform_meter import TransformKey
+from bifrost.gateway.sources.refusal_log import RefusalLog
 from bifrost.gateway.sources.source_names import make_source
 from bifrost.transforms.record_transform import Failure
 from bifrost.transforms.transform_kind import kind_of
@@ -16,7 +17,7 @@ from bifrost.transforms.transform_kind import kind_of
 if TYPE_CHECKING:
     from bifrost.config.fields.limits import Limits
     from bifrost.config.records.record_filter import RecordFilter
-    from bifrost.filters.records.sources import Source
+    from bifrost.filters.records.sources import RefusedRecords, Source
     from bifrost.filters.steps import RecordNeeds
     from bifrost.gateway.sources.source_names import SourceContext
     from bifrost.transforms.record_transform import Key
@@ -46,6 +47,7 @@ class ProcessSources:
         """
         self._hits, self._counts, self.now_ns, self._make = hits, counts, now_ns, make
         self._sources: dict[str, Source] = {}
+        self._refusals = RefusalLog(now_ns)
         self.limit(limits)
 
     def limit(self, limits: Limits) -> None:
@@ -70,6 +72,10 @@ class ProcessSources:
     def cached(self, key: Key) -> object | None:
         """Return the answer to a key if its source has it at hand, else None."""
         return self._of(key.source).cached(key)
+
+    def tell_refused(self, refused: RefusedRecords) -> None:
+        """Log that records do not reach a consumer; for each partition once in a while."""
+        self._refusals.tell(refused)
 
     async def meet(self, tenant: str, need: RecordNeeds) -> RecordNeeds:
         """Return a need with the answers to all of its keys, within the time that a message may wait.

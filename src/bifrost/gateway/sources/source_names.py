@@ -6,7 +6,7 @@ from typing import Protocol
 
 from bifrost.filters.records.sources import Source
 
-MODULES: dict[str, str] = {}
+MODULES = {"deks": "dek_source"}
 """The module of each source in this package. It has a function `make`, of a SourceContext."""
 
 

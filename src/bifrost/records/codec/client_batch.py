@@ -19,6 +19,7 @@ from bifrost.records.crc32c import crc32c
 
 _HEADER = Struct(">qiibIhiqqqhii")
 _LENGTH = Struct(">i")
+_CHECKSUM = Struct(">I")
 _LENGTH_AT, _MAGIC_AT, _CRC_FROM = 8, 16, 21
 _UNCOUNTED = 12
 """Bytes of a batch that its length field does not count."""
@@ -102,6 +103,27 @@ def split_batches(data: memoryview, *, is_whole: bool) -> Iterator[ClientBatch]:
 def as_batch(data: bytes | memoryview) -> ClientBatch:
     """Return a batch that was made in this process: its checksum is not compared."""
     return ClientBatch(memoryview(data), *_HEADER.unpack_from(data))
+
+
+def without_records(batch: ClientBatch) -> bytes:
+    """Return a batch without its records, as compaction leaves one: consumers go on behind it."""
+    header = _HEADER.pack(
+        batch.base_offset,
+        _HEADER.size - _UNCOUNTED,
+        batch.partition_leader_epoch,
+        _MAGIC,
+        0,
+        batch.attributes & ~_CODEC,
+        batch.last_offset_delta,
+        batch.base_timestamp_ms,
+        batch.max_timestamp_ms,
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+        0,
+    )
+    checksum = _CHECKSUM.pack(crc32c(header[_CRC_FROM:]))
+    return header[: _CRC_FROM - _CHECKSUM.size] + checksum + header[_CRC_FROM:]
 
 
 def _read_header(data: memoryview) -> ClientBatch:

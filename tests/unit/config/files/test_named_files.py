@@ -25,3 +25,18 @@ def test_paths_become_absolute_and_are_named(tmp_path: Path) -> None:
 )
 def test_what_is_none_is_passed_over(data: dict[str, Any], tmp_path: Path) -> None:
     assert list(find_files(data, tmp_path)) == []
+
+
+def test_files_of_the_filters_of_each_tenant_are_named(tmp_path: Path) -> None:
+    config = {"key_file": "keks", "vault": {"token_file": "/token", "ca_file": "ca.pem"}}
+    data: dict[str, Any] = {"tenants": [5, {"filters": 5}, {"filters": [{"config": 5}, {"config": config}]}]}
+
+    found = list(find_files(data, tmp_path))
+
+    at = ("tenants", 2, "filters", 1, "config")
+    assert [(loc, path) for loc, _, path in found] == [
+        ((*at, "key_file"), tmp_path / "keks"),
+        ((*at, "vault", "token_file"), Path("/token")),
+        ((*at, "vault", "ca_file"), tmp_path / "ca.pem"),
+    ]
+    assert config["key_file"] == str(tmp_path / "keks")

@@ -50,7 +50,6 @@ def test_a_virtual_cluster_is_a_tenant_with_a_port_of_its_own(folder: Path) -> N
 def test_filters_are_refused_by_name(problems: Problems) -> None:
     assert problems(text=PROD + FILTERS) == [
         "a.yaml:24: spec.filters[0]: filter SchemaValidator is not built yet: remove it",
-        "a.yaml:28: spec.filters[1]: filter EnvelopeEncryption is not built yet: remove it",
     ]
 
 
@@ -72,6 +71,21 @@ def test_filters_are_refused_by_name(problems: Problems) -> None:
 )
 def test_what_is_no_filter_is_refused_as_well(problems: Problems, filters: str, expected: str) -> None:
     assert problems(text=f"{PROD}  filters: {filters}\n") == [f"a.yaml:21: {expected}"]
+
+
+def test_encryption_is_written_as_in_the_sample(folder: Path) -> None:
+    begin, _, rest = FILTERS.partition("    - name: SchemaValidator\n")
+    own = begin + rest[rest.index("    - name: EnvelopeEncryption") :]
+
+    [one] = loaded(folder, PROD + own).tenants[0].filters
+
+    assert one.name == "EnvelopeEncryption"
+    config = one.config
+    assert (config.kms_provider, config.key_id, config.cache_expiry_seconds) == (
+        "Vault",
+        "tenant-a-master-key",
+        300,
+    )
 
 
 def test_filters_are_those_of_the_flat_dialect(folder: Path) -> None:
@@ -312,7 +326,7 @@ def test_all_that_is_wrong_is_told_at_once(problems: Problems) -> None:
         ("9093", "no"), ("broker-2.internal:", "broker-2"), ("name:", "nam:"), text=PROD + FILTERS
     )
 
-    assert [line.split(":")[1] for line in told] == ["3", "4", "9", "14", "24", "28"]
+    assert [line.split(":")[1] for line in told] == ["3", "4", "9", "14", "24"]
 
 
 def test_a_virtual_cluster_without_spec_is_one_problem(problems: Problems) -> None:

@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import pytest
 
-from bifrost.records.codec.client_batch import build_batch, read_columns, split_batches
+from bifrost.records.codec.client_batch import build_batch, read_columns, split_batches, without_records
 from bifrost.records.codec.columns import BytesColumn, ColumnRecord, Columns
 from bifrost.records.codec.errors import CorruptBatch, NoRoom, OldFormat, RecordsError, TooLarge
 from bifrost.records.codec.memory import MemoryBudget
@@ -243,3 +243,15 @@ def test_every_prefix_of_a_record_section_is_refused() -> None:
         with pytest.raises(CorruptBatch):
             read_columns(only_batch(cut), plenty())
         assert second <= len(data)
+
+
+@pytest.mark.parametrize("codec", ALL)
+def test_a_batch_without_its_records_ends_at_the_same_offset(codec: int) -> None:
+    records = [ColumnRecord(i, 0, None, b"v") for i in range(3)]
+    batch = only_batch(batch_of(records, codec=codec, base_offset=5, producer=(7, 1, 40)))
+
+    empty = only_batch(without_records(batch))
+
+    assert (empty.base_offset, empty.last_offset_delta, empty.record_count, empty.codec) == (5, 2, 0, 0)
+    assert (empty.producer_id, empty.base_sequence, len(empty.data)) == (7, 40, HEADER.size)
+    assert len(read_columns(empty, plenty())) == 0

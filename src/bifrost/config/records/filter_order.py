@@ -1,0 +1,62 @@
+"""Whether filters of a tenant can work in the order in which they stand: none may follow one that seals its records."""
+
+from collections.abc import Iterator, Sequence
+
+from bifrost.config.records.filter_rule import FilterRule
+from bifrost.config.records.record_filter import SEALING, RecordFilter
+from bifrost.config.tiers import SEPARATOR
+
+_EVERYTHING = FilterRule()
+
+
+def misplaced(filters: Sequence[RecordFilter], separator: str = SEPARATOR) -> str | None:
+    """Return what is wrong with the order of filters; None: nothing. `separator` stands between tiers and topics.
+
+    On their way to the broker records pass a filter behind one that seals when they are sealed, and on their way back
+    before they are opened.
+    """
+    for index, sealing in enumerate(filters):
+        if sealing.name not in SEALING:
+            continue
+        for later in filters[index + 1 :]:
+            shared = _shared(sealing, later, separator)
+            if shared is None:
+                continue
+            if later.name in SEALING:
+                return f"filters: {sealing.shown_name} and {later.shown_name} both seal records of {shared}"
+            return (
+                f"filters: {later.shown_name} stands behind {sealing.shown_name}, which seals the records of {shared} "
+                "that it has to read: move it before that"
+            )
+    return None
+
+
+def _shared(one: RecordFilter, other: RecordFilter, separator: str) -> str | None:
+    """Return a pattern of topics that both are for."""
+    others = list(_patterns(other, separator))
+    for pattern in _patterns(one, separator):
+        if any(overlap(pattern, found) for found in others):
+            return pattern
+    return None
+
+
+def _patterns(one: RecordFilter, separator: str) -> Iterator[str]:
+    for rule in one.rules or (_EVERYTHING,):
+        begin = "" if rule.namespace is None else rule.namespace.replace(SEPARATOR, separator) + separator
+        for topic in rule.topics:
+            yield begin + topic
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether there is a name that two patterns match, in which `*` stands for any characters."""
+    # By row: whether what one pattern has up to here and the other up to each column can be the same name.
+    row = [True, *(False for _ in other)]
+    for column, sign in enumerate(other, 1):
+        row[column] = row[column - 1] and sign == "*"
+    for own in one:
+        before, row = row, [row[0] and own == "*"]
+        for column, sign in enumerate(other, 1):
+            is_star = own == "*" or sign == "*"
+            fits = before[column] or row[column - 1] if is_star else before[column - 1] and own == sign
+            row.append(fits)
+    return row[-1]

@@ -1,0 +1,60 @@
+"""EnvelopeEncryption: how the filter of the configuration becomes the sealing of a topic."""
+
+from bifrost.config.records.encryption_config import (
+    EnvelopeEncryptionConfig,
+    KmsProvider,
+    MissingKey,
+    SealMode,
+)
+from bifrost.config.records.filter_configs import FilterConfig
+from bifrost.encryption.kek import Kek
+from bifrost.transforms.encryption.batch_sealing import BatchSealing
+from bifrost.transforms.encryption.dek_needs import SOURCE
+from bifrost.transforms.encryption.seal_rules import SealRules
+from bifrost.transforms.encryption.value_sealing import ValueSealing
+from bifrost.transforms.record_transform import Direction
+from bifrost.transforms.transform_kind import Topic, TransformKind
+
+_PROVIDERS = {KmsProvider.VAULT: "vault", KmsProvider.AWS_KMS: "aws-kms", KmsProvider.KEY_FILE: "file"}
+
+
+def kek_of(config: EnvelopeEncryptionConfig) -> Kek:
+    """Return the KEK that a filter names."""
+    assert config.kms_provider is not None
+    assert config.key_id is not None
+    kek = Kek(
+        _PROVIDERS[config.kms_provider],
+        config.key_id,
+        tuple(config.also_opens),
+        max_age_ms=config.cache_expiry_seconds * 1000,
+        key_file=config.key_file,
+    )
+    vault, aws = config.vault, config.aws_kms
+    if vault is not None:
+        kek = kek._replace(
+            address=vault.address,
+            token_file=vault.token_file,
+            mount=vault.mount,
+            namespace=vault.namespace,
+            ca_file=vault.ca_file,
+        )
+    if aws is not None:
+        kek = kek._replace(region=aws.region, address=aws.endpoint_url)
+    return kek
+
+
+def _make(name: str, config: FilterConfig, topic: Topic) -> BatchSealing | ValueSealing:
+    cluster = config.cluster or topic.cluster
+    assert cluster, "a broker has answered, so the cluster's ID is known"
+    rules = SealRules(
+        name,
+        kek_of(config),
+        cluster,
+        topic.physical.decode(),
+        skips_missing_keys=config.on_missing_key is MissingKey.SKIP,
+        plaintext_before_ms=config.plaintext_before_ms,
+    )
+    return ValueSealing(rules) if config.mode is SealMode.VALUES else BatchSealing(rules)
+
+
+KIND = TransformKind(frozenset(Direction), _make, sources=frozenset({SOURCE}), seals=True)

@@ -1,0 +1,31 @@
+"""Reads partitions with librdkafka."""
+
+import time
+from contextlib import closing
+from typing import Any
+
+from confluent_kafka import Consumer, Message, TopicPartition
+
+from support.clients.endpoint import Endpoint
+
+WAIT_S = 60.0
+
+
+def read(endpoint: Endpoint, topic: str, count: int, **options: Any) -> list[Message]:
+    """Return the first records of partition 0, at a gateway or at the broker itself.
+
+    Raises:
+        AssertionError: an error came, or there are fewer.
+    """
+    own = {"group.id": "unused", "enable.auto.commit": False, **options}
+    with closing(Consumer(endpoint.for_confluent | own)) as consumer:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        found: list[Message] = []
+        deadline = time.monotonic() + WAIT_S
+        while len(found) < count:
+            assert time.monotonic() < deadline, found
+            message = consumer.poll(0.2)
+            if message is not None:
+                assert message.error() is None, message.error()
+                found.append(message)
+        return found
