@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bifrost.encryption.dek import DekLimits
-from bifrost.encryption.errors import EncryptionError, KekUnavailable, UnknownKek
+from bifrost.encryption.errors import EncryptionError, KekUnavailable
 from bifrost.encryption.wrapped_dek import read_wrapped_dek
 from bifrost.keys.dek_keeper import RETRY_MS, DekKeeper
 from bifrost.keys.kek_providers import KekProviders
@@ -167,8 +167,11 @@ class _KekInUse:
         if self._told_ms is not None and now_ms - self._told_ms < LOG_MS:
             return
         self._told_ms = now_ms
-        what = "kek_unknown" if isinstance(error, UnknownKek) else "kek_unavailable"
-        log.warning(what, kms=self._kek.provider, key=self._kek.key_id, error=str(error))
+        provider, key = self._kek.provider, self._kek.key_id
+        if isinstance(error, KekUnavailable):
+            log.warning("kek_unavailable", provider=provider, key=key, error=str(error))
+        else:
+            log.warning("kek_unknown", provider=provider, key=key, error=str(error))
 
     def close(self) -> None:
         """Give it up; a call that is under way ends by itself."""

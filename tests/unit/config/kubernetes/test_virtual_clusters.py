@@ -58,7 +58,8 @@ def test_filters_are_refused_by_name(problems: Problems) -> None:
     [
         (
             "[{ name: 'x y: z', config: {} }]",
-            "spec.filters[0].name: expected RecordHeaders, ProducePolicy or Masking, found the text 'x y: z'",
+            "spec.filters[0].name: expected RecordHeaders, ProducePolicy, Masking or EnvelopeEncryption, "
+            "found the text 'x y: z'",
         ),
         ("[5]", "spec.filters[0]: expected a mapping of keys to values, found the number 5"),
         ("{ name: x }", "spec.filters: expected a list, found a mapping"),

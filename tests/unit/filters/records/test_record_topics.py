@@ -1,6 +1,8 @@
 from dataclasses import replace
+from pathlib import Path
 
-from bifrost.filters.records.record_topics import RecordTopics
+from bifrost.config.records.record_filter import RecordFilter
+from bifrost.filters.records.record_topics import RecordTopics, _sealed_last
 from bifrost.forwarding.lane_names import lane_names
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import Body, StateRecord
@@ -8,6 +10,7 @@ from bifrost.tenancy.namespaces.alias_table import KIND
 from bifrost.transforms.record_transform import Direction
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
+from support.encryption.key_files import encryption
 from support.physical_names import physical_name
 from support.stage.filtered import filtered, headers, policy, topics_of
 from support.stage.guards import allow, guard_of
@@ -153,3 +156,16 @@ def test_a_produce_is_decoded_however_large_it_is(stage: Stage) -> None:
     assert topics.plan(plan).carries_records
     assert len(topics.plan(plan).filters) == len(plan.filters) + 1
     assert topics.plan(metadata) is metadata
+
+
+def test_the_filter_that_seals_is_next_to_the_broker_and_alone(stage: Stage) -> None:
+    """A topic with several names may be under rules that the configuration could not compare."""
+    first, second = (
+        RecordFilter.model_validate(encryption(Path("keks"), "orders", label=label))
+        for label in ("one", "two")
+    )
+    other = headers(*ON_ORDERS, remove=["x"])
+
+    assert _sealed_last([first, other, second], PRODUCE) == [other, first]
+    assert _sealed_last([second, other, first], FETCH) == [first, other]
+    assert _sealed_last([other], FETCH) == [other]

@@ -119,7 +119,7 @@ def test_a_message_goes_on_asking_while_the_service_is_away(
         assert isinstance(asyncio.run(play()), WritingDek)
     away = [line for line in lines if line["event"] == "kek_unavailable"]
     assert len(away) == 1
-    assert (away[0]["kms"], away[0]["key"]) == ("file", "payments")
+    assert (away[0]["provider"], away[0]["key"]) == ("file", "payments")
 
 
 def test_a_dek_that_is_due_is_renewed_while_it_serves(scene: Scene) -> None:

@@ -8,8 +8,9 @@ from bifrost.transforms.encryption.batch_sealing import BatchSealing
 from bifrost.transforms.encryption.envelope_encryption import KIND, kek_of
 from bifrost.transforms.encryption.value_sealing import ValueSealing
 from bifrost.transforms.transform_kind import Topic
+from support.physical_names import physical_name
 
-TOPIC = Topic("acme", "orders", b"__vt_acme_orders", "cluster-id")
+TOPIC = Topic("acme", "orders", physical_name("acme", "orders").encode(), "cluster-id")
 VAULT = {"kms_provider": "Vault", "key_id": "payments"}
 
 
@@ -52,8 +53,8 @@ def test_a_topic_is_sealed_as_its_filter_says() -> None:
 
     assert isinstance(batches, BatchSealing)
     assert isinstance(values, ValueSealing)
-    assert batches._rules.context == ("cluster-id", "__vt_acme_orders")
+    assert batches._rules.context == ("cluster-id", physical_name("acme", "orders"))
     assert (batches._rules.plaintext_before_ms, batches._rules.skips_missing_keys) == (1000, False)
-    assert values._rules.context == ("prod", "__vt_acme_orders")
+    assert values._rules.context == ("prod", physical_name("acme", "orders"))
     assert (values._rules.plaintext_before_ms, values._rules.skips_missing_keys) == (None, True)
     assert KIND.seals
