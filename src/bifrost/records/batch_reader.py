@@ -2,7 +2,7 @@
 
 It reads what `record_batch.py` writes: records that are not compressed or in gzip. A batch with another codec, an older
 format or a wrong checksum is an error. The layout of a batch is in `record_batch.py`, of a record in
-`record_writer.pyx`.
+`record_writer.pyx`; `record_reader.pyx` reads those.
 
 Source: Kafka's DefaultRecordBatch, DefaultRecord and ControlRecordType.
 """
@@ -13,6 +13,7 @@ from struct import Struct, error
 from typing import NamedTuple
 
 from bifrost.records.crc32c import crc32c
+from bifrost.records.record_reader import read_records
 
 _HEADER = Struct(">qiibIhiqqqhii")
 _CONTROL_KEY = Struct(">hh")
@@ -89,7 +90,8 @@ def _read_batch(batch: memoryview) -> LogBatch:
         raise UnreadableBatch(f"offset {base_offset}: the batch's checksum is wrong")
     packed = batch[_HEADER.size :]
     try:
-        records = _read_records(_unpacked(packed, attributes & _CODEC), base_offset, base_timestamp, count)
+        data = _unpacked(packed, attributes & _CODEC)
+        records = read_records(data, LogRecord, base_offset, base_timestamp, count)
     except (IndexError, ValueError, zlib.error, error) as reason:
         raise UnreadableBatch(f"offset {base_offset}: {reason}") from None
     is_commit = is_abort = False
@@ -113,42 +115,3 @@ def _unpacked(packed: memoryview, codec: int) -> bytes:
     if unpacker.unconsumed_tail:
         raise ValueError(f"its records have more than {MAX_RECORDS_BYTES} bytes")
     return records
-
-
-def _read_records(data: bytes, base_offset: int, base_timestamp: int, count: int) -> list[LogRecord]:
-    records, at = [], 0
-    for _ in range(count):
-        size, at = _varint(data, at)
-        end = at + size
-        if size < 0 or end > len(data):
-            raise ValueError("a record is longer than its batch")
-        timestamp_delta, at = _varint(data, at + 1)  # behind the record's attributes
-        offset_delta, at = _varint(data, at)
-        key, at = _field(data, at, end)
-        value, at = _field(data, at, end)
-        records.append(LogRecord(base_offset + offset_delta, base_timestamp + timestamp_delta, key, value))
-        at = end  # headers are skipped: the gateway writes none
-    return records
-
-
-def _field(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
-    size, at = _varint(data, at)
-    if size < 0:
-        return None, at
-    if at + size > end:
-        raise ValueError("a field is longer than its record")
-    return data[at : at + size], at + size
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Read a signed varint in zigzag form; return it and where it ends."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value >> 1 ^ -(value & 1), at
-        shift += 7
-        if shift > 63:
-            raise ValueError("a varint is too long")

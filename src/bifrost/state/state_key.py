@@ -1,7 +1,8 @@
 """The key of a record of the state: its kind and its name, in the topic as `kind:name` in UTF-8."""
 
 import re
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple, Self
 
 MAX_NAME_BYTES = 1024
 """More than the longest name of a topic (249), so that a name may be made of several."""
@@ -9,13 +10,13 @@ MAX_NAME_BYTES = 1024
 _KIND = re.compile(r"[a-z][a-z0-9-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class StateKey:
-    """What a record is about.
+@lru_cache(maxsize=256)  # far more kinds than there are
+def _is_kind(text: str) -> bool:
+    return _KIND.fullmatch(text) is not None
 
-    Raises:
-        ValueError: the kind is not lower case letters, digits and `-`, or the name is empty or too long.
-    """
+
+class _Key(NamedTuple):
+    """A tuple, because keys are looked up by the hundred thousand."""
 
     kind: str
     """What sort of thing: `namespace`, `alias`, ..."""
@@ -23,12 +24,24 @@ class StateKey:
     name: str
     """Which one of them."""
 
-    def __post_init__(self) -> None:
-        if not _KIND.fullmatch(self.kind):
-            raise ValueError(f"{self.kind[:70]!r} is no kind of state: lower case letters, digits and -")
-        size = len(self.name.encode())
+
+class StateKey(_Key):
+    """What a record is about.
+
+    Raises:
+        ValueError: the kind is not lower case letters, digits and `-`, or the name is empty or too long.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, kind: str, name: str) -> Self:
+        """Check both."""
+        if not _is_kind(kind):
+            raise ValueError(f"{kind[:70]!r} is no kind of state: lower case letters, digits and -")
+        size = len(name) if name.isascii() else len(name.encode())
         if not 1 <= size <= MAX_NAME_BYTES:
             raise ValueError(f"a name in the state has 1 to {MAX_NAME_BYTES} bytes, and this one {size}")
+        return super().__new__(cls, kind, name)
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}"

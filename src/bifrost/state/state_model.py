@@ -1,6 +1,6 @@
 """What a feature makes of the records of its kind: a pure model, which a follower keeps up to date (gateway/state)."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
@@ -21,4 +21,15 @@ class StateModel(Protocol):
         Raises:
             ValueError: the record cannot be understood. The model stays as it was, and the gateway is not ready until
                 the record is another one.
+        """
+
+
+@runtime_checkable
+class TellingModel(StateModel, Protocol):
+    """A model that tells others what has changed: not for each record, of which a large change has many."""
+
+    def tell(self) -> None:
+        """Tell what the records have changed that were applied since it was last called.
+
+        It is called in the same turn of the event loop, so nothing is decided in between.
         """

@@ -10,7 +10,10 @@ body           what is stored, an object whose layout belongs to the kind; null:
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import product
+from operator import itemgetter
 from typing import Any
 
 from bifrost.state.state_key import StateKey
@@ -29,6 +32,10 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "on_behalf_of": (str, type(None)),
     "body": (dict, type(None)),
 }
+_USUAL = frozenset(product(*_FIELDS.values()))
+"""The types of a record's fields, in their order."""
+_in_order: Callable[[dict[str, Any]], tuple[Any, ...]] = itemgetter(*_FIELDS)
+_decoder = json.JSONDecoder()
 
 
 class UnreadableState(ValueError):
@@ -84,32 +91,42 @@ def decode(key: bytes | None, value: bytes, offset: int) -> StateRecord:
     """
     try:
         named = StateKey.from_bytes(key or b"")
-        fields = json.loads(value)
+        fields = _read(value)
         if not isinstance(fields, dict):
             raise ValueError("its value is no JSON object")
     except (ValueError, RecursionError) as error:
         raise _unreadable(offset, key, str(error)) from None
+    try:
+        schema, version, at_ms, change, writer, on_behalf_of, body = found = _in_order(fields)
+    except KeyError:
+        found = ()
+    if len(fields) == len(found) and tuple(map(type, found)) in _USUAL and schema == SCHEMA and version >= 1:
+        return StateRecord(named, version, at_ms, change, writer, on_behalf_of, body)
+    raise _misfit(named, key, fields, offset)
+
+
+def _misfit(named: StateKey, key: bytes | None, fields: dict[str, Any], offset: int) -> UnreadableState:
+    """Return why these fields are not those of a record."""
     schema = fields.get("schema")
     if type(schema) is int and schema > SCHEMA:
-        raise FutureSchema(
+        return FutureSchema(
             f"record {named} at offset {offset} of the state has schema version {schema}, and this gateway knows up to "
             f"{SCHEMA}: run the version of the gateway that wrote it (writer {str(fields.get('writer'))[:100]}), or a "
             "newer one"
         )
     for name, types in _FIELDS.items():
         if type(fields.get(name, ...)) not in types:
-            raise _unreadable(offset, key, f"its field {name} is missing or of another type")
-    if len(fields) > len(_FIELDS) or schema != SCHEMA or fields["version"] < 1:
-        raise _unreadable(offset, key, "its fields are not those of its schema version")
-    return StateRecord(
-        named,
-        fields["version"],
-        fields["at"],
-        fields["change"],
-        fields["writer"],
-        fields["on_behalf_of"],
-        fields["body"],
-    )
+            return _unreadable(offset, key, f"its field {name} is missing or of another type")
+    return _unreadable(offset, key, "its fields are not those of its schema version")
+
+
+def _read(value: bytes) -> Any:
+    text = value.decode()
+    try:  # What `json.loads` does besides is a fifth of the time for a large state.
+        found, end = _decoder.raw_decode(text)
+    except ValueError:
+        return json.loads(text)
+    return found if end == len(text) else json.loads(text)
 
 
 def _unreadable(offset: int, key: bytes | None, why: str) -> UnreadableState:

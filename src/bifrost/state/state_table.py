@@ -3,7 +3,8 @@
     records of a committed transaction ──apply──▶ table ──▶ watchers of the kinds that have changed
 
 The table keeps the bytes of each record and decodes them when it is asked: that takes some microseconds, and less than
-half of the memory of decoded records. Who asks often has a model of its own (state_model.py).
+half of the memory of decoded records. Only the last ones are kept decoded. Who asks often has a model of its own
+(state_model.py).
 
 A reader folds whole transactions, so the table never holds half a change. The same table results from every compacted
 form of the log, also for a reader that was in the middle of it when it was compacted; tests/property compares them.
@@ -16,6 +17,9 @@ from dataclasses import dataclass
 from bifrost.records.batch_reader import LogRecord
 from bifrost.state.state_key import FLOOR, StateKey
 from bifrost.state.state_record import StateRecord, TooLarge, UnreadableState, decode
+
+KEPT_DECODED = 1_000
+"""Most records that are kept as they were decoded when they were folded: a megabyte, as a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,8 @@ class StateTable:
         self._values: defaultdict[str, dict[bytes, bytes]] = defaultdict(dict)
         """The newest record of each key as it is in the topic, by kind and by name."""
         self._count = 0
+        self._last: dict[StateKey, StateRecord] = {}
+        """Records that were folded last, decoded: the models ask for them at once."""
         self._deleted: dict[StateKey, StateRecord] = {}
         """The records of deletions, in the order in which they were read."""
         self._watchers: defaultdict[str, list[Watcher]] = defaultdict(list)
@@ -150,16 +156,19 @@ class StateTable:
         self.last_changes = set()
         changed: set[StateKey] = set()
         ignored: list[Ignored] = []
+        if len(self._last) + len(read) > KEPT_DECODED:
+            self._last.clear()
         for one, record in read:
             if not isinstance(record, StateRecord):
                 if self._remove(record):
                     changed.add(record)
                 continue
             known = self._record(record.key)
-            if known is not None and record.version <= known.version:
-                ignored.append(Ignored(record, one.offset, known.version))
-                continue
-            self._remove(record.key)
+            if known is not None:
+                if record.version <= known.version:
+                    ignored.append(Ignored(record, one.offset, known.version))
+                    continue
+                self._remove(record.key)
             self._put(record, one)
             changed.add(record.key)
             self.last_changes.add(record.change)
@@ -168,6 +177,7 @@ class StateTable:
 
     def become(self, other: "StateTable") -> set[StateKey]:
         """Take the entries of a table that was read anew; return the keys that differ."""
+        self._last.clear()
         before, self._values = self._values, other._values
         self.size, self._count, self._deleted = other.size, other._count, other._deleted
         changed: set[StateKey] = set()
@@ -192,6 +202,9 @@ class StateTable:
 
     def _record(self, key: StateKey) -> StateRecord | None:
         """Return the newest record of a key."""
+        last = self._last.get(key)
+        if last is not None:
+            return last
         kind = self._values.get(key.kind)
         name = key.name.encode()
         value = None if kind is None else kind.get(name)
@@ -200,6 +213,8 @@ class StateTable:
     def _put(self, record: StateRecord, one: LogRecord) -> None:
         self._values[record.key.kind][record.key.name.encode()] = bytes(one.value or b"")
         self._count += 1
+        if len(self._last) < KEPT_DECODED:
+            self._last[record.key] = record
         if record.body is None:
             self._deleted[record.key] = record
         self.size += _size(one)
@@ -209,6 +224,7 @@ class StateTable:
         if value is None:
             return False
         self._count -= 1
+        self._last.pop(key, None)
         self._deleted.pop(key, None)
         self.size -= len(key.to_bytes()) + len(value)
         return True

@@ -19,6 +19,8 @@ class AliasChanges:
         """Change the names of `gateway`; `note` is told the tenants whose names have changed."""
         self._gateway, self._note = gateway, note
         self._displaced = Displaced(gateway, "aliases")
+        self._tenants: set[str] = set()
+        """Whose names have changed since the others were told."""
 
     def apply(self, key: StateKey, record: StateRecord | None) -> None:
         """Take what the state has of a moved or shared topic.
@@ -28,7 +30,17 @@ class AliasChanges:
         """
         clusters = self._gateway.shared.virtual_clusters
         assert clusters.aliases is not None, "a gateway with a state has them"
-        tenants = clusters.aliases.apply(key, record)
+        self._tenants.update(clusters.aliases.take(key, record))
+
+    def tell(self) -> None:
+        """Let the namespaces of the tenants look their names up anew."""
+        tenants = sorted(self._tenants)
+        self._tenants.clear()
+        if not tenants:
+            return
+        clusters = self._gateway.shared.virtual_clusters
+        assert clusters.aliases is not None, "a gateway with a state has them"
+        clusters.aliases.changed(tenants)
         if self._note is not None:
             self._note(tenants)
         if clusters.has_displaced:

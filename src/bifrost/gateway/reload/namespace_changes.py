@@ -18,9 +18,18 @@ class NamespaceChanges:
         """Change the namespaces of `gateway`."""
         self._gateway = gateway
         self._displaced = Displaced(gateway, "namespaces")
+        self._tenants: set[str] = set()
+        """Whose namespaces have changed since the others were told."""
 
     def apply(self, key: StateKey, record: StateRecord | None) -> None:
         """Take what the state has of a namespace."""
-        self._gateway.shared.virtual_clusters.namespaces.apply(key, record)
+        self._tenants.update(self._gateway.shared.virtual_clusters.namespaces.take(key, record))
         if record is None:
             self._displaced.look()
+
+    def tell(self) -> None:
+        """Let the namespaces of the tenants look their names up anew."""
+        namespaces = self._gateway.shared.virtual_clusters.namespaces
+        for tenant in sorted(self._tenants):
+            namespaces.changed(tenant)
+        self._tenants.clear()

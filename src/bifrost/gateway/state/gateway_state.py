@@ -110,7 +110,9 @@ class GatewayState:
 
     async def begin(self) -> None:
         """Start reading, and wait until the state was read to its end, however long that takes."""
-        self._reader = reader = StateReader(self._topic(), self.table, ignored=self._ignored)
+        self._reader = reader = StateReader(
+            self._topic(), self.table, ignored=self._ignored, settle=self._settle
+        )
         self._task = asyncio.get_running_loop().create_task(keep("state_reader", reader.run))
         while not reader.is_current:
             try:

@@ -23,7 +23,7 @@ import structlog
 
 from bifrost.gateway.loop.steps import STEP_S
 from bifrost.state.state_key import StateKey
-from bifrost.state.state_model import StateModel
+from bifrost.state.state_model import StateModel, TellingModel
 from bifrost.state.state_table import StateTable
 
 log = structlog.get_logger()
@@ -35,6 +35,7 @@ class StateFollower:
     def __init__(self, table: StateTable, kind: str, model: StateModel) -> None:
         """Follow all changes of `kind` from now on."""
         self._table, self._model = table, model
+        self._tell = model.tell if isinstance(model, TellingModel) else None
         self._waiting: dict[StateKey, None] = {}
         self._refused: dict[StateKey, str] = {}
         self._has_next_step = False
@@ -66,6 +67,8 @@ class StateFollower:
             self._apply(key)
             if perf_counter() >= until_s:
                 break
+        if self._tell is not None:
+            self._tell()
         if waiting:
             self._has_next_step = True
             asyncio.get_running_loop().call_soon(self._step)

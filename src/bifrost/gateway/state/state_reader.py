@@ -1,9 +1,12 @@
 """Reads the state's topic from its start to its end, and then whatever comes, for as long as the gateway runs.
 
-    find the topic ──▶ read all into a new table ──at the end──▶ take it ──▶ follow: Fetch waits for the next records
-          ▲                                                                        │
-          └── a broker fails: go on from there ◀───────────────────────────────────┤
-          └── the topic is another one, or was not read for half a day: read anew ◀┘
+    find the topic ──▶ read all into the table ──at the end──▶ it is the state ──▶ follow: Fetch waits for more
+          ▲                                                                         │
+          └── a broker fails: go on from there ◀────────────────────────────────────┤
+          └── the topic is another one, or was not read for half a day: read anew ◀─┘
+
+No client asks the table at first, so it and the models grow while the topic is read, and each record is decoded once.
+What is read anew later goes into a new table, which replaces the old one at the end; the models take the differences.
 
 What cannot be read ends the reading: the gateway is not ready, and the topic is read anew now and then.
 """
@@ -11,12 +14,13 @@ What cannot be read ends the reading: the gateway is not ready, and the topic is
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 import structlog
 
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.loop.garbage import no_collections
 from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.producing.partition_fetch import EARLIEST, edge_offset, fetch
 from bifrost.gateway.producing.upstream_topic import NO_TOPIC_ID, TopicMissing, UpstreamTopic
@@ -25,7 +29,7 @@ from bifrost.records.batch_reader import LogRecord, UnreadableBatch
 from bifrost.records.committed_log import CommittedLog
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import UnreadableState
-from bifrost.state.state_table import Ignored, StateTable
+from bifrost.state.state_table import KEPT_DECODED, Ignored, StateTable
 from bifrost.wire.error_codes import ErrorCode
 
 log = structlog.get_logger()
@@ -43,6 +47,9 @@ UNREADABLE_RETRY_S = 10.0
 AWAY_MS = DELETE_RETENTION_MS // 2
 """After so long without reaching the end the topic is read anew: compaction may have removed the ends of records."""
 
+PART = KEPT_DECODED
+"""Records of the first reading that the models take before it goes on, as they were decoded once."""
+
 KNOWN_CHANGES = 10_000
 """IDs of changes that are remembered: a writer whose commit has an unknown outcome looks for its own among them."""
 
@@ -57,18 +64,21 @@ class StateReader:
         *,
         creates: bool = True,
         ignored: "Counter[str] | None" = None,
+        settle: Callable[[], Awaitable[None]] | None = None,
         now_ms: Callable[[], int] = lambda: time.monotonic_ns() // 1_000_000,
     ) -> None:
         """Read nothing yet.
 
         Args:
             topic: the topic, with connections that the reader has for itself.
-            table: what it keeps up to date; it is empty until the whole topic was read.
+            table: what it keeps up to date; it is not the state before `is_current`.
             creates: whether a topic that is missing at the start is created.
             ignored: counts records that are ignored; None: the reader counts by itself.
+            settle: waits until all models have what the table has; the first reading does so after each part.
             now_ms: a monotonic clock, in milliseconds.
         """
         self._topic, self.table, self._creates, self._now_ms = topic, table, creates, now_ms
+        self._settle = settle
         self.ignored = Counter() if ignored is None else ignored
         self.ignored["records"] = 0
         self.lost: deque[Ignored] = deque(maxlen=100)
@@ -81,7 +91,7 @@ class StateReader:
         self._topic_id = NO_TOPIC_ID
         self._has_checked = False
         self._goal: int | None
-        self._fresh: StateTable | None
+        self._fresh: StateTable | None = None
         self._at_end_ms = now_ms()
         self._moved = asyncio.Event()
         self._unreadable: UnreadableState | UnreadableBatch | None = None
@@ -175,8 +185,12 @@ class StateReader:
         await self._topic.close()
 
     def _begin_anew(self) -> None:
-        """Read from the start, into a new table; who reads the old one keeps it meanwhile."""
-        self._log, self._fresh, self._goal = CommittedLog(), StateTable(self.table.limits), None
+        """Read from the start; into a new table if there is an old one, which is asked meanwhile."""
+        if self._fresh is self.table:  # A part of the state is no state.
+            self._tell(self.table.become(StateTable(self.table.limits)))
+        is_first = not len(self.table) and not self.is_current
+        self._fresh = self.table if is_first else StateTable(self.table.limits)
+        self._log, self._goal = CommittedLog(), None
 
     def _give_up(self, error: UnreadableState | UnreadableBatch) -> None:
         if str(error) != self.problem:
@@ -246,23 +260,35 @@ class StateReader:
         await self._take(read)
 
     async def _take(self, read: list[list[LogRecord]]) -> None:
-        """Fold what was read; at the end of the first reading the new table becomes the state."""
-        fresh, changed = self._fresh, set[StateKey]()
-        if fresh is not None:
-            await asyncio.to_thread(self._fold, fresh, read)
+        """Fold what was read; at the end of a reading from the start the table is the state."""
+        fresh = self._fresh
+        if fresh is None:
+            self._tell(self._fold(self.table, read))
+        else:
+            if fresh is self.table:
+                with no_collections():
+                    for part in _parts(read):
+                        self._tell(await asyncio.to_thread(self._fold, fresh, part))
+                        if self._settle is not None:
+                            await self._settle()
+            else:
+                await asyncio.to_thread(self._fold, fresh, read)
             assert self._goal is not None
             if self._log.next_offset >= self._goal:
-                changed, self._fresh, self.is_current = self.table.become(fresh), None, True
-        else:
-            changed = self._fold(self.table, read)
+                self._fresh, self.is_current = None, True
+                if fresh is not self.table:
+                    self._tell(self.table.become(fresh))
+        if self._log.next_offset >= self.high_watermark:
+            self._at_end_ms = self._now_ms()
+        self._note_move()
+
+    def _tell(self, changed: set[StateKey]) -> None:
+        """Tell the watchers what has changed."""
         for call in self.table.calls(changed):
             try:
                 call()
             except Exception as error:
                 report("state_watcher", error)
-        if self._log.next_offset >= self.high_watermark:
-            self._at_end_ms = self._now_ms()
-        self._note_move()
 
     def _fold(self, table: StateTable, read: list[list[LogRecord]]) -> set[StateKey]:
         found = set[StateKey]()
@@ -293,3 +319,19 @@ class StateReader:
         if part is None:
             await asyncio.sleep(max(throttle_ms, 100) / 1000)
         return part
+
+
+def _parts(read: Iterable[list[LogRecord]]) -> Iterator[list[list[LogRecord]]]:
+    """Yield what was read, some records at a time; a large transaction may be in several parts."""
+    part: list[list[LogRecord]] = []
+    size = 0
+    for transaction in read:
+        for at in range(0, len(transaction), PART):
+            records = transaction[at : at + PART]
+            if part and size + len(records) > PART:
+                yield part
+                part, size = [], 0
+            part.append(records)
+            size += len(records)
+    if part:
+        yield part

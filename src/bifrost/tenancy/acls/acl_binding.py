@@ -7,7 +7,7 @@ KIP-290 for prefixed patterns.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from enum import IntEnum
 
 from bifrost.config.tiers import SEPARATOR
@@ -37,6 +37,8 @@ def namespace_name(tiers: Sequence[str]) -> str:
 class ResourceType(IntEnum):
     """Kinds of resource, with the protocol's numbers."""
 
+    __hash__ = int.__hash__  # that of an enumeration is a call of Python's
+
     ANY = 1
     TOPIC = 2
     GROUP = 3
@@ -47,6 +49,8 @@ class ResourceType(IntEnum):
 class PatternType(IntEnum):
     """How a pattern's name is meant, with the protocol's numbers. ANY and MATCH stand in filters only."""
 
+    __hash__ = int.__hash__  # that of an enumeration is a call of Python's
+
     ANY = 1
     MATCH = 2
     LITERAL = 3
@@ -56,6 +60,8 @@ class PatternType(IntEnum):
 class Permission(IntEnum):
     """What an ACL says, with the protocol's numbers."""
 
+    __hash__ = int.__hash__  # that of an enumeration is a call of Python's
+
     ANY = 1
     DENY = 2
     ALLOW = 3
@@ -63,6 +69,8 @@ class Permission(IntEnum):
 
 class Operation(IntEnum):
     """What a principal does, with the protocol's numbers."""
+
+    __hash__ = int.__hash__  # that of an enumeration is a call of Python's
 
     ANY = 1
     ALL = 2
@@ -105,7 +113,8 @@ class AclBinding:
     @property
     def binding_id(self) -> str:
         """Its ID, made from all that it says: to create an ACL twice makes one."""
-        text = "\0".join(str(one) for one in astuple(self))
+        what = f"{self.resource_type:d}\0{self.pattern_type:d}\0{self.name}"
+        text = f"{what}\0{self.principal}\0{self.host}\0{self.operation:d}\0{self.permission:d}"
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     @property
@@ -136,9 +145,12 @@ class AclBinding:
         kind, colon, name = self.principal.partition(":")
         if not (kind and colon and name):
             return f"Could not parse principal from `{self.principal}`"
-        texts = (self.name, self.principal, self.host)
-        if any(len(one.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES for one in texts):
-            return f"a name in an ACL has at most {MAX_NAME_BYTES} bytes"
+        if (
+            len(self.name) + len(self.principal) + len(self.host) > MAX_NAME_BYTES // 4
+        ):  # of 4 bytes at the most
+            texts = (self.name, self.principal, self.host)
+            if any(len(one.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES for one in texts):
+                return f"a name in an ACL has at most {MAX_NAME_BYTES} bytes"
         return None
 
 

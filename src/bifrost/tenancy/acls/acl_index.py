@@ -11,6 +11,7 @@ tests/golden compares the verdicts with those of Kafka's own class.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from bifrost.config.tiers import SEPARATOR
@@ -39,6 +40,20 @@ _IMPLIED = {
 """What a permission for an operation permits besides; a denial implies nothing."""
 
 
+_ALL = Operation.ALL.bit
+
+
+@lru_cache(maxsize=1_024)  # ACLs of a principal for a name have few combinations of operations
+def _with_implied(operations: int) -> int:
+    """Return all that these operations of ACLs permit."""
+    if operations & _ALL:
+        return EVERY_OPERATION
+    for operation, implied in _IMPLIED.items():
+        if operations & operation.bit:
+            operations |= implied
+    return operations
+
+
 class Verdict(NamedTuple):
     """What all ACLs for a resource say about a principal."""
 
@@ -57,28 +72,27 @@ class Verdict(NamedTuple):
 class _Masks:
     """What the ACLs for one pattern say to one principal at one host."""
 
-    __slots__ = ("_entries", "allowed", "denied")
+    __slots__ = ("_allowing", "_denying", "allowed", "denied")
 
     def __init__(self) -> None:
-        self._entries: set[tuple[Permission, Operation]] = set()
+        self._allowing = self._denying = 0
+        """The operations of the ACLs themselves, a bit for each and for ALL."""
         self.allowed = self.denied = 0
 
     def change(self, binding: AclBinding, *, is_added: bool) -> bool:
         """Add or remove an entry; return whether any is left."""
-        entry = (binding.permission, binding.operation)
-        (self._entries.add if is_added else self._entries.discard)(entry)
-        self.allowed = self.denied = 0
-        for permission, operation in self._entries:
-            bits = EVERY_OPERATION if operation == Operation.ALL else operation.bit
-            if permission == Permission.ALLOW:
-                self.allowed |= bits | _IMPLIED.get(operation, 0)
-            else:
-                self.denied |= bits
-        return bool(self._entries)
+        bit = binding.operation.bit
+        if binding.permission == Permission.ALLOW:
+            self._allowing = self._allowing | bit if is_added else self._allowing & ~bit
+            self.allowed = _with_implied(self._allowing)
+        else:
+            self._denying = self._denying | bit if is_added else self._denying & ~bit
+            self.denied = EVERY_OPERATION if self._denying & _ALL else self._denying
+        return bool(self._allowing | self._denying)
 
-    def says(self, permission: Permission, operation: Operation) -> bool:
-        """Whether an entry is for this operation, or for all; one that implies it does not count."""
-        return (permission, operation) in self._entries or (permission, Operation.ALL) in self._entries
+    def allows_itself(self, operation: Operation) -> bool:
+        """Whether an entry allows this operation, or all; one that implies it does not count."""
+        return bool(self._allowing & (operation.bit | _ALL))
 
 
 _Bucket = dict[tuple[str, str], _Masks]
@@ -263,7 +277,7 @@ class AclIndex:
             return False
         for buckets in (known.literal, known.prefixed):
             for name, bucket in buckets.items():
-                if not any(one.says(Permission.ALLOW, operation) for one in masks_of(bucket)):
+                if not any(one.allows_itself(operation) for one in masks_of(bucket)):
                     continue
                 if name == WILDCARD and buckets is known.literal:
                     return True

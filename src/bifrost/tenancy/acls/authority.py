@@ -42,8 +42,8 @@ class Authority:
         self._guards: WeakValueDictionary[tuple[str, str, int], Guard] = WeakValueDictionary()
         self._is_asked = False
         """Whether a guard may have remembered a decision since all of them forgot theirs."""
-        self._stored = dict(stored.follow(tenant, self))
-        self._index = AclIndex(self._stored.values())
+        self._acls = stored
+        self._index = AclIndex(stored.follow(tenant, self).values())
 
     def __len__(self) -> int:
         """Return the number of ACLs."""
@@ -73,8 +73,9 @@ class Authority:
         by_default = EVERY_OPERATION if allow_everyone_if_no_acl_found else 0
         if (super_users, by_default) == (self._super_users, self._by_default) and configured.keys() == known:
             return
+        stored = self._acls.of(self.tenant)
         for one in known - configured.keys():
-            if one.binding_id not in self._stored:
+            if one.binding_id not in stored:
                 self._index.remove(one)
         for one in configured:
             self._index.add(one)
@@ -85,11 +86,9 @@ class Authority:
         )
         self._renew()
 
-    def store(self, binding_id: str, binding: AclBinding | None) -> None:
-        """Take an ACL of the shared state by its ID; None: there is none any more."""
-        before = self._stored.pop(binding_id, None)
+    def take(self, before: AclBinding | None, binding: AclBinding | None) -> None:
+        """Take what the shared state has under an ID now, and had before; None: no ACL."""
         if binding is not None:
-            self._stored[binding_id] = binding
             self._index.add(binding)
         elif before is not None and before not in self._configured:
             self._index.remove(before)
@@ -171,7 +170,7 @@ class Authority:
     @property
     def stored(self) -> int:
         """How many ACLs of the tenant stand in the shared state."""
-        return len(self._stored)
+        return len(self._acls.of(self.tenant))
 
     # -- connections
 

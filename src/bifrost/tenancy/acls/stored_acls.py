@@ -6,8 +6,10 @@ body   the ACL's fields, with Kafka's names of types, operations and permissions
 A follower gives each changed record to `StoredAcls.apply`, which tells the tenant's `Authority`.
 """
 
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 KIND = "acl"
 
+_TEXT = {str}
 _FIELDS = frozenset({"resource_type", "pattern_type", "name", "principal", "host", "operation", "permission"})
 
 
@@ -53,24 +56,34 @@ def read_body(body: Body) -> AclBinding:
     Raises:
         ValueError: it is none.
     """
-    if body.keys() != _FIELDS or not all(isinstance(one, str) for one in body.values()):
+    if body.keys() != _FIELDS or set(map(type, body.values())) != _TEXT:
         raise ValueError("its body has not the fields of an ACL")
-    try:
-        binding = AclBinding(
-            ResourceType[body["resource_type"]],
-            PatternType[body["pattern_type"]],
-            body["name"],
-            body["principal"],
-            body["host"],
-            Operation[body["operation"]],
-            Permission[body["permission"]],
-        )
-    except KeyError as error:
-        raise ValueError(f"an ACL has no {error}") from None
+    kind, pattern, operation, permission = _numbers(
+        body["resource_type"], body["pattern_type"], body["operation"], body["permission"]
+    )
+    binding = AclBinding(
+        kind,
+        pattern,
+        body["name"],
+        sys.intern(body["principal"]),  # The same in many ACLs, and a copy in each is memory.
+        sys.intern(body["host"]),
+        operation,
+        permission,
+    )
     problem = binding.problem()
     if problem is not None:
         raise ValueError(problem)
     return binding
+
+
+@lru_cache(maxsize=1_024)  # more combinations than there are
+def _numbers(
+    kind: str, pattern: str, operation: str, permission: str
+) -> tuple[ResourceType, PatternType, Operation, Permission]:
+    try:
+        return ResourceType[kind], PatternType[pattern], Operation[operation], Permission[permission]
+    except KeyError as error:
+        raise ValueError(f"an ACL has no {error}") from None
 
 
 class Counters(Protocol):
@@ -103,6 +116,7 @@ class StoredAcls:
         if binding is not None and binding.binding_id != binding_id:
             raise ValueError("the ID in its key is not that of the ACL")
         stored = self._of_tenant[tenant]
+        before = stored.get(binding_id)
         if binding is None:
             stored.pop(binding_id, None)
             if not stored:
@@ -111,7 +125,7 @@ class StoredAcls:
             stored[binding_id] = binding
         authority = self._authorities.get(tenant)
         if authority is not None:
-            authority.store(binding_id, binding)
+            authority.take(before, binding)
 
     def of(self, tenant: str) -> Mapping[str, AclBinding]:
         """Return a tenant's ACLs by their IDs."""

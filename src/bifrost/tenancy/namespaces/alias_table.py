@@ -19,6 +19,8 @@ one's record anew, so that it cannot come back at the same time.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
 
 from bifrost.config.tiers import SEPARATOR
 from bifrost.state.state_change import Change
@@ -40,9 +42,8 @@ class Access(StrEnum):
     READ_WRITE = "read-write"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """A topic's name in a namespace."""
+class Place(NamedTuple):
+    """A topic's name in a namespace. A tuple: the table and the index look places up by the hundred thousand."""
 
     namespace: Path
     topic: str
@@ -68,12 +69,16 @@ class Place:
         return cls(read_path(namespace), topic)
 
 
+_NO_SHARES: Mapping[Place, Access] = MappingProxyType({})
+"""One for all: most topics that were moved have none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Alias:
     """Who has a topic that was moved or shared."""
 
     owner: Place
-    shares: Mapping[Place, Access] = field(default_factory=dict)
+    shares: Mapping[Place, Access] = field(default_factory=lambda: _NO_SHARES)
 
 
 class AliasRefused(ValueError):
@@ -86,14 +91,17 @@ class AliasTable:
     It is made from records, or follows them as a `StateModel`. Changes are decided by what it has.
     """
 
-    def __init__(self, records: Iterable[StateRecord] = ()) -> None:
+    def __init__(self, records: Iterable[StateRecord] = (), *, decides: bool = True) -> None:
         """Take the records of both kinds.
 
+        Args:
+            records: those of both kinds.
+            decides: whether changes are asked for, which need the versions of all records.
         Raises:
             ValueError: a record cannot be understood.
         """
         self._aliases: dict[Place, Alias] = {}
-        self._versions: dict[StateKey, int] = {}
+        self._versions: dict[StateKey, int] | None = {} if decides else None
         self._homes: dict[Place, Place] = {}
         """The home of the topic at each place that is not its home."""
         for record in records:
@@ -120,20 +128,25 @@ class AliasTable:
         place = Place.read(key.name)
         body = None if record is None else record.body
         if key.kind == KIND:
-            alias = None if body is None else _read(body)
-            before = self._aliases.pop(place, None)
-            for one in () if before is None else (before.owner, *before.shares):
-                if self._homes.get(one) == place:
-                    del self._homes[one]
-            if alias is not None:
-                self._aliases[place] = alias
-                self._homes |= dict.fromkeys(
-                    [one for one in (alias.owner, *alias.shares) if one != place], place
-                )
+            self._take(place, None if body is None else _read(body))
+        if self._versions is None:
+            return
         if record is None or body is None:
             self._versions.pop(key, None)
         else:
             self._versions[key] = record.version
+
+    def _take(self, home: Place, alias: Alias | None) -> None:
+        before = self._aliases.pop(home, None)
+        for one in () if before is None else (before.owner, *before.shares):
+            if self._homes.get(one) == home:
+                del self._homes[one]
+        if alias is None:
+            return
+        self._aliases[home] = alias
+        for one in (alias.owner, *alias.shares):
+            if one != home:
+                self._homes[one] = home
 
     # -- questions
 
@@ -237,6 +250,7 @@ class AliasTable:
 
     def _become(self, home: Place, alias: Alias) -> list[Change]:
         """Return the changes of the records of one topic."""
+        assert self._versions is not None, "the table was made to decide"
         before = self._aliases.get(home, Alias(home))
         is_plain = alias.owner == home and not alias.shares
         key = StateKey(KIND, str(home))
@@ -268,6 +282,8 @@ def _read(body: Body) -> Alias:
     owner, shares = body.get("owner"), body.get("shares")
     if not isinstance(owner, str) or not isinstance(shares, dict):
         raise ValueError("a record of an alias has an owner and shares")
+    if not shares:
+        return Alias(Place.read(owner))
     return Alias(
         Place.read(owner), {Place.read(str(place)): Access(access) for place, access in shares.items()}
     )

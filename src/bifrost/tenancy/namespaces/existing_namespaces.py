@@ -40,19 +40,25 @@ class ExistingNamespaces:
             },
         )
         for tenant in before.keys() | self._configured.keys():
-            self._settle(tenant, before.get(tenant, set()) | self._configured.get(tenant, set()))
+            if self._settle(tenant, before.get(tenant, set()) | self._configured.get(tenant, set())):
+                self.changed(tenant)
 
     def apply(self, key: StateKey, record: StateRecord | None) -> None:
         """Take what the state has of a namespace; a key that names none has no effect."""
+        for tenant in self.take(key, record):
+            self.changed(tenant)
+
+    def take(self, key: StateKey, record: StateRecord | None) -> tuple[str, ...]:
+        """As `apply`; return the tenant if its namespaces have changed, for a caller that tells it later."""
         path = path_of(key)
         if path is None:
-            return
+            return ()
         stored = self._stored[path[0]]
         (stored.discard if record is None else stored.add)(path[1:])
-        self._settle(path[0], {path[1:]})
+        return path[:1] if self._settle(path[0], (path[1:],)) else ()
 
-    def _settle(self, tenant: str, tiers: Iterable[Tiers]) -> None:
-        """Put these tiers into the tenant's set, or take them out."""
+    def _settle(self, tenant: str, tiers: Iterable[Tiers]) -> bool:
+        """Put these tiers into the tenant's set, or take them out; return whether that has changed it."""
         existing, wanted = self._existing[tenant], (self._stored[tenant], self._configured.get(tenant, ()))
         is_changed = False
         for one in tiers:
@@ -60,5 +66,4 @@ class ExistingNamespaces:
             if is_there != (one in existing):
                 (existing.add if is_there else existing.discard)(one)
                 is_changed = True
-        if is_changed:
-            self.changed(tenant)
+        return is_changed

@@ -6,12 +6,18 @@
 A tier has the characters of a topic's name. KIP-37 leaves `_` out; it is here because tenants and topics have it too.
 """
 
+from functools import lru_cache
 from typing import NewType
 
 from bifrost.config.tiers import SEPARATOR, misfit
 
 Path = NewType("Path", tuple[str, ...])
 """The tenant, and the tiers below it."""
+
+
+KNOWN_PATHS = 10_000
+"""Paths that are read once and then remembered, some hundred bytes each: the same ones are in the names of very many
+records of the state, and have to be one object there."""
 
 
 class InvalidNamespace(ValueError):
@@ -46,6 +52,7 @@ def check_tiers(tiers: tuple[str, ...]) -> None:
         raise InvalidNamespace(why)
 
 
+@lru_cache(maxsize=KNOWN_PATHS)
 def read_path(text: str) -> Path:
     """Read a tenant and its tiers, such as `acme:analytics:eu`.
 

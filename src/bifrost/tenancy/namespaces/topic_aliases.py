@@ -13,12 +13,14 @@ prefixes of the configuration, and each tenant its part of the index (`TenantAli
 Topics of a tenant that the configuration does not have, or that has another physical cluster, mean nothing there.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
 from bifrost.tenancy.namespaces.alias_table import KIND, Access, AliasTable, Place
+from bifrost.tenancy.namespaces.namespace_path import KNOWN_PATHS
 from bifrost.tenancy.namespaces.relative_names import RelativeNames
 
 NOWHERE = b""
@@ -80,9 +82,7 @@ class TopicAliases:
         """Begin without any, and without tenants."""
         self.changed: Callable[[Iterable[str]], None] = lambda _tenants: None
         """Is told the tenants whose names have changed."""
-        self.table = AliasTable()
-        self._places: dict[Place, frozenset[Place]] = {}
-        """Where the topic with this home was when it was put into the index."""
+        self.table = AliasTable(decides=False)
         self._tenants: Mapping[str, TenantPlace] = {}
         self.parts: dict[str, TenantAliases] = {}
         """By tenant; a tenant without moved and shared topics has none. The same dictionary for ever."""
@@ -97,52 +97,66 @@ class TopicAliases:
             return
         self._tenants, before = dict(tenants), set(self.parts)
         self.parts.clear()
-        for home in list(self._places):
-            self._settle(home)
+        for home in self.table.homes():
+            self._settle(home, ())
         if before or self.parts:
             self.changed(sorted(before | self.parts.keys()))
 
-    def apply(self, key: StateKey, record: StateRecord | None) -> list[str]:
-        """Take what the state has of a moved or shared topic; return the tenants whose names have changed.
+    def apply(self, key: StateKey, record: StateRecord | None) -> None:
+        """Take what the state has of a moved or shared topic.
 
         Raises:
             ValueError: the record cannot be understood.
         """
-        self.table.apply(key, record)
+        self.changed(self.take(key, record))
+
+    def take(self, key: StateKey, record: StateRecord | None) -> list[str]:
+        """As `apply`; return the tenants whose names have changed, for a caller that tells them later."""
         if key.kind != KIND:
             return []
-        tenants = self._settle(Place.read(key.name))
-        self.changed(tenants)
-        return tenants
+        home = Place.read(key.name)
+        before = self.table.places_of(home) if home in self.table else ()
+        self.table.apply(key, record)
+        return self._settle(home, before)
 
-    def _settle(self, home: Place) -> list[str]:
-        """Put what the table has of a topic into the index; return the tenants for which something has changed."""
-        places = frozenset(self.table.places_of(home)) if home in self.table else frozenset()
-        touched = {home, *places, *self._places.pop(home, ())}
-        if places:
-            self._places[home] = places
+    def _settle(self, home: Place, before: Sequence[Place]) -> list[str]:
+        """Put what the table has of a topic into the index; return the tenants for which something has changed.
+
+        Args:
+            home: the topic's home.
+            before: the places that it had in the index, if it was there.
+        """
+        places = self.table.places_of(home) if home in self.table else ()
+        touched = {home, *places, *before}
         changed = {place.namespace[0] for place in touched if self._put(place)}
-        for tenant in sorted({place.namespace[0] for place in touched}):
-            part, physical = self.parts[tenant], self._physical(home, tenant)
-            if not part.topics:
-                del self.parts[tenant]
-            if physical is None:
-                continue
-            found = tuple(self._standings(home, tenant)) if places else ()
-            is_home = bool(places) and tenant == home.namespace[0]
-            at_home = (Standing(home, None, True),) if tenant == home.namespace[0] else ()
-            if part.standings.get(physical, at_home) != (found if places else at_home):
+        for tenant in {place.namespace[0] for place in touched}:
+            if self._stand(home, tenant, is_known=bool(places)):
                 changed.add(tenant)
-            if found or is_home:
-                part.standings[physical] = found
-            else:
-                part.standings.pop(physical, None)
-            if is_home:
-                part.owners[physical], part.homes[physical] = self.table.owner_of(home), home
-            else:
-                part.owners.pop(physical, None)
-                part.homes.pop(physical, None)
         return sorted(changed)
+
+    def _stand(self, home: Place, tenant: str, *, is_known: bool) -> bool:
+        """Note what a tenant has of the topic with this home; return whether that has changed."""
+        part, physical = self.parts[tenant], self._physical(home, tenant)
+        if not part.topics:
+            del self.parts[tenant]
+        if physical is None:
+            return False
+        is_at_home = tenant == home.namespace[0]
+        before, is_home = part.standings.get(physical), is_known and is_at_home
+        found = tuple(self._standings(home, tenant)) if is_known else ()
+        if found or is_home:
+            part.standings[physical] = found
+        elif before is not None:
+            del part.standings[physical]
+        if is_home:
+            part.owners[physical], part.homes[physical] = self.table.owner_of(home), home
+        else:
+            part.owners.pop(physical, None)
+            part.homes.pop(physical, None)
+        if before is None or not is_known:
+            plain = (Standing(home, None, True),) if is_at_home else ()
+            return (plain if before is None else before) != (found if is_known else plain)
+        return before != found
 
     def _put(self, place: Place) -> bool:
         """Note what a place means now; return whether that has changed."""
@@ -152,16 +166,16 @@ class TopicAliases:
             part = self.parts[tenant] = TenantAliases()
         home = self.table.home_of(place)
         part.version += 1
-        plain = self._physical(place, tenant)
-        before = part.topics.pop(place, plain)
+        before, found = part.topics.pop(place, None), None
         part.limited.discard(place)
-        if home == place and place not in self.table:
-            return before != plain
-        physical = None if home is None else self._physical(home, tenant)
-        part.topics[place] = found = NOWHERE if physical is None else physical
-        if home is not None and self.table.owner_of(home) != place:
-            part.limited.add(place)
-        return before != found
+        if home != place or place in self.table:
+            physical = None if home is None else self._physical(home, tenant)
+            part.topics[place] = found = NOWHERE if physical is None else physical
+            if home is not None and self.table.owner_of(home) != place:
+                part.limited.add(place)
+        if before is None:  # It meant what it is called, which no other topic is.
+            return found is not None and (home != place or found is NOWHERE)
+        return before != (self._physical(place, tenant) if found is None else found)
 
     def _standings(self, home: Place, tenant: str) -> Iterable[Standing]:
         owner = self.table.owner_of(home)
@@ -179,4 +193,14 @@ class TopicAliases:
         tiers = home.namespace[1:]
         if there.is_dotted and tiers:
             return None
-        return there.prefix.encode() + RelativeNames.code(tiers, home.topic.encode())
+        return _physical(there.prefix, tiers, home.topic)
+
+
+@lru_cache(maxsize=8)  # The same topic is asked about some times while it is put into the index.
+def _physical(prefix: str, tiers: tuple[str, ...], topic: str) -> bytes:
+    return _prefix(prefix, tiers) + RelativeNames.code((), topic.encode())
+
+
+@lru_cache(maxsize=KNOWN_PATHS)
+def _prefix(prefix: str, tiers: tuple[str, ...]) -> bytes:
+    return prefix.encode() + RelativeNames.code(tiers, b"")

@@ -167,7 +167,7 @@ def test_acls_of_the_state_are_deleted_and_those_of_the_configuration_are_not(st
     stored, table = allow("WRITE", "orders"), asked.scope.state
     assert table is not None
     assert asked.scope.guard is not None
-    asked.scope.guard.authority.store(stored.binding_id, stored)
+    asked.scope.guard.authority.take(None, stored)
     key = key_of("initech", stored)
     record = StateRecord(key, 5, 0, "1", "test", None, body_of(stored))
     table.apply([LogRecord(0, 0, key.to_bytes(), encode(record))])

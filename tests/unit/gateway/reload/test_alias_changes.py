@@ -39,6 +39,7 @@ def test_clients_without_rights_leave_when_a_topic_is_shared_with_their_tenant_f
         for name in ("partner", "other"):
             body = {"owner": "acme/orders", "shares": {f"globex/{name}": "read"}}
             changes.apply(key, StateRecord(key, 1, 0, "c", "w", None, body))
+            changes.tell()
             for _ in range(3):
                 await asyncio.sleep(0)
 
