@@ -10,7 +10,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-stalls bench-records bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills connections pipeline meter-kills bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-state bench-stalls bench-records bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -39,6 +39,7 @@ help:
 	@echo "make bench-growth    what a request costs over tenants, topics, connections and partitions (PLOT=1)"
 	@echo "make bench-journal   what the journal costs"
 	@echo "make bench-governance  what ACLs and quotas cost"
+	@echo "make bench-state     how a gateway starts with 10,000 namespaces, 100,000 ACLs and 100,000 aliases (QUICK=1, CHECK=1, PLOT=1)"
 	@echo "make bench-stalls    how long periodic tasks keep requests waiting (TENANTS=, ONLY=, PLOT=1)"
 	@echo "make bench-records   how fast batches are read, written, sealed and opened (PLOT=1)"
 	@echo "make bench-workers   what two worker processes do against one"
@@ -227,6 +228,10 @@ bench-journal: $(VENV)/.dev
 
 bench-governance: $(VENV)/.dev
 	@$(BIN)/python -m bench.governance
+
+# Start, memory and decisions with a large state; QUICK=1: one round; CHECK=1 and PLOT=1 as above, the tables of docs/state.md.
+bench-state: $(VENV)/.dev
+	@$(BIN)/python -m bench.state_scale $(if $(QUICK),--quick) $(if $(CHECK),--check) $(if $(PLOT),--plot docs)
 
 # A generated month of journal through meter and bill; the figures of docs/performance.md:
 # make bench-pipeline ROWS=5000000,50000000 CORES=1,2,4 PLOT=1  (SCRATCH=folder: where up to 8 GB lie meanwhile)
