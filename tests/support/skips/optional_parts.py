@@ -62,6 +62,7 @@ KCAT = "kcat"
 HOST_NAMES = "host names of a program's own"
 JDK_FOR_SPARK = "a JDK that Spark starts on"
 OLDER_JAVA = "a Java older than 24"
+VAULT = "Vault"
 DESCRIPTORS = "file descriptors"
 LINUX = "Linux"
 CHECKOUT = "a git checkout"
@@ -112,6 +113,12 @@ PARTS = (
     ),
     Part(
         OLDER_JAVA, "Java clients from before Kafka 4.0 with SASL", "install Java 17 to 23 and put it on PATH"
+    ),
+    Part(
+        VAULT,
+        "keys of encryption from a real Vault",
+        "put `vault` on PATH, or name a Vault with root token `root` by BIFROST_TEST_VAULT=http://127.0.0.1:8200",
+        is_there=lambda: "BIFROST_TEST_VAULT" in os.environ or has_programs("vault")(),
     ),
     Part(DESCRIPTORS, "ten thousand connections", "raise the hard limit (ulimit -Hn)"),
     Part(LINUX, "several workers", "run the tests on Linux"),

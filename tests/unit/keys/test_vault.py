@@ -1,4 +1,4 @@
-"""What Vault may answer, played over HTTP."""
+"""What Vault may answer, played over HTTP; a real one is in tests/kms."""
 
 import base64
 import json
