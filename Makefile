@@ -26,7 +26,7 @@ help:
 	@echo "make rolling-restart one gateway after the other under load (RESTARTS=)"
 	@echo "make faults          every fault of the network, between clients and gateway and between gateway and broker"
 	@echo "make quota-exchange  two gateways at full load for a minute: one rate, and a killed one's share is free in two seconds"
-	@echo "make state-kills     one of two gateways that change quotas killed at random, the state compared (STATE_KILLS=)"
+	@echo "make state-kills     gateways and admin APIs that change the state killed at random, the state compared (STATE_KILLS=)"
 	@echo "make connections     memory of connections that do nothing"
 	@echo "make records         encryption with a real Vault (BIFROST_TEST_VAULT=)"
 	@echo "make pipeline        the tests of the Spark jobs alone"
@@ -146,11 +146,11 @@ EXCHANGE_S ?= 60
 quota-exchange: $(VENV)/.dev
 	BIFROST_EXCHANGE_S=$(EXCHANGE_S) $(BIN)/python -m pytest -n 0 tests/kafka/quotas
 
-# Two gateways change tenants' quotas in the state; STATE_KILLS= times one is killed at a random moment, and the state has to be
-# whole, and the same in both. `make test` does it twice.
+# Two gateways change tenants' quotas and ACLs in the state, two admin APIs namespaces and the place of a topic; STATE_KILLS= times
+# one of each is killed at a random moment, and the state has to be whole, and the same in all. `make test` does it once or twice.
 STATE_KILLS ?= 20
 state-kills: $(VENV)/.dev
-	BIFROST_STATE_KILLS=$(STATE_KILLS) $(BIN)/python -m pytest -n 0 tests/kafka/quotas/test_killed_writers.py
+	BIFROST_STATE_KILLS=$(STATE_KILLS) $(BIN)/python -m pytest -n 0 tests/kafka/quotas/test_killed_writers.py tests/kafka/state/test_killed_changes.py
 
 # What connections cost that do nothing: ten thousand, and a thousand that have authenticated.
 connections: $(VENV)/.dev
