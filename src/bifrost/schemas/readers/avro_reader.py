@@ -1,0 +1,73 @@
+"""Reads Avro: compiled code checks that the bytes are a value of the schema; for rules fastavro makes it.
+
+Logical types are left away, so that rules see what is written: a date is a number of days.
+
+fastavro is the reader of Avro that most projects in Python use, is released often, and has the MIT licence.
+"""
+
+import io
+import json
+from typing import Any
+
+import fastavro
+from fastavro.schema import SchemaParseException, UnknownType
+
+from bifrost.schemas.avro_program import avro_program
+from bifrost.schemas.readers.reader import MAX_RULE_VALUES, MAX_VALUES, SchemaError
+from bifrost.schemas.registered_schema import RegisteredSchema
+from bifrost.schemas.wire_format import Payload, Unreadable
+
+
+class AvroReader:
+    """Reads payloads of one schema; see `Reader`."""
+
+    def __init__(self, schema: RegisteredSchema) -> None:
+        """Prepare.
+
+        Raises:
+            SchemaError: the schema is none.
+        """
+        named: dict[str, Any] = {}
+        try:
+            for one in schema.references:
+                fastavro.parse_schema(_plain(json.loads(one.text)), named_schemas=named)
+            self._schema = fastavro.parse_schema(_plain(json.loads(schema.text)), named_schemas=named)
+            self._program = avro_program(self._schema, named)
+        except (ValueError, KeyError, TypeError, SchemaParseException, UnknownType, RecursionError) as error:
+            raise SchemaError(f"it is no Avro schema ({type(error).__name__})") from None
+        self._named = named
+        parsed = self._schema
+        # Confluent's Java clients write an array of bytes as it is, without the length that Avro has before it.
+        self._is_bytes = parsed == "bytes" or isinstance(parsed, dict) and parsed["type"] == "bytes"
+        self.names = frozenset([str(parsed["name"])] if isinstance(parsed, dict) and "name" in parsed else ())
+
+    def check(self, payload: Payload) -> None:
+        """See `Reader`."""
+        self._check(payload, MAX_VALUES)
+
+    def value(self, payload: Payload) -> object:
+        """See `Reader`."""
+        self._check(payload, MAX_RULE_VALUES)
+        if self._is_bytes:
+            return payload.data
+        found: object = fastavro.schemaless_reader(io.BytesIO(payload.data), self._schema, None)
+        return found
+
+    def _check(self, payload: Payload, most: int) -> None:
+        if self._is_bytes:
+            return
+        try:
+            self._program.check(payload.data, most)
+        except ValueError as error:
+            raise Unreadable(str(error)) from None
+
+
+def _plain(schema: Any) -> Any:
+    """Return a schema without logical types."""
+    if isinstance(schema, dict):
+        return {
+            key: value if key in ("default", "symbols") else _plain(value)
+            for key, value in schema.items()
+            if key != "logicalType"
+        }
+    return [_plain(one) for one in schema] if isinstance(schema, list) else schema

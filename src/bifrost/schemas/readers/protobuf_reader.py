@@ -1,0 +1,99 @@
+"""Reads Protobuf: by the message that the indexes in front of it name, strictly. Google's library; BSD licence.
+
+Protobuf itself takes fields that a message does not have for those of a later version. Here the producer names the very schema
+that it has written with, so such a field says that it is another message.
+"""
+
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from bifrost.schemas.readers.reader import MAX_RULE_VALUES, SchemaError
+from bifrost.schemas.registered_schema import RegisteredSchema
+from bifrost.schemas.wire_format import Payload, Unreadable, read_indexes
+
+
+class ProtobufReader:
+    """Reads payloads of one file; see `Reader`."""
+
+    def __init__(self, schema: RegisteredSchema) -> None:
+        """Prepare.
+
+        Raises:
+            SchemaError: its descriptors do not fit together.
+        """
+        pool = descriptor_pool.DescriptorPool()
+        try:
+            files = descriptor_pb2.FileDescriptorSet.FromString(schema.descriptors).file
+            for one in files:
+                pool.Add(one)
+            file = pool.FindFileByName(files[-1].name)
+        except (DecodeError, TypeError, KeyError, IndexError) as error:
+            raise SchemaError(f"it is no Protobuf schema ({type(error).__name__})") from None
+        self._messages: dict[tuple[int, ...], Any] = {}
+        names: list[str] = []
+        for index, one in enumerate(files[-1].message_type):
+            self._collect((index,), file.message_types_by_name[one.name], one, names)
+        self.names = frozenset(names)
+
+    def check(self, payload: Payload) -> None:
+        """See `Reader`."""
+        self._read(payload)
+
+    def value(self, payload: Payload) -> object:
+        """See `Reader`."""
+        return _Plain().of(self._read(payload))
+
+    def _collect(self, place: tuple[int, ...], descriptor: Any, proto: Any, names: list[str]) -> None:
+        self._messages[place] = message_factory.GetMessageClass(descriptor)
+        names.append(descriptor.full_name)
+        for index, one in enumerate(proto.nested_type):
+            self._collect((*place, index), descriptor.nested_types_by_name[one.name], one, names)
+
+    def _read(self, payload: Payload) -> Any:
+        indexes, data = read_indexes(payload)
+        made = self._messages.get(indexes)
+        if made is None:
+            raise Unreadable("the schema has no message of these indexes")
+        try:
+            message = made.FromString(data)
+        except DecodeError:
+            raise Unreadable(f"it does not read as {made.DESCRIPTOR.full_name}") from None
+        if len(UnknownFieldSet(message)):
+            raise Unreadable(f"it has fields that {made.DESCRIPTOR.full_name} does not have")
+        if not message.IsInitialized():
+            raise Unreadable(f"it lacks required fields of {made.DESCRIPTOR.full_name}")
+        return message
+
+
+class _Plain:
+    """Makes dictionaries of messages; fields that are not set have their defaults, as CEL wants it."""
+
+    def __init__(self) -> None:
+        self._left = MAX_RULE_VALUES
+
+    def of(self, message: Any) -> dict[str, object]:
+        found: dict[str, object] = {}
+        for field in message.DESCRIPTOR.fields:
+            if field.has_presence and not message.HasField(field.name):
+                if field.message_type is None and field.containing_oneof is None:
+                    found[field.name] = getattr(message, field.name)
+                continue
+            found[field.name] = self._field(field, getattr(message, field.name))
+        return found
+
+    def _field(self, field: Any, value: Any) -> object:
+        if field.message_type is not None and field.message_type.GetOptions().map_entry:
+            inner = field.message_type.fields_by_name["value"]
+            return {key: self._one(inner, value[key]) for key in value}
+        if field.is_repeated:
+            return [self._one(field, one) for one in value]
+        return self._one(field, value)
+
+    def _one(self, field: Any, value: Any) -> object:
+        self._left -= 1
+        if self._left < 0:
+            raise Unreadable("more values than rules may have")
+        return value if field.message_type is None else self.of(value)
