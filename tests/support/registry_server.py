@@ -77,7 +77,7 @@ class RegistryServer:
         return number
 
     def _answer(self, path: str) -> tuple[int, Any]:
-        match unquote(path).strip("/").split("/"):
+        match [unquote(part) for part in path.strip("/").split("/")]:
             case ["schemas", "ids", number]:
                 found: Any = self._schemas.get(int(number))
                 return (404, NO_SCHEMA) if found is None else (200, found)
@@ -99,7 +99,9 @@ class RegistryServer:
                 if not 0 < int(version) <= len(numbers):
                     return 404, NO_SUBJECT
                 number_ = numbers[int(version) - 1]
-                return 200, {"subject": subject, "version": int(version), "id": number_} | self._schemas[number_]
+                return 200, {"subject": subject, "version": int(version), "id": number_} | self._schemas[
+                    number_
+                ]
         return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
 
     def close(self) -> None:

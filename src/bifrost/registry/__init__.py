@@ -1,1 +1,1 @@
-"""Schema registries: a client of the API that Confluent, Apicurio and Karapace share. Calls block; for gateway and jobs."""
+"""Schema registries: a client of the API that Confluent, Apicurio and Karapace share. Calls block."""

@@ -67,12 +67,7 @@ class RegistryClient:
         Raises:
             NoSuchSchema, RegistryError: see there.
         """
-        number = schema_id
-        if isinstance(schema_id, bytes):
-            found = self._get(f"/schemas/guids/{told(schema_id)}/ids")
-            if not isinstance(found, list) or not found:
-                raise NoSuchSchema
-            number = self._field(found[0], "id", int)
+        number = self._number(schema_id) if isinstance(schema_id, bytes) else schema_id
         answer = self._get(f"/schemas/ids/{number}/versions")
         if not isinstance(answer, list):
             raise self._foreign()
@@ -94,6 +89,13 @@ class RegistryClient:
         found: dict[str, Reference] = {}
         self._collect(answer, found, set(), len(text))
         return RegisteredSchema(kind, text, tuple(found.values()))
+
+    def _number(self, guid: bytes) -> int:
+        found = self._get(f"/schemas/guids/{told(guid)}/ids")
+        if not isinstance(found, list) or not found:
+            raise NoSuchSchema
+        number: int = self._field(found[0], "id", int)
+        return number
 
     def _collect(self, answer: Any, found: dict[str, Reference], begun: set[str], size: int) -> int:
         """Add what a schema refers to, each behind what it refers to itself; return the bytes of all."""

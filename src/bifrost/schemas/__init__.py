@@ -2,7 +2,7 @@
 
 What is not obvious here:
 
-* Records come from clients, so each reader is bounded: in bytes, in values, in depth. Avro is checked by compiled code that makes no
-  objects (`avro_check.pyx`); its library alone would make gigabytes of a megabyte of nested arrays.
+* Records come from clients, so each reader is bounded: in bytes, in values, in depth. Avro is checked by compiled code
+  that makes no objects (`avro_check.pyx`); its library alone would make gigabytes of a megabyte of nested arrays.
 * The readers' libraries are those of the extra `schemas`. They are loaded with the first schema of their kind.
 """

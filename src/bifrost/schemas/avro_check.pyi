@@ -3,13 +3,15 @@
 class AvroProgram:
     """A schema as a flat program; `avro_program.py` makes it."""
 
-    def __init__(self, kinds: list[int], firsts: list[int], counts: list[int], children: list[int]) -> None: ...
+    def __init__(
+        self, kinds: list[int], firsts: list[int], counts: list[int], children: list[int]
+    ) -> None: ...
     def check(self, data: bytes, max_values: int) -> int:
         """Return how many values a payload has.
 
         Raises:
-            ValueError: it does not read under the schema, or has more values or depth than is allowed; the text says why
-                and at which byte, without any content.
+            ValueError: it does not read under the schema, or has more values or depth than is allowed; the text
+                says why and at which byte, without any content.
         """
 
 NULL_TYPE: int

@@ -22,8 +22,6 @@ def build_reader(schema: RegisteredSchema) -> Reader:
     try:
         made = getattr(import_module(f"bifrost.schemas.readers.{module}"), name)
     except ImportError:
-        raise SchemaError(
-            f"nothing reads {schema.kind} here: install bifrost-kafka[schemas]"
-        ) from None
+        raise SchemaError(f"nothing reads {schema.kind} here: install bifrost-kafka[schemas]") from None
     reader: Reader = made(schema)
     return reader

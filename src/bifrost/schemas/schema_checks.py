@@ -1,7 +1,7 @@
 """Rules over the fields of a record, in the Common Expression Language (CEL).
 
-`common-expression-language` binds the CEL of Rust (`cel`): compiled, without side effects, typed as CEL's specification says,
-released often, Apache licence. An expression cannot loop but over lists and maps of the record.
+`common-expression-language` binds the CEL of Rust (`cel`): compiled, without side effects, typed as CEL's
+specification says, released often, Apache licence. An expression cannot loop but over lists and maps of the record.
 """
 
 from collections.abc import Mapping, Sequence

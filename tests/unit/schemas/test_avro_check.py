@@ -37,7 +37,10 @@ def value(chance: random.Random) -> dict[str, Any]:
     return {
         "a": chance.random() < 0.5,
         "b": chance.choice([None, -(2**31), 2**31 - 1, "", "töst"]),
-        "c": [{str(at): chance.randrange(-(2**63), 2**63) for at in range(3)} for _ in range(chance.randrange(4))],
+        "c": [
+            {str(at): chance.randrange(-(2**63), 2**63) for at in range(3)}
+            for _ in range(chance.randrange(4))
+        ],
         "d": chance.choice("XY"),
         "e": chance.randbytes(3),
         "f": 1.5,
@@ -118,5 +121,5 @@ def test_data_deeper_than_stacks_is_refused() -> None:
 
 def test_a_program_that_does_not_fit_together_is_refused() -> None:
     for lists in (([], [], [], []), ([12], [0], [1], []), ([12], [0], [1], [1]), ([0], [], [], [])):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=r"no such|differ"):
             AvroProgram(*lists)

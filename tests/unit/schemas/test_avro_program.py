@@ -13,7 +13,7 @@ NODE = {
 def test_a_type_that_has_itself_is_one_node() -> None:
     program = avro_program(NODE, {"shop.Node": NODE})
 
-    assert program.check(b"\2\0\2\4", 100) == 6
+    assert program.check(b"\2\0\2\4", 100) == 7
     with pytest.raises(ValueError, match="end within a number"):
         program.check(b"\2\0\2", 100)
 

@@ -17,7 +17,9 @@ def test_the_first_rule_that_a_record_breaks_is_named() -> None:
     assert CHECKS.broken({"value": {"age": 18, "country": "XX"}}) == "it breaks the rule country"
 
 
-@pytest.mark.parametrize("value", [{"country": "DE"}, {"age": "secret", "country": "DE"}, 3, None, ["secret"]])
+@pytest.mark.parametrize(
+    "value", [{"country": "DE"}, {"age": "secret", "country": "DE"}, 3, None, ["secret"]]
+)
 def test_a_rule_that_cannot_be_applied_is_broken(value: object) -> None:
     broken = CHECKS.broken({"value": value})
 

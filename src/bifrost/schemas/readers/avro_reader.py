@@ -7,7 +7,7 @@ fastavro is the reader of Avro that most projects in Python use, is released oft
 
 import io
 import json
-from typing import Any
+from typing import Any, cast
 
 import fastavro
 from fastavro.schema import SchemaParseException, UnknownType
@@ -16,6 +16,9 @@ from bifrost.schemas.avro_program import avro_program
 from bifrost.schemas.readers.reader import MAX_RULE_VALUES, MAX_VALUES, SchemaError
 from bifrost.schemas.registered_schema import RegisteredSchema
 from bifrost.schemas.wire_format import Payload, Unreadable
+
+_WHOLE = "BifrostPayload"
+"""A record around a schema: its bytes are those of its only field, and fastavro knows named types in records alone."""
 
 
 class AvroReader:
@@ -31,14 +34,15 @@ class AvroReader:
         try:
             for one in schema.references:
                 fastavro.parse_schema(_plain(json.loads(one.text)), named_schemas=named)
-            self._schema = fastavro.parse_schema(_plain(json.loads(schema.text)), named_schemas=named)
-            self._program = avro_program(self._schema, named)
+            field = {"name": "value", "type": _plain(json.loads(schema.text))}
+            own = {"type": "record", "name": _WHOLE, "fields": [field]}
+            self._whole = cast(Any, fastavro.parse_schema(own, named_schemas=named))
+            parsed = self._whole["fields"][0]["type"]
+            self._program = avro_program(parsed, named)
         except (ValueError, KeyError, TypeError, SchemaParseException, UnknownType, RecursionError) as error:
             raise SchemaError(f"it is no Avro schema ({type(error).__name__})") from None
-        self._named = named
-        parsed = self._schema
         # Confluent's Java clients write an array of bytes as it is, without the length that Avro has before it.
-        self._is_bytes = parsed == "bytes" or isinstance(parsed, dict) and parsed["type"] == "bytes"
+        self._is_bytes = parsed == "bytes" or (isinstance(parsed, dict) and parsed["type"] == "bytes")
         self.names = frozenset([str(parsed["name"])] if isinstance(parsed, dict) and "name" in parsed else ())
 
     def check(self, payload: Payload) -> None:
@@ -50,8 +54,8 @@ class AvroReader:
         self._check(payload, MAX_RULE_VALUES)
         if self._is_bytes:
             return payload.data
-        found: object = fastavro.schemaless_reader(io.BytesIO(payload.data), self._schema, None)
-        return found
+        found: Any = fastavro.schemaless_reader(io.BytesIO(payload.data), self._whole, None)
+        return found["value"]
 
     def _check(self, payload: Payload, most: int) -> None:
         if self._is_bytes:

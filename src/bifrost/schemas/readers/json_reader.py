@@ -1,8 +1,8 @@
 """Reads JSON under a JSON Schema, of the drafts 4 to 2020-12.
 
-jsonschema-rs: all drafts, compiled, and regular expressions whose time grows with the text alone (`RegexOptions`), so that no
-record makes a pattern of a schema run for ever. It is released often, and has the MIT licence. Nothing is fetched: a schema
-has its references from the registry.
+jsonschema-rs: all drafts, compiled, and regular expressions whose time grows with the text alone (`RegexOptions`), so
+that no record makes a pattern of a schema run for ever. It is released often, and has the MIT licence. Nothing is
+fetched: a schema has its references from the registry.
 """
 
 import json

@@ -1,7 +1,10 @@
 """Reads Protobuf: by the message that the indexes in front of it name, strictly. Google's library; BSD licence.
 
-Protobuf itself takes fields that a message does not have for those of a later version. Here the producer names the very schema
-that it has written with, so such a field says that it is another message.
+Protobuf itself takes fields that a message does not have for those of a later version. Here the producer names the very
+schema that it has written with, so such a field says that it is another message.
+
+Clients count nested messages in two ways: Confluent's Java as they stand in the text, its Python and Go as protoc has
+them, where each map brings a message of its own. What reads in either way is accepted.
 """
 
 from typing import Any
@@ -32,10 +35,10 @@ class ProtobufReader:
             file = pool.FindFileByName(files[-1].name)
         except (DecodeError, TypeError, KeyError, IndexError) as error:
             raise SchemaError(f"it is no Protobuf schema ({type(error).__name__})") from None
-        self._messages: dict[tuple[int, ...], Any] = {}
+        self._messages: dict[tuple[int, ...], list[Any]] = {}
         names: list[str] = []
         for index, one in enumerate(files[-1].message_type):
-            self._collect((index,), file.message_types_by_name[one.name], one, names)
+            self._collect({(index,)}, file.message_types_by_name[one.name], one, names)
         self.names = frozenset(names)
 
     def check(self, payload: Payload) -> None:
@@ -46,17 +49,30 @@ class ProtobufReader:
         """See `Reader`."""
         return _Plain().of(self._read(payload))
 
-    def _collect(self, place: tuple[int, ...], descriptor: Any, proto: Any, names: list[str]) -> None:
-        self._messages[place] = message_factory.GetMessageClass(descriptor)
+    def _collect(self, places: set[tuple[int, ...]], descriptor: Any, proto: Any, names: list[str]) -> None:
+        for place in places:
+            self._messages.setdefault(place, []).append(message_factory.GetMessageClass(descriptor))
         names.append(descriptor.full_name)
+        in_text = 0
         for index, one in enumerate(proto.nested_type):
-            self._collect((*place, index), descriptor.nested_types_by_name[one.name], one, names)
+            if one.options.map_entry:
+                continue
+            below = {(*place, number) for place in places for number in (index, in_text)}
+            self._collect(below, descriptor.nested_types_by_name[one.name], one, names)
+            in_text += 1
 
     def _read(self, payload: Payload) -> Any:
         indexes, data = read_indexes(payload)
-        made = self._messages.get(indexes)
-        if made is None:
-            raise Unreadable("the schema has no message of these indexes")
+        fault = Unreadable("the schema has no message of these indexes")
+        for made in self._messages.get(indexes, ()):
+            try:
+                return self._message(made, data)
+            except Unreadable as error:
+                fault = error
+        raise fault
+
+    @staticmethod
+    def _message(made: Any, data: bytes) -> Any:
         try:
             message = made.FromString(data)
         except DecodeError:
@@ -69,7 +85,7 @@ class ProtobufReader:
 
 
 class _Plain:
-    """Makes dictionaries of messages; fields that are not set have their defaults, as CEL wants it."""
+    """Makes dictionaries of messages; fields without presence have their defaults, others are absent when not set."""
 
     def __init__(self) -> None:
         self._left = MAX_RULE_VALUES

@@ -5,8 +5,8 @@ from typing import Final, Protocol
 from bifrost.schemas.wire_format import Payload
 
 MAX_VALUES: Final = 1_000_000
-"""Most values within one record, and MAX_RULE_VALUES where they are made as objects: its time and memory are then bounded whatever
-its bytes say."""
+"""Most values within one record, and MAX_RULE_VALUES where they are made as objects: its time and memory are then
+bounded whatever its bytes say."""
 MAX_RULE_VALUES: Final = 100_000
 
 
