@@ -102,8 +102,9 @@ class Noted(NamedTuple):
     """A number of the metrics: one of NOTES."""
 
 
-NOTES = ("plaintext", "skipped")
-"""What is counted: batches that were not encrypted and passed, and batches that were left out."""
+NOTES = ("plaintext", "skipped", "unenforced", "unchecked")
+"""What is counted: batches that were not encrypted and passed, batches that were left out, batches with records that
+are not valid and passed all the same, and batches that could not be checked and passed."""
 
 Outcome = Columns | Rejected | Needs | Noted
 """The columns that were given: nothing changes, and the batch keeps its bytes. Other columns: these are its records."""

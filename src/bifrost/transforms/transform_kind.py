@@ -17,6 +17,7 @@ _MODULES = {
     FilterName.PRODUCE_POLICY: "produce_policy",
     FilterName.MASKING: "masking.masking",
     FilterName.ENVELOPE_ENCRYPTION: "encryption.envelope_encryption",
+    FilterName.SCHEMA_VALIDATOR: "schema_validator",
 }
 """Where each kind is. A module is loaded where a configuration has a filter of its kind: it takes memory."""
 

@@ -16,6 +16,9 @@ FILES: tuple[tuple[Loc, str], ...] = (
     (("tenants", "*", "filters", "*", "config", "key_file"), "file of keys"),
     (("tenants", "*", "filters", "*", "config", "vault", "token_file"), "file of a token"),
     (("tenants", "*", "filters", "*", "config", "vault", "ca_file"), "file of certificates"),
+    (("tenants", "*", "filters", "*", "config", "registry_password_file"), "file of a password"),
+    (("tenants", "*", "filters", "*", "config", "registry_token_file"), "file of a token"),
+    (("tenants", "*", "filters", "*", "config", "registry_ca_file"), "file of certificates"),
 )
 """The places of their keys, `*` for each element of a list, and what each file is."""
 

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, StrictStr
 
 from bifrost.config.records.encryption_config import EnvelopeEncryptionConfig
 from bifrost.config.records.masking_config import MaskingConfig
+from bifrost.config.records.schema_config import SchemaValidatorConfig
 from bifrost.config.section import Section
 from bifrost.config.values import Flag, SizeBytes
 
@@ -103,5 +104,7 @@ class ProducePolicyConfig(Section):
     refused with POLICY_VIOLATION. Default: the key is absent, and all are allowed."""
 
 
-class FilterConfig(RecordHeadersConfig, ProducePolicyConfig, MaskingConfig, EnvelopeEncryptionConfig):
+class FilterConfig(
+    RecordHeadersConfig, ProducePolicyConfig, MaskingConfig, EnvelopeEncryptionConfig, SchemaValidatorConfig
+):
     """What a filter does. A key that belongs to another filter is refused."""

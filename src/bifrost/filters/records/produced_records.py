@@ -1,8 +1,9 @@
 """Produce: records pass the transforms of their topics; what is rejected is answered here, and the rest goes on.
 
 Nothing of a partition whose records are rejected reaches the broker. Its answer has the error of the batch and, from
-version 8 on, which records are wrong and why (KIP-467). A request that asks for no answer (acks=0) ends the connection
-in that case, as a broker ends it, so that the producer notices.
+version 8 on, which records are wrong and why (KIP-467); before that POLICY_VIOLATION stands for INVALID_RECORD. A
+request that asks for no answer (acks=0) ends the connection in that case, as a broker ends it, so that the producer
+notices.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ from bifrost.wire.steps import in_steps
 if TYPE_CHECKING:
     from bifrost.filters.records.record_topics import TopicChain
     from bifrost.wire.messages import ProduceRequest
+
+_FIRST_WITH_INVALID_RECORD = 8
+"""Version of Produce that came with INVALID_RECORD (KIP-467): older clients take a code that they do not know for
+an error of the server, and POLICY_VIOLATION for what it is."""
 
 
 class _Refused(NamedTuple):
@@ -63,7 +68,7 @@ class ProducedRecordsFilter:
                 if chain is None:
                     continue
                 try:
-                    answers = _transform(work, topic, chain, request.acks)
+                    answers = _transform(work, topic, chain, request.acks, exchange.api_version)
                 except NoRoom:
                     return TURN
                 if answers:
@@ -90,7 +95,7 @@ class ProducedRecordsFilter:
         return FORWARD
 
 
-def _transform(work: RecordWork, topic: Any, chain: TopicChain, acks: int) -> list[Any]:
+def _transform(work: RecordWork, topic: Any, chain: TopicChain, acks: int, version: int) -> list[Any]:
     """Transform the records of a topic; take out the partitions that must not pass, and return their answers."""
     passing, answers = [], []
     refused_by, rules = chain.refused_acks.get(acks), chain.rules
@@ -106,7 +111,7 @@ def _transform(work: RecordWork, topic: Any, chain: TopicChain, acks: int) -> li
         elif outcome and is_looked_at:
             outcome = work.new_records(outcome, chain, partition.index)
         if isinstance(outcome, Refusal):
-            answers.append(_answer(partition.index, outcome))
+            answers.append(_answer(partition.index, outcome, version))
         else:
             partition.records = outcome
             passing.append(partition)
@@ -114,14 +119,17 @@ def _transform(work: RecordWork, topic: Any, chain: TopicChain, acks: int) -> li
     return answers
 
 
-def _answer(index: int, refusal: Refusal) -> Any:
+def _answer(index: int, refusal: Refusal, version: int) -> Any:
+    error_code = refusal.error_code
+    if error_code is ErrorCode.INVALID_RECORD and version < _FIRST_WITH_INVALID_RECORD:
+        error_code = ErrorCode.POLICY_VIOLATION
     errors = [
         ProduceResponse.BatchIndexAndErrorMessage(batch_index=one.index, batch_index_error_message=one.reason)
         for one in refusal.rejections
     ]
     return ProduceResponse.PartitionProduceResponse(
         index=index,
-        error_code=refusal.error_code,
+        error_code=error_code,
         base_offset=-1,
         log_append_time_ms=-1,
         log_start_offset=-1,

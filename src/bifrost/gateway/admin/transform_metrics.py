@@ -42,6 +42,16 @@ def transform_metrics(counts: Iterable[TransformCount]) -> Iterator[Metric | Non
             "Batches whose records were left out because their key is missing, as `on_missing_key: skip` says.",
             labels=_LABELS,
         ),
+        "unenforced": CounterMetricFamily(
+            "kafka_proxy_transform_unenforced_batches",
+            "Batches with records that are not valid, which passed because of `enforce: false`.",
+            labels=_LABELS,
+        ),
+        "unchecked": CounterMetricFamily(
+            "kafka_proxy_transform_unchecked_batches",
+            "Batches that passed unchecked because a schema could not be had, as `fail: open` says.",
+            labels=_LABELS,
+        ),
         "waits": CounterMetricFamily(
             "kafka_proxy_record_waits",
             "How often a request or response waited for what filters of records need, by what answers it.",

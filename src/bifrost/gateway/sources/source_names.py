@@ -6,7 +6,7 @@ from typing import Protocol
 
 from bifrost.filters.records.sources import Source
 
-MODULES = {"deks": "dek_source"}
+MODULES = {"deks": "dek_source", "schemas": "schema_source"}
 """The module of each source in this package. It has a function `make`, of a SourceContext."""
 
 

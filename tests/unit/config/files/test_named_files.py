@@ -19,6 +19,16 @@ def test_paths_become_absolute_and_are_named(tmp_path: Path) -> None:
     assert oauth == {"jwks_file": str(tmp_path / "keys.json"), "ca_file": "/etc/ca.pem"}
 
 
+def test_files_of_elements_of_lists_are_named_with_their_places(tmp_path: Path) -> None:
+    config = {"registry_token_file": "token", "registry_ca_file": 5}
+    data: dict[str, Any] = {"tenants": [{}, {"filters": [{"config": {}}, {"config": config}, 3]}]}
+
+    [(loc, _, path)] = find_files(data, tmp_path)
+
+    assert loc == ("tenants", 1, "filters", 1, "config", "registry_token_file")
+    assert config["registry_token_file"] == str(path) == str(tmp_path / "token")
+
+
 @pytest.mark.parametrize(
     "data",
     [{}, {"proxy": 5}, {"proxy": {"oauth": None}}, {"proxy": {"oauth": {"jwks_file": 5, "ca_file": ""}}}],

@@ -170,7 +170,7 @@ def test_a_request_of_which_nothing_is_left_is_answered_at_once(stage: Stage) ->
     assert book << to_client(answers(("orders", {0: NO_KEYS}), ("billing", {0: NO_KEYS})))
 
 
-def test_before_version_8_the_answer_has_the_code_alone(stage: Stage) -> None:
+def test_before_version_8_the_answer_has_a_code_that_clients_know_alone(stage: Stage) -> None:
     filtered(stage, policy(require_key=True))
 
     book = stage.play() >> client_sends(produce("orders", records=batch(key=None)), 7)
@@ -179,7 +179,7 @@ def test_before_version_8_the_answer_has_the_code_alone(stage: Stage) -> None:
         answers(
             (
                 "orders",
-                {0: {"error_code": ErrorCode.INVALID_RECORD, "base_offset": -1, "log_start_offset": -1}},
+                {0: {"error_code": ErrorCode.POLICY_VIOLATION, "base_offset": -1, "log_start_offset": -1}},
             )
         )
     )

@@ -1,0 +1,231 @@
+"""SchemaValidator: rejects records whose key or value names no schema of their topic, or does not read under it.
+
+At level `id` compiled code finds which schemas a batch names, mostly one, and nothing is made for a record. The other
+levels read each payload. What the registry says of an ID comes from the source `schemas`.
+"""
+
+from bifrost.config.records.filter_configs import FilterConfig
+from bifrost.config.records.schema_config import FailMode, SchemaLevel, SchemaPart
+from bifrost.records.codec.client_batch import ClientBatch
+from bifrost.records.codec.columns import Columns
+from bifrost.records.codec.memory import MemoryBudget
+from bifrost.schemas.readers.reader import Reader, SchemaError
+from bifrost.schemas.schema_ids import find_records_with, find_schema_ids
+from bifrost.schemas.schema_key import RegistrySettings, SchemaAnswer, SchemaKey, SubjectStrategy
+from bifrost.schemas.wire_format import (
+    KEY_HEADER,
+    NO_ID,
+    TWO_IDS,
+    VALUE_HEADER,
+    SchemaId,
+    Unreadable,
+    read_payload,
+)
+from bifrost.transforms.record_transform import (
+    Direction,
+    Failure,
+    Known,
+    Needs,
+    Noted,
+    Outcome,
+    Rejected,
+    Rejection,
+)
+from bifrost.transforms.transform_kind import Topic, TransformKind
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.steps import in_steps
+
+SOURCE = SchemaKey.source
+
+MAX_REJECTIONS = 1_000
+"""Most records of a batch that the client is told of one by one; the batch is refused for all of them."""
+MAX_IDS = 100
+"""Most schemas that one batch may name: a producer uses a few, and each unknown one is asked for."""
+_ROUNDS = 100
+"""Reading a payload counts for so many rounds of a loop."""
+
+_MISSING = {
+    NO_ID: "it names no schema: there is neither an ID in front of it nor one in a header",
+    TWO_IDS: "the header that names its schema is there twice",
+}
+
+Found = dict[SchemaId, Reader | None]
+"""What reads the payloads of each schema; None: nothing is read."""
+
+
+class _Stop(Exception):
+    """Why a batch does not pass, or not yet."""
+
+    def __init__(self, outcome: Rejected | Needs) -> None:
+        super().__init__()
+        self.outcome = outcome
+
+
+class SchemaValidator:
+    """Checks the records of one topic."""
+
+    def __init__(self, name: str, config: FilterConfig, topic: Topic) -> None:
+        """Prepare what `config` asks for; `name` is what the operator knows the transform by."""
+        self._name = name
+        self._enforces, self._is_open = config.enforce, config.fail is FailMode.OPEN
+        self._reads = config.level is not SchemaLevel.ID
+        self._parts = [part for part in SchemaPart if part in config.parts]
+        self._strategy = SubjectStrategy(config.subject.value)
+        self._max_bytes = config.max_payload_bytes
+        self._registry = registry_of(config)
+        # Clients of a namespace call a topic by what is behind their own path.
+        tiers = topic.name.split(":")
+        self._topics = tuple(":".join(tiers[at:]) for at in range(len(tiers)))
+        self._checks, self._broken = None, None
+        if config.level is SchemaLevel.RULES:
+            # The library of the rules is loaded for those who have some.
+            try:
+                from bifrost.schemas.schema_checks import SchemaChecks
+
+                self._checks = SchemaChecks([(one.name, one.expression) for one in config.checks])
+            except (SchemaError, ImportError) as error:
+                self._broken = f"{name}: its rules cannot be used: {error}"
+
+    @property
+    def name(self) -> str:
+        """What the operator knows it by."""
+        return self._name
+
+    def transform(
+        self,
+        batch: ClientBatch,
+        columns: Columns,
+        direction: Direction,
+        known: Known,
+        budget: MemoryBudget,
+    ) -> Outcome:
+        """Return the records as they are, or why they must not pass; see `RecordTransform`."""
+        try:
+            is_checked = self._check(columns, direction, known)
+        except _Stop as stop:
+            if isinstance(stop.outcome, Rejected) and not self._enforces:
+                return Noted(columns, "unenforced")
+            return stop.outcome
+        return columns if is_checked else Noted(columns, "unchecked")
+
+    def _check(self, columns: Columns, direction: Direction, known: Known) -> bool:
+        """Check all records; return whether each could be."""
+        if self._broken is not None:
+            raise _Stop(Rejected((), self._broken))
+        readers: dict[SchemaPart, Found] = {}
+        missing: set[SchemaKey] = set()
+        failures: list[Failure] = []
+        for part in self._parts:
+            readers[part] = self._find(columns, part, known, missing, failures)
+        if missing:
+            raise _Stop(Needs(frozenset(missing)))
+        if failures and not self._is_open:
+            raise _Stop(self._failed(failures[0], direction))
+        if self._reads:
+            self._read(columns, readers)
+        return not failures
+
+    def _find(
+        self,
+        columns: Columns,
+        part: SchemaPart,
+        known: Known,
+        missing: set[SchemaKey],
+        failures: list[Failure],
+    ) -> Found:
+        """Return what reads the keys or values; reject those whose ID is wrong."""
+        is_key = part is SchemaPart.KEY
+        ids = find_schema_ids(columns, is_key, MAX_IDS)
+        if len(ids) > MAX_IDS:
+            raise _Stop(
+                Rejected((), f"{self._name}: the {part}s of the batch name more than {MAX_IDS} schemas")
+            )
+        wrong: dict[SchemaId, str] = {}
+        found: Found = {}
+        for one in ids:
+            if one in _MISSING:
+                wrong[one] = _MISSING[one]
+                continue
+            key = SchemaKey(self._registry, one, self._topics, is_key, self._strategy, self._reads)
+            answer = known.get(key)
+            if answer is None:
+                missing.add(key)
+            elif isinstance(answer, Failure):
+                failures.append(answer)
+            else:
+                assert isinstance(answer, SchemaAnswer)
+                if answer.reason is not None:
+                    wrong[one] = answer.reason
+                found[one] = answer.reader
+        if wrong:
+            raise _Stop(
+                Rejected(
+                    tuple(
+                        Rejection(record, f"{self._name}: {part}: {wrong[one]}")
+                        for record, one in find_records_with(columns, is_key, wrong, MAX_REJECTIONS)
+                    )
+                )
+            )
+        return found
+
+    def _failed(self, failure: Failure, direction: Direction) -> Rejected:
+        named = Failure(f"{self._name}: {failure.reason}", failure.is_retriable)
+        return named.rejected(direction, ErrorCode.INVALID_RECORD)
+
+    def _read(self, columns: Columns, readers: dict[SchemaPart, Found]) -> None:
+        """Read each record, and reject those that do not read or break a rule."""
+        rejections = []
+        for record in in_steps(range(len(columns)), _ROUNDS):
+            reason = self._reason(columns, record, readers)
+            if reason is not None:
+                rejections.append(Rejection(record, f"{self._name}: {reason}"))
+                if len(rejections) >= MAX_REJECTIONS:
+                    break
+        if rejections:
+            raise _Stop(Rejected(tuple(rejections)))
+
+    def _reason(self, columns: Columns, record: int, readers: dict[SchemaPart, Found]) -> str | None:
+        """Return why a record is not valid; None: it is."""
+        headers = columns.headers(record) if len(columns.header_keys) else ()
+        values: dict[str, object] = {}
+        for part, found in readers.items():
+            is_key = part is SchemaPart.KEY
+            data = (columns.keys if is_key else columns.values)[record]
+            if data is None:
+                continue
+            payload = read_payload(data, headers, KEY_HEADER if is_key else VALUE_HEADER)
+            reader = found.get(payload.schema_id)
+            if reader is None:
+                # The registry gave no answer, and `fail: open` lets it pass.
+                return None
+            if len(payload.data) > self._max_bytes:
+                return f"{part}: more than {self._max_bytes} bytes"
+            try:
+                if self._checks is None:
+                    reader.check(payload)
+                else:
+                    values[part.value] = reader.value(payload)
+            except Unreadable as error:
+                return f"{part}: it does not read under its schema: {error}"
+        if self._checks is None or SchemaPart.VALUE.value not in values:
+            return None
+        return self._checks.broken(values)
+
+
+def registry_of(config: FilterConfig) -> RegistrySettings:
+    """Return the registry that a filter asks."""
+    assert config.registry_url is not None, "SchemaValidator has one"
+    return RegistrySettings(
+        config.registry_url,
+        config.registry_username,
+        config.registry_password_file,
+        config.registry_token_file,
+        config.registry_ca_file,
+        config.registry_timeout_ms,
+        config.max_schemas,
+        config.schema_cache_ms,
+        config.unknown_schema_cache_ms,
+    )
+
+
+KIND = TransformKind(frozenset({Direction.PRODUCE}), SchemaValidator, sources=frozenset({SOURCE}))

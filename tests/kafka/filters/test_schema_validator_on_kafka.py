@@ -1,0 +1,207 @@
+"""SchemaValidator on a real Kafka: what is not valid gets its error and never reaches the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.records.codec.columns import ColumnRecord
+from bifrost.wire.error_codes import ErrorCode
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import PRODUCE_BY_NAME, produce_request
+from support.gateways import admin_port
+from support.gateways.gateway_fixtures import FreshTopic
+from support.gateways.gateway_process import GLOBEX, GatewayProcess
+from support.physical_names import physical_name
+from support.records.record_columns import batch_of
+from support.registry_server import RegistryServer
+
+WAIT_S = 60.0
+STRICT, IDS, RULES, LAX, OPEN = (
+    "schemas-strict",
+    "schemas-ids",
+    "schemas-rules",
+    "schemas-lax",
+    "schemas-open",
+)
+ORDER = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
+USER = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+LABELS = {"tenant": "globex", "direction": "produce"}
+
+
+def of(schema_id: int, payload: bytes) -> bytes:
+    return b"\0" + schema_id.to_bytes(4, "big") + payload
+
+
+def validator(topic: str, url: str, **config: Any) -> dict[str, Any]:
+    return {
+        "name": "SchemaValidator",
+        "label": topic,
+        "config": {"registry_url": url, "unknown_schema_cache_ms": 1} | config,
+        "rules": [{"topics": [topic]}],
+    }
+
+
+@pytest.fixture(scope="module")
+def registry() -> Iterator[RegistryServer]:
+    with closing(RegistryServer()) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def validating(
+    kafka: EmbeddedKafka, registry: RegistryServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GatewayProcess]:
+    check = {"name": "adult", "expression": "value.age >= 18"}
+
+    def adjust(config: dict[str, Any]) -> None:
+        config["tenants"][0]["filters"] = [
+            validator(STRICT, registry.url),
+            validator(IDS, registry.url, level="id"),
+            validator(RULES, registry.url, level="rules", checks=[check]),
+            validator(LAX, registry.url, enforce=False),
+            validator(OPEN, registry.url, fail="open"),
+        ]
+
+    directory = tmp_path_factory.mktemp("validating")
+    options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust, "has_admin": True}
+    with GatewayProcess(directory, kafka.bootstrap, **options) as process:
+        yield process
+
+
+def sent(gateway: GatewayProcess, topic: str, *values: bytes | None, version: int = PRODUCE_BY_NAME) -> Any:
+    """Produce a batch and return the answer of its partition."""
+    records = [ColumnRecord(at, 0, b"k", value) for at, value in enumerate(values)]
+    with RawClient.authenticated(gateway.broker_endpoint("globex")) as client:
+        response = client.request(produce_request(topic, batch_of(records)), version)
+    [partition] = response.responses[0].partition_responses
+    return partition
+
+
+def stored(broker: Endpoint, topic: str) -> list[bytes | None]:
+    """Return the values that the broker has."""
+    place = TopicPartition(physical_name("globex", topic), 0, 0)
+    options = {"group.id": "unused", "enable.auto.commit": False}
+    with closing(Consumer(broker.for_confluent | options)) as consumer:
+        end = consumer.get_watermark_offsets(place, timeout=WAIT_S)[1]
+        consumer.assign([place])
+        messages = consumer.consume(end, WAIT_S) if end else []
+        assert len(messages) == end
+        return [message.value() for message in messages]
+
+
+def test_an_invalid_message_gets_its_error_and_never_reaches_the_broker(
+    validating: GatewayProcess, registry: RegistryServer, broker: Endpoint, fresh_topic: FreshTopic
+) -> None:
+    fresh_topic("globex", STRICT)
+    order = registry.add(f"{STRICT}-value", ORDER)
+    good, wrong = of(order, b"\x54"), of(order, b"\x54secret")
+    results: dict[bytes, int | None] = {}
+    producer = Producer(validating.endpoint("globex").for_confluent | {"linger.ms": 0})
+    for value in (good, wrong, b"no schema", of(4_000_000, b"\x54"), good):
+        producer.produce(
+            STRICT,
+            value,
+            on_delivery=lambda error, message: results.update({message.value(): error and error.code()}),
+        )
+        assert producer.flush(WAIT_S) == 0
+
+    assert results == {
+        good: None,
+        wrong: KafkaError.INVALID_RECORD,
+        b"no schema": KafkaError.INVALID_RECORD,
+        of(4_000_000, b"\x54"): KafkaError.INVALID_RECORD,
+    }
+    assert stored(broker, STRICT) == [good, good]
+
+
+def test_the_answer_names_the_record_and_why(
+    validating: GatewayProcess, registry: RegistryServer, broker: Endpoint, fresh_topic: FreshTopic
+) -> None:
+    fresh_topic("globex", STRICT)
+    order = registry.add(f"{STRICT}-value", ORDER)
+
+    partition = sent(validating, STRICT, of(order, b"\x54"), None, of(order, b"\x54secret"))
+
+    assert partition.error_code == ErrorCode.INVALID_RECORD
+    [told] = partition.record_errors
+    assert told.batch_index == 2
+    assert told.batch_index_error_message == (
+        f"{STRICT}: value: it does not read under its schema: bytes behind the value at byte 1"
+    )
+    assert sent(validating, STRICT, of(order, b"\x54"), None).error_code == ErrorCode.NONE
+    assert stored(broker, STRICT) == [of(order, b"\x54"), None]
+
+
+def test_ids_must_be_of_the_topics_subject(
+    validating: GatewayProcess, registry: RegistryServer, broker: Endpoint, fresh_topic: FreshTopic
+) -> None:
+    fresh_topic("globex", IDS)
+    own, foreign = registry.add(f"{IDS}-value", "string"), registry.add("others-value", "double")
+
+    assert sent(validating, IDS, of(own, b"anything")).error_code == ErrorCode.NONE
+    assert sent(validating, IDS, of(foreign, b"x")).error_code == ErrorCode.INVALID_RECORD
+    assert stored(broker, IDS) == [of(own, b"anything")]
+
+
+def test_rules_hold_for_records_that_read(
+    validating: GatewayProcess, registry: RegistryServer, broker: Endpoint, fresh_topic: FreshTopic
+) -> None:
+    fresh_topic("globex", RULES)
+    user = registry.add(f"{RULES}-value", USER, "JSON")
+
+    assert sent(validating, RULES, of(user, b'{"age": 18}'), None).error_code == ErrorCode.NONE
+    partition = sent(validating, RULES, of(user, b'{"age": 17}'))
+
+    assert partition.record_errors[0].batch_index_error_message == f"{RULES}: it breaks the rule adult"
+    assert stored(broker, RULES) == [of(user, b'{"age": 18}'), None]
+
+
+def test_without_enforcement_records_pass_and_are_counted(
+    validating: GatewayProcess, broker: Endpoint, fresh_topic: FreshTopic
+) -> None:
+    fresh_topic("globex", LAX)
+
+    assert sent(validating, LAX, b"no schema").error_code == ErrorCode.NONE
+    assert stored(broker, LAX) == [b"no schema"]
+    metric = "kafka_proxy_transform_unenforced_batches_total"
+    admin_port.await_value(lambda: admin_port.value(validating, metric, filter=LAX, **LABELS), 1)
+
+
+def test_while_the_registry_is_away_records_wait_or_pass_as_the_operator_wants(
+    validating: GatewayProcess, registry: RegistryServer, broker: Endpoint, fresh_topic: FreshTopic
+) -> None:
+    for topic in (STRICT, OPEN):
+        fresh_topic("globex", topic)
+    order = registry.add(f"{STRICT}-value", ORDER)
+    assert sent(validating, STRICT, of(order, b"\x54")).error_code == ErrorCode.NONE
+    unknown = of(3_000_000, b"\x54")
+    registry.status = 503
+    try:
+        closed, known, passed = (
+            sent(validating, STRICT, unknown),
+            sent(validating, STRICT, of(order, b"\x56")),
+            sent(validating, OPEN, unknown),
+        )
+    finally:
+        registry.status = None
+
+    assert closed.error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert closed.error_message == f"{STRICT}: the schema registry cannot be asked now"
+    assert known.error_code == passed.error_code == ErrorCode.NONE
+    assert stored(broker, STRICT) == [of(order, b"\x54"), of(order, b"\x56")]
+    assert stored(broker, OPEN) == [unknown]
+    metric = "kafka_proxy_transform_unchecked_batches_total"
+    admin_port.await_value(lambda: admin_port.value(validating, metric, filter=OPEN, **LABELS), 1)
+
+
+def test_old_clients_are_told_of_a_policy(validating: GatewayProcess, fresh_topic: FreshTopic) -> None:
+    fresh_topic("globex", STRICT)
+
+    assert sent(validating, STRICT, b"no schema", version=7).error_code == ErrorCode.POLICY_VIOLATION
