@@ -28,7 +28,7 @@ help:
 	@echo "make quota-exchange  two gateways at full load for a minute: one rate, and a killed one's share is free in two seconds"
 	@echo "make state-kills     gateways and admin APIs that change the state killed at random, the state compared (STATE_KILLS=)"
 	@echo "make connections     memory of connections that do nothing"
-	@echo "make records         encryption with a real Vault (BIFROST_TEST_VAULT=)"
+	@echo "make records         encryption with a real Vault (BIFROST_TEST_VAULT=), schemas with a real registry (BIFROST_APICURIO=)"
 	@echo "make pipeline        the tests of the Spark jobs alone"
 	@echo "make meter-kills     the metering job killed at random, totals compared (KILLS=)"
 	@echo "make bench-pipeline  a generated month of journal through meter and bill (ROWS=, CORES=, PLOT=1)"
@@ -101,9 +101,11 @@ optional-parts: $(VENV)/.dev
 proof: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/applications
 
-# Encryption with a real Vault: one that BIFROST_TEST_VAULT names, or the `vault` of PATH.
+# Encryption with a real Vault: one that BIFROST_TEST_VAULT names, or the `vault` of PATH. Schemas with a real registry, if
+# BIFROST_APICURIO names the unpacked folder of Apicurio Registry 3 (io.apicurio:apicurio-registry-app, tar.gz).
 records: $(VENV)/.dev
 	BIFROST_SKIPS=fail $(BIN)/python -m pytest -n 0 tests/kms
+	$(if $(BIFROST_APICURIO),$(BIN)/python -m pytest -n 0 tests/kafka/filters/test_apicurio.py)
 
 # Isolation where leaders and coordinators are spread over three brokers, with three replicas; in each suite brokers are killed
 # and started again. Forged requests start with an empty cluster. That forgeries bite at a broker itself is shown with one.

@@ -4,6 +4,8 @@ At level `id` compiled code finds which schemas a batch names, mostly one, and n
 levels read each payload. What the registry says of an ID comes from the source `schemas`.
 """
 
+from pathlib import Path
+
 from bifrost.config.records.filter_configs import FilterConfig
 from bifrost.config.records.schema_config import FailMode, SchemaLevel, SchemaPart
 from bifrost.records.codec.client_batch import ClientBatch
@@ -218,14 +220,18 @@ def registry_of(config: FilterConfig) -> RegistrySettings:
     return RegistrySettings(
         config.registry_url,
         config.registry_username,
-        config.registry_password_file,
-        config.registry_token_file,
-        config.registry_ca_file,
+        _path(config.registry_password_file),
+        _path(config.registry_token_file),
+        _path(config.registry_ca_file),
         config.registry_timeout_ms,
         config.max_schemas,
         config.schema_cache_ms,
         config.unknown_schema_cache_ms,
     )
+
+
+def _path(name: str | None) -> Path | None:
+    return None if name is None else Path(name)
 
 
 KIND = TransformKind(frozenset({Direction.PRODUCE}), SchemaValidator, sources=frozenset({SOURCE}))

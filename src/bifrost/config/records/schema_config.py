@@ -1,7 +1,6 @@
 """What SchemaValidator does: the keys of its `config`."""
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, StrictStr
@@ -11,6 +10,8 @@ from bifrost.config.values import Count, DurationMs, Flag, HttpUrl, Name, SizeBy
 
 MAX_CHECKS = 100
 """Most rules of one filter: each is applied to each record."""
+
+Expression = Annotated[StrictStr, Field(min_length=1, max_length=4096)]
 
 
 class SchemaLevel(StrEnum):
@@ -49,9 +50,7 @@ class SchemaCheck(Section):
     name: Name = Field(examples=["adult"])
     """What clients are told that a record breaks. Required."""
 
-    expression: Annotated[StrictStr, Field(min_length=1, max_length=4096)] = Field(
-        examples=["value.age >= 18"]
-    )
+    expression: Expression = Field(examples=["value.age >= 18"])
     """An expression in CEL that is true for a record that may pass; `value` and `key` are its parts. Required."""
 
 
@@ -65,14 +64,14 @@ class SchemaValidatorConfig(Section):
     registry_username: Text | None = Field(default=None, examples=["gateway"])
     """Of `SchemaValidator`: the user by whom the gateway logs in, with `registry_password_file`. Default: none."""
 
-    registry_password_file: Path | None = None
+    registry_password_file: Text | None = None
     """Of `SchemaValidator`: the file that has this user's password. It is read for each request. Default: none."""
 
-    registry_token_file: Path | None = None
+    registry_token_file: Text | None = None
     """Of `SchemaValidator`: the file that has a bearer token, in place of a user. It is read for each request.
     Default: none."""
 
-    registry_ca_file: Path | None = None
+    registry_ca_file: Text | None = None
     """Of `SchemaValidator`: certificates, as PEM, of those who may vouch for the registry. Default: those of the
     system."""
 
@@ -120,9 +119,6 @@ class SchemaValidatorConfig(Section):
     """Of `SchemaValidator`: how long the answer serves that there is no such schema, in milliseconds: so long a schema
     that is registered after its first record is unknown. Default 10 s."""
 
-    quarantine_topic: StrictStr | None = None
-    """Of `SchemaValidator`: not built yet: a configuration that has it is refused. Default: the key is absent."""
-
 
 def check_schemas(config: SchemaValidatorConfig) -> None:
     """Check what needs more than one key.
@@ -132,10 +128,6 @@ def check_schemas(config: SchemaValidatorConfig) -> None:
     """
     if config.registry_url is None:
         raise ValueError("config has no registry_url, which SchemaValidator needs")
-    if config.quarantine_topic is not None:
-        raise ValueError(
-            "quarantine_topic is not built yet: remove it; records that are not valid are rejected"
-        )
     if (config.registry_username is None) != (config.registry_password_file is None):
         raise ValueError("registry_username and registry_password_file need each other")
     if config.registry_token_file is not None and config.registry_username is not None:

@@ -141,7 +141,7 @@ class _RegistryInUse:
         except NoSuchSchema:
             return SchemaAnswer(f"{named} is not registered"), settings.unknown_cache_ms
         except SchemaError as error:
-            self._tell(f"{named}: {error}")
+            self._tell(f"{settings.url}: {named}: {error}")
             return Failure(f"{named} cannot be used", is_retriable=False), settings.unknown_cache_ms
         except RegistryError as error:
             self._tell(str(error))
@@ -187,7 +187,7 @@ class _RegistryInUse:
         if self._told_ms is not None and now_ms - self._told_ms < LOG_MS:
             return
         self._told_ms = now_ms
-        log.warning("schema_unavailable", registry=self._settings.url, reason=reason)
+        log.warning("schema_unavailable", reason=reason)
 
     def close(self) -> None:
         """Give it up; a question that is under way ends by itself."""
