@@ -16,6 +16,8 @@ SECRET_FILES = frozenset(
         "password_file",
         "pseudonym_key_file",
         "scram_file",
+        "registry_password_file",
+        "registry_token_file",
         "token_file",
     }
 )
