@@ -34,7 +34,6 @@ from bifrost.config.kept_secret import KeptSecret
 from bifrost.config.loc import Loc
 from bifrost.config.mechanisms import unusable_mechanisms
 from bifrost.config.model import NO_UPSTREAM, Config
-from bifrost.config.records.record_filter import find_unbuilt
 from bifrost.config.secrets import READ_FROM_FILES, Secret
 from bifrost.config.source_files import read_source
 
@@ -88,7 +87,6 @@ def _check(source: Source, derive: Derive) -> tuple[Config | None, list[tuple[Pl
     for loc in _remove_empty(data, ()):
         report(loc, f"{show_loc(loc)} has no value: write one, or remove the line")
     for read in (
-        find_unbuilt,
         _read_pseudonym_key,
         partial(_read_secrets, derive),
         read_admin_tokens,

@@ -90,12 +90,13 @@ def test_a_folder_of_virtual_clusters_is_checked_and_run_like_a_file(
     ]
 
 
-def test_filters_are_named_and_the_rest_would_do(tmp_path: Path) -> None:
+def test_a_virtual_cluster_with_all_its_sections_would_do(tmp_path: Path) -> None:
     file = tmp_path / "tenant-a-prod.yaml"
     file.write_text(PROD + FILTERS)
 
     assert check("--config", file) == (
-        2,
+        0,
+        f"{file}: ok: 1 listener set, 1 upstream, 1 tenant, 0 credentials\n",
         "",
     )
 

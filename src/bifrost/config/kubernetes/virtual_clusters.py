@@ -31,7 +31,6 @@ from bifrost.config.kubernetes.target_clusters import TARGET_KEYS, Target, merge
 from bifrost.config.kubernetes.translation import Translation
 from bifrost.config.loc import Loc
 from bifrost.config.model import Proxy
-from bifrost.config.records.record_filter import NOT_BUILT
 
 API_VERSION = "gateway.corp/v1alpha1"
 VIRTUAL_CLUSTER = "KafkaVirtualCluster"
@@ -231,8 +230,7 @@ class VirtualClusters(Translation):
             tenant["prefixes"] = prefixes
         spec = resource.get("spec")
         assert isinstance(spec, dict)  # it is there, or there would have been nothing to read
-        sections = spec | {key: _without_unbuilt(spec[key]) for key in ("filters",) if key in spec}
-        return tenant | self.copy_fields(resource, ("spec",), to, sections, Tenant, TENANT_SECTIONS)
+        return tenant | self.copy_fields(resource, ("spec",), to, spec, Tenant, TENANT_SECTIONS)
 
     def _read_targets(self) -> list[dict[str, object]]:
         """Return the upstreams, and set in each tenant the name of its upstream."""
@@ -271,13 +269,3 @@ class VirtualClusters(Translation):
         elif at not in target.resource.broken:
             self.tell(target.resource, at, f": write one text, {text}")
         return None
-
-
-def _without_unbuilt(filters: object) -> object:
-    """Return filters without the keys of those that are not built yet, which the loader refuses by name."""
-    if not isinstance(filters, list):
-        return filters
-    return [
-        {"name": one["name"]} if isinstance(one, dict) and str(one.get("name")) in NOT_BUILT else one
-        for one in filters
-    ]

@@ -3,13 +3,11 @@
 The form is that of the documents of the second dialect: a name, which says what the filter does, and its config.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
-from pathlib import Path
 
 from pydantic import Field, model_validator
 
-from bifrost.config.loc import Loc
 from bifrost.config.records.encryption_config import EnvelopeEncryptionConfig, check_encryption
 from bifrost.config.records.filter_configs import FilterConfig, ProducePolicyConfig, RecordHeadersConfig
 from bifrost.config.records.filter_rule import FilterDirection, FilterRule
@@ -35,10 +33,6 @@ class FilterName(StrEnum):
     ENVELOPE_ENCRYPTION = "EnvelopeEncryption"
     SCHEMA_VALIDATOR = "SchemaValidator"
 
-
-NOT_BUILT: frozenset[str] = frozenset()
-"""Filters that a later version will have. They are refused by name: a tenant that counts on one must not be served
-without it."""
 
 _CONFIGS: Mapping[FilterName, type[Section]] = {
     FilterName.RECORD_HEADERS: RecordHeadersConfig,
@@ -121,26 +115,6 @@ class RecordFilter(Section):
     def shown_name(self) -> str:
         """What the operator knows it by."""
         return self.label or self.name.value
-
-
-def find_unbuilt(data: Mapping[str, object], _folder: Path) -> Iterator[tuple[Loc, str]]:
-    """Yield the filters that are not built yet, and take out what they say: it would only be more to complain of.
-
-    Args:
-        data: the whole file, as far as it is readable.
-    """
-    tenants = data.get("tenants")
-    for index, tenant in enumerate(tenants if isinstance(tenants, list) else ()):
-        filters = tenant.get("filters") if isinstance(tenant, dict) else None
-        for number, one in enumerate(filters if isinstance(filters, list) else ()):
-            name = one.get("name") if isinstance(one, dict) else None
-            if isinstance(name, str) and name in NOT_BUILT:
-                one.clear()
-                at = f"tenants[{index}].filters[{number}]"
-                yield (
-                    ("tenants", index, "filters", number),
-                    f"{at}: filter {name} is not built yet: remove it",
-                )
 
 
 def same_label(filters: tuple[RecordFilter, ...]) -> str | None:

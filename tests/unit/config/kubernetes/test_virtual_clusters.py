@@ -47,9 +47,11 @@ def test_a_virtual_cluster_is_a_tenant_with_a_port_of_its_own(folder: Path) -> N
     assert list(config.credentials()) == []
 
 
-def test_filters_are_refused_by_name(problems: Problems) -> None:
-    assert problems(text=PROD + FILTERS) == [
-    ]
+def test_the_filters_of_a_virtual_cluster_are_those_of_its_tenant(folder: Path) -> None:
+    [tenant] = loaded(folder, text=PROD + FILTERS).tenants
+
+    assert [one.name.value for one in tenant.filters] == ["SchemaValidator", "EnvelopeEncryption"]
+    assert tenant.filters[0].config.registry_url == "http://schema-registry.internal:8081"
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from bifrost.config.records.record_filter import NOT_BUILT, FilterName, RecordFilter, find_unbuilt, same_label
+from bifrost.config.records.record_filter import RecordFilter, same_label
 
 ADDS = {
     "name": "RecordHeaders",
@@ -55,19 +54,3 @@ def test_a_filter_is_called_by_its_name_or_its_label() -> None:
 def test_what_makes_no_sense_is_refused(wrong: dict[str, Any], why: str) -> None:
     with pytest.raises(ValidationError, match=why):
         read(wrong)
-
-
-@pytest.mark.parametrize("name", sorted(NOT_BUILT))
-def test_filters_that_are_not_built_yet_are_refused_by_name(name: str) -> None:
-    data: dict[str, Any] = {"tenants": [{}, {"filters": [ADDS, {"name": name, "config": {"any": 1}}]}]}
-
-    found = list(find_unbuilt(data, Path()))
-
-    text = f"tenants[1].filters[1]: filter {name} is not built yet: remove it"
-    assert found == [(("tenants", 1, "filters", 1), text)]
-    assert name not in set(FilterName)
-
-
-def test_what_is_no_list_of_filters_is_left_to_the_model() -> None:
-    for odd in ({}, {"tenants": 1}, {"tenants": [1, {"filters": 2}, {"filters": [3, {"name": []}]}]}):
-        assert list(find_unbuilt(odd, Path())) == []
