@@ -88,7 +88,8 @@ KINDS = {
     "Count | None": "whole number",
     "DurationMs": "duration",
     "FilterDirection | None": "`produce` or `fetch`",
-    "FilterName": "`RecordHeaders`, `ProducePolicy`, `Masking`, `EnvelopeEncryption` or `SchemaValidator`",
+    "FilterName": "`RecordHeaders`, `ProducePolicy`, `Masking`, `PythonTransform`, `EnvelopeEncryption` or "
+    "`SchemaValidator`",
     "SchemaLevel": "`id`, `schema` or `rules`",
     "SubjectName": "`topic`, `record` or `topic_record`",
     "FailMode": "`closed` or `open`",

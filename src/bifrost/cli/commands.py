@@ -31,6 +31,7 @@ LAZY_COMMANDS = {
     "quotas": "bifrost.cli.admin.quotas",
     "acls": "bifrost.cli.admin.acls",
     "topics": "bifrost.cli.admin.topics",
+    "transform": "bifrost.cli.transforming.transform",
 }
 """Commands whose module is imported when they are run; the module has a function or command group of that name."""
 
@@ -191,6 +192,15 @@ def _kafka_configs_stub() -> None:
 def _topics_stub() -> None:
     """Create, list, move, share and delete topics of namespaces, by the admin API."""
     raise AssertionError("the command itself needs no more packages")
+
+
+@app.command("transform", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _transform_stub() -> None:
+    """Try transforms of records."""
+    typer.echo(
+        "error: bifrost transform needs pyarrow: pip install '.[transforms]' in a clone of Bifrost", err=True
+    )
+    raise typer.Exit(1)
 
 
 @app.callback()

@@ -16,6 +16,7 @@ from bifrost.config.checks.admin_tokens import read_admin_tokens
 from bifrost.config.checks.clashes import Clash, find_clashes
 from bifrost.config.checks.hash_keys import read_hash_keys
 from bifrost.config.checks.tls_files import check_tls_files
+from bifrost.config.checks.transform_files import find_transform_files
 from bifrost.config.errors import ConfigError, Problem
 from bifrost.config.explain import STRAY_HINT, explain, section_at, show_loc
 from bifrost.config.fields.verifiers import (
@@ -91,6 +92,7 @@ def _check(source: Source, derive: Derive) -> tuple[Config | None, list[tuple[Pl
         partial(_read_secrets, derive),
         read_admin_tokens,
         read_hash_keys,
+        find_transform_files,
         check_tls_files,
         _read_upstream_files,
         _unreadable_files,

@@ -18,6 +18,7 @@ from bifrost.config.principals import principal_mapping
 from bifrost.config.records import filter_rule, masking_config
 from bifrost.config.records.filter_configs import ProducePolicyConfig, RecordHeadersConfig
 from bifrost.config.records.masking_config import MaskingConfig
+from bifrost.config.records.python_transform_config import PythonTransformConfig
 from bifrost.config.section import Section
 
 Schema = dict[str, Any]
@@ -111,6 +112,7 @@ _FILTERS: Mapping[str, type[Section]] = {
     "RecordHeaders": RecordHeadersConfig,
     "ProducePolicy": ProducePolicyConfig,
     "Masking": MaskingConfig,
+    "PythonTransform": PythonTransformConfig,
 }
 
 
@@ -258,10 +260,22 @@ SECTIONS: Mapping[str, list[Schema]] = {
         _filter("RecordHeaders"),
         _filter("ProducePolicy"),
         _filter("Masking", "fields"),
+        _filter("PythonTransform"),
+        _if(
+            _has("name", "PythonTransform"),
+            {
+                "properties": {
+                    "config": {
+                        "oneOf": [_needs("transform_file"), _needs("entry_point")],
+                        "properties": {"fail": {"not": {"const": "quarantine"}}},
+                    }
+                }
+            },
+        ),
         _for("ProducePolicy", "produce"),
         _for("Masking", "fetch"),
         _if(
-            _has("name", "RecordHeaders"),
+            _has("name", "RecordHeaders", "PythonTransform"),
             {"properties": {"rules": {"minItems": 1, "items": _needs("direction")}}} | _needs("rules"),
         ),
         _if(

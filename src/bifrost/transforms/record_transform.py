@@ -102,9 +102,10 @@ class Noted(NamedTuple):
     """A number of the metrics: one of NOTES."""
 
 
-NOTES = ("plaintext", "skipped", "unenforced", "unchecked")
+NOTES = ("plaintext", "skipped", "unenforced", "unchecked", "passed")
 """What is counted: batches that were not encrypted and passed, batches that were left out, batches with records that
-are not valid and passed all the same, and batches that could not be checked and passed."""
+are not valid and passed all the same, batches that could not be checked and passed, and batches that passed as they are
+because their transform failed."""
 
 Outcome = Columns | Rejected | Needs | Noted
 """The columns that were given: nothing changes, and the batch keeps its bytes. Other columns: these are its records."""

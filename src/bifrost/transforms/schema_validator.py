@@ -6,8 +6,9 @@ levels read each payload. What the registry says of an ID comes from the source 
 
 from pathlib import Path
 
+from bifrost.config.records.fail_mode import FailMode
 from bifrost.config.records.filter_configs import FilterConfig
-from bifrost.config.records.schema_config import FailMode, SchemaLevel, SchemaPart
+from bifrost.config.records.schema_config import SchemaLevel, SchemaPart
 from bifrost.records.codec.client_batch import ClientBatch
 from bifrost.records.codec.columns import Columns
 from bifrost.records.codec.memory import MemoryBudget

@@ -16,6 +16,7 @@ _MODULES = {
     FilterName.RECORD_HEADERS: "record_headers",
     FilterName.PRODUCE_POLICY: "produce_policy",
     FilterName.MASKING: "masking.masking",
+    FilterName.PYTHON_TRANSFORM: "user.python_transform",
     FilterName.ENVELOPE_ENCRYPTION: "encryption.envelope_encryption",
     FilterName.SCHEMA_VALIDATOR: "schema_validator",
 }

@@ -21,6 +21,7 @@ CONTENTS = {
     "client_secret_file": "x",
     "token_file": "x" * 32,
     "hash_key_file": "x" * 32,
+    "transform_file": "def transform(batch, context):\n    return batch\n",
 }
 """What is written into each kind of file, by the end of its key."""
 

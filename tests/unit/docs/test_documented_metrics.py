@@ -57,7 +57,9 @@ class Everything(OfProcess):
         return ExchangeCounts(1, 1, True, 1, {"written": 1}, shares)
 
     def transforms(self) -> Iterator[TransformCount]:
-        for number in ("batches", "records", "rejections", "time_ns", *NOTES, "waits", "wait_ns"):
+        of_transforms = ("runs", "run_ns", "starts", "reloads", "failed_crash")
+        of_filters = ("batches", "records", "rejections", "time_ns", *NOTES)
+        for number in (*of_filters, "waits", "wait_ns", *of_transforms):
             yield ("acme", "edge", "produce", number), 1
 
     def workers(self) -> Iterator[WorkerCounts]:

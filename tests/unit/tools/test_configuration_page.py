@@ -16,7 +16,7 @@ from bifrost.config.secrets import READ_FROM_FILES
 from configuration_page import PAGE, main, page
 from support.pages.examples import EXAMPLES, load_example
 
-IN_PLACE_OF_OTHERS = {"jwks_file"}
+IN_PLACE_OF_OTHERS = {"jwks_file", "entry_point"}
 """Keys that exclude another one, which the full example has; there they are a comment."""
 
 

@@ -23,7 +23,7 @@ def read_hash_keys(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc,
         data: the configuration as mappings, keys as in the file; it is changed.
         folder: where a relative path starts.
     """
-    for at, config in _configs(data):
+    for at, config in filter_configs(data):
         if "hash_key" in config:
             hint = STRAY_HINT.replace("password_file", "hash_key_file").replace("a password", "a secret")
             yield (*at, "hash_key"), f"{show_loc((*at, 'hash_key'))}: {hint}"
@@ -39,7 +39,8 @@ def read_hash_keys(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc,
             yield loc, f"{show_loc(loc)}: file of the key {path}: {error}{path_hint(name, path)}"
 
 
-def _configs(data: dict[str, object]) -> Iterator[tuple[Loc, dict[str, Any]]]:
+def filter_configs(data: dict[str, object]) -> Iterator[tuple[Loc, dict[str, Any]]]:
+    """Yield the configs of all filters, as far as they are mappings, with their places."""
     for number, tenant in enumerate(_list(data.get("tenants"))):
         for place, one in enumerate(_list(tenant.get("filters"))):
             config = one.get("config")

@@ -95,11 +95,12 @@ class EnvelopeEncryptionConfig(Section):
     """What EnvelopeEncryption does."""
 
     kms_provider: KmsProvider | None = Field(default=None, examples=["Vault"])
-    """Of `EnvelopeEncryption`: where the KEK is: `Vault`, `AwsKms`, or `KeyFile` for trying it out. Required there."""
+    """Of `EnvelopeEncryption`: where the KEK is: `Vault`, `AwsKms`, or `KeyFile` for trying it out. Required
+    there. Default: none."""
 
     key_id: KeyId | None = Field(default=None, examples=["payments"])
     """Of `EnvelopeEncryption`: the KEK: with Vault the name of a transit key; with AWS KMS an ID, an ARN or an alias;
-    with a key file the name in it. Required there."""
+    with a key file the name in it. Required there. Default: none."""
 
     also_opens: tuple[KeyId, ...] = Field(default=(), max_length=MAX_KEKS)
     """Of `EnvelopeEncryption`: KEKs of the same provider that were `key_id` before, with AWS KMS their ARNs: what they
@@ -136,7 +137,7 @@ class EnvelopeEncryptionConfig(Section):
 
     key_file: Text | None = Field(default=None, examples=["secrets/keks"])
     """Of `EnvelopeEncryption` with `KeyFile`: the file: lines of a name, a version and 32 bytes in base64, for its
-    owner alone to read. Required there."""
+    owner alone to read. Required there. Default: none."""
 
     @property
     def plaintext_before_ms(self) -> int | None:

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, StrictStr
 
 from bifrost.config.records.encryption_config import EnvelopeEncryptionConfig
 from bifrost.config.records.masking_config import MaskingConfig
+from bifrost.config.records.python_transform_config import PythonTransformConfig
 from bifrost.config.records.schema_config import SchemaValidatorConfig
 from bifrost.config.section import Section
 from bifrost.config.values import Flag, SizeBytes
@@ -105,6 +106,11 @@ class ProducePolicyConfig(Section):
 
 
 class FilterConfig(
-    RecordHeadersConfig, ProducePolicyConfig, MaskingConfig, EnvelopeEncryptionConfig, SchemaValidatorConfig
+    RecordHeadersConfig,
+    ProducePolicyConfig,
+    MaskingConfig,
+    PythonTransformConfig,
+    EnvelopeEncryptionConfig,
+    SchemaValidatorConfig,
 ):
     """What a filter does. A key that belongs to another filter is refused."""

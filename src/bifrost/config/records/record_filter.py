@@ -12,6 +12,7 @@ from bifrost.config.records.encryption_config import EnvelopeEncryptionConfig, c
 from bifrost.config.records.filter_configs import FilterConfig, ProducePolicyConfig, RecordHeadersConfig
 from bifrost.config.records.filter_rule import FilterDirection, FilterRule
 from bifrost.config.records.masking_config import MaskAction, MaskingConfig
+from bifrost.config.records.python_transform_config import PythonTransformConfig, check_python_transform
 from bifrost.config.records.schema_config import SchemaValidatorConfig, check_schemas
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.section import Section
@@ -30,6 +31,7 @@ class FilterName(StrEnum):
     RECORD_HEADERS = "RecordHeaders"
     PRODUCE_POLICY = "ProducePolicy"
     MASKING = "Masking"
+    PYTHON_TRANSFORM = "PythonTransform"
     ENVELOPE_ENCRYPTION = "EnvelopeEncryption"
     SCHEMA_VALIDATOR = "SchemaValidator"
 
@@ -38,6 +40,7 @@ _CONFIGS: Mapping[FilterName, type[Section]] = {
     FilterName.RECORD_HEADERS: RecordHeadersConfig,
     FilterName.PRODUCE_POLICY: ProducePolicyConfig,
     FilterName.MASKING: MaskingConfig,
+    FilterName.PYTHON_TRANSFORM: PythonTransformConfig,
     FilterName.ENVELOPE_ENCRYPTION: EnvelopeEncryptionConfig,
     FilterName.SCHEMA_VALIDATOR: SchemaValidatorConfig,
 }
@@ -59,9 +62,9 @@ class RecordFilter(Section):
 
     name: FilterName = Field(examples=["RecordHeaders"])
     """What it does: `RecordHeaders` adds, removes and renames headers; `ProducePolicy` refuses records that lack
-    something or are too large; `Masking` hides fields of JSON values from consumers; `EnvelopeEncryption` encrypts
-    records before they reach the broker; `SchemaValidator` refuses records that break the schema of their topic.
-    Required."""
+    something or are too large; `Masking` hides fields of JSON values from consumers; `PythonTransform` runs a
+    function of the operator's own; `SchemaValidator` refuses records that break the schema of their topic;
+    `EnvelopeEncryption` encrypts records before they reach the broker. Required."""
 
     label: Name | None = None
     """What metrics and `bifrost explain` call it. Default: its name. Two filters of a tenant must not have the same."""
@@ -94,12 +97,14 @@ class RecordFilter(Section):
             self._check_masking()
         if self.name is FilterName.SCHEMA_VALIDATOR:
             check_schemas(self.config)
-        if self.name is FilterName.RECORD_HEADERS:
+        if self.name is FilterName.PYTHON_TRANSFORM:
+            check_python_transform(self.config)
+        only = _ONLY.get(self.name)
+        if only is None:
             if not self.rules or any(rule.direction is None for rule in self.rules):
-                # Headers that are added on both ways would be there twice.
+                # On both ways records would be changed twice: a header that is added would be there twice.
                 raise ValueError(f"every rule of {self.name} needs a direction: produce or fetch")
             return self
-        only = _ONLY[self.name]
         if any(rule.direction not in (None, only) for rule in self.rules):
             raise ValueError(f"{self.name} is for direction: {only} only")
         return self

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, StrictStr
 
+from bifrost.config.records.fail_mode import FailureConfig, check_failure
 from bifrost.config.section import Section
 from bifrost.config.values import Count, DurationMs, Flag, HttpUrl, Name, SizeBytes, Text
 
@@ -37,13 +38,6 @@ class SubjectName(StrEnum):
     TOPIC_RECORD = "topic_record"
 
 
-class FailMode(StrEnum):
-    """What happens to records that cannot be checked."""
-
-    CLOSED = "closed"
-    OPEN = "open"
-
-
 class SchemaCheck(Section):
     """A rule over the fields of a record."""
 
@@ -54,7 +48,7 @@ class SchemaCheck(Section):
     """An expression in CEL that is true for a record that may pass; `value` and `key` are its parts. Required."""
 
 
-class SchemaValidatorConfig(Section):
+class SchemaValidatorConfig(FailureConfig):
     """What SchemaValidator does."""
 
     registry_url: HttpUrl | None = Field(default=None, examples=["https://registry.internal:8081"])
@@ -94,10 +88,6 @@ class SchemaValidatorConfig(Section):
     """Of `SchemaValidator`: what subjects are called: `topic`, such as orders-value; `record`, the full name of the
     record; `topic_record`, both. Default `topic`, as clients do it by default."""
 
-    fail: FailMode = FailMode.CLOSED
-    """Of `SchemaValidator`: what happens to records while the registry gives no answer about their schema. `closed`:
-    clients are told to try again. `open`: they pass, and are counted. Default `closed`."""
-
     checks: tuple[SchemaCheck, ...] = Field(
         default=(), max_length=MAX_CHECKS, examples=['[{ name: adult, expression: "value.age >= 18" }]']
     )
@@ -126,6 +116,7 @@ def check_schemas(config: SchemaValidatorConfig) -> None:
     Raises:
         ValueError: something is missing, or too much.
     """
+    check_failure(config)
     if config.registry_url is None:
         raise ValueError("config has no registry_url, which SchemaValidator needs")
     if (config.registry_username is None) != (config.registry_password_file is None):

@@ -7,9 +7,13 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from bifrost.gateway.admin.counted import TransformCount
 
 _LABELS = ["tenant", "filter", "direction"]
-_NANOSECONDS = frozenset({"time_ns", "wait_ns"})
+_NANOSECONDS = frozenset({"time_ns", "wait_ns", "run_ns"})
 _OF_SOURCES = frozenset({"waits", "wait_ns"})
 """Numbers about a source, not a filter."""
+_OF_FILTERS = ["tenant", "filter"]
+_WITHOUT_WAY = _OF_SOURCES | {"runs", "run_ns", "starts", "reloads"}
+_FAILED = "failed_"
+"""With this begin the numbers of failures, by their reason."""
 
 
 def transform_metrics(counts: Iterable[TransformCount]) -> Iterator[Metric | None]:
@@ -61,8 +65,42 @@ def transform_metrics(counts: Iterable[TransformCount]) -> Iterator[Metric | Non
             "kafka_proxy_record_wait_seconds", "How long they waited in all.", labels=["tenant", "source"]
         ),
     }
+    failures = CounterMetricFamily(
+        "kafka_proxy_python_transform_failures",
+        "How often a PythonTransform failed, by the reason.",
+        labels=[*_OF_FILTERS, "reason"],
+    )
+    families |= _python_transform_families()
     for (*labels, number), amount in counts:
-        known = labels[:2] if number in _OF_SOURCES else labels
+        if number.startswith(_FAILED):
+            failures.add_metric([*labels[:2], number.removeprefix(_FAILED)], amount)
+            continue
+        known = labels[:2] if number in _WITHOUT_WAY else labels
         families[number].add_metric(known, amount / 1e9 if number in _NANOSECONDS else amount)
         yield None
     yield from families.values()
+    yield failures
+
+
+def _python_transform_families() -> dict[str, CounterMetricFamily]:
+    return {
+        "passed": CounterMetricFamily(
+            "kafka_proxy_transform_passed_batches",
+            "Batches that passed as they are because their transform failed, as `fail: open` says.",
+            labels=_LABELS,
+        ),
+        "runs": CounterMetricFamily(
+            "kafka_proxy_python_transform_runs", "Batches given to a PythonTransform.", labels=_OF_FILTERS
+        ),
+        "run_ns": CounterMetricFamily(
+            "kafka_proxy_python_transform_seconds", "How long its process took for them.", labels=_OF_FILTERS
+        ),
+        "starts": CounterMetricFamily(
+            "kafka_proxy_python_transform_starts", "How often its process was started.", labels=_OF_FILTERS
+        ),
+        "reloads": CounterMetricFamily(
+            "kafka_proxy_python_transform_reloads",
+            "How often another process took over because the file had changed.",
+            labels=_OF_FILTERS,
+        ),
+    }

@@ -114,9 +114,9 @@ class ProcessSources:
                 found[key] = late if at_hand is None else at_hand
         return found
 
-    def count(self, source: str, number: str, amount: int = 1) -> None:
-        """Count something that a source did, whichever tenant it was for."""
-        self._note("", source, number, amount)
+    def count(self, source: str, number: str, amount: int = 1, tenant: str = "") -> None:
+        """Count something that a source did, by its name or that of a filter; for one tenant, if it was for one."""
+        self._note(tenant, source, number, amount)
 
     def _note(self, tenant: str, source: str, number: str, amount: int) -> None:
         self._counts[TransformKey(tenant, source, "", number)] += amount

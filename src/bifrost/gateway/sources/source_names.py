@@ -6,7 +6,7 @@ from typing import Protocol
 
 from bifrost.filters.records.sources import Source
 
-MODULES = {"deks": "dek_source", "schemas": "schema_source"}
+MODULES = {"deks": "dek_source", "schemas": "schema_source", "transforms": "transform_source"}
 """The module of each source in this package. It has a function `make`, of a SourceContext."""
 
 
@@ -16,8 +16,8 @@ class SourceContext(Protocol):
     now_ns: Callable[[], int]
     """A monotonic clock, in nanoseconds."""
 
-    def count(self, source: str, number: str, amount: int = 1) -> None:
-        """Count something that a source did, whichever tenant it was for: see NUMBERS of `process_sources.py`."""
+    def count(self, source: str, number: str, amount: int = 1, tenant: str = "") -> None:
+        """Count something that a source did, by its name or that of a filter; for one tenant, if it was for one."""
 
 
 def make_source(name: str, context: SourceContext) -> Source:

@@ -64,6 +64,7 @@ def test_every_file_of_the_configuration_is_a_secret_or_is_known_to_be_none() ->
         "jwks_file",
         "registry_ca_file",
         "token_endpoint_ca_file",
+        "transform_file",
     }
 
     assert named == SECRET_FILES | public

@@ -59,8 +59,8 @@ def test_the_filters_of_a_virtual_cluster_are_those_of_its_tenant(folder: Path) 
     [
         (
             "[{ name: 'x y: z', config: {} }]",
-            "spec.filters[0].name: expected RecordHeaders, ProducePolicy, Masking, EnvelopeEncryption or "
-            "SchemaValidator, found the text 'x y: z'",
+            "spec.filters[0].name: expected RecordHeaders, ProducePolicy, Masking, PythonTransform, "
+            "EnvelopeEncryption or SchemaValidator, found the text 'x y: z'",
         ),
         ("[5]", "spec.filters[0]: expected a mapping of keys to values, found the number 5"),
         ("{ name: x }", "spec.filters: expected a list, found a mapping"),

@@ -1,0 +1,1 @@
+"""The commands about transforms of the operator's own."""
