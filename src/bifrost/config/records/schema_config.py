@@ -53,7 +53,8 @@ class SchemaValidatorConfig(FailureConfig):
 
     registry_url: HttpUrl | None = Field(default=None, examples=["https://registry.internal:8081"])
     """Of `SchemaValidator`: the URL of the schema registry, up to `/schemas`, such as
-    `https://registry.internal:8081`, or `https://apicurio.internal/apis/ccompat/v7`. Required there."""
+    `https://registry.internal:8081`, or `https://apicurio.internal/apis/ccompat/v7`. Required there, no
+    default."""
 
     registry_username: Text | None = Field(default=None, examples=["gateway"])
     """Of `SchemaValidator`: the user by whom the gateway logs in, with `registry_password_file`. Default: none."""

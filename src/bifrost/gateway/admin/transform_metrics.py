@@ -35,6 +35,34 @@ def transform_metrics(counts: Iterable[TransformCount]) -> Iterator[Metric | Non
             "How long a filter took, without the time to unpack and pack the records.",
             labels=_LABELS,
         ),
+        "waits": CounterMetricFamily(
+            "kafka_proxy_record_waits",
+            "How often a request or response waited for what filters of records need, by what answers it.",
+            labels=["tenant", "source"],
+        ),
+        "wait_ns": CounterMetricFamily(
+            "kafka_proxy_record_wait_seconds", "How long they waited in all.", labels=["tenant", "source"]
+        ),
+    }
+    failures = CounterMetricFamily(
+        "kafka_proxy_python_transform_failures",
+        "How often a PythonTransform failed, by the reason.",
+        labels=[*_OF_FILTERS, "reason"],
+    )
+    families |= _passed_families() | _python_transform_families()
+    for (*labels, number), amount in counts:
+        if number.startswith(_FAILED):
+            failures.add_metric([*labels[:2], number.removeprefix(_FAILED)], amount)
+            continue
+        known = labels[:2] if number in _WITHOUT_WAY else labels
+        families[number].add_metric(known, amount / 1e9 if number in _NANOSECONDS else amount)
+        yield None
+    yield from families.values()
+    yield failures
+
+
+def _passed_families() -> dict[str, CounterMetricFamily]:
+    return {
         "plaintext": CounterMetricFamily(
             "kafka_proxy_transform_plaintext_batches",
             "Batches of encrypted topics that were not encrypted, and passed to consumers as `accept_plaintext_before` "
@@ -56,39 +84,16 @@ def transform_metrics(counts: Iterable[TransformCount]) -> Iterator[Metric | Non
             "Batches that passed unchecked because a schema could not be had, as `fail: open` says.",
             labels=_LABELS,
         ),
-        "waits": CounterMetricFamily(
-            "kafka_proxy_record_waits",
-            "How often a request or response waited for what filters of records need, by what answers it.",
-            labels=["tenant", "source"],
-        ),
-        "wait_ns": CounterMetricFamily(
-            "kafka_proxy_record_wait_seconds", "How long they waited in all.", labels=["tenant", "source"]
-        ),
-    }
-    failures = CounterMetricFamily(
-        "kafka_proxy_python_transform_failures",
-        "How often a PythonTransform failed, by the reason.",
-        labels=[*_OF_FILTERS, "reason"],
-    )
-    families |= _python_transform_families()
-    for (*labels, number), amount in counts:
-        if number.startswith(_FAILED):
-            failures.add_metric([*labels[:2], number.removeprefix(_FAILED)], amount)
-            continue
-        known = labels[:2] if number in _WITHOUT_WAY else labels
-        families[number].add_metric(known, amount / 1e9 if number in _NANOSECONDS else amount)
-        yield None
-    yield from families.values()
-    yield failures
-
-
-def _python_transform_families() -> dict[str, CounterMetricFamily]:
-    return {
         "passed": CounterMetricFamily(
             "kafka_proxy_transform_passed_batches",
             "Batches that passed as they are because their transform failed, as `fail: open` says.",
             labels=_LABELS,
         ),
+    }
+
+
+def _python_transform_families() -> dict[str, CounterMetricFamily]:
+    return {
         "runs": CounterMetricFamily(
             "kafka_proxy_python_transform_runs", "Batches given to a PythonTransform.", labels=_OF_FILTERS
         ),
