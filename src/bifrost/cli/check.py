@@ -1,11 +1,13 @@
 """`bifrost check`: says whether a gateway would accept a configuration, without starting anything.
 
 It reads what `bifrost run` would read, also the password files, but opens no socket: it does not check whether a port
-is free or a host name resolves. It warns of files of secrets that others can read. With `--connect` it asks the
-physical clusters as well. Exit status: 0 the configuration is valid, 1 a physical cluster says that it would not do, 2
-the configuration is not valid, or the command line is wrong.
+is free or a host name resolves. It compiles the rules of SchemaValidator, as a gateway does when it first needs one. It
+warns of files of secrets that others can read. With `--connect` it asks the physical clusters as well. Exit status: 0
+the configuration is valid, 1 a physical cluster says that it would not do, 2 the configuration is not valid, or the
+command line is wrong.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +33,11 @@ def check(
         typer.echo(
             f"warning: {path}: every user of this machine can read or change this secret: {REMEDY}", err=True
         )
+    mistakes = list(_mistaken_rules(loaded))
+    for mistake in mistakes:
+        typer.echo(f"{source.name}: {mistake}", err=True)
+    if mistakes:
+        raise typer.Exit(2)
     counts = (
         _count(len(loaded.proxy.listener_sets), "listener set"),
         _count(len(loaded.clusters), "upstream"),
@@ -40,6 +47,24 @@ def check(
     typer.echo(f"{source.name}: ok: {', '.join(counts)}")
     if connect and not _ask_clusters(loaded):
         raise typer.Exit(1)
+
+
+def _mistaken_rules(config: Config) -> Iterator[str]:
+    """Yield what is wrong with the rules of SchemaValidator; a gateway refuses all records that such a rule is for."""
+    for tenant in config.tenants:
+        for number, one in enumerate(tenant.filters):
+            for place, rule in enumerate(one.config.checks):
+                at = f"tenants[{tenant.name}].filters[{number}].config.checks[{place}].expression"
+                try:
+                    from bifrost.schemas.readers.reader import SchemaError
+                    from bifrost.schemas.schema_checks import compiled
+                except ImportError:
+                    yield f"{at}: nothing reads CEL here: pip install '.[schemas]'"
+                    return
+                try:
+                    compiled(rule.expression)
+                except SchemaError as error:
+                    yield f"{at}: {error}"
 
 
 def _ask_clusters(config: Config) -> bool:

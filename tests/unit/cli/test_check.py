@@ -138,3 +138,31 @@ finally:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[0].startswith(f"{config_file}: ok: ")
     assert done.stdout.splitlines()[1] == ""
+
+
+@pytest.mark.parametrize(
+    ("expression", "mistake"),
+    [("value.age >=", "is no CEL"), ("age >= 18", "uses age: there are key and value")],
+)
+def test_a_rule_that_is_no_cel_is_a_mistake(config_file: Path, expression: str, mistake: str) -> None:
+    rule = f"{{ name: adult, expression: '{expression}' }}"
+    settings = f"{{ registry_url: 'http://registry', level: rules, checks: [{rule}] }}"
+    config_file.write_text(
+        f"{config_file.read_text()}    filters: [{{ name: SchemaValidator, config: {settings} }}]\n"
+    )
+
+    status, output, errors = check("--config", config_file)
+
+    assert (status, output) == (2, "")
+    assert "tenants[acme].filters[0].config.checks[0].expression: " in errors
+    assert mistake in errors
+
+
+def test_a_rule_that_is_cel_is_none(config_file: Path) -> None:
+    rule = "{ name: adult, expression: 'value.age >= 18' }"
+    settings = f"{{ registry_url: 'http://registry', level: rules, checks: [{rule}] }}"
+    config_file.write_text(
+        f"{config_file.read_text()}    filters: [{{ name: SchemaValidator, config: {settings} }}]\n"
+    )
+
+    assert check("--config", config_file)[0] == 0
