@@ -32,6 +32,8 @@ class Part:
     wheels: tuple[str, ...] = ()
     """Python's packages that bring it, beside Debian's."""
     is_there: Callable[[], bool] = lambda: True
+    is_for_all_tests: bool = True
+    """Whether `make test` needs it; otherwise a target of its own does."""
 
 
 def has_programs(*names: str) -> Callable[[], bool]:
@@ -119,6 +121,7 @@ PARTS = (
         "keys of encryption from a real Vault",
         "put `vault` on PATH, or name a Vault with root token `root` by BIFROST_TEST_VAULT=http://127.0.0.1:8200",
         is_there=lambda: "BIFROST_TEST_VAULT" in os.environ or has_programs("vault")(),
+        is_for_all_tests=False,
     ),
     Part(DESCRIPTORS, "ten thousand connections", "raise the hard limit (ulimit -Hn)"),
     Part(LINUX, "several workers", "run the tests on Linux"),

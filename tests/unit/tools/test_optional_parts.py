@@ -104,6 +104,17 @@ def test_what_cannot_be_installed_is_named(
     assert ("no a part; not tested without it: something" in capsys.readouterr().out) is not is_there
 
 
+def test_what_another_target_needs_is_named_and_no_failure(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = Part("a part", "something", "buy one", is_there=lambda: False, is_for_all_tests=False)
+    monkeypatch.setattr(optional_parts, "PARTS", (part,))
+    monkeypatch.setattr(sys, "argv", ["optional_parts.py", "install"])
+
+    assert optional_parts.main() == 0
+    assert "no a part; not tested without it: something" in capsys.readouterr().out
+
+
 def test_without_a_skip_the_list_says_so(tmp_path: Path) -> None:
     assert list(lines_of(read_skips(tmp_path / "absent"))) == ["No test was skipped."]
 
