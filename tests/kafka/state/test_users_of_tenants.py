@@ -319,7 +319,8 @@ def test_users_are_those_of_a_namespace_and_no_other_tenants(
     carol = _user(gateways[1], "acme-eu-carol")
     _await(lambda: _may_log_in(carol), True)
 
-    assert _topics(carol) == {"shared"}
+    # Other tests of the same broker may have topics there as well.
+    assert "shared" in _topics(carol) == _topics(_user(gateways[1], "acme-eu", "PLAIN"))
     assert set(seen_below) == {"acme-eu-carol"}
     assert taken == [("acme-dora", ErrorCode.UNACCEPTABLE_CREDENTIAL)]
     assert hidden == [("acme-dora", ErrorCode.RESOURCE_NOT_FOUND)]

@@ -89,10 +89,10 @@ def test_however_many_there_are_all_are_told_within_a_part_of_the_time() -> None
     among: set[Client] = set()
     clients = [Client(among, 0) for _ in range(3000)]
 
-    cut, seconds = drained(among, timeout_ms=800)
+    cut, seconds = drained(among, timeout_ms=4000)
 
     assert (cut, {one.reason for one in clients}) == (0, {CloseReason.DRAINED})
-    assert seconds < 0.7
+    assert seconds < 3.5
 
 
 def test_who_is_still_authenticating_is_told_last() -> None:
