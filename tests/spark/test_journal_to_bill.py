@@ -23,8 +23,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from bifrost.cli import pipeline
 from bifrost.cli.commands import app
+from bifrost.cli.jobs import job_runs
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.pipeline.metering.metered_tables import open_tables
@@ -77,7 +77,7 @@ class Metered:
 @pytest.fixture
 def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a command of the pipeline: `run("meter", "--once", ...)`."""
-    monkeypatch.setattr(pipeline, "build_session", lambda _name, _options: spark)
+    monkeypatch.setattr(job_runs, "build_session", lambda _name, _options: spark)
     monkeypatch.setattr(spark, "stop", lambda: None)
 
     def command(*arguments: str, exit_code: int = 0) -> Result:
