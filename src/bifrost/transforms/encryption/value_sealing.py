@@ -6,8 +6,9 @@ from bifrost.encryption.sealed_values import read_sealed_values, seal_values
 from bifrost.records.codec.client_batch import ClientBatch
 from bifrost.records.codec.columns import Columns
 from bifrost.records.codec.memory import MemoryBudget
-from bifrost.transforms.encryption.dek_needs import DekToOpen, DekToSeal
-from bifrost.transforms.encryption.seal_rules import SealRules, marked
+from bifrost.transforms.encryption.dek_needs import DekToOpen
+from bifrost.transforms.encryption.placed_sealing import PartitionSeal, PlacedSealing
+from bifrost.transforms.encryption.seal_rules import marked
 from bifrost.transforms.record_transform import (
     Direction,
     Failure,
@@ -15,46 +16,12 @@ from bifrost.transforms.record_transform import (
     Needs,
     Noted,
     Outcome,
-    PlacedTransform,
 )
 from bifrost.wire.error_codes import ErrorCode
 
-MAX_PARTITIONS = 1_000
-"""Partitions of a topic for which the transform is kept."""
 
-
-class ValueSealing(PlacedTransform):
-    """The sealing of the values of a topic."""
-
-    def __init__(self, rules: SealRules) -> None:
-        """Seal and open as `rules` say."""
-        self._rules = rules
-        self._placed: dict[int, PartitionValueSealing] = {}
-
-    def at(self, partition: int) -> "PartitionValueSealing":
-        """Return the sealing of a partition."""
-        found = self._placed.get(partition)
-        if found is None:
-            if len(self._placed) >= MAX_PARTITIONS:
-                self._placed.clear()
-            found = self._placed[partition] = PartitionValueSealing(self._rules, partition)
-        return found
-
-
-class PartitionValueSealing:
+class PartitionValueSealing(PartitionSeal):
     """The sealing of the values of a partition."""
-
-    def __init__(self, rules: SealRules, partition: int) -> None:
-        """Seal and open as `rules` say."""
-        self._rules = rules
-        self._binding = rules.place(partition).binding
-        self._context = rules.context
-        self._dek_to_seal = DekToSeal(rules.kek, self._context)
-
-    @property
-    def name(self) -> str:
-        """What the operator knows it by."""
-        return self._rules.name
 
     def transform(
         self,
@@ -67,13 +34,8 @@ class PartitionValueSealing:
         """Return the records with their values sealed or opened; see `RecordTransform`."""
         if direction is Direction.FETCH:
             return self._opened(batch, columns, known, budget)
-        dek = known.get(self._dek_to_seal)
-        if dek is None:
-            return Needs(frozenset({self._dek_to_seal}))
-        if isinstance(dek, Failure):
-            return self._rules.without_dek(batch, dek, direction)
-        assert isinstance(dek, WritingDek)
-        return seal_values(columns, self._binding, dek, budget)
+        dek = self._dek(batch, known)
+        return seal_values(columns, self._binding, dek, budget) if isinstance(dek, WritingDek) else dek
 
     def _opened(self, batch: ClientBatch, columns: Columns, known: Known, budget: MemoryBudget) -> Outcome:
         rules = self._rules
@@ -103,3 +65,10 @@ class PartitionValueSealing:
             reason = "values are not encrypted"
             return self._rules.refused(batch, reason, ErrorCode.CORRUPT_MESSAGE)
         return Noted(marked(columns, budget), "plaintext")
+
+
+class ValueSealing(PlacedSealing[PartitionValueSealing]):
+    """The sealing of the values of a topic."""
+
+    def _made(self, partition: int) -> PartitionValueSealing:
+        return PartitionValueSealing(self._rules, partition)

@@ -5,7 +5,7 @@ import pytest
 from bifrost.encryption.dek import Dek, WritingDek
 from bifrost.records.codec.columns import ColumnRecord
 from bifrost.transforms.chain import transform_batch
-from bifrost.transforms.encryption import batch_sealing
+from bifrost.transforms.encryption import placed_sealing
 from bifrost.transforms.encryption.batch_sealing import BatchSealing
 from bifrost.transforms.encryption.dek_needs import DekToOpen, DekToSeal
 from bifrost.transforms.encryption.seal_rules import SealRules
@@ -104,7 +104,7 @@ def test_a_batch_without_records_passes(rules: SealRules) -> None:
 
 
 def test_the_sealing_of_a_partition_is_made_once(rules: SealRules, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_sealing, "MAX_PARTITIONS", 2)
+    monkeypatch.setattr(placed_sealing, "MAX_PARTITIONS", 2)
     sealing = BatchSealing(rules)
 
     assert sealing.at(0) is sealing.at(0)

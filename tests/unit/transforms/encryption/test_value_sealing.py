@@ -7,7 +7,7 @@ from bifrost.encryption.sealed_values import seal_values
 from bifrost.records.codec.client_batch import read_columns
 from bifrost.records.codec.columns import ColumnRecord, Columns
 from bifrost.transforms.chain import transform_batch
-from bifrost.transforms.encryption import value_sealing
+from bifrost.transforms.encryption import placed_sealing
 from bifrost.transforms.encryption.dek_needs import DekToOpen, DekToSeal
 from bifrost.transforms.encryption.seal_rules import SealRules
 from bifrost.transforms.encryption.value_sealing import ValueSealing
@@ -105,7 +105,7 @@ def test_a_missing_key_is_an_error_or_skipped(rules: SealRules, deks: tuple[Writ
 
 
 def test_the_sealing_of_a_partition_is_made_once(rules: SealRules, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(value_sealing, "MAX_PARTITIONS", 2)
+    monkeypatch.setattr(placed_sealing, "MAX_PARTITIONS", 2)
     sealing = ValueSealing(rules)
 
     assert sealing.at(0) is sealing.at(0)
