@@ -1,20 +1,19 @@
-"""Masking on a real Kafka: who sees what, with every codec, as members of groups and of share groups."""
+"""Masking on a real Kafka: who sees what, with every codec."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import json
-import time
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer
 
 from bifrost.embedded.kafka import EmbeddedKafka
+from support.clients.confluent_reading import read
 from support.clients.endpoint import Endpoint
 from support.gateways.gateway_fixtures import FreshTopic
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
@@ -71,22 +70,6 @@ def endpoint(masking: GatewayProcess, fresh_topic: FreshTopic) -> Endpoint:
     for topic in (PEOPLE, STRICT):
         fresh_topic("globex", topic)
     return masking.endpoint("globex")
-
-
-def read(endpoint: Endpoint, topic: str, count: int, **options: Any) -> list[Message]:
-    own = {"group.id": "masked-unused", "enable.auto.commit": False, **options}
-    with closing(Consumer(endpoint.for_confluent | own)) as consumer:
-        consumer.assign([TopicPartition(topic, 0, 0)])
-        found: list[Message] = []
-        deadline = time.monotonic() + WAIT_S
-        while len(found) < count:
-            assert time.monotonic() < deadline, found
-            message = consumer.poll(0.2)
-            if message is not None:
-                if message.error() is not None:
-                    raise KafkaException(message.error())
-                found.append(message)
-        return found
 
 
 def send(endpoint: Endpoint, topic: str, *values: bytes | None, codec: str = "none") -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from bifrost.embedded.kafka import EmbeddedKafka
+from support.clients.confluent_reading import read
 from support.clients.endpoint import Endpoint
 from support.gateways import admin_port
 from support.gateways.gateway_fixtures import FreshTopic
@@ -82,22 +83,6 @@ def send(endpoint: Endpoint, topic: str, *values: bytes, **options: Any) -> list
     producer.flush(WAIT_S)
     assert len(told) == len(values)
     return told
-
-
-def read(endpoint: Endpoint, topic: str, count: int) -> list[Message]:
-    own = {"group.id": "own-unused", "enable.auto.commit": False}
-    with closing(Consumer(endpoint.for_confluent | own)) as consumer:
-        consumer.assign([TopicPartition(topic, 0, 0)])
-        found: list[Message] = []
-        deadline = time.monotonic() + WAIT_S
-        while len(found) < count:
-            assert time.monotonic() < deadline, found
-            message = consumer.poll(0.2)
-            if message is not None:
-                if message.error() is not None:
-                    raise KafkaException(message.error())
-                found.append(message)
-        return found
 
 
 def stored(broker: Endpoint, topic: str, count: int) -> list[bytes]:

@@ -4,7 +4,7 @@ import time
 from contextlib import closing
 from typing import Any
 
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from support.clients.endpoint import Endpoint
 
@@ -15,7 +15,8 @@ def read(endpoint: Endpoint, topic: str, count: int, **options: Any) -> list[Mes
     """Return the first records of partition 0, at a gateway or at the broker itself.
 
     Raises:
-        AssertionError: an error came, or there are fewer.
+        KafkaException: an error came.
+        AssertionError: there are fewer.
     """
     own = {"group.id": "unused", "enable.auto.commit": False, **options}
     with closing(Consumer(endpoint.for_confluent | own)) as consumer:
@@ -26,6 +27,7 @@ def read(endpoint: Endpoint, topic: str, count: int, **options: Any) -> list[Mes
             assert time.monotonic() < deadline, found
             message = consumer.poll(0.2)
             if message is not None:
-                assert message.error() is None, message.error()
+                if message.error() is not None:
+                    raise KafkaException(message.error())
                 found.append(message)
         return found
