@@ -97,11 +97,14 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._gateway.shared.sasl.outcomes[self.tenant or "", proved_by, "success"] += 1
             self._let_in()
             return
-        timeout_ms = self._gateway.limits.authentication_timeout_ms
-        late = CloseReason.AUTHENTICATION_TIMEOUT, f"not authenticated within {timeout_ms} ms"
-        self._deadline.set((timeout_ms - (self.origin.waited_ms or 0)) / 1000, lambda: self.end(*late))
+        left_ms = self._gateway.limits.authentication_timeout_ms - (self.origin.waited_ms or 0)
+        self._deadline.set(left_ms / 1000, lambda: self._gateway.departures.add(self._end_late))
         if self.origin.waited_ms is None:
             self._probation.begin(self._address, self._go_on)
+
+    def _end_late(self) -> None:
+        if not self._session.is_authenticated:
+            self.end(*endings.late(self._gateway.limits.authentication_timeout_ms))
 
     def take_turn(self) -> None:
         """Forward a request that waited for room."""

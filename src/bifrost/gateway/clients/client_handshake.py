@@ -17,7 +17,7 @@ from bifrost.authentication.address_costs import Cost
 from bifrost.config.fields.listener_sets import ProxyProtocol
 from bifrost.config.security_protocol import SecurityProtocol
 from bifrost.gateway.clients.context import ClientContext
-from bifrost.gateway.clients.endings import AT_ONCE, CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, log_end
+from bifrost.gateway.clients.endings import AT_ONCE, CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, late, log_end
 from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.gateway.sockets.server_tls import TlsFailure, feed, shake_hands
@@ -81,7 +81,8 @@ class ClientHandshake(asyncio.BufferedProtocol):
             self.end(*refusal)
             return
         timeout_ms = self._gateway.limits.authentication_timeout_ms
-        self._timer = asyncio.get_running_loop().call_later(timeout_ms / 1000, self._time_is_over)
+        departures = self._gateway.departures
+        self._timer = asyncio.get_running_loop().call_later(timeout_ms / 1000, departures.add, self._end_late)
         if self._ingress.contexts is not None:
             self._take_over(self._transport)
 
@@ -286,9 +287,8 @@ class ClientHandshake(asyncio.BufferedProtocol):
             loop.call_later(REFUSAL_DELAY_S, transport.close)
             loop.call_later(REFUSAL_DELAY_S + CLOSE_TIMEOUT_S, transport.abort)
 
-    def _time_is_over(self) -> None:
-        timeout_ms = self._gateway.limits.authentication_timeout_ms
-        self.end(CloseReason.AUTHENTICATION_TIMEOUT, f"not authenticated within {timeout_ms} ms")
+    def _end_late(self) -> None:
+        self.end(*late(self._gateway.limits.authentication_timeout_ms))
 
     def _note_address(self, address: tuple[str, int] | None) -> None:
         if address:

@@ -113,6 +113,14 @@ def log_end(
         log.warning("connection_ended", reason=str(reason), peer=peer, tenant=tenant, detail=detail, **more)
 
 
+def late(timeout_ms: int) -> tuple[CloseReason, str]:
+    """Return why a connection ends whose client has not authenticated in time, and the detail for the log.
+
+    Connections that came together are late together: each ends in a turn that has time for it (`departures`).
+    """
+    return CloseReason.AUTHENTICATION_TIMEOUT, f"not authenticated within {timeout_ms} ms"
+
+
 def end_of(error: Exception) -> tuple[CloseReason, str]:
     """Return the reason for which an error ends a connection, and the detail for the log."""
     match error:

@@ -1,13 +1,16 @@
-"""A look at every connection, in parts: between two of them the event loop serves the connections."""
+"""A look at every connection, in parts: between two of them the event loop serves the connections.
+
+A look takes a microsecond, or some 40 where it ends the connection. A client can have a thousand connections end in
+one look at all of them, so the parts are bounded by time and not by their number.
+"""
 
 import asyncio
 from collections.abc import Callable, Collection
+from time import perf_counter
 from typing import TypeVar
 
 from bifrost.gateway.loop.loop_guard import report
-
-AT_ONCE = 500
-"""Connections looked at before the event loop serves others: half a millisecond's work."""
+from bifrost.gateway.loop.steps import STEP_S
 
 _Connection = TypeVar("_Connection")
 
@@ -22,10 +25,12 @@ async def visit(
         look: called with each connection. An exception in it is reported, and the other connections are looked at.
         place: the place of such an exception for `report`.
     """
-    for number, connection in enumerate(tuple(connections), 1):
+    until_s = perf_counter() + STEP_S
+    for connection in tuple(connections):
         try:
             look(connection)
         except Exception as error:
             report(place, error)
-        if number % AT_ONCE == 0:
+        if perf_counter() >= until_s:
             await asyncio.sleep(0)
+            until_s = perf_counter() + STEP_S

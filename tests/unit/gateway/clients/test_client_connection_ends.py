@@ -2,12 +2,15 @@
 
 import asyncio
 import gc
+from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
 
 from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.endings import REFUSAL_DELAY_S
+from bifrost.gateway.loop.paced_calls import BUDGET_NS, PacedCalls
 from bifrost.session.close_reason import CloseReason
 from support.physical_names import physical_name
 from support.stage import messages
@@ -119,6 +122,41 @@ def test_who_does_not_authenticate_in_time_is_closed() -> None:
         assert line.client.is_closed
 
     assert played(scenario, authentication_timeout_ms=100).ends == {CloseReason.AUTHENTICATION_TIMEOUT: 1}
+
+
+def test_clients_that_are_late_together_end_one_after_the_other() -> None:
+    async def scenario(gateway: FakeGateway) -> None:
+        turns: list[Callable[[], None]] = []
+        now_ns = count(0, BUDGET_NS - 1)  # There is time for one end in a turn.
+        gateway.departures = PacedCalls("end_of_connection", turns.append, lambda: next(now_ns))
+        lines = [Line(gateway) for _ in range(3)]
+
+        await asyncio.sleep(0.15)
+        closed = [[line.client.is_closed for line in lines]]
+        for _ in range(2):
+            turns.pop()()
+            closed.append([line.client.is_closed for line in lines])
+
+        assert closed == [[True, False, False], [True, True, False], [True, True, True]]
+
+    assert played(scenario, authentication_timeout_ms=100).ends == {CloseReason.AUTHENTICATION_TIMEOUT: 3}
+
+
+def test_who_authenticates_while_its_end_waits_for_a_turn_stays() -> None:
+    async def scenario(gateway: FakeGateway) -> None:
+        turns: list[Callable[[], None]] = []
+        now_ns = count(0, BUDGET_NS - 1)
+        gateway.departures = PacedCalls("end_of_connection", turns.append, lambda: next(now_ns))
+        other, line = Line(gateway), Line(gateway)
+        await asyncio.sleep(0.15)
+        assert other.client.is_closed
+
+        line.authenticate()
+        turns.pop()()
+
+        assert not line.client.is_closed
+
+    played(scenario, authentication_timeout_ms=100)
 
 
 def test_who_has_authenticated_may_take_its_time() -> None:

@@ -4,7 +4,6 @@ from typing import Any
 import pytest
 
 from bifrost.gateway.clients.idle_sweep import close_idle
-from bifrost.gateway.loop.sweep import AT_ONCE
 from bifrost.session.close_reason import CloseReason
 
 
@@ -82,7 +81,7 @@ def test_others_have_their_turn_between(monkeypatch: pytest.MonkeyPatch) -> None
         await sleep(seconds)
 
     monkeypatch.setattr("bifrost.gateway.clients.idle_sweep.asyncio.sleep", counted)
-    connections = [Connection(7) for _ in range(3 * AT_ONCE)]
+    connections = [Connection(7) for _ in range(1_500)]
 
     async def scenario() -> None:
         sweeping = asyncio.create_task(close_idle(connections, lambda: 50))
