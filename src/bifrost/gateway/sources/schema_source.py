@@ -7,31 +7,19 @@ schema one asks. While a registry is away, what it said before goes on serving (
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bifrost.registry.errors import NoSuchSchema, RegistryError
-from bifrost.registry.protobuf_compiler import compile_protobuf
-from bifrost.registry.registry_client import RegistryClient
-from bifrost.schemas.build_reader import build_reader
-from bifrost.schemas.readers.reader import Reader, SchemaError
-from bifrost.schemas.registered_schema import SchemaType
+from bifrost.registry.errors import RegistryError
+from bifrost.registry.schema_lookup import SchemaLookup
+from bifrost.schemas.readers.reader import SchemaError
 from bifrost.schemas.schema_cache import SchemaCache
-from bifrost.schemas.schema_key import (
-    RegistrySettings,
-    SchemaAnswer,
-    SchemaKey,
-    SubjectStrategy,
-    is_of_subject,
-    subjects_of,
-)
-from bifrost.schemas.wire_format import SchemaId, told
+from bifrost.schemas.schema_key import RegistrySettings, SchemaKey
+from bifrost.schemas.wire_format import told
 from bifrost.transforms.record_transform import Failure
 from bifrost.transforms.schema_validator import SOURCE, registry_of
 from bifrost.transforms.transform_kind import kind_of
@@ -92,8 +80,7 @@ class _RegistryInUse:
     def __init__(self, settings: RegistrySettings, context: SourceContext) -> None:
         self._settings, self._context = settings, context
         self._cache = SchemaCache(settings.max_schemas)
-        self._readers: OrderedDict[SchemaId, Reader] = OrderedDict()
-        self._client: RegistryClient | None = None
+        self._lookup = SchemaLookup(settings)
         self._lock = Lock()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="registry")
         self._asked: dict[SchemaKey, Future[object]] = {}
@@ -134,12 +121,7 @@ class _RegistryInUse:
         """Return what the registry says, and how long it serves."""
         settings, named = self._settings, f"schema {told(key.schema_id)}"
         try:
-            client = self._connected()
-            subjects = client.subjects(key.schema_id)
-            is_read = key.is_read or key.strategy is not SubjectStrategy.TOPIC
-            reader = self._reader(client, key.schema_id) if is_read else None
-        except NoSuchSchema:
-            return SchemaAnswer(f"{named} is not registered"), settings.unknown_cache_ms
+            answer = self._lookup.answer(key)
         except SchemaError as error:
             self._tell(f"{settings.url}: {named}: {error}")
             return Failure(f"{named} cannot be used", is_retriable=False), settings.unknown_cache_ms
@@ -149,37 +131,7 @@ class _RegistryInUse:
                 before = self._cache.stale(key, self._now_ms())
             away = Failure("the schema registry cannot be asked now", is_retriable=True)
             return (away if before is None else before), RETRY_MS
-        wanted = subjects_of(key, () if reader is None else reader.names)
-        if not is_of_subject(subjects, wanted):
-            subject = wanted[-1] if wanted else "that its name makes"
-            return SchemaAnswer(f"{named} is not one of the subject {subject}"), settings.unknown_cache_ms
-        return SchemaAnswer(None, reader if key.is_read else None), settings.cache_ms
-
-    def _connected(self) -> RegistryClient:
-        if self._client is None:
-            try:
-                self._client = RegistryClient(self._settings)
-            except (ValueError, OSError) as error:
-                raise RegistryError(f"{self._settings.url}: {error}") from None
-        return self._client
-
-    def _reader(self, client: RegistryClient, schema_id: SchemaId) -> Reader:
-        """Return what reads a schema, which never changes."""
-        with self._lock:
-            found = self._readers.get(schema_id)
-            if found is not None:
-                self._readers.move_to_end(schema_id)
-                return found
-        schema = client.schema(schema_id)
-        if schema.kind is SchemaType.PROTOBUF:
-            schema = replace(schema, descriptors=compile_protobuf(schema))
-        made = build_reader(schema)
-        with self._lock:
-            # Another thread may have been first.
-            made = self._readers.setdefault(schema_id, made)
-            while len(self._readers) > self._settings.max_schemas:
-                self._readers.popitem(last=False)
-        return made
+        return answer, settings.cache_ms if answer.reason is None else settings.unknown_cache_ms
 
     def _tell(self, reason: str) -> None:
         """Log why there is no schema, not too often."""
