@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bifrost.gateway.sources.transforming.child_process import ChildGone, ChildProcess, LoadFailed, Received
-from bifrost.records.codec.columns import BytesColumn, Columns
+from bifrost.records.codec.columns import Columns
 from bifrost.transforms.record_transform import Direction, Failure
-from bifrost.user_transforms.frames import BrokenFrame, Frame, parts_of
+from bifrost.transforms.user.column_parts import columns_from, parts_from
+from bifrost.user_transforms.frames import BrokenFrame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from bifrost.transforms.user.python_transform import RunSpec, UserRun
 
@@ -113,7 +114,7 @@ class TransformRunner:
         }
         try:
             async with asyncio.timeout(self.spec.timeout_ms / 1_000):
-                frame = await child.ask(head, _parts_from(columns), MAX_ANSWER_BYTES)
+                frame = await child.ask(head, parts_from(columns), MAX_ANSWER_BYTES)
         except TimeoutError:
             return self._killed("timeout", f"it took longer than {self.spec.timeout_ms} ms")
         except ChildGone:
@@ -130,7 +131,7 @@ class TransformRunner:
             reason = "contract" if frame.head.get("reason") == "contract" else "exception"
             return self._failure(reason, "it failed", is_retriable=False)
         try:
-            found = _columns_from(frame)
+            found = columns_from(frame)
         except (BrokenFrame, TypeError):
             return self._killed("crash", "its process sent no batch")
         self._hold(frame.buffers.obj)
@@ -228,48 +229,3 @@ def _signature_of(file: str | None) -> Signature:
     except OSError:
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _parts_from(columns: Columns) -> Sequence[memoryview | None]:
-    return [
-        columns.offset_deltas,
-        columns.timestamp_deltas,
-        *_bytes_parts(columns.keys),
-        *_bytes_parts(columns.values),
-        columns.header_starts,
-        *_bytes_parts(columns.header_keys),
-        *_bytes_parts(columns.header_values),
-    ]
-
-
-def _bytes_parts(column: BytesColumn) -> tuple[memoryview | None, ...]:
-    return column.data, column.offsets, column.sizes, column.validity
-
-
-def _columns_from(frame: Frame) -> Columns:
-    """Return the columns of an answer; their rows are not looked at.
-
-    Raises:
-        BrokenFrame, TypeError: it has none, or their numbers are cut off.
-    """
-    parts = parts_of(frame)
-    columns = [parts[at : at + 4] for at in (2, 6, 11, 15)]
-    keys, values, header_keys, header_values = (
-        BytesColumn(_there(data), _there(offsets).cast("i"), _there(sizes).cast("i"), validity)
-        for data, offsets, sizes, validity in columns
-    )
-    return Columns(
-        _there(parts[0]).cast("i"),
-        _there(parts[1]).cast("q"),
-        keys,
-        values,
-        _there(parts[10]).cast("i"),
-        header_keys,
-        header_values,
-    )
-
-
-def _there(part: memoryview | None) -> memoryview:
-    if part is None:
-        raise BrokenFrame("a part that has to be there")
-    return part
