@@ -262,7 +262,7 @@ bench-workers: $(VENV)/.dev
 	@$(BIN)/python -m bench.workers $(if $(CHECK),--check)
 
 # make hostile QUICK=1: short; CHECK=1: status 1 when a goal is missed; ONLY=names of attacks or their beginnings;
-# BROKERS=3: that many; PLOT=1: write the table of docs/security.md.
+# BROKERS=3: that many; PLOT=1: write the rows into the table of docs/security.md.
 hostile: $(VENV)/.dev
 	@$(BIN)/python -m bench.hostile $(if $(QUICK),--quick) $(if $(CHECK),--check) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(BROKERS),--brokers $(BROKERS)) $(if $(PLOT),--plot docs)

@@ -11,9 +11,24 @@ def replace_between(page: str, name: str, text: str) -> str:
     Raises:
         PageError: the page has not exactly one such place.
     """
+    before, _, after = _parts(page, name)
+    return f"{before}\n{text.strip()}\n{after}"
+
+
+def between(page: str, name: str) -> str:
+    """Return what stands between `<!-- name: begin -->` and `<!-- name: end -->`.
+
+    Raises:
+        PageError: the page has not exactly one such place.
+    """
+    return _parts(page, name)[1].strip()
+
+
+def _parts(page: str, name: str) -> tuple[str, str, str]:
+    """Return what stands before, between and after the comments, which belong to the first and the last part."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     if page.count(begin) != 1 or page.count(end) != 1 or page.index(begin) > page.index(end):
         raise PageError(f"the page needs {begin} once and {end} once, in this order")
     before, rest = page.split(begin)
-    _, after = rest.split(end)
-    return f"{before}{begin}\n{text.strip()}\n{end}{after}"
+    text, after = rest.split(end)
+    return before + begin, text, end + after

@@ -14,12 +14,13 @@ from pathlib import Path
 from bench.hostile.arsenal import ATTACKS
 from bench.hostile.attack import Attack
 from bench.hostile.calibration import measure_records
-from bench.hostile.outcome import HEAD, Outcome, RecordsCost, as_markdown, as_text
+from bench.hostile.outcome import HEAD, Outcome, RecordsCost, as_text
+from bench.hostile.report import as_section, new_rows, read_rows
 from bench.hostile.stage import Stage
 from bench.hostile.trial import QUICK, Pace, Trial, TrialError
 from bench.machine import Machine
 from bench.memory import raise_descriptor_limit
-from bench.page import replace_between
+from bench.page import between, replace_between
 
 PAGE = "security.md"
 
@@ -52,7 +53,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--check", action="store_true", help="exit with status 1 when a goal is missed")
     parser.add_argument("--only", help="names of attacks or beginnings of them, separated by commas")
     parser.add_argument("--brokers", type=int, default=1, help="how many brokers the cluster has")
-    parser.add_argument("--plot", type=Path, metavar="FOLDER", help="write the table to a folder's page")
+    parser.add_argument("--plot", type=Path, metavar="FOLDER", help="write the rows to a folder's page")
     return parser.parse_args()
 
 
@@ -113,12 +114,13 @@ def _told(cost: RecordsCost) -> str:
 
 
 def _write(folder: Path, machine: Machine, outcomes: list[Outcome], cost: RecordsCost, brokers: int) -> None:
-    page = folder / PAGE
-    kept = sum(not one.missed for one in outcomes)
-    where = f"{machine}. {machine.load}. Brokers: {brokers}; {_told(cost)}."
-    parts = [f"{where} {kept} of {len(outcomes)} attacks are not felt.", as_markdown(outcomes)]
-    page.write_text(replace_between(page.read_text(encoding="utf-8"), "hostile", "\n\n".join(parts)), "utf-8")
-    print(f"written: {page}")
+    path = folder / PAGE
+    page = path.read_text(encoding="utf-8")
+    run = f"{machine}. {machine.load}. Brokers: {brokers}; {_told(cost)}."
+    rows = read_rows(between(page, "hostile")) | new_rows(outcomes, run)
+    listed = [one for one in ATTACKS.values() if one.is_listed]
+    path.write_text(replace_between(page, "hostile", as_section(rows, listed)), "utf-8")
+    print(f"written: {path}")
 
 
 if __name__ == "__main__":

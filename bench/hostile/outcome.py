@@ -144,13 +144,5 @@ def as_text(outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def as_markdown(outcomes: Sequence[Outcome]) -> str:
-    """Return the table for a page, with what every attack does; what was missed is bold."""
-    lines = [list(HEAD), ["---", *["---:"] * (len(HEAD) - 2), "---"]]
-    lines += [one.cells("**") for one in outcomes]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return "\n".join([table, "", *(f"* `{one.name}`: {one.what}." for one in outcomes)])
-
-
 def _ms(value: float) -> str:
     return f"{value:.1f}" if value < 100 else f"{value:,.0f}"

@@ -1,12 +1,15 @@
-"""What an attack's figures mean: costs of records, goals, tables."""
+"""What an attack's figures mean: costs of records, goals, and the table, in which a run replaces its rows."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from bench.hostile.attack import Attack
 from bench.hostile.calibration import solve
 from bench.hostile.diary import Latencies
-from bench.hostile.field import Sent
-from bench.hostile.outcome import Outcome, Process, RecordsCost, as_markdown, as_text
+from bench.hostile.field import Field, Sent
+from bench.hostile.outcome import Outcome, Process, RecordsCost, as_text
+from bench.hostile.report import Row, as_section, new_rows, read_rows
 
 CALM = Latencies(p50_ms=1, p99_ms=5, max_ms=20, count=1000, failed=0)
 GOOD = Outcome(
@@ -55,11 +58,10 @@ def test_what_sharing_the_machine_costs_is_no_fault_of_the_gateway() -> None:
     assert replace(GOOD, during=slow, is_victim_judged=False).missed == ()
 
 
-def test_the_table_marks_what_was_missed() -> None:
+def test_the_table_says_what_was_missed() -> None:
     bad = replace(GOOD, name="another", used=replace(GOOD.used, memory_mib=250))
 
-    assert "| **250** |" in as_markdown([GOOD, bad])
-    assert "* `another`: it does something." in as_markdown([GOOD, bad])
+    assert "**250**" in bad.cells("**")
     assert as_text([GOOD, bad]).splitlines()[2].endswith("memory")
 
 
@@ -70,3 +72,55 @@ def test_records_cost_by_request_and_by_byte() -> None:
     assert cost.of(1000, 2 << 20) == pytest.approx(0.52)
     assert cost.of(1, 2 << 20) == pytest.approx(128 * 0.0005 + 0.02)
     assert solve((1000, 0.2, 0.5), (100, 50, 0.01)).per_mib_s == 0
+
+
+def _nothing(_field: Field) -> Iterator[None]:
+    yield
+
+
+ATTACKS = [Attack(name, f"it does {name}", _nothing) for name in ("first", "second", "third")]
+BAD = replace(GOOD, name="first", used=replace(GOOD.used, memory_mib=250))
+
+
+def test_what_is_written_is_read_again() -> None:
+    rows = new_rows([BAD, replace(GOOD, name="second")], "An idle machine. Brokers: 1.")
+
+    section = as_section(rows, ATTACKS)
+
+    assert read_rows(section) == rows
+    assert "| **250** |" in section
+    assert "* `second`: it does second." in section
+    assert section.startswith("1 of 2 attacks are not felt.")
+
+
+def test_a_run_of_some_attacks_leaves_the_rows_of_the_others() -> None:
+    before = new_rows([BAD, replace(GOOD, name="third")], "Yesterday.")
+    now = new_rows([replace(GOOD, name="first"), replace(GOOD, name="second")], "Today.")
+
+    section = as_section(read_rows(as_section(before, ATTACKS)) | now, ATTACKS)
+
+    assert section.splitlines()[:4] == [
+        "3 of 3 attacks are not felt. The runs:",
+        "",
+        "1. Today.",
+        "2. Yesterday.",
+    ]
+    rows = read_rows(section)
+    assert [(name, row.run) for name, row in rows.items()] == [
+        ("first", "Today."),
+        ("second", "Today."),
+        ("third", "Yesterday."),
+    ]
+
+
+def test_attacks_that_are_not_listed_any_more_and_runs_without_rows_are_left_out() -> None:
+    rows = {"gone": Row(("gone",), "Long ago."), **new_rows([BAD], "Today.")}
+
+    section = as_section(rows, ATTACKS)
+
+    assert "gone" not in section
+    assert "Long ago." not in section
+
+
+def test_a_page_without_a_table_has_no_rows() -> None:
+    assert read_rows("") == {}

@@ -1,5 +1,5 @@
 import pytest
-from bench.page import PageError, replace_between
+from bench.page import PageError, between, replace_between
 
 PAGE = "before\n<!-- a: begin -->\nold\n<!-- a: end -->\nafter\n"
 
@@ -9,6 +9,10 @@ def test_only_what_is_between_the_comments_changes() -> None:
 
     assert changed == "before\n<!-- a: begin -->\nnew\n<!-- a: end -->\nafter\n"
     assert replace_between(changed, "a", "new") == changed
+
+
+def test_what_is_between_the_comments_is_read() -> None:
+    assert between(PAGE, "a") == "old"
 
 
 @pytest.mark.parametrize("page", ["", PAGE + PAGE, "<!-- a: end --> <!-- a: begin -->", "<!-- a: begin -->"])
