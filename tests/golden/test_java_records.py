@@ -10,6 +10,7 @@ it is set.
 
 import os
 import random
+import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ from golden.conftest import PROPERTY
 from golden.java_records import JavaRecords
 from support.records.record_columns import CODECS, HEADER, only_batch, plenty
 
+NO_UTF8 = re.compile("\ufffd+")
 IS_RANDOM = "BIFROST_RECORD_BATCHES" in os.environ
 BATCHES = int(os.environ.get("BIFROST_RECORD_BATCHES", "2000"))
 SEED = secrets.token_hex(4) if IS_RANDOM else "bifrost"
@@ -164,6 +166,21 @@ def read_or_refused(data: bytes) -> dict[str, Any] | None:
         return None
 
 
+def alike(read: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return what was read with one mark for what is no UTF-8 in the keys of headers.
+
+    The codec keeps their bytes. Java, which has them as text, puts one mark for a part of a character that is cut off,
+    and Python one or several.
+    """
+    if read is None:
+        return None
+    records = [
+        [*record[:4], [[NO_UTF8.sub("\ufffd", key), value] for key, value in record[4]]]
+        for record in read["records"]
+    ]
+    return read | {"records": records}
+
+
 def test_what_the_codec_takes_kafka_reads_alike(java: JavaRecords) -> None:
     outcomes: Counter[str] = Counter()
     for count, seed in in_parts():
@@ -175,7 +192,7 @@ def test_what_the_codec_takes_kafka_reads_alike(java: JavaRecords) -> None:
             codec = CODECS[data[22] & 7]
             outcomes[f"{codec}: {'refused' if ours is None else 'read'}"] += 1
             if codec == "none" or ours is not None:
-                assert ours == theirs, f"seed {seed}: {data.hex()}"
+                assert alike(ours) == alike(theirs), f"seed {seed}: {data.hex()}"
             elif theirs is not None:
                 # Kafka leaves out some checks of its libraries, of sizes and checksums.
                 outcomes[f"{codec}: read by Kafka alone"] += 1
