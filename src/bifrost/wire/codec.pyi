@@ -58,7 +58,8 @@ def decode(layout: Layout, frame: bytes | memoryview, start: int, allow_trailing
 def encode(layout: Layout, message: Struct, head: bytes) -> bytes:
     """Write a whole frame: 4-byte length, the header `head`, the message.
 
-    Tagged fields are left out while they are at their defaults, as Kafka's own classes do.
+    Tagged fields are left out while they are at their defaults, as Kafka's own classes do. Records may be a tuple of
+    pieces that follow each other.
 
     Raises:
         EncodeError: a field cannot be written, see there.

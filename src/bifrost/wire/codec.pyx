@@ -18,8 +18,8 @@ from libc.string cimport memcpy, memmove
 from bifrost.wire.errors import EncodeError
 
 from bifrost.wire.output cimport (
-    Output, extend, is_part, open_output, put, put_be, put_length, put_varint, set_aside, take, varint_size, write_size,
-    write_varint,
+    PART, Output, extend, is_part, open_output, put, put_be, put_length, put_varint, set_aside, take, varint_size,
+    write_size, write_varint,
 )
 from bifrost.wire.reader cimport (
     BOOL, BYTES, FLOAT64, IGNORABLE, LIST, MAX_STRING, NULLABLE, PRESENT, RECORDS, STRING, STRUCT, TAGGED, UINT16, UINT32,
@@ -280,18 +280,25 @@ cdef bytes encoded(Layout layout, object message, bytes head):
     return whole
 
 cdef bytes joined(list segments, Output* out):
-    """Put the parts of what was written together, with a pause behind each: fresh memory and the copy take time."""
-    cdef bytes part, whole
-    cdef Py_ssize_t size = 0
+    """Put the parts of what was written together, with pauses in between: fresh memory and the copy take time."""
+    cdef bytes whole
+    cdef Py_buffer view
+    cdef Py_ssize_t size = 0, done, more
     set_aside(out)
     whole = PyBytes_FromStringAndSize(NULL, out.sent)
     segments.reverse()
     while segments:
-        part = segments.pop()
-        memcpy(PyBytes_AS_STRING(whole) + size, PyBytes_AS_STRING(part), PyBytes_GET_SIZE(part))
-        size += PyBytes_GET_SIZE(part)
-        part = None
-        pause()
+        PyObject_GetBuffer(segments.pop(), &view, PyBUF_SIMPLE)
+        try:
+            done = 0
+            while done < view.len:
+                more = min(view.len - done, <Py_ssize_t>PART)
+                memcpy(PyBytes_AS_STRING(whole) + size, <const char*>view.buf + done, more)
+                done += more
+                size += more
+                pause()
+        finally:
+            PyBuffer_Release(&view)
     return whole
 
 cdef int refuse(Layout layout, Field* field, str problem) except -1:
@@ -411,10 +418,44 @@ cdef int encode_string(Layout layout, Field* field, int flags, object value, Out
     put_length(out, size, flags, 2)
     return put(out, text, size)
 
+cdef int encode_pieces(Layout layout, Field* field, int flags, tuple pieces, Output* out) except -1:
+    """Write records that are in several pieces of memory."""
+    cdef int64_t size = 0
+    for piece in pieces:
+        if not isinstance(piece, (bytes, bytearray, memoryview)):
+            refuse(layout, field, f"is bytes, not {type(piece).__name__}")
+        size += piece.nbytes if isinstance(piece, memoryview) else len(piece)
+    if size > 0x7FFFFFFE:
+        refuse(layout, field, f"cannot be {size} bytes")
+    put_length(out, size, flags, 4)
+    for piece in pieces:
+        python_step()
+        put_piece(layout, field, piece, out)
+    return 0
+
+cdef int put_piece(Layout layout, Field* field, object piece, Output* out) except -1:
+    """Write bytes without their length; a large piece that nobody changes is not copied before all is joined."""
+    cdef Py_buffer view
+    try:
+        PyObject_GetBuffer(piece, &view, PyBUF_SIMPLE)
+    except BufferError:
+        refuse(layout, field, "is not one piece of memory")
+    try:
+        if view.len < SLICE or out.open or not view.readonly:
+            return put(out, view.buf, view.len)
+    finally:
+        PyBuffer_Release(&view)
+    set_aside(out)
+    out.sent += view.len
+    (<list>out.segments).append(piece)
+    return 0
+
 cdef int encode_bytes(Layout layout, Field* field, int flags, object value, Output* out) except -1:
     cdef Py_buffer view
     if value is None:
         return put_null(layout, field, flags if field.kind != UUID else 0, out, 4)
+    if field.kind == RECORDS and isinstance(value, tuple):
+        return encode_pieces(layout, field, flags, <tuple>value, out)
     if not isinstance(value, (bytes, bytearray, memoryview)):
         refuse(layout, field, f"is bytes, not {type(value).__name__}")
     try:
@@ -426,9 +467,11 @@ cdef int encode_bytes(Layout layout, Field* field, int flags, object value, Outp
             refuse(layout, field, f"cannot be {view.len} bytes")
         if field.kind != UUID:
             put_length(out, view.len, flags, 4)
-        return put(out, view.buf, view.len)
+        if field.kind != RECORDS:
+            return put(out, view.buf, view.len)
     finally:
         PyBuffer_Release(&view)
+    return put_piece(layout, field, value, out)
 
 cdef int encode_number(Layout layout, Field* field, object value, Output* out) except -1:
     cdef int kind = field.kind, bits = 8 * number_size(kind), overflow = 0

@@ -328,6 +328,27 @@ class TestEncode:
         assert len(data) > 9 * len(records)
         assert read(FetchResponse, 12, data) == FetchResponse(responses=topics)
 
+    @pytest.mark.parametrize("size", [10, 4095, 4096, 200_000])
+    def test_records_may_be_in_pieces(self, size):
+        pieces = (bytes([1]) * size, memoryview(bytearray([2]) * size), b"", memoryview(bytes([3]) * size))
+        whole = FetchResponse.PartitionData(records=b"".join(pieces))
+        parted = FetchResponse.PartitionData(records=pieces)
+        topics = [
+            [FetchResponse.FetchableTopicResponse(topic="t", partitions=[one, one, one])]
+            for one in (whole, parted)
+        ]
+
+        expected, found = (body(FetchResponse(responses=one), 12) for one in topics)
+
+        assert found == expected
+
+    def test_pieces_are_of_bytes(self):
+        for pieces in ((b"a", 7), (b"a", None), (memoryview(b"abcdef")[::2],)):
+            partition = FetchResponse.PartitionData(records=pieces)
+            topic = FetchResponse.FetchableTopicResponse(topic="t", partitions=[partition])
+            with pytest.raises(EncodeError, match=r"PartitionData\.records"):
+                body(FetchResponse(responses=[topic]), 12)
+
     def test_a_head_is_needed(self):
         with pytest.raises(TypeError):
             encode(compile_layout("MetadataRequest", 0), MetadataRequest(), None)  # type: ignore[arg-type]

@@ -27,6 +27,9 @@ _ROUNDS = 1_000
 MAX_KEYS = 1_000
 """Most that a message asks its sources for at a time; for more it asks again."""
 
+Pieces = tuple[Buffer, ...]
+"""The batches of a partition, each where it was made: they are put together once, in the frame."""
+
 MAX_NEEDS = 100
 """How often a message may ask: each time it is decided anew. More is a transform's mistake."""
 
@@ -102,8 +105,10 @@ class RecordWork:
                 RefusedRecords(self._tenant, topic, partition, refusal.error_code, refusal.reason)
             )
 
-    def new_records(self, records: Buffer, chain: TopicChain, partition: int) -> Buffer | Refusal:
+    def new_records(self, records: Buffer, chain: TopicChain, partition: int) -> Buffer | Pieces | Refusal:
         """Return the records of a partition as its transforms leave them: the same object if they change nothing.
+
+        Else they are in pieces, one for each batch.
 
         A batch whose transforms need something is passed over, and the others go on: so a message waits once for all
         that its batches need (`need`).
@@ -143,17 +148,17 @@ class RecordWork:
             if isinstance(error, TooLarge):
                 self._memory.note(error, self._tenant)
                 if error.bound == "request" and self._made_bytes and not self._is_all_or_nothing:
-                    return b"".join(made)
+                    return tuple(made)
             return self._partly(made) or Refusal(error.error_code, str(error))
-        return records if is_same else b"".join(made)
+        return records if is_same else tuple(made)
 
     def _take(self, size: int) -> None:
         self._budget.take(size)
         self._made_bytes += size
 
-    def _partly(self, made: list[Buffer]) -> bytes:
+    def _partly(self, made: list[Buffer]) -> Pieces:
         """Return the batches before one that cannot pass, as far as a client may have these alone."""
-        return b"" if self._is_all_or_nothing else b"".join(made)
+        return () if self._is_all_or_nothing else tuple(made)
 
 
 def _violation(batch: ClientBatch, rules: RecordRules) -> Refusal | None:
