@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from bifrost.records.batch_reader import LogRecord
 from bifrost.state.state_change import Author, Change, StateConflict, decide, purge
 from bifrost.state.state_key import StateKey
-from bifrost.state.state_record import StateRecord
+from bifrost.state.state_record import StateRecord, UnreadableState, decode, encode
 from bifrost.state.state_table import StateTable
 from support.state_log import in_log, table
 
@@ -176,3 +177,51 @@ def test_versions_of_a_key_only_rise_and_every_acknowledged_change_is_in_the_log
         seen |= changes
 
     assert len(world.log) + world.conflicts == len(proposals)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"]), max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text('ab"\\ü', max_size=3), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
+RECORDS = st.builds(
+    StateRecord,
+    st.sampled_from(KEYS),
+    st.integers(1, 2**70),
+    st.integers(-5, 2**70),
+    TEXTS,
+    TEXTS,
+    st.none() | TEXTS,
+    st.none() | st.dictionaries(TEXTS, JSON, max_size=3),
+)
+
+
+def found(value: bytes) -> StateRecord | None:
+    try:
+        return decode(KEYS[0].to_bytes(), value, 0)
+    except UnreadableState:
+        return None
+
+
+@given(RECORDS)
+def test_a_record_is_read_as_it_was_written(record: StateRecord) -> None:
+    assert decode(record.key.to_bytes(), encode(record), 0) == record
+
+
+@given(RECORDS, st.integers(0, 400), st.binary(max_size=3), st.integers(0, 3))
+def test_the_layout_of_a_value_does_not_decide_what_is_read(
+    record: StateRecord, at: int, inserted: bytes, removed: int
+) -> None:
+    written = encode(record)
+    at %= len(written) + 1
+    value = written[:at] + inserted + written[at + removed :]
+
+    read = found(value)
+
+    # A space in front is none that `encode` writes, so the whole decoder reads this.
+    assert found(b" " + value) == read
+    if read is not None:
+        assert json.loads(value)["body"] == read.body

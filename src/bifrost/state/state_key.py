@@ -11,8 +11,9 @@ _KIND = re.compile(r"[a-z][a-z0-9-]{0,63}")
 
 
 @lru_cache(maxsize=256)  # far more kinds than there are
-def _is_kind(text: str) -> bool:
-    return _KIND.fullmatch(text) is not None
+def _kind(text: str) -> str | None:
+    """Return the kind, one object for all keys that have it; None: it is no kind."""
+    return text if _KIND.fullmatch(text) is not None else None
 
 
 class _Key(NamedTuple):
@@ -36,12 +37,13 @@ class StateKey(_Key):
 
     def __new__(cls, kind: str, name: str) -> Self:
         """Check both."""
-        if not _is_kind(kind):
+        known = _kind(kind)
+        if known is None:
             raise ValueError(f"{kind[:70]!r} is no kind of state: lower case letters, digits and -")
         size = len(name) if name.isascii() else len(name.encode())
         if not 1 <= size <= MAX_NAME_BYTES:
             raise ValueError(f"a name in the state has 1 to {MAX_NAME_BYTES} bytes, and this one {size}")
-        return super().__new__(cls, kind, name)
+        return tuple.__new__(cls, (known, name))
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}"

@@ -163,14 +163,18 @@ class StateTable:
                 if self._remove(record):
                     changed.add(record)
                 continue
-            known = self._record(record.key)
-            if known is not None:
+            key = record.key
+            name = _name(one.key or b"", key.kind)
+            values = self._values[key.kind]
+            if name in values:
+                known = _decoded(key.kind, name, values[name])
                 if record.version <= known.version:
                     ignored.append(Ignored(record, one.offset, known.version))
                     continue
-                self._remove(record.key)
+                self._remove(key)
+            values[name] = one.value or b""
             self._put(record, one)
-            changed.add(record.key)
+            changed.add(key)
             self.last_changes.add(record.change)
         self._check_size()
         return changed, ignored
@@ -211,7 +215,6 @@ class StateTable:
         return None if value is None else _decoded(key.kind, name, value)
 
     def _put(self, record: StateRecord, one: LogRecord) -> None:
-        self._values[record.key.kind][record.key.name.encode()] = bytes(one.value or b"")
         self._count += 1
         if len(self._last) < KEPT_DECODED:
             self._last[record.key] = record
@@ -251,6 +254,11 @@ def check_room(limits: StateLimits, records: int, size: int) -> None:
 def _decoded(kind: str, name: bytes, value: bytes) -> StateRecord:
     """Return a record that was decoded before."""
     return decode(b"%b:%b" % (kind.encode(), name), value, -1)
+
+
+def _name(key: bytes, kind: str) -> bytes:
+    """Return the name in the bytes of a key; a kind is ASCII."""
+    return key[len(kind) + 1 :]
 
 
 def _size(one: LogRecord) -> int:

@@ -60,6 +60,12 @@ def test_a_future_schema_is_an_error_that_says_what_to_do() -> None:
         changed(body=[]),
         changed(writer=None),
         changed(more=1),
+        encode(RECORD)[:-1] + b',"more":1}',
+        encode(RECORD)[:-1] + b"}}",
+        encode(RECORD).replace(b'"body":{', b'"body":{{'),
+        encode(RECORD).replace(b"gw-1", b"gw\x01-1"),
+        encode(RECORD).replace(b"gw-1", b"\xff"),
+        encode(StateRecord(KEY, 1, 0, "c", "w", None, None)).replace(b'"body":null', b'"body":7'),
     ],
 )
 def test_anything_else_is_unreadable_and_says_where(value: bytes) -> None:
@@ -77,3 +83,23 @@ def test_a_key_that_is_none_is_unreadable() -> None:
 def test_a_body_that_is_no_json_is_refused() -> None:
     with pytest.raises(ValueError, match="Out of range float"):
         encode(StateRecord(KEY, 1, 0, "c", "w", None, {"x": float("nan")}))
+
+
+@pytest.mark.parametrize("more", ["", " "])
+def test_the_order_of_fields_and_spaces_do_not_matter(more: str) -> None:
+    fields = dict(reversed(json.loads(encode(RECORD)).items()))
+
+    assert (
+        decode(KEY.to_bytes(), json.dumps(fields, separators=("," + more, ":" + more)).encode(), 0) == RECORD
+    )
+
+
+def test_a_lone_surrogate_is_read_as_json_has_it() -> None:
+    value = encode(RECORD).replace("ü".encode(), b"\\ud800")
+
+    assert decode(KEY.to_bytes(), value, 0).body == {"a": "\ud800", "b": [1, None]}
+
+
+def test_a_body_is_not_shown() -> None:
+    assert "User:alice" in repr(RECORD)
+    assert "body" not in f"{RECORD!r} {RECORD} {[RECORD]}"
