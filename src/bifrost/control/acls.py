@@ -6,7 +6,7 @@ namespace below a tenant has the tenant's ACLs about its names, by the names tha
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.tiers import SEPARATOR
@@ -191,7 +191,7 @@ class Acls:
             for binding in self._authorities[path[0]].find(AclBindingFilter())
             if (found := relative.from_tenant(binding)) is not None and wanted.matches(found)
         ]
-        return sorted(matching, key=lambda both: astuple(both[1]))
+        return sorted(matching, key=lambda both: both[1])
 
     async def _change(
         self, decide: Callable[[], list[Change]], path: Path, on_behalf_of: str, expected: str | None

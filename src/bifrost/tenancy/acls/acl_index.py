@@ -41,6 +41,7 @@ _IMPLIED = {
 
 
 _ALL = Operation.ALL.bit
+_BITS = {one: one.bit for one in Operation}
 
 
 @lru_cache(maxsize=1_024)  # ACLs of a principal for a name have few combinations of operations
@@ -72,16 +73,17 @@ class Verdict(NamedTuple):
 class _Masks:
     """What the ACLs for one pattern say to one principal at one host."""
 
-    __slots__ = ("_allowing", "_denying", "allowed", "denied")
+    __slots__ = ("_allowing", "_denying", "allowed", "denied", "host", "principal")
 
-    def __init__(self) -> None:
+    def __init__(self, principal: str, host: str) -> None:
+        self.principal, self.host = principal, host
         self._allowing = self._denying = 0
         """The operations of the ACLs themselves, a bit for each and for ALL."""
         self.allowed = self.denied = 0
 
     def change(self, binding: AclBinding, *, is_added: bool) -> bool:
         """Add or remove an entry; return whether any is left."""
-        bit = binding.operation.bit
+        bit = _BITS[binding.operation]
         if binding.permission == Permission.ALLOW:
             self._allowing = self._allowing | bit if is_added else self._allowing & ~bit
             self.allowed = _with_implied(self._allowing)
@@ -95,8 +97,24 @@ class _Masks:
         return bool(self._allowing & (operation.bit | _ALL))
 
 
-_Bucket = dict[tuple[str, str], _Masks]
-"""The ACLs for one pattern, by principal and host."""
+_Who = tuple[str, str]
+"""A principal and a host."""
+
+_Bucket = _Masks | dict[_Who, _Masks]
+"""The ACLs for one pattern, by principal and host. Most patterns have ACLs of one, and a dictionary takes three times
+the memory of that."""
+
+
+def _masks_of(bucket: _Bucket, asked: Sequence[_Who]) -> list[_Masks]:
+    """Return what the ACLs for a pattern say to these principals and hosts."""
+    if isinstance(bucket, _Masks):
+        return [bucket] if (bucket.principal, bucket.host) in asked else []
+    return [bucket[who] for who in asked if who in bucket]
+
+
+def _asked(principal: str, host: str) -> Sequence[_Who]:
+    """Return the principals and hosts whose ACLs are about a principal at a host."""
+    return ((principal, host), (principal, WILDCARD), (EVERYONE, host), (EVERYONE, WILDCARD))
 
 
 class _OfType:
@@ -110,28 +128,41 @@ class _OfType:
         self.lengths: Counter[int] = Counter()
         """How many prefixes have each length, in characters."""
 
-    def change(self, binding: AclBinding, *, is_added: bool) -> None:
-        """Add or remove an ACL."""
+    def add(self, binding: AclBinding) -> None:
+        """Add an ACL that is not there."""
         is_prefixed = binding.pattern_type == PatternType.PREFIXED
-        buckets = self.prefixed if is_prefixed else self.literal
-        bucket = buckets.get(binding.name)
+        buckets, name = self.prefixed if is_prefixed else self.literal, binding.name
+        bucket, who = buckets.get(name), (binding.principal, binding.host)
         if bucket is None:
-            bucket = buckets[binding.name] = {}
+            bucket = buckets[name] = _Masks(*who)
             if is_prefixed:
-                self.lengths[len(binding.name)] += 1
-        who = (binding.principal, binding.host)
+                self.lengths[len(name)] += 1
+        if isinstance(bucket, _Masks):
+            if (bucket.principal, bucket.host) == who:
+                bucket.change(binding, is_added=True)
+                return
+            bucket = buckets[name] = {(bucket.principal, bucket.host): bucket}
         if who not in bucket:
-            bucket[who] = _Masks()
-        if bucket[who].change(binding, is_added=is_added):
+            bucket[who] = _Masks(*who)
+        bucket[who].change(binding, is_added=True)
+
+    def remove(self, binding: AclBinding) -> None:
+        """Remove an ACL that is there."""
+        is_prefixed = binding.pattern_type == PatternType.PREFIXED
+        buckets, name = self.prefixed if is_prefixed else self.literal, binding.name
+        bucket, who = buckets[name], (binding.principal, binding.host)
+        masks = bucket if isinstance(bucket, _Masks) else bucket[who]
+        if masks.change(binding, is_added=False):
             return
-        del bucket[who]
-        if bucket:
-            return
-        del buckets[binding.name]
+        if not isinstance(bucket, _Masks):
+            del bucket[who]
+            if bucket:
+                return
+        del buckets[name]
         if is_prefixed:
-            self.lengths[len(binding.name)] -= 1
-            if not self.lengths[len(binding.name)]:
-                del self.lengths[len(binding.name)]
+            self.lengths[len(name)] -= 1
+            if not self.lengths[len(name)]:
+                del self.lengths[len(name)]
 
     def buckets(self, name: str) -> Iterator[_Bucket]:
         """Yield the ACLs of every pattern that matches a name."""
@@ -169,7 +200,7 @@ class AclIndex:
         """Add an ACL; one that is there already changes nothing."""
         if binding not in self._bindings:
             self._bindings[binding] = None
-            self._types[binding.resource_type].change(binding, is_added=True)
+            self._types[binding.resource_type].add(binding)
             if binding.is_of_namespace:
                 self._of_namespaces[binding.name] += 1
 
@@ -177,7 +208,7 @@ class AclIndex:
         """Remove an ACL; one that is not there changes nothing."""
         if binding in self._bindings:
             del self._bindings[binding]
-            self._types[binding.resource_type].change(binding, is_added=False)
+            self._types[binding.resource_type].remove(binding)
             if binding.is_of_namespace:
                 self._of_namespaces[binding.name] -= 1
                 if not self._of_namespaces[binding.name]:
@@ -194,14 +225,12 @@ class AclIndex:
         known = self._types.get(resource_type)
         if known is None:
             return Verdict(0, 0, is_named)
-        asked = [(one, at) for one in (principal, EVERYONE) for at in (host, WILDCARD)]
+        asked = _asked(principal, host)
         for bucket in known.buckets(name):
             is_named = True
-            for who in asked:
-                masks = bucket.get(who)
-                if masks is not None:
-                    allowed |= masks.allowed
-                    denied |= masks.denied
+            for masks in _masks_of(bucket, asked):
+                allowed |= masks.allowed
+                denied |= masks.denied
         return Verdict(allowed, denied, is_named)
 
     @property
@@ -222,14 +251,12 @@ class AclIndex:
         buckets = [known[name] for name in names if name in self._of_namespaces]
         if not buckets:
             return EVERY_OPERATION
-        asked = [(one, at) for one in (principal, EVERYONE) for at in (host, WILDCARD)]
+        asked = _asked(principal, host)
         allowed = denied = 0
         for bucket in buckets:
-            for who in asked:
-                masks = bucket.get(who)
-                if masks is not None:
-                    allowed |= masks.allowed
-                    denied |= masks.denied
+            for masks in _masks_of(bucket, asked):
+                allowed |= masks.allowed
+                denied |= masks.denied
         return allowed & ~denied
 
     def allows_all(
@@ -243,14 +270,12 @@ class AclIndex:
         known = self._types.get(resource_type)
         if known is None:
             return False
-        asked = [(one, at) for one in (principal, EVERYONE) for at in (host, WILDCARD)]
+        asked = _asked(principal, host)
         everything = known.literal.get(WILDCARD, {})
-        if not any(everything[who].allowed & operation.bit for who in asked if who in everything):
+        if not any(one.allowed & operation.bit for one in _masks_of(everything, asked)):
             return False
         buckets = (*known.literal.values(), *known.prefixed.values())
-        return not any(
-            bucket[who].denied & operation.bit for bucket in buckets for who in asked if who in bucket
-        )
+        return not any(one.denied & operation.bit for bucket in buckets for one in _masks_of(bucket, asked))
 
     def allows_some(
         self, operation: Operation, resource_type: ResourceType, principal: str, host: str
@@ -265,19 +290,16 @@ class AclIndex:
         known = self._types.get(resource_type)
         if known is None:
             return False
-        asked = [(one, at) for one in (principal, EVERYONE) for at in (host, WILDCARD)]
-
-        def masks_of(bucket: _Bucket) -> list[_Masks]:
-            return [bucket[who] for who in asked if who in bucket]
+        asked = _asked(principal, host)
 
         def is_denied(bucket: _Bucket | None) -> bool:
-            return bucket is not None and any(one.denied & operation.bit for one in masks_of(bucket))
+            return bucket is not None and any(one.denied & operation.bit for one in _masks_of(bucket, asked))
 
         if is_denied(known.literal.get(WILDCARD)):
             return False
         for buckets in (known.literal, known.prefixed):
             for name, bucket in buckets.items():
-                if not any(one.allows_itself(operation) for one in masks_of(bucket)):
+                if not any(one.allows_itself(operation) for one in _masks_of(bucket, asked)):
                     continue
                 if name == WILDCARD and buckets is known.literal:
                     return True

@@ -10,7 +10,7 @@ The tenant's own namespace has the tenant's ACLs as they are. An ACL of the tena
 such as `*`, belongs to no namespace below it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bifrost.tenancy.acls.acl_binding import WILDCARD, AclBinding, PatternType, ResourceType
 
@@ -35,8 +35,8 @@ class RelativeAcls:
         if binding.resource_type == ResourceType.CLUSTER:
             raise ValueError("the cluster is the tenant's, not a namespace's: name the tenant")
         if (binding.pattern_type, binding.name) == (PatternType.LITERAL, WILDCARD):
-            return replace(binding, pattern_type=PatternType.PREFIXED, name=self._start)
-        return replace(binding, name=self._start + binding.name)
+            return binding._replace(pattern_type=PatternType.PREFIXED, name=self._start)
+        return binding._replace(name=self._start + binding.name)
 
     def from_tenant(self, binding: AclBinding) -> AclBinding | None:
         """Return an ACL of the tenant as the namespace has it; None: it is not the namespace's."""
@@ -48,10 +48,10 @@ class RelativeAcls:
         if name:
             # `analytics:*` is a name like any other, and could not be told from the pattern for all.
             is_star = (binding.pattern_type, name) == (PatternType.LITERAL, WILDCARD)
-            return None if is_star else replace(binding, name=name)
+            return None if is_star else binding._replace(name=name)
         if binding.pattern_type != PatternType.PREFIXED:
             return None
-        return replace(binding, pattern_type=PatternType.LITERAL, name=WILDCARD)
+        return binding._replace(pattern_type=PatternType.LITERAL, name=WILDCARD)
 
     @property
     def _start(self) -> str:

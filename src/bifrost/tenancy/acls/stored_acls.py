@@ -61,15 +61,9 @@ def read_body(body: Body) -> AclBinding:
     kind, pattern, operation, permission = _numbers(
         body["resource_type"], body["pattern_type"], body["operation"], body["permission"]
     )
-    binding = AclBinding(
-        kind,
-        pattern,
-        body["name"],
-        sys.intern(body["principal"]),  # The same in many ACLs, and a copy in each is memory.
-        sys.intern(body["host"]),
-        operation,
-        permission,
-    )
+    # Principal and host are the same in many ACLs, and a copy in each is memory.
+    principal, host = sys.intern(body["principal"]), sys.intern(body["host"])
+    binding = AclBinding(kind, pattern, body["name"], principal, host, operation, permission)
     problem = binding.problem()
     if problem is not None:
         raise ValueError(problem)

@@ -112,7 +112,7 @@ def test_an_acl_is_written_before_the_request_is_answered(stage: Stage) -> None:
 
 
 def test_what_could_not_be_written_is_an_error_for_what_it_would_have_changed(stage: Stage) -> None:
-    asked = exchange(stage, ApiKey.CREATE_ACLS, ADMIN, replace(ORDERS, principal="User:bob"))
+    asked = exchange(stage, ApiKey.CREATE_ACLS, ADMIN, ORDERS._replace(principal="User:bob"))
     request = creation("orders", "new")
     need = CreateAclsFilter().on_request(asked, request)
     assert isinstance(need, StateChange)
