@@ -17,10 +17,8 @@ one's record anew, so that it cannot come back at the same time.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from bifrost.config.tiers import SEPARATOR
 from bifrost.state.state_change import Change
@@ -69,16 +67,27 @@ class Place(NamedTuple):
         return cls(read_path(namespace), topic)
 
 
-_NO_SHARES: Mapping[Place, Access] = MappingProxyType({})
-"""One for all: most topics that were moved have none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(NamedTuple):
     """Who has a topic that was moved or shared."""
 
     owner: Place
-    shares: Mapping[Place, Access] = field(default_factory=lambda: _NO_SHARES)
+    shared: tuple[tuple[Place, Access], ...] = ()
+    """Where it is shared to, and how; a dictionary for each topic would take three times the memory."""
+
+    @classmethod
+    def of(cls, owner: Place, shares: Mapping[Place, Access]) -> Self:
+        """Return the alias with these shares."""
+        return cls(owner, tuple(shares.items()))
+
+    @property
+    def shares(self) -> dict[Place, Access]:
+        """Where the topic is shared to, and how."""
+        return dict(self.shared)
+
+    @property
+    def places(self) -> list[Place]:
+        """Every place that means the topic, its owner first."""
+        return [self.owner, *(place for place, _ in self.shared)] if self.shared else [self.owner]
 
 
 class AliasRefused(ValueError):
@@ -128,7 +137,7 @@ class AliasTable:
         place = Place.read(key.name)
         body = None if record is None else record.body
         if key.kind == KIND:
-            self._take(place, None if body is None else _read(body))
+            self.take(place, body)
         if self._versions is None:
             return
         if record is None or body is None:
@@ -136,17 +145,23 @@ class AliasTable:
         else:
             self._versions[key] = record.version
 
-    def _take(self, home: Place, alias: Alias | None) -> None:
+    def take(self, home: Place, body: Body | None) -> tuple[Alias | None, Alias | None]:
+        """Take what is stored about the topic with this home; return what was known of it, and what is now.
+
+        Raises:
+            ValueError: the body cannot be understood.
+        """
+        alias = None if body is None else _read(body)
         before = self._aliases.pop(home, None)
-        for one in () if before is None else (before.owner, *before.shares):
+        for one in () if before is None else before.places:
             if self._homes.get(one) == home:
                 del self._homes[one]
-        if alias is None:
-            return
-        self._aliases[home] = alias
-        for one in (alias.owner, *alias.shares):
-            if one != home:
-                self._homes[one] = home
+        if alias is not None:
+            self._aliases[home] = alias
+            for one in alias.places:
+                if one != home:
+                    self._homes[one] = home
+        return before, alias
 
     # -- questions
 
@@ -155,7 +170,11 @@ class AliasTable:
         home, alias = self._homes.get(place), self._aliases.get(place)
         if home is not None:
             return home
-        return place if alias is None or alias.owner == place or place in alias.shares else None
+        return place if alias is None or place in alias.places else None
+
+    def alias_of(self, home: Place) -> Alias | None:
+        """Return who has the topic with this home; None: it was neither moved nor shared."""
+        return self._aliases.get(home)
 
     def owner_of(self, home: Place) -> Place:
         """Return where the topic with this home is owned."""
@@ -176,7 +195,8 @@ class AliasTable:
 
     def places_of(self, home: Place) -> list[Place]:
         """Return every place that means the topic with this home, its owner first."""
-        return [self.owner_of(home), *self.shares_of(home)]
+        alias = self._aliases.get(home)
+        return [home] if alias is None else alias.places
 
     # -- changes
 
@@ -198,7 +218,7 @@ class AliasTable:
         if keeps_name:
             shares[source] = Access.READ_WRITE
             self._check_count(source, shares)
-        return self._become(home, Alias(target, shares))
+        return self._become(home, Alias.of(target, shares))
 
     def share(self, source: Place, target: Place, access: Access) -> list[Change]:
         """Return the changes that show a topic at another place as well, or change what may be done there.
@@ -213,7 +233,7 @@ class AliasTable:
         if target not in self.shares_of(home):
             self._check_free(target, home)
             self._check_count(source, shares)
-        return self._become(home, Alias(source, shares))
+        return self._become(home, Alias.of(source, shares))
 
     def revoke(self, source: Place, target: Place) -> list[Change]:
         """Return the changes that end a share.
@@ -225,7 +245,7 @@ class AliasTable:
         if target not in self.shares_of(home):
             raise AliasRefused(f"{source} is not shared to {target}")
         left = {one: access for one, access in self.shares_of(home).items() if one != target}
-        return self._become(home, Alias(source, left))
+        return self._become(home, Alias.of(source, left))
 
     def _owned(self, place: Place) -> Place:
         home = self.home_of(place)
@@ -252,14 +272,14 @@ class AliasTable:
         """Return the changes of the records of one topic."""
         assert self._versions is not None, "the table was made to decide"
         before = self._aliases.get(home, Alias(home))
-        is_plain = alias.owner == home and not alias.shares
+        is_plain = alias.owner == home and not alias.shared
         key = StateKey(KIND, str(home))
         version = self._versions.get(key, 0)
         changes = (
             [] if is_plain and not version else [Change(key, version, None if is_plain else _body(alias))]
         )
-        old = {one for one in (before.owner, *before.shares) if one != home}
-        new = {one for one in (alias.owner, *alias.shares) if one != home}
+        old = {one for one in before.places if one != home}
+        new = {one for one in alias.places if one != home}
         for place in sorted(old ^ new):
             name = StateKey(NAME_KIND, str(place))
             body = {"of": str(home)} if place in new else None
@@ -274,7 +294,7 @@ class AliasTable:
 def _body(alias: Alias) -> Body:
     return {
         "owner": str(alias.owner),
-        "shares": {str(place): str(access) for place, access in alias.shares.items()},
+        "shares": {str(place): str(access) for place, access in alias.shared},
     }
 
 
@@ -284,6 +304,5 @@ def _read(body: Body) -> Alias:
         raise ValueError("a record of an alias has an owner and shares")
     if not shares:
         return Alias(Place.read(owner))
-    return Alias(
-        Place.read(owner), {Place.read(str(place)): Access(access) for place, access in shares.items()}
-    )
+    shared = ((Place.read(str(place)), Access(access)) for place, access in shares.items())
+    return Alias(Place.read(owner), tuple(shared))

@@ -16,10 +16,11 @@ Topics of a tenant that the configuration does not have, or that has another phy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
-from bifrost.tenancy.namespaces.alias_table import KIND, Access, AliasTable, Place
+from bifrost.tenancy.namespaces.alias_table import KIND, Access, Alias, AliasTable, Place
 from bifrost.tenancy.namespaces.namespace_path import KNOWN_PATHS
 from bifrost.tenancy.namespaces.relative_names import RelativeNames
 
@@ -27,8 +28,7 @@ NOWHERE = b""
 """In place of a physical name: the place means no topic, for its own was moved away."""
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """What a namespace has of a topic that was moved or shared."""
 
     place: Place
@@ -63,14 +63,16 @@ class TenantAliases:
     the tenant's prefix are at home."""
     owners: dict[bytes, Place] = field(default_factory=dict)
     """Where the tenant's moved and shared topics are owned, by their physical names."""
-    homes: dict[bytes, Place] = field(default_factory=dict)
-    """Where these were created, likewise."""
+    home_of: Callable[[Place], Place | None] = lambda place: place
+    """Returns where the topic at a place was created."""
     version: int = 0
     """Counts changes."""
 
     def origins(self, physical: bytes) -> Iterator[Place]:
         """Yield where a topic was created, and where it is owned, as far as these places are the tenant's."""
-        if (home := self.homes.get(physical)) is not None:
+        owner = self.owners.get(physical)
+        home = None if owner is None else self.home_of(owner)
+        if home is not None:
             yield home
         yield from (one.place for one in self.standings.get(physical, ()) if one.access is None)
 
@@ -98,7 +100,7 @@ class TopicAliases:
         self._tenants, before = dict(tenants), set(self.parts)
         self.parts.clear()
         for home in self.table.homes():
-            self._settle(home, ())
+            self._settle(home, self.table.alias_of(home), ())
         if before or self.parts:
             self.changed(sorted(before | self.parts.keys()))
 
@@ -115,75 +117,79 @@ class TopicAliases:
         if key.kind != KIND:
             return []
         home = Place.read(key.name)
-        before = self.table.places_of(home) if home in self.table else ()
-        self.table.apply(key, record)
-        return self._settle(home, before)
+        before, alias = self.table.take(home, None if record is None else record.body)
+        return self._settle(home, alias, () if before is None else before.places)
 
-    def _settle(self, home: Place, before: Sequence[Place]) -> list[str]:
+    def _settle(self, home: Place, alias: Alias | None, before: Sequence[Place]) -> list[str]:
         """Put what the table has of a topic into the index; return the tenants for which something has changed.
 
         Args:
             home: the topic's home.
+            alias: what the table has of it; None: it is known no more.
             before: the places that it had in the index, if it was there.
         """
-        places = self.table.places_of(home) if home in self.table else ()
-        touched = {home, *places, *before}
-        changed = {place.namespace[0] for place in touched if self._put(place)}
-        for tenant in {place.namespace[0] for place in touched}:
-            if self._stand(home, tenant, is_known=bool(places)):
-                changed.add(tenant)
+        touched = {home, *before} if alias is None else {home, *alias.places, *before}
+        tenants = {place.namespace[0] for place in touched}
+        physical = {tenant: self._physical(home, tenant) for tenant in tenants}
+        changed = {place.namespace[0] for place in touched if self._put(place, home, alias, physical)}
+        changed.update(tenant for tenant in tenants if self._stand(home, alias, tenant, physical[tenant]))
         return sorted(changed)
 
-    def _stand(self, home: Place, tenant: str, *, is_known: bool) -> bool:
+    def _stand(self, home: Place, alias: Alias | None, tenant: str, physical: bytes | None) -> bool:
         """Note what a tenant has of the topic with this home; return whether that has changed."""
-        part, physical = self.parts[tenant], self._physical(home, tenant)
+        part = self.parts[tenant]
         if not part.topics:
             del self.parts[tenant]
         if physical is None:
             return False
         is_at_home = tenant == home.namespace[0]
-        before, is_home = part.standings.get(physical), is_known and is_at_home
-        found = tuple(self._standings(home, tenant)) if is_known else ()
-        if found or is_home:
+        before = part.standings.get(physical)
+        found = () if alias is None else tuple(_standings(home, alias, tenant))
+        if found or (is_at_home and alias is not None):
             part.standings[physical] = found
         elif before is not None:
             del part.standings[physical]
-        if is_home:
-            part.owners[physical], part.homes[physical] = self.table.owner_of(home), home
-        else:
+        if alias is not None and is_at_home:
+            part.owners[physical] = alias.owner
+        elif alias is None:
             part.owners.pop(physical, None)
-            part.homes.pop(physical, None)
-        if before is None or not is_known:
+        if before is None or alias is None:
             plain = (Standing(home, None, True),) if is_at_home else ()
-            return (plain if before is None else before) != (found if is_known else plain)
+            return (plain if before is None else before) != (plain if alias is None else found)
         return before != found
 
-    def _put(self, place: Place) -> bool:
-        """Note what a place means now; return whether that has changed."""
+    def _put(
+        self, place: Place, settled: Place, alias: Alias | None, physicals: Mapping[str, bytes | None]
+    ) -> bool:
+        """Note what a place means now; return whether that has changed.
+
+        Args:
+            place: the place.
+            settled: the home of the topic that is put into the index.
+            alias: what the table has of that.
+            physicals: its physical name for each tenant that has a place of it.
+        """
         tenant = place.namespace[0]
         part = self.parts.get(tenant)
         if part is None:
-            part = self.parts[tenant] = TenantAliases()
+            part = self.parts[tenant] = TenantAliases(home_of=self.table.home_of)
         home = self.table.home_of(place)
         part.version += 1
         before, found = part.topics.pop(place, None), None
         part.limited.discard(place)
         if home != place or place in self.table:
-            physical = None if home is None else self._physical(home, tenant)
+            if home is None:
+                physical, owner = None, place
+            elif home is settled or home == settled:
+                physical, owner = physicals[tenant], home if alias is None else alias.owner
+            else:
+                physical, owner = self._physical(home, tenant), self.table.owner_of(home)
             part.topics[place] = found = NOWHERE if physical is None else physical
-            if home is not None and self.table.owner_of(home) != place:
+            if owner != place:
                 part.limited.add(place)
         if before is None:  # It meant what it is called, which no other topic is.
             return found is not None and (home != place or found is NOWHERE)
         return before != (self._physical(place, tenant) if found is None else found)
-
-    def _standings(self, home: Place, tenant: str) -> Iterable[Standing]:
-        owner = self.table.owner_of(home)
-        if owner.namespace[0] == tenant:
-            yield Standing(owner, None, owner == home)
-        for place, access in sorted(self.table.shares_of(home).items()):
-            if place.namespace[0] == tenant:
-                yield Standing(place, access, place == home)
 
     def _physical(self, home: Place, tenant: str) -> bytes | None:
         """Return the physical name of the topic with this home; None: `tenant` cannot reach it."""
@@ -196,7 +202,16 @@ class TopicAliases:
         return _physical(there.prefix, tiers, home.topic)
 
 
-@lru_cache(maxsize=8)  # The same topic is asked about some times while it is put into the index.
+def _standings(home: Place, alias: Alias, tenant: str) -> Iterator[Standing]:
+    """Yield what a tenant has of the topic with this home, its owner first, and the shares in order."""
+    owner = alias.owner
+    if owner.namespace[0] == tenant:
+        yield Standing(owner, None, owner == home)
+    for place, access in sorted(alias.shared) if len(alias.shared) > 1 else alias.shared:
+        if place.namespace[0] == tenant:
+            yield Standing(place, access, place == home)
+
+
 def _physical(prefix: str, tiers: tuple[str, ...], topic: str) -> bytes:
     return _prefix(prefix, tiers) + RelativeNames.code((), topic.encode())
 
