@@ -61,6 +61,9 @@ class DekSource:
         while True:
             # Looked up each time: a reload may have given it up meanwhile.
             found = await asyncio.shield(asyncio.wrap_future(self._of(key.kek).ask(key)))
+            if found is None:
+                # It was a renewal, which leaves nothing where it fails; then the KEK is asked for the message.
+                continue
             if not isinstance(found, Failure) or not found.is_retriable:
                 return found
             await asyncio.sleep(RETRY_MS / 1000)

@@ -1,6 +1,7 @@
 """DEKs for messages, with a key file as the KEK."""
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,17 +12,20 @@ import structlog
 from bifrost.config.records.record_filter import RecordFilter
 from bifrost.encryption.dek import Dek, WritingDek
 from bifrost.encryption.dek_context import DekContext
+from bifrost.encryption.errors import KekUnavailable
 from bifrost.encryption.kek import Kek
 from bifrost.encryption.wrapped_dek import WrappedDek
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.gateway.sources import dek_source
 from bifrost.gateway.sources.dek_source import DekSource, make
 from bifrost.keys import dek_keeper
+from bifrost.keys.key_file import KeyFile
 from bifrost.transforms.encryption.dek_needs import DekToOpen, DekToSeal
 from bifrost.transforms.record_transform import Failure
 from support.encryption.key_files import encryption, replace, write_key_file
 
 ORDERS = DekContext("cluster", "orders")
+MINUTE_NS = 60 * 1_000_000_000
 
 
 @pytest.fixture(autouse=True)
@@ -130,6 +134,43 @@ def test_a_dek_that_is_due_is_renewed_while_it_serves(scene: Scene) -> None:
     assert scene.source.cached(scene.to_seal) is dek
     scene.answers(scene.to_seal)  # Behind the renewal, or with it.
     assert scene.source.cached(scene.to_seal) is not dek
+
+
+def test_a_message_goes_on_asking_when_the_renewal_that_it_has_waited_for_fails(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dek_source, "RETRY_MS", 10)
+    scene.now_ns = 0
+    (dek,) = scene.answers(scene.to_seal)
+    is_asked, is_back, wrap = threading.Event(), threading.Event(), KeyFile.wrap
+
+    def wrap_once_it_is_back(self: KeyFile, key: bytes, context: DekContext) -> WrappedDek:
+        if not is_back.is_set():
+            is_asked.set()
+            is_back.wait(30)
+            raise KekUnavailable("away")
+        return wrap(self, key, context)
+
+    monkeypatch.setattr(KeyFile, "wrap", wrap_once_it_is_back)
+    scene.now_ns = 9 * MINUTE_NS
+    assert scene.source.cached(scene.to_seal) is dek, "it is being renewed"
+    assert is_asked.wait(30)
+    scene.now_ns = 11 * MINUTE_NS
+    assert scene.source.cached(scene.to_seal) is None, "it has expired"
+
+    async def play() -> object:
+        asked = asyncio.ensure_future(scene.source.answers([scene.to_seal]))
+        await asyncio.sleep(0.05)
+        is_back.set()
+        await asyncio.sleep(0.05)
+        assert not asked.done()
+        scene.now_ns = 12 * MINUTE_NS
+        async with asyncio.timeout(30):
+            return (await asked)[scene.to_seal]
+
+    found = asyncio.run(play())
+    assert isinstance(found, WritingDek)
+    assert found is not dek
 
 
 def test_a_key_file_is_told_at_the_start_and_given_up_when_no_filter_has_it(
