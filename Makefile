@@ -105,6 +105,7 @@ proof: $(VENV)/.dev
 # BIFROST_APICURIO names the unpacked folder of Apicurio Registry 3 (io.apicurio:apicurio-registry-app, tar.gz).
 records: $(VENV)/.dev
 	BIFROST_SKIPS=fail $(BIN)/python -m pytest -n 0 tests/kms
+	BIFROST_SKIPS=fail BIFROST_TEST_KMS=vault $(BIN)/python -m pytest -n 0 tests/kafka/encryption/test_kms_outages.py
 	$(if $(BIFROST_APICURIO),$(BIN)/python -m pytest -n 0 tests/kafka/filters/test_apicurio.py)
 
 # Isolation where leaders and coordinators are spread over three brokers, with three replicas; in each suite brokers are killed

@@ -1,20 +1,12 @@
-"""The transit engine of a real Vault: one that BIFROST_TEST_VAULT names, or one that `vault server -dev` starts."""
+"""The transit engine of a real Vault."""
 
 from __future__ import annotations
 
 import base64
-import json
-import os
-import shutil
-import socket
-import subprocess
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+from urllib.error import HTTPError
 
 import pytest
 
@@ -24,67 +16,22 @@ from bifrost.encryption.errors import KekUnavailable, UnknownKek
 from bifrost.keys import dek_keeper
 from bifrost.keys.dek_keeper import DekKeeper
 from bifrost.keys.vault import Vault, VaultSettings
-from support.skips.optional_parts import VAULT, lacks
+from support.encryption.real_vault import ask, new_key, vault_address
 
 DEK = bytes(range(100, 132))
 ORDERS, OTHERS = DekContext("cluster", "orders"), DekContext("cluster", "others")
-ROOT = "root"
-
-
-def ask(address: str, method: str, path: str, body: object = None, token: str = ROOT) -> Any:
-    """Ask Vault as its administrator does."""
-    request = Request(
-        f"{address}/v1/{path}",
-        None if body is None else json.dumps(body).encode(),
-        {"X-Vault-Token": token},
-        method=method,
-    )
-    with urlopen(request, timeout=20) as answer:
-        content = answer.read()
-    return json.loads(content) if content else {}
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    given = os.environ.get("BIFROST_TEST_VAULT")
-    if given is not None:
-        yield given
-        return
-    program = shutil.which("vault")
-    if program is None:
-        pytest.skip(lacks(VAULT))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    options = ["server", "-dev", f"-dev-root-token-id={ROOT}", f"-dev-listen-address=127.0.0.1:{port}"]
-    server = subprocess.Popen([program, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    found = f"http://127.0.0.1:{port}"
-    try:
-        await_vault(found)
-        ask(found, "POST", "sys/mounts/transit", {"type": "transit"})
+    with vault_address() as found:
         yield found
-    finally:
-        server.terminate()
-        server.wait(30)
-
-
-def await_vault(address: str) -> None:
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            ask(address, "GET", "sys/health")
-        except (URLError, OSError):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        else:
-            return
 
 
 @pytest.fixture
 def key(address: str) -> str:
     """Return the name of a new key."""
-    name = f"kek-{uuid.uuid4().hex[:8]}"
-    ask(address, "POST", f"transit/keys/{name}", {})
-    return name
+    return new_key(address)
 
 
 def token_for(address: str, path: Path, key: str, *verbs: str) -> Path:
