@@ -12,7 +12,7 @@ So a filter that returns a Need must not have changed anything but the message.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from bifrost.state.state_outcome import StateOutcome
 from bifrost.wire.message import Message
@@ -137,7 +137,44 @@ class RecordNeeds(Need):
     """What tells it from the need of another message, whose answers are kept apart."""
 
 
-Fetched = TopicIds | TopicCount | StateChange | RecordNeeds
+class StoredAt(NamedTuple):
+    """Where a broker has a batch."""
+
+    topic: bytes
+    """The physical topic."""
+    partition: int
+    offset: int
+    """Of a record in it."""
+
+
+class StoredBatch(NamedTuple):
+    """What a broker says of a batch."""
+
+    error_code: int
+    """As a Fetch has it; not 0: there are no records."""
+    records: bytes = b""
+    """The batch, whole."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StoredBatches(Need):
+    """Batches that the broker of the connection has: it is asked for them by itself (gateway/brokers/).
+
+    When the need is met, at least one of them is found; what is not may be asked for again.
+    """
+
+    wanted: tuple[StoredAt, ...]
+    found: Mapping[StoredAt, StoredBatch] = field(
+        default_factory=lambda: MappingProxyType({}), compare=False, repr=False
+    )
+    waited_ns: int = field(default=0, compare=False)
+    """How long the message has waited for batches."""
+    message: object = field(default_factory=object, repr=False)
+    """What tells it from the need of another message."""
+
+
+Fetched = TopicIds | TopicCount | StateChange | RecordNeeds | StoredBatches
 """The needs that a connection meets by itself, by asking brokers or others (`WayToBroker.fetch`)."""
 
 RequestStep = Forward | Answer | Need | Close

@@ -169,6 +169,9 @@ class BatchTransform(ABC):
 class PlacedTransform(ABC):
     """A transform of a topic for which it matters in which partition a batch is."""
 
+    hides_timestamps: ClassVar[bool] = False
+    """Whether a broker sees other timestamps of records than clients do, so that it cannot look offsets up by them."""
+
     @abstractmethod
     def at(self, partition: int) -> "RecordTransform | BatchTransform":
         """Return the transform of a partition."""

@@ -1,5 +1,7 @@
 """Filters of records: Produce, Fetch and ShareFetch of topics that a tenant's filters are for, batch by batch.
 
+ListOffsets as well, for topics whose timestamps a broker does not see.
+
 What is not obvious here:
 
 * A request or answer comes here only when the engine does not know one of its topics: `RecordTopics` gives the engine a

@@ -8,6 +8,7 @@ once.
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from bifrost.tenancy.names import VirtualTopic
@@ -38,6 +39,14 @@ emptied."""
 _SLOTS = (Entity.TOPIC_NAME, Entity.TOPIC_ID)
 
 
+class _Seen(Enum):
+    """Messages that the filters have to see of some topics."""
+
+    PRODUCED = "requests with records"
+    FETCHED = "answers with records"
+    LOOKED_UP = "requests for offsets by time"
+
+
 class TopicChain(NamedTuple):
     """What happens to the records of a topic on one way."""
 
@@ -55,6 +64,14 @@ class TopicChain(NamedTuple):
         )
 
 
+class HiddenTimes(NamedTuple):
+    """A topic of which a broker cannot look offsets up by time."""
+
+    physical: bytes
+    chain: TopicChain
+    """What makes the timestamps readable, on fetch."""
+
+
 class RecordTopics:
     """Which topics are transformed, and how."""
 
@@ -65,7 +82,8 @@ class RecordTopics:
         self.records, self.namespace = records, namespace
         self._rules = rules
         self._chains: dict[tuple[str, Direction], TopicChain | None] = {}
-        self._tables: dict[tuple[Direction, Names], Names] = {}
+        self._hidden: dict[str, HiddenTimes | None] = {}
+        self._tables: dict[tuple[_Seen, Names], Names] = {}
         namespace.users.guards.add(self)
         if guard is not None:
             # What its tables permit is remembered here as well.
@@ -76,19 +94,25 @@ class RecordTopics:
     def plan(self, plan: Plan) -> Plan:
         """Return how messages are treated that name such topics."""
         one = self.records.filter_of(plan.api_key)
-        return plan if one is None else replace(plan, filters=(*plan.filters, one), carries_records=True)
+        if one is None:
+            return plan
+        carries_records = plan.api_key != ApiKey.LIST_OFFSETS
+        return replace(plan, filters=(*plan.filters, one), carries_records=carries_records)
 
     def to_physical(self, api_key: int, names: Names) -> Names:
         """Return the names in requests of an API, without those of topics whose records must be seen."""
-        return self._table(Direction.PRODUCE, names) if api_key == ApiKey.PRODUCE else names
+        if api_key == ApiKey.PRODUCE:
+            return self._table(_Seen.PRODUCED, names)
+        return self._table(_Seen.LOOKED_UP, names) if api_key == ApiKey.LIST_OFFSETS else names
 
     def to_virtual(self, api_key: int, names: Names) -> Names:
         """Return likewise the names in its answers."""
-        return self._table(Direction.FETCH, names) if api_key in (ApiKey.FETCH, ApiKey.SHARE_FETCH) else names
+        return self._table(_Seen.FETCHED, names) if api_key in (ApiKey.FETCH, ApiKey.SHARE_FETCH) else names
 
     def renew(self) -> None:
         """Forget all names: they mean something else now."""
         self._chains.clear()
+        self._hidden.clear()
         for names in self._tables.values():
             for slot in _SLOTS:
                 table = names.tables[slot]
@@ -99,28 +123,26 @@ class RecordTopics:
         """Ask anew from now on: a name that was permitted may not be any more."""
         self.renew()
 
-    def _table(self, direction: Direction, base: Names) -> Names:
-        names = self._tables.get((direction, base))
+    def _table(self, seen: _Seen, base: Names) -> Names:
+        names = self._tables.get((seen, base))
         if names is None:
-            made = Names(lambda slot, value: self._found(made, base, direction, slot, value))
+            made = Names(lambda slot, value: self._found(made, base, seen, slot, value))
             made.tables = [*base.tables]
             for slot in _SLOTS:
                 made.tables[slot] = {}
-            names = self._tables[direction, base] = made
+            names = self._tables[seen, base] = made
         return names
 
-    def _found(
-        self, names: Names, base: Names, direction: Direction, slot: int, value: bytes
-    ) -> bytes | None:
+    def _found(self, names: Names, base: Names, seen: _Seen, slot: int, value: bytes) -> bytes | None:
         known = base.tables[slot]
         found = None if known is None else known.get(value)
         found = base.missing(slot, value) if found is None else found
         if found is None or slot not in _SLOTS:
             return found
         # A broker's answer has the virtual name in `found`, and so has a client's request in `value`.
-        name = value if direction is Direction.PRODUCE else found
+        name = found if seen is _Seen.FETCHED else value
         topic = self.namespace.topic_of(found) if slot == Entity.TOPIC_ID else _text(name)
-        if topic is not None and self.chain(topic, direction) is not None:
+        if topic is not None and self._is_seen(topic, seen):
             return None
         table = names.tables[slot]
         # An ID that was masked because it is absent may exist later.
@@ -129,6 +151,12 @@ class RecordTopics:
                 table.clear()
             table[value] = found
         return found
+
+    def _is_seen(self, topic: str, seen: _Seen) -> bool:
+        if seen is _Seen.LOOKED_UP:
+            return self.hidden_times(topic) is not None
+        direction = Direction.PRODUCE if seen is _Seen.PRODUCED else Direction.FETCH
+        return self.chain(topic, direction) is not None
 
     # -- for the filters
 
@@ -140,6 +168,17 @@ class RecordTopics:
                 self._chains.clear()
             self._chains[key] = self._made_chain(topic, direction)
         return self._chains[key]
+
+    def hidden_times(self, topic: str) -> HiddenTimes | None:
+        """Return a topic of which a broker cannot look offsets up by time, by its virtual name; None: it can."""
+        if topic not in self._hidden:
+            if len(self._hidden) >= MAX_REMEMBERED:
+                self._hidden.clear()
+            chain = self.chain(topic, Direction.FETCH)
+            hiding = () if chain is None else tuple(one for one in chain.transforms if _hides_times(one))
+            physical = bytes(self.namespace.names.physical_topic(VirtualTopic(topic.encode())))
+            self._hidden[topic] = HiddenTimes(physical, TopicChain(hiding, {})) if hiding else None
+        return self._hidden[topic]
 
     def _made_chain(self, topic: str, direction: Direction) -> TopicChain | None:
         names = self.namespace.names
@@ -162,6 +201,10 @@ class RecordTopics:
                 refused.setdefault(acks, one.shown_name)
         transforms = tuple(kind_of(one.name).make(one.shown_name, one.config, place) for one in filters)
         return TopicChain(transforms, refused, rules)
+
+
+def _hides_times(transform: Transform) -> bool:
+    return isinstance(transform, PlacedTransform) and transform.hides_timestamps
 
 
 def _sealed_last(filters: list[RecordFilter], direction: Direction) -> list[RecordFilter]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bifrost.filters.records.sources import KnownAnswers, RefusedRecords
 from bifrost.filters.steps import RecordNeeds
-from bifrost.records.codec.client_batch import split_batches
+from bifrost.records.codec.client_batch import read_columns, split_batches
 from bifrost.records.codec.compression import NAMES
 from bifrost.records.codec.errors import NoRoom, RecordsError, TooLarge
 from bifrost.transforms.chain import transform_batch
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bifrost.filters.filter import Exchange
     from bifrost.filters.records.record_topics import RecordTopics, TopicChain
     from bifrost.records.codec.client_batch import ClientBatch
+    from bifrost.records.codec.columns import Columns
     from bifrost.tenancy.policies.record_rules import RecordRules
 
 _ROUNDS = 1_000
@@ -104,6 +105,14 @@ class RecordWork:
             self._sources.tell_refused(
                 RefusedRecords(self._tenant, topic, partition, refusal.error_code, refusal.reason)
             )
+
+    def columns(self, batch: ClientBatch) -> Columns:
+        """Return the records of a batch, in the memory of the message.
+
+        Raises:
+            RecordsError: they cannot be read, or have no room.
+        """
+        return read_columns(batch, self._memory.of_batch(self._budget))
 
     def new_records(self, records: Buffer, chain: TopicChain, partition: int) -> Buffer | Pieces | Refusal:
         """Return the records of a partition as its transforms leave them: the same object if they change nothing.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from bifrost.filters.records.fetched_records import FetchedRecordsFilter, SharedRecordsFilter
+from bifrost.filters.records.offsets_by_time import OffsetsByTimeFilter
 from bifrost.filters.records.produced_records import ProducedRecordsFilter
 from bifrost.filters.records.record_memory import RecordMemory
 from bifrost.filters.records.record_topics import RecordTopics
@@ -32,6 +33,7 @@ _FILTERS: dict[int, AnyFilter] = {
     ApiKey.PRODUCE: ProducedRecordsFilter(),
     ApiKey.FETCH: FetchedRecordsFilter(),
     ApiKey.SHARE_FETCH: SharedRecordsFilter(),
+    ApiKey.LIST_OFFSETS: OffsetsByTimeFilter(),
 }
 
 
@@ -108,7 +110,7 @@ class TenantRecords:
         return found
 
     def filter_of(self, api_key: int) -> AnyFilter | None:
-        """Return the filter that sees the records in messages of an API; None: they have none."""
+        """Return the filter that sees messages of an API that have records, or tell offsets by their timestamps."""
         return _FILTERS.get(api_key)
 
     def meter(self, direction: Direction) -> TransformMeter:

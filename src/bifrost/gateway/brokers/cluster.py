@@ -19,6 +19,7 @@ from bifrost.config.fields.upstream import Upstream
 from bifrost.filters.api_versions import OfferedVersions, offered_versions
 from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
 from bifrost.gateway.brokers.broker_client import BrokerClient
+from bifrost.gateway.brokers.broker_login import Login
 from bifrost.gateway.brokers.broker_security import BrokerSecurity
 from bifrost.gateway.brokers.topic_look_ups import TopicLookUps
 from bifrost.gateway.errors import BrokerError
@@ -260,6 +261,12 @@ class Cluster:
 
     def _client_of(self, host: str, port: int) -> BrokerClient:
         return BrokerClient(host, port, timeout_ms=self._timeout_ms, security=self.security)
+
+    def client_of(self, broker: Broker, login: Login | None) -> BrokerClient:
+        """Return a connection to a broker for requests of the gateway's own, with an account; None: the gateway's."""
+        return BrokerClient(
+            broker.host, broker.port, timeout_ms=self._timeout_ms, security=self.security, login=login
+        )
 
     async def _inspect(self, node: Any) -> Broker | None:
         """Ask a broker what it offers, unless it was asked recently."""

@@ -3,10 +3,11 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
-from bifrost.filters.steps import Fetched, RecordNeeds, StateChange, TopicCount, TopicIds
+from bifrost.filters.steps import Fetched, RecordNeeds, StateChange, StoredBatches, TopicCount, TopicIds
 from bifrost.gateway.brokers.broker_connection import BrokerConnection, connect, renew_login
 from bifrost.gateway.brokers.broker_login import Login
 from bifrost.gateway.brokers.cluster import Broker, BrokersByCluster, Cluster
+from bifrost.gateway.brokers.stored_batches import read_batches
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.errors import BrokerError, LoginError
 from bifrost.session.client_session import ClientSession
@@ -85,6 +86,11 @@ class WayToBroker:
                 records = self._session.virtual_cluster.records
                 assert records is not None, "only filters of records need something for them"
                 return await records.process.sources.meet(namespace.tenant, need)
+            case StoredBatches():
+                limits = self._gateway.limits
+                wait_ms = max(limits.max_record_wait_ms - need.waited_ns // 1_000_000, 0)
+                client = self.cluster.client_of(self._broker, self._login)
+                return await read_batches(client, self._broker, need, wait_ms)
             case _:
                 assert_never(need)
         return need

@@ -62,5 +62,7 @@ class PartitionSealing(PartitionSeal, BatchTransform):
 class BatchSealing(PlacedSealing[PartitionSealing]):
     """The sealing of a topic's batches."""
 
+    hides_timestamps = True
+
     def _made(self, partition: int) -> PartitionSealing:
         return PartitionSealing(self._rules, partition)

@@ -169,3 +169,27 @@ def test_the_filter_that_seals_is_next_to_the_broker_and_alone(stage: Stage) -> 
     assert _sealed_last([first, other, second], PRODUCE) == [other, first]
     assert _sealed_last([second, other, first], FETCH) == [first, other]
     assert _sealed_last([other], FETCH) == [other]
+
+
+def test_offsets_by_time_are_seen_of_topics_whose_batches_are_opened(stage: Stage) -> None:
+    rules = {"batches": {}, "values": {"mode": "values"}}
+    filters = [
+        RecordFilter.model_validate(encryption(Path("keks"), topic, label=topic, **config))
+        for topic, config in rules.items()
+    ]
+    sealed_only = encryption(Path("keks"), "written", label="written")
+    sealed_only["rules"][0]["direction"] = "produce"
+    topics = topics_of(stage, *filters, RecordFilter.model_validate(sealed_only))
+    topics.namespace.physical_cluster_id = lambda: "cluster"
+    plan = stage.shared.plans.plan_for(ApiKey.LIST_OFFSETS, 7)
+
+    hidden = topics.hidden_times("batches")
+    assert hidden is not None
+    assert hidden.physical == physical("batches")
+    assert [topics.hidden_times(one) for one in ("values", "written", "other")] == [None] * 3
+    names = topics.to_physical(ApiKey.LIST_OFFSETS, topics.namespace.to_physical)
+    assert names.missing(Entity.TOPIC_NAME, b"batches") is None
+    assert names.missing(Entity.TOPIC_NAME, b"values") == physical("values")
+    assert plan is not None
+    assert not topics.plan(plan).carries_records
+    assert len(topics.plan(plan).filters) == len(plan.filters) + 1

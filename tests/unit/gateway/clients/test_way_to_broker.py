@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from bifrost.filters.steps import RecordNeeds, StateChange, TopicCount, TopicIds
+from bifrost.filters.steps import RecordNeeds, StateChange, StoredAt, StoredBatches, TopicCount, TopicIds
 from bifrost.gateway.brokers.broker_connection import BrokerConnection
 from bifrost.gateway.brokers.cluster import Broker
+from bifrost.gateway.clients import way_to_broker
 from bifrost.gateway.clients.way_to_broker import WayToBroker
 from bifrost.gateway.errors import BrokerError, LoginError
 from bifrost.gateway.loop.paced_calls import PacedCalls
@@ -167,3 +168,26 @@ def test_the_sources_of_a_tenant_answer_what_its_filters_of_records_need() -> No
 
     assert asyncio.run(way.fetch(need)) is need
     assert sources.asked == [need]
+
+
+def test_batches_are_read_from_the_clients_broker_with_its_account_in_the_time_that_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    need = StoredBatches((StoredAt(b"physical", 0, 40),), waited_ns=9_000_000_000)
+    read: list[Any] = []
+
+    async def read_batches(*asked: Any) -> StoredBatches:
+        read.append(asked)
+        return need
+
+    async def play() -> None:
+        scene = Scene()
+        scene.gateway.cluster.client_of = lambda broker, login: (broker.host, login)  # type: ignore[attr-defined]
+        monkeypatch.setattr(way_to_broker, "read_batches", read_batches)
+        assert await scene.way.fetch(need) is need
+
+    asyncio.run(play())
+
+    [(client, broker, asked, wait_ms)] = read
+    assert client == ("kafka-2.internal", None)
+    assert (broker.node_id, asked, wait_ms) == (2, need, 1_000)
