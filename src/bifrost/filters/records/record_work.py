@@ -32,7 +32,11 @@ Pieces = tuple[Buffer, ...]
 """The batches of a partition, each where it was made: they are put together once, in the frame."""
 
 MAX_NEEDS = 100
-"""How often a message may ask: each time it is decided anew. More is a transform's mistake."""
+"""How often a message may ask: each time it is decided anew. More is a transform's mistake, or a message of more than
+100,000 batches of which each needs something of its own."""
+
+NEEDS_LIMIT = "record_needs"
+"""What the bound is called where limits are counted."""
 
 
 class Refusal(NamedTuple):
@@ -96,7 +100,6 @@ class RecordWork:
         keys, met = frozenset(self._missing), self._met
         if met is None:
             return RecordNeeds(keys, {})
-        assert met.rounds < MAX_NEEDS, "transforms ask again and again"
         return replace(met, keys=keys, rounds=met.rounds + 1)
 
     def tell_refused(self, topic: str, partition: int, refusal: Refusal) -> None:
@@ -120,7 +123,7 @@ class RecordWork:
         Else they are in pieces, one for each batch.
 
         A batch whose transforms need something is passed over, and the others go on: so a message waits once for all
-        that its batches need (`need`).
+        that its batches need (`need`). A batch that needs something when the message may not ask any more cannot pass.
 
         A consumer gets the batches before one that cannot pass: it asks for that one next, and is told then. So it is
         with those that have no room any more in the memory of the response.
@@ -141,6 +144,8 @@ class RecordWork:
                     batch, transforms, self._direction, self._known, budget, self._meter
                 )
                 if isinstance(outcome, Needs):
+                    if self._met is not None and self._met.rounds >= MAX_NEEDS:
+                        return self._partly(made) or self._asked_too_often()
                     if len(self._missing) < MAX_KEYS:
                         self._missing |= outcome.names
                     continue
@@ -160,6 +165,17 @@ class RecordWork:
                     return tuple(made)
             return self._partly(made) or Refusal(error.error_code, str(error))
         return records if is_same else tuple(made)
+
+    def _asked_too_often(self) -> Refusal:
+        """Return the error of a batch that is not known to be good when the message has asked as often as it may.
+
+        A producer that sent the same once more would have the same answer. A consumer asks for less: what was answered
+        before has reached it, or is in the caches of the sources.
+        """
+        self._memory.hits[NEEDS_LIMIT, self._tenant] += 1
+        is_produce = self._direction is Direction.PRODUCE
+        error_code = ErrorCode.POLICY_VIOLATION if is_produce else ErrorCode.KAFKA_STORAGE_ERROR
+        return Refusal(error_code, f"its filters asked {MAX_NEEDS} times for what they need")
 
     def _take(self, size: int) -> None:
         self._budget.take(size)

@@ -20,6 +20,7 @@ from support.stage.playbook import (
     to_broker,
     to_client,
 )
+from support.stage.refused_records import answers, refused
 from support.stage.stage import Stage
 
 ORDERS, BILLING = physical_name("acme", "orders"), physical_name("acme", "billing")
@@ -42,31 +43,6 @@ def partitions(topic: str, *records: bytes | None) -> Message:
         "ProduceRequest",
         {"acks": -1, "timeout_ms": 1500, "topic_data": [{"name": topic, "partition_data": data}]},
     )
-
-
-def answers(*topics: tuple[str, dict[int, dict[str, object]]]) -> Message:
-    return messages.build(
-        "ProduceResponse",
-        {
-            "responses": [
-                {"name": name, "partition_responses": [{"index": index, **one} for index, one in of.items()]}
-                for name, of in topics
-            ]
-        },
-    )
-
-
-def refused(code: ErrorCode, text: str, *errors: tuple[int, str]) -> dict[str, object]:
-    return {
-        "error_code": code,
-        "base_offset": -1,
-        "log_append_time_ms": -1,
-        "log_start_offset": -1,
-        "error_message": text,
-        "record_errors": [
-            {"batch_index": index, "batch_index_error_message": reason} for index, reason in errors
-        ],
-    }
 
 
 NO_KEYS = refused(

@@ -4,7 +4,7 @@ import pytest
 
 from bifrost.filters.filter import Exchange
 from bifrost.filters.records.record_topics import TopicChain
-from bifrost.filters.records.record_work import RecordWork, Refusal
+from bifrost.filters.records.record_work import MAX_NEEDS, NEEDS_LIMIT, RecordWork, Refusal
 from bifrost.filters.steps import RecordNeeds
 from bifrost.records.codec.columns import ColumnRecord
 from bifrost.records.codec.errors import NoRoom
@@ -111,3 +111,34 @@ def test_a_message_waits_once_for_all_that_its_batches_need(stage: Stage) -> Non
     assert second == first
     assert second is not None
     assert (second.keys, second.known, second.rounds) == ({Text("c")}, met.known, 2)
+
+
+def test_a_message_that_asks_once_too_often_is_refused(stage: Stage) -> None:
+    topics, _ = chain_of(stage, PRODUCE, headers(*BOTH, remove=["x"]))
+    memory, topics.records.process.sources = topics.records.process.memory, AtHand({})
+    chain = TopicChain((NeedsText(),), {})
+    known, unknown = (batch_of([ColumnRecord(0, 0, None, value)]) for value in (b"a", b"b"))
+
+    def asked(rounds: int) -> Exchange:
+        return replace(NEW, met={RecordNeeds: RecordNeeds(frozenset(), {Text("a"): b"1"}, rounds=rounds)})
+
+    with RecordWork(topics, PRODUCE, asked(MAX_NEEDS - 1)) as work:
+        work.new_records(known + unknown, chain, 0)
+        assert work.need is not None
+        assert work.need.rounds == MAX_NEEDS
+        assert not memory.hits
+    with RecordWork(topics, PRODUCE, asked(MAX_NEEDS)) as work:
+        refused = work.new_records(known + unknown, chain, 0)
+        assert work.need is None
+    with RecordWork(topics, FETCH, asked(MAX_NEEDS)) as work:
+        before = work.new_records(known + unknown, chain, 0)
+        later = work.new_records(unknown, chain, 1)
+        assert work.need is None
+
+    assert isinstance(refused, Refusal)
+    assert refused.error_code is ErrorCode.POLICY_VIOLATION
+    assert not isinstance(before, Refusal)
+    assert b"".join(before) == batch_of([ColumnRecord(0, 0, None, b"1")])
+    assert isinstance(later, Refusal)
+    assert later.error_code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert memory.hits == {(NEEDS_LIMIT, "initech"): 2}

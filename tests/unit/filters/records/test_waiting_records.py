@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bifrost.filters.records import record_topics, tenant_records
+from bifrost.filters.records import record_topics, record_work, tenant_records
 from bifrost.filters.steps import RecordNeeds
 from bifrost.records.codec.columns import ColumnRecord
 from bifrost.session.close_reason import CloseReason
@@ -17,6 +17,7 @@ from support.records.record_columns import batch_of
 from support.stage.filtered import filtered, policy
 from support.stage.messages import fetch, fetched, produce, produced
 from support.stage.playbook import Playbook, Step, broker_answers, client_sends, to_broker, to_client
+from support.stage.refused_records import answers, refused
 from support.stage.stage import Stage
 
 ORDERS, BILLING = physical_name("acme", "orders"), physical_name("acme", "billing")
@@ -92,4 +93,30 @@ def test_records_without_an_answer_are_an_error_that_clients_retry(stage: Stage,
         >> broker_answers(fetched(ORDERS, records=of(b"a")))
         >> answered({"a": away})
         << to_client(fetched("orders", records=b"", error_code=ErrorCode.KAFKA_STORAGE_ERROR))
+    )
+
+
+def test_a_request_that_needs_too_much_is_an_error_and_its_connection_goes_on(
+    stage: Stage, texts: AtHand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_work, "MAX_KEYS", 1)
+    monkeypatch.setattr(record_work, "MAX_NEEDS", 2)
+
+    assert (
+        stage.play()
+        >> client_sends(produce("orders", records=of(b"a") + of(b"b") + of(b"c")), 12)
+        >> answered({"a": b"1"})
+        >> answered({"b": b"2"})
+        << to_client(
+            answers(
+                (
+                    "orders",
+                    {0: refused(ErrorCode.POLICY_VIOLATION, "its filters asked 2 times for what they need")},
+                )
+            )
+        )
+        >> client_sends(produce("orders", records=of(b"there")), 12)
+        << to_broker(produce(ORDERS, records=of(b"1")))
+        >> broker_answers(produced(ORDERS))
+        << to_client(produced("orders"))
     )
