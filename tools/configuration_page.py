@@ -132,6 +132,7 @@ KINDS = {
     "Workers": "whole number, 1 to 64, or `auto`",
     "SizeBytes | None": "size",
     "Text": "text",
+    "TopicName | None": "text",
     "Text | None": "text",
     "TlsVersion": "`TLSv1.2` or `TLSv1.3`",
     "HttpUrl | None": "URL, `http://` or `https://`",

@@ -15,3 +15,7 @@ class LoginError(BrokerError):
 
 class OtherMechanism(LoginError):
     """A broker does not offer the SASL mechanism that was tried, but another one, which the next connection uses."""
+
+
+class RecordsRefused(BrokerError):
+    """A topic will never take these records."""

@@ -71,6 +71,7 @@ class SchemaValidator:
         """Prepare what `config` asks for; `name` is what the operator knows the transform by."""
         self._name = name
         self._enforces, self._is_open = config.enforce, config.fail is FailMode.OPEN
+        self._is_final = config.fail is FailMode.QUARANTINE
         self._reads = config.level is not SchemaLevel.ID
         self._parts = [part for part in SchemaPart if part in config.parts]
         self._strategy = SubjectStrategy(config.subject.value)
@@ -172,7 +173,7 @@ class SchemaValidator:
         return found
 
     def _failed(self, failure: Failure, direction: Direction) -> Rejected:
-        named = Failure(f"{self._name}: {failure.reason}", failure.is_retriable)
+        named = Failure(f"{self._name}: {failure.reason}", failure.is_retriable and not self._is_final)
         return named.rejected(direction, ErrorCode.INVALID_RECORD)
 
     def _read(self, columns: Columns, readers: dict[SchemaPart, Found]) -> None:

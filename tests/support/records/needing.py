@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from bifrost.config.fields.limits import Limits
 from bifrost.config.records.record_filter import RecordFilter
-from bifrost.filters.records.sources import RefusedRecords
+from bifrost.filters.records.sources import RefusedRecords, Upstream
 from bifrost.filters.steps import RecordNeeds
 from bifrost.records.codec.client_batch import ClientBatch
 from bifrost.records.codec.columns import BytesColumn, Columns
@@ -59,7 +59,7 @@ class AtHand:
         """Return the answer."""
         return self.answers.get(key)
 
-    async def meet(self, tenant: str, need: RecordNeeds) -> RecordNeeds:
+    async def meet(self, tenant: str, need: RecordNeeds, upstream: Upstream) -> RecordNeeds:
         """Note the need."""
         self.asked.append(need)
         return need

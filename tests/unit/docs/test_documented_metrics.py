@@ -57,7 +57,15 @@ class Everything(OfProcess):
         return ExchangeCounts(1, 1, True, 1, {"written": 1}, shares)
 
     def transforms(self) -> Iterator[TransformCount]:
-        of_transforms = ("runs", "run_ns", "starts", "reloads", "failed_crash")
+        of_transforms = (
+            "runs",
+            "run_ns",
+            "starts",
+            "reloads",
+            "failed_crash",
+            "quarantined",
+            "unquarantined",
+        )
         of_filters = ("batches", "records", "rejections", "time_ns", *NOTES)
         for number in (*of_filters, "waits", "wait_ns", *of_transforms):
             yield ("acme", "edge", "produce", number), 1

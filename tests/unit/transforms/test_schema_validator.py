@@ -159,6 +159,14 @@ def test_a_registry_that_is_away_is_an_error_after_which_clients_try_again() -> 
     assert final.error_code is ErrorCode.INVALID_RECORD
 
 
+def test_a_registry_that_is_away_is_final_where_records_are_put_aside() -> None:
+    outcome = judged({"fail": "quarantine", "quarantine_topic": "bad"}, of(1), of(3))
+
+    assert outcome == Rejected(
+        (), "schemas: the schema registry cannot be asked now", ErrorCode.INVALID_RECORD
+    )
+
+
 @pytest.mark.parametrize("level", ["id", "schema"])
 def test_a_registry_that_is_away_lets_records_pass_where_the_operator_wants_it(level: str) -> None:
     outcome = judged({"fail": "open", "level": level}, of(1), of(3), of(4))

@@ -255,6 +255,14 @@ class Tenant(Section):
         wrong = misplaced(self.filters, "." if self.namespace_encoding == "dotted" else SEPARATOR)
         if wrong is not None:
             raise ValueError(wrong)
+        # A namespace below has a topic of that name of its own.
+        listed = {topic.rpartition(SEPARATOR)[2] for topic in self.allowed_topics or ()}
+        for one in self.filters:
+            quarantine = one.config.quarantine_topic
+            if quarantine is not None and self.allowed_topics is not None and quarantine not in listed:
+                raise ValueError(
+                    f"filters: quarantine_topic {quarantine} of {one.shown_name} is not in allowed_topics"
+                )
         return self
 
     @property

@@ -1,4 +1,4 @@
-"""Whether filters of a tenant can work in the order in which they stand: none may follow one that seals its records."""
+"""Whether filters of a tenant can work together: none may follow one that seals its records, or put such aside."""
 
 from collections.abc import Iterator, Sequence
 
@@ -28,7 +28,27 @@ def misplaced(filters: Sequence[RecordFilter], separator: str = SEPARATOR) -> st
                 f"filters: {later.shown_name} stands behind {sealing.shown_name}, which seals the records of {shared} "
                 "that it has to read: move it before that"
             )
+        for other in filters:
+            shared = _put_aside(sealing, other, separator)
+            if shared is not None:
+                return (
+                    f"filters: {other.shown_name} would write records to {other.config.quarantine_topic} as they are, "
+                    f"and {sealing.shown_name} encrypts those of {shared}: remove quarantine_topic"
+                )
     return None
+
+
+def _put_aside(sealing: RecordFilter, other: RecordFilter, separator: str) -> str | None:
+    """Return a pattern of topics whose records must be sealed and would be readable in the topic of quarantine."""
+    quarantine = other.config.quarantine_topic
+    if quarantine is None:
+        return None
+    for pattern in _patterns(sealing, separator):
+        # Clients of a namespace have a topic of that name of their own. What this does not see, because `*` stands for
+        # namespaces too, is not put aside (filters/records/record_topics.py).
+        if any(overlap(one, quarantine) for one in (pattern, pattern.rpartition(separator)[2])):
+            return pattern
+    return _shared(sealing, other, separator)
 
 
 def _shared(one: RecordFilter, other: RecordFilter, separator: str) -> str | None:

@@ -104,6 +104,13 @@ class RecordFilter(Section):
             if not self.rules or any(rule.direction is None for rule in self.rules):
                 # On both ways records would be changed twice: a header that is added would be there twice.
                 raise ValueError(f"every rule of {self.name} needs a direction: produce or fetch")
+            if self.config.quarantine_topic is not None and any(
+                rule.direction is FilterDirection.FETCH for rule in self.rules
+            ):
+                # Each consumer would write the same records there, each time that it reads them.
+                raise ValueError(
+                    "quarantine_topic is for direction: produce only: make another filter for fetch"
+                )
             return self
         if any(rule.direction not in (None, only) for rule in self.rules):
             raise ValueError(f"{self.name} is for direction: {only} only")

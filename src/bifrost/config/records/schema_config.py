@@ -118,6 +118,8 @@ def check_schemas(config: SchemaValidatorConfig) -> None:
         ValueError: something is missing, or too much.
     """
     check_failure(config)
+    if config.quarantine_topic is not None and not config.enforce:
+        raise ValueError("quarantine_topic is for records that are refused: with enforce: false none is")
     if config.registry_url is None:
         raise ValueError("config has no registry_url, which SchemaValidator needs")
     if (config.registry_username is None) != (config.registry_password_file is None):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bifrost.tenancy.acls.guard import Guard
     from bifrost.tenancy.namespace import Namespace
     from bifrost.tenancy.policies.record_rules import RecordRules
+    from bifrost.transforms.quarantine import QuarantinePlace
     from bifrost.transforms.tenant_filters import Rules
 
 MAX_REMEMBERED = 4096
@@ -199,8 +200,37 @@ class RecordTopics:
         for one in filters:
             for acks in kind_of(one.name).refused_acks(one.config):
                 refused.setdefault(acks, one.shown_name)
-        transforms = tuple(kind_of(one.name).make(one.shown_name, one.config, place) for one in filters)
+        transforms = tuple(self._transform(one, place, direction, filters) for one in filters)
         return TopicChain(transforms, refused, rules)
+
+    def _transform(
+        self, one: RecordFilter, place: Topic, direction: Direction, filters: list[RecordFilter]
+    ) -> Transform:
+        """Return the transform of a filter; what it refuses is put aside where it says so."""
+        made = kind_of(one.name).make(one.shown_name, one.config, place)
+        topic = one.config.quarantine_topic
+        if topic is None or direction is not Direction.PRODUCE:
+            return made
+        assert not isinstance(made, BatchTransform | PlacedTransform), "such filters have no quarantine_topic"
+        # Only for those who use it.
+        from bifrost.transforms.quarantine import Quarantine
+
+        return Quarantine(made, self._quarantine(place, topic, filters))
+
+    def _quarantine(self, place: Topic, topic: str, filters: list[RecordFilter]) -> QuarantinePlace:
+        """Return where bad records of a topic are put aside: in the namespace of the clients that write them."""
+        from bifrost.transforms.quarantine import QuarantinePlace
+
+        names, virtual = self.namespace.names, VirtualTopic(topic.encode())
+        others = self.records.filters.applying(self._rules, {names.full_name(topic)}, Direction.PRODUCE)
+        unusable = None
+        if not names.is_allowed(virtual) or names.access(topic) is not None:
+            unusable = "the topic of quarantine is not one of the namespace's own"
+        elif any(kind_of(one.name).seals for one in (*filters, *others)):
+            # The configuration is refused where this is known; topics that were moved have other names.
+            unusable = "records that are encrypted are not put aside in plaintext"
+        physical = bytes(names.physical_topic(virtual))
+        return QuarantinePlace(place.tenant, place.name, names.full_name(topic), physical, unusable)
 
 
 def _hides_times(transform: Transform) -> bool:

@@ -6,7 +6,7 @@ the program, which alone does I/O, asks the source. The sources themselves are i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -27,6 +27,25 @@ class RefusedRecords(NamedTuple):
     error_code: ErrorCode
     reason: str
     """With the offset, and what is wrong."""
+
+
+class TopicWriter(Protocol):
+    """Writes to one topic of a physical cluster; see gateway/producing/batch_writer.py."""
+
+    async def write(self, batch: bytes, partition: int) -> None:
+        """Write a batch."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+
+
+class Upstream(NamedTuple):
+    """A physical cluster, as sources see it that write there."""
+
+    cluster: object
+    """The program's own; another object after it was replaced."""
+    open: Callable[[Any, str, str], TopicWriter]
+    """Returns what writes to a topic: of the cluster, the topic's name, and the key of the configuration with it."""
 
 
 class Source(Protocol):
@@ -55,8 +74,14 @@ class Sources(Protocol):
     def cached(self, key: Key) -> object | None:
         """Return the answer to a key if its source has it at hand, else None."""
 
-    async def meet(self, tenant: str, need: RecordNeeds) -> RecordNeeds:
-        """Return a need with the answers to all of its keys, within the time that a message may wait."""
+    async def meet(self, tenant: str, need: RecordNeeds, upstream: Upstream) -> RecordNeeds:
+        """Return a need with the answers to all of its keys, within the time that a message may wait.
+
+        Args:
+            tenant: of the message.
+            need: what it waits for.
+            upstream: the tenant's physical cluster, for sources that write there.
+        """
 
     def tell_refused(self, refused: RefusedRecords) -> None:
         """Log that records do not reach a consumer, whose client may not show why."""
@@ -78,7 +103,7 @@ class NoSources:
         """Know no key."""
         raise AssertionError(f"no source is called {key.source}")
 
-    async def meet(self, tenant: str, need: RecordNeeds) -> RecordNeeds:
+    async def meet(self, tenant: str, need: RecordNeeds, upstream: Upstream) -> RecordNeeds:
         """Answer nothing."""
         raise AssertionError("nothing answers what filters of records need")
 

@@ -11,7 +11,7 @@ _NANOSECONDS = frozenset({"time_ns", "wait_ns", "run_ns"})
 _OF_SOURCES = frozenset({"waits", "wait_ns"})
 """Numbers about a source, not a filter."""
 _OF_FILTERS = ["tenant", "filter"]
-_WITHOUT_WAY = _OF_SOURCES | {"runs", "run_ns", "starts", "reloads"}
+_WITHOUT_WAY = _OF_SOURCES | {"runs", "run_ns", "starts", "reloads", "quarantined", "unquarantined"}
 _FAILED = "failed_"
 """With this begin the numbers of failures, by their reason."""
 
@@ -49,7 +49,7 @@ def transform_metrics(counts: Iterable[TransformCount]) -> Iterator[Metric | Non
         "How often a PythonTransform failed, by the reason.",
         labels=[*_OF_FILTERS, "reason"],
     )
-    families |= _passed_families() | _python_transform_families()
+    families |= _passed_families() | _quarantine_families() | _python_transform_families()
     for (*labels, number), amount in counts:
         if number.startswith(_FAILED):
             failures.add_metric([*labels[:2], number.removeprefix(_FAILED)], amount)
@@ -88,6 +88,21 @@ def _passed_families() -> dict[str, CounterMetricFamily]:
             "kafka_proxy_transform_passed_batches",
             "Batches that passed as they are because their transform failed, as `fail: open` says.",
             labels=_LABELS,
+        ),
+    }
+
+
+def _quarantine_families() -> dict[str, CounterMetricFamily]:
+    return {
+        "quarantined": CounterMetricFamily(
+            "kafka_proxy_quarantined_records",
+            "Records that a filter refused and that were written to its topic of quarantine.",
+            labels=_OF_FILTERS,
+        ),
+        "unquarantined": CounterMetricFamily(
+            "kafka_proxy_quarantine_failures",
+            "Batches whose bad records could not be written to the topic of quarantine.",
+            labels=_OF_FILTERS,
         ),
     }
 

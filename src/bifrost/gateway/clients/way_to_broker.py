@@ -85,7 +85,12 @@ class WayToBroker:
             case RecordNeeds():
                 records = self._session.virtual_cluster.records
                 assert records is not None, "only filters of records need something for them"
-                return await records.process.sources.meet(namespace.tenant, need)
+                # Only for those who have filters.
+                from bifrost.filters.records.sources import Upstream
+                from bifrost.gateway.producing.batch_writer import BatchWriter
+
+                upstream = Upstream(self.cluster, BatchWriter)
+                return await records.process.sources.meet(namespace.tenant, need, upstream)
             case StoredBatches():
                 limits = self._gateway.limits
                 wait_ms = max(limits.max_record_wait_ms - need.waited_ns // 1_000_000, 0)

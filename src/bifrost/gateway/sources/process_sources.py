@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from bifrost.filters.records.transform_meter import TransformKey
 from bifrost.gateway.sources.refusal_log import RefusalLog
 from bifrost.gateway.sources.source_names import make_source
+from bifrost.transforms.quarantine import SOURCE as QUARANTINE
 from bifrost.transforms.record_transform import Failure
 from bifrost.transforms.transform_kind import kind_of
 
 if TYPE_CHECKING:
     from bifrost.config.fields.limits import Limits
     from bifrost.config.records.record_filter import RecordFilter
-    from bifrost.filters.records.sources import RefusedRecords, Source
+    from bifrost.filters.records.sources import RefusedRecords, Source, Upstream
     from bifrost.filters.steps import RecordNeeds
     from bifrost.gateway.sources.source_names import SourceContext
     from bifrost.transforms.record_transform import Key
@@ -47,6 +48,7 @@ class ProcessSources:
         """
         self._hits, self._counts, self.now_ns, self._make = hits, counts, now_ns, make
         self._sources: dict[str, Source] = {}
+        self._upstreams: dict[str, Upstream] = {}
         self._refusals = RefusalLog(now_ns)
         self.limit(limits)
 
@@ -60,6 +62,9 @@ class ProcessSources:
         for one in filters:
             for name in kind_of(one.name).sources:
                 users[name].append(one)
+            if one.config.quarantine_topic is not None:
+                users[QUARANTINE].append(one)
+        self._upstreams.clear()
         for name in self._sources.keys() - users.keys():
             self._sources.pop(name).close()
         for name, using in users.items():
@@ -77,11 +82,13 @@ class ProcessSources:
         """Log that records do not reach a consumer; for each partition once in a while."""
         self._refusals.tell(refused)
 
-    async def meet(self, tenant: str, need: RecordNeeds) -> RecordNeeds:
+    async def meet(self, tenant: str, need: RecordNeeds, upstream: Upstream) -> RecordNeeds:
         """Return a need with the answers to all of its keys, within the time that a message may wait.
 
         A key that has no answer by then has a `Failure` that may pass by itself.
         """
+        # A reload may have replaced it.
+        self._upstreams[tenant] = upstream
         began_ns = self.now_ns()
         left_s = max(self._max_wait_ns - need.waited_ns, 0) / 1e9
         by_source: dict[str, list[Key]] = defaultdict(list)
@@ -113,6 +120,14 @@ class ProcessSources:
                 )
                 found[key] = late if at_hand is None else at_hand
         return found
+
+    def upstream_of(self, tenant: str) -> Upstream | None:
+        """Return the physical cluster of a tenant whose messages have waited."""
+        return self._upstreams.get(tenant)
+
+    def note_limit(self, limit: str, tenant: str) -> None:
+        """Count that a bound of a source was reached."""
+        self._hits[limit, tenant] += 1
 
     def count(self, source: str, number: str, amount: int = 1, tenant: str = "") -> None:
         """Count something that a source did, by its name or that of a filter; for one tenant, if it was for one."""

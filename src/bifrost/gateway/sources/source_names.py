@@ -4,9 +4,14 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Protocol
 
-from bifrost.filters.records.sources import Source
+from bifrost.filters.records.sources import Source, Upstream
 
-MODULES = {"deks": "dek_source", "schemas": "schema_source", "transforms": "transform_source"}
+MODULES = {
+    "deks": "dek_source",
+    "schemas": "schema_source",
+    "transforms": "transform_source",
+    "quarantine": "quarantine_source",
+}
 """The module of each source in this package. It has a function `make`, of a SourceContext."""
 
 
@@ -15,6 +20,12 @@ class SourceContext(Protocol):
 
     now_ns: Callable[[], int]
     """A monotonic clock, in nanoseconds."""
+
+    def upstream_of(self, tenant: str) -> Upstream | None:
+        """Return the physical cluster of a tenant whose messages have waited."""
+
+    def note_limit(self, limit: str, tenant: str) -> None:
+        """Count that a bound of a source was reached."""
 
     def count(self, source: str, number: str, amount: int = 1, tenant: str = "") -> None:
         """Count something that a source did, by its name or that of a filter; for one tenant, if it was for one."""

@@ -4,7 +4,6 @@ A batch is sent there as what this transform needs from outside (`UserRun`), and
 """
 
 from dataclasses import dataclass, field
-from hashlib import sha256
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
@@ -13,6 +12,7 @@ from bifrost.config.records.filter_configs import FilterConfig
 from bifrost.records.codec.client_batch import ClientBatch
 from bifrost.records.codec.columns import Columns
 from bifrost.records.codec.memory import MemoryBudget
+from bifrost.transforms.batch_digest import digest_of
 from bifrost.transforms.record_search import find_records
 from bifrost.transforms.record_transform import Direction, Failure, Known, Needs, Noted, Outcome
 from bifrost.transforms.transform_kind import Topic, TransformKind
@@ -20,9 +20,8 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.steps import in_steps
 
 SOURCE = "transforms"
-_PIECE_BYTES, _PIECE_ROUNDS = 65_536, 100
-"""A digest of so many bytes takes as long as so many rounds of a loop."""
-_PIECE_RECORDS = 1_024
+_PIECE_RECORDS, _PIECE_ROUNDS = 1_024, 100
+"""To compare so many places takes as long as so many rounds of a loop."""
 
 
 class RunSpec(NamedTuple):
@@ -66,7 +65,7 @@ class PythonTransform:
         """Prepare what `config` says; `name` is what the operator knows the transform by."""
         self._name, self._topic = name, topic.name
         self._spec = spec_of(topic.tenant, name, config)
-        self._is_open = config.fail is FailMode.OPEN
+        self._is_open, self._is_final = config.fail is FailMode.OPEN, config.fail is FailMode.QUARANTINE
 
     @property
     def name(self) -> str:
@@ -84,7 +83,7 @@ class PythonTransform:
         """Return the new records, or ask for them; see `RecordTransform`."""
         if not len(columns):
             return columns
-        key = UserRun(self._spec, self._topic, direction, _digest(batch.data), Given(batch, columns))
+        key = UserRun(self._spec, self._topic, direction, digest_of(batch.data), Given(batch, columns))
         answer = known.get(key)
         if answer is None:
             return Needs(frozenset({key}))
@@ -96,6 +95,8 @@ class PythonTransform:
         assert isinstance(answer, Failure)
         if self._is_open:
             return Noted(columns, "passed")
+        if self._is_final:
+            answer = Failure(answer.reason, is_retriable=False)
         is_produce = direction is Direction.PRODUCE
         return answer.rejected(
             direction, ErrorCode.INVALID_RECORD if is_produce else ErrorCode.CORRUPT_MESSAGE
@@ -112,13 +113,6 @@ def spec_of(tenant: str, name: str, config: FilterConfig) -> RunSpec:
         config.timeout_ms,
         config.max_memory_bytes,
     )
-
-
-def _digest(data: memoryview) -> bytes:
-    found = sha256()
-    for at in in_steps(range(0, len(data), _PIECE_BYTES), _PIECE_ROUNDS):
-        found.update(data[at : at + _PIECE_BYTES])
-    return found.digest()
 
 
 def _misfit(made: Columns, given: Columns, batch: ClientBatch, direction: Direction) -> str | None:

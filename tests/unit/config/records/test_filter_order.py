@@ -21,6 +21,13 @@ def policy(*rules: dict[str, Any]) -> RecordFilter:
     )
 
 
+def validator(*rules: dict[str, Any], quarantine: str = "bad") -> RecordFilter:
+    config = {"registry_url": "http://registry", "quarantine_topic": quarantine}
+    return RecordFilter.model_validate(
+        {"name": "SchemaValidator", "label": "checks", "config": config, "rules": list(rules)}
+    )
+
+
 ORDERS, OTHERS = {"topics": ["orders*"]}, {"topics": ["clicks", "views-*"]}
 
 
@@ -65,3 +72,24 @@ def test_patterns_overlap_where_a_name_matches_both() -> None:
 
     for one, other in product(patterns, repeat=2):
         assert overlap(one, other) == bool(matched[one] & matched[other]), (one, other)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        (validator(ORDERS), sealed(ORDERS)),
+        (validator(ORDERS), sealed({"topics": ["orders-1"]})),
+        (validator(ORDERS), sealed({"topics": ["ba*"]})),
+        (validator(ORDERS), sealed({"namespace": "eu", "topics": ["bad"]})),
+    ],
+)
+def test_records_that_must_be_sealed_are_not_put_aside(filters: tuple[RecordFilter, ...]) -> None:
+    found = misplaced(filters)
+
+    assert found is not None
+    assert "checks would write records to bad as they are, and sealed encrypts those of" in found
+
+
+def test_records_of_other_topics_may_be_put_aside() -> None:
+    assert misplaced((validator(ORDERS), sealed(OTHERS))) is None
+    assert misplaced((validator(ORDERS, quarantine="clicks-2"), sealed(OTHERS))) is None

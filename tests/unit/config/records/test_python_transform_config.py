@@ -28,7 +28,8 @@ def test_a_transform_fails_closed_and_has_bounds() -> None:
     [
         ({}, {}, "asks for nothing|either transform_file or entry_point"),
         (MINE | {"entry_point": "x"}, {}, "either transform_file or entry_point"),
-        (MINE | {"fail": "quarantine"}, {}, "fail: quarantine is not built yet"),
+        (MINE | {"fail": "quarantine"}, {}, "fail: quarantine needs quarantine_topic"),
+        (MINE | {"quarantine_topic": "bad"}, {}, "quarantine_topic is for direction: produce only"),
         (MINE | {"fail": "maybe"}, {}, "closed"),
         (MINE | {"timeout_ms": 1}, {}, "greater than"),
         (MINE | {"max_memory_bytes": 1}, {}, "greater than"),

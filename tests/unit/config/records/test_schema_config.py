@@ -28,7 +28,8 @@ def test_a_registry_is_enough() -> None:
     [
         ({"enforce": True}, "has no registry_url"),
         ({"enforce": False}, "has no registry_url|asks for nothing"),
-        (URL | {"quarantine_topic": "bad"}, "quarantine_topic"),
+        (URL | {"quarantine_topic": "bad", "enforce": False}, "with enforce: false none is"),
+        (URL | {"fail": "quarantine"}, "needs quarantine_topic"),
         (URL | {"registry_username": "gateway"}, "need each other"),
         (URL | {"registry_password_file": "secret"}, "need each other"),
         (

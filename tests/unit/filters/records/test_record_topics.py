@@ -7,6 +7,7 @@ from bifrost.forwarding.lane_names import lane_names
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import Body, StateRecord
 from bifrost.tenancy.namespaces.alias_table import KIND
+from bifrost.transforms.quarantine import Quarantine, QuarantinePlace
 from bifrost.transforms.record_transform import Direction
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
@@ -193,3 +194,65 @@ def test_offsets_by_time_are_seen_of_topics_whose_batches_are_opened(stage: Stag
     assert plan is not None
     assert not topics.plan(plan).carries_records
     assert len(topics.plan(plan).filters) == len(plan.filters) + 1
+
+
+def put_aside(topics: RecordTopics, topic: str) -> QuarantinePlace:
+    chain = topics.chain(topic, PRODUCE)
+    assert chain is not None
+    (transform,) = [one for one in chain.transforms if isinstance(one, Quarantine)]
+    return transform._place
+
+
+def checked(topic: str = "*", label: str = "checks") -> RecordFilter:
+    config = {"registry_url": "http://registry", "quarantine_topic": "bad"}
+    return RecordFilter.model_validate(
+        {"name": "SchemaValidator", "label": label, "config": config, "rules": [{"topics": [topic]}]}
+    )
+
+
+def test_bad_records_are_put_aside_in_the_namespace_of_their_client(stage: Stage) -> None:
+    stage.existing.configure({"initech": [("eu",)]})
+    records, clusters = filtered(stage, checked(), tenant="initech"), stage.shared.virtual_clusters
+    in_eu = records.topics(
+        clusters.of(replace(account("initech"), namespace=("eu",))).namespace, "alice", None
+    )
+    whole = records.topics(clusters.of(account("initech")).namespace, "alice", None)
+    assert in_eu is not None
+    assert whole is not None
+
+    assert put_aside(in_eu, "orders") == QuarantinePlace(
+        "initech", "eu:orders", "eu:bad", physical("--eu.bad")
+    )
+    assert put_aside(whole, "orders") == QuarantinePlace("initech", "orders", "bad", physical("bad"))
+    assert in_eu.chain("orders", FETCH) is None
+
+
+def test_nothing_is_put_aside_in_a_topic_of_another_owner(stage: Stage) -> None:
+    records, clusters = filtered(stage, checked(), tenant="initech"), stage.shared.virtual_clusters
+    whole = records.topics(clusters.of(account("initech")).namespace, "alice", None)
+    assert whole is not None
+    assert put_aside(whole, "orders").unusable is None
+    key = StateKey(KIND, "globex/bad")
+    body: Body = {"owner": "globex/bad", "shares": {"initech/bad": "read-write"}}
+
+    stage.aliases.apply(key, StateRecord(key, 1, 0, "c", "w", None, body))
+    shared = put_aside(whole, "orders")
+
+    assert shared.unusable == "the topic of quarantine is not one of the namespace's own"
+
+
+def test_records_that_are_sealed_under_another_name_are_not_put_aside(stage: Stage) -> None:
+    """The configuration could not compare the names of a topic that was moved."""
+    stage.existing.configure({"initech": [("eu",), ("us",)]})
+    sealed = RecordFilter.model_validate(encryption(Path("keks"), "eu:orders", label="sealed"))
+    records = filtered(stage, checked("us:*"), sealed, tenant="initech")
+    us = stage.shared.virtual_clusters.of(replace(account("initech"), namespace=("us",)))
+    topics = records.topics(us.namespace, "alice", None)
+    assert topics is not None
+    key = StateKey(KIND, "initech:eu/orders")
+    body: Body = {"owner": "initech:us/o", "shares": {}}
+
+    stage.aliases.apply(key, StateRecord(key, 1, 0, "c", "w", None, body))
+
+    assert put_aside(topics, "o").unusable == "records that are encrypted are not put aside in plaintext"
+    assert put_aside(topics, "other").unusable is None

@@ -8,7 +8,7 @@ import pytest
 
 from bifrost.config.fields.limits import Limits
 from bifrost.config.records.record_filter import FilterName, RecordFilter
-from bifrost.filters.records.sources import Source
+from bifrost.filters.records.sources import Source, Upstream
 from bifrost.filters.records.transform_meter import TransformKey
 from bifrost.filters.steps import RecordNeeds
 from bifrost.forwarding.clock import monotonic_ns
@@ -66,6 +66,7 @@ class Process:
         return self.sources[name]
 
 
+CLUSTER = Upstream(object(), lambda *_: pytest.fail("nothing writes"))
 A, B, ONE = Text("a"), Text("b"), Number("1")
 
 
@@ -74,7 +75,7 @@ def test_keys_are_answered_by_the_sources_that_they_name() -> None:
     sources = process.begin()
     need = RecordNeeds(frozenset({A, ONE}), {B: b"before"})
 
-    met = asyncio.run(sources.meet("acme", need))
+    met = asyncio.run(sources.meet("acme", need, CLUSTER))
 
     assert met == need
     assert met.known == {A: b"A", ONE: 1, B: b"before"}
@@ -88,8 +89,10 @@ def test_a_message_waits_no_longer_than_it_may_in_all() -> None:
     process = Process({"texts": Known({}, {B: b"came meanwhile"}), "numbers": Known({ONE: 1})})
     sources = process.begin(max_record_wait_ms=100)
 
-    met = asyncio.run(sources.meet("acme", RecordNeeds(frozenset({A, B, ONE}), {})))
-    again = asyncio.run(sources.meet("acme", replace(met, keys=frozenset({Text("c")}), waited_ns=10**12)))
+    met = asyncio.run(sources.meet("acme", RecordNeeds(frozenset({A, B, ONE}), {}), CLUSTER))
+    again = asyncio.run(
+        sources.meet("acme", replace(met, keys=frozenset({Text("c")}), waited_ns=10**12), CLUSTER)
+    )
 
     late = met.known[A]
     assert isinstance(late, Failure)
@@ -129,3 +132,23 @@ def test_what_a_source_counts_is_of_no_tenant() -> None:
     process.begin().count("texts", "calls", 3)
 
     assert process.counts == {("", "texts", "", "calls"): 3}
+
+
+def test_the_source_of_quarantine_is_there_for_filters_with_such_a_topic_and_knows_the_cluster() -> None:
+    known = Known({A: b"A"})
+    process = Process({"texts": Known({A: b"A"}), "schemas": known, "quarantine": Known()})
+    sources = process.begin()
+    config = {"registry_url": "http://registry", "quarantine_topic": "bad"}
+    one = RecordFilter.model_validate({"name": "SchemaValidator", "config": config})
+
+    sources.configure([one])
+    asyncio.run(sources.meet("acme", RecordNeeds(frozenset({A}), {}), CLUSTER))
+
+    assert sorted(process.made) == ["quarantine", "schemas", "texts"]
+    assert process.sources["quarantine"].configured == [[one]]
+    assert sources.upstream_of("acme") is CLUSTER
+    sources.note_limit("limit", "acme")
+    assert process.hits == {("limit", "acme"): 1}
+    sources.configure([])
+    assert process.sources["quarantine"].is_closed
+    assert sources.upstream_of("acme") is None

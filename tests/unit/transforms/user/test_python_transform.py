@@ -102,6 +102,14 @@ def test_a_failure_refuses_the_batch_or_lets_it_pass() -> None:
         )
 
 
+def test_a_failure_that_may_pass_is_final_where_records_are_put_aside() -> None:
+    later = Failure("mine: not yet", is_retriable=True)
+
+    found = outcome(later, fail="quarantine", quarantine_topic="bad")
+
+    assert found == Rejected((), "mine: not yet", ErrorCode.INVALID_RECORD)
+
+
 def test_a_batch_without_records_is_not_asked_for() -> None:
     assert len(outcome(batch=only_batch(batch_of([], last_offset_delta=4)), direction=FETCH)) == 0
 
