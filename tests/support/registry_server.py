@@ -1,14 +1,20 @@
 """A schema registry of a test's own, over HTTP: it answers as Apicurio 3.3.3 and Confluent's registry do."""
 
+from __future__ import annotations
+
 import json
+import ssl
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from support.encryption.in_thread import in_thread
+
+if TYPE_CHECKING:
+    from support.identity.certificates import Files
 
 NO_SCHEMA = {"message": "Schema not found.", "error_code": 40403}
 NO_SUBJECT = {"message": "Subject not found.", "error_code": 40401}
@@ -17,7 +23,8 @@ NO_SUBJECT = {"message": "Subject not found.", "error_code": 40401}
 class RegistryServer:
     """Serves the schemas that it was given, and remembers what it was asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: Files | None = None) -> None:
+        """Serve on a free port of localhost; with a certificate over TLS."""
         played = self
         self.status: int | None = None
         """Of every answer; None: what belongs to it."""
@@ -49,7 +56,15 @@ class RegistryServer:
 
         self._server = in_thread(lambda: Server(("127.0.0.1", 0), Handler))
         self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        scheme = "http"
+        if certificate is not None:
+            scheme, context = "https", ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate.certificate, certificate.key)
+            # The handshake is the business of the thread of each connection.
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
+        self.url = f"{scheme}://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
         self._thread.start()
 

@@ -1,9 +1,13 @@
-"""SchemaValidator on a real Kafka: what is not valid gets its error and never reaches the broker."""
+"""SchemaValidator on a real Kafka: what is not valid gets its error and never reaches the broker.
+
+The gateway asks a registry over TLS, whose certificate a private CA has signed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +22,7 @@ from support.clients.raw_operations import PRODUCE_BY_NAME, produce_request
 from support.gateways import admin_port
 from support.gateways.gateway_fixtures import FreshTopic
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
+from support.identity.certificates import Authority
 from support.physical_names import physical_name
 from support.records.record_columns import batch_of
 from support.registry_server import RegistryServer
@@ -49,14 +54,26 @@ def validator(topic: str, url: str, **config: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def registry() -> Iterator[RegistryServer]:
-    with closing(RegistryServer()) as server:
+def ca_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The private CA that vouches for the registry; its key is gone."""
+    return tmp_path_factory.mktemp("registry") / "ca.pem"
+
+
+@pytest.fixture(scope="module")
+def registry(ca_file: Path) -> Iterator[RegistryServer]:
+    authority = Authority("registry CA")
+    authority.write(ca_file)
+    certificate = authority.server("127.0.0.1").write(ca_file.parent, "registry")
+    with closing(RegistryServer(certificate)) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def validating(
-    kafka: EmbeddedKafka, registry: RegistryServer, tmp_path_factory: pytest.TempPathFactory
+    kafka: EmbeddedKafka,
+    registry: RegistryServer,
+    ca_file: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[GatewayProcess]:
     check = {"name": "adult", "expression": "value.age >= 18"}
 
@@ -68,6 +85,8 @@ def validating(
             validator(LAX, registry.url, enforce=False),
             validator(OPEN, registry.url, fail="open"),
         ]
+        for one in config["tenants"][0]["filters"]:
+            one["config"]["registry_ca_file"] = str(ca_file)
 
     directory = tmp_path_factory.mktemp("validating")
     options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust, "has_admin": True}
@@ -199,6 +218,22 @@ def test_while_the_registry_is_away_records_wait_or_pass_as_the_operator_wants(
     assert stored(broker, OPEN) == [unknown]
     metric = "kafka_proxy_transform_unchecked_batches_total"
     admin_port.await_value(lambda: admin_port.value(validating, metric, filter=OPEN, **LABELS), 1)
+
+
+def test_what_the_registry_answers_is_counted(
+    validating: GatewayProcess, registry: RegistryServer, fresh_topic: FreshTopic
+) -> None:
+    fresh_topic("globex", STRICT)
+    order = registry.add(f"{STRICT}-value", ORDER)
+    labels = {"registry": registry.url}
+    hits = admin_port.value(validating, "kafka_proxy_schema_cache_hits_total", **labels)
+
+    for _ in range(2):
+        assert sent(validating, STRICT, of(order, b"\x54")).error_code == ErrorCode.NONE
+
+    assert admin_port.value(validating, "kafka_proxy_schema_cache_hits_total", **labels) > hits
+    for name in ("look_ups", "look_up_seconds", "cache_misses"):
+        assert admin_port.value(validating, f"kafka_proxy_schema_{name}_total", **labels) > 0
 
 
 def test_old_clients_are_told_of_a_policy(validating: GatewayProcess, fresh_topic: FreshTopic) -> None:

@@ -69,6 +69,8 @@ class Everything(OfProcess):
         of_filters = ("batches", "records", "rejections", "time_ns", *NOTES)
         for number in (*of_filters, "waits", "wait_ns", *of_transforms):
             yield ("acme", "edge", "produce", number), 1
+        for number in ("look_ups", "look_up_errors", "look_up_ns", "cache_hits", "cache_misses"):
+            yield ("", "https://registry", "", number), 1
 
     def workers(self) -> Iterator[WorkerCounts]:
         yield WorkerCounts(0, is_running=True, starts=1, connections=1, cpu_s=1.0)

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -16,6 +17,7 @@ from bifrost.schemas.registered_schema import Reference, RegisteredSchema, Schem
 from bifrost.schemas.schema_key import RegistrySettings
 from bifrost.schemas.wire_format import SchemaId
 from support.encryption.in_thread import in_thread
+from support.identity.certificates import Authority
 from support.registry_server import RegistryServer
 
 SECRET = "s3cret-of-a-registry"
@@ -180,3 +182,21 @@ def test_the_path_of_the_address_stays(server: RegistryServer) -> None:
     with pytest.raises(RegistryError, match="no registry is there"):
         client.subjects(1)
     assert server.asked[0][0] == "/apis/ccompat/v7/schemas/ids/1/versions"
+
+
+def test_only_a_registry_that_the_private_ca_vouches_for_is_asked(tmp_path: Path) -> None:
+    authority, other = Authority("registry CA"), Authority("another CA")
+    ca_file, other_file = authority.write(tmp_path / "ca.pem"), other.write(tmp_path / "other.pem")
+    server = RegistryServer(authority.server("127.0.0.1").write(tmp_path, "registry"))
+    with closing(server):
+        number = server.add("orders-value", "long")
+
+        assert client_of(server, ca_file=ca_file).subjects(number) == {"orders-value"}
+        assert len(server.asked) == 1
+        for wrong in (other_file, None):
+            with pytest.raises(RegistryError, match="no answer \\(SSLCertVerificationError\\)"):
+                client_of(server, ca_file=wrong).subjects(number)
+    server = RegistryServer(authority.server("registry.internal").write(tmp_path, "elsewhere"))
+    with closing(server), pytest.raises(RegistryError, match="SSLCertVerificationError"):
+        client_of(server, ca_file=ca_file).subjects(1)
+    assert not server.asked

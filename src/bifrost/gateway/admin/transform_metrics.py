@@ -7,11 +7,13 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from bifrost.gateway.admin.counted import TransformCount
 
 _LABELS = ["tenant", "filter", "direction"]
-_NANOSECONDS = frozenset({"time_ns", "wait_ns", "run_ns"})
+_NANOSECONDS = frozenset({"time_ns", "wait_ns", "run_ns", "look_up_ns"})
 _OF_SOURCES = frozenset({"waits", "wait_ns"})
 """Numbers about a source, not a filter."""
 _OF_FILTERS = ["tenant", "filter"]
 _WITHOUT_WAY = _OF_SOURCES | {"runs", "run_ns", "starts", "reloads", "quarantined", "unquarantined"}
+_OF_REGISTRIES = frozenset({"look_ups", "look_up_errors", "look_up_ns", "cache_hits", "cache_misses"})
+"""Numbers about a schema registry, whichever tenants ask it."""
 _FAILED = "failed_"
 """With this begin the numbers of failures, by their reason."""
 
@@ -49,12 +51,15 @@ def transform_metrics(counts: Iterable[TransformCount]) -> Iterator[Metric | Non
         "How often a PythonTransform failed, by the reason.",
         labels=[*_OF_FILTERS, "reason"],
     )
-    families |= _passed_families() | _quarantine_families() | _python_transform_families()
+    families |= _passed_families() | _quarantine_families() | _registry_families()
+    families |= _python_transform_families()
     for (*labels, number), amount in counts:
         if number.startswith(_FAILED):
             failures.add_metric([*labels[:2], number.removeprefix(_FAILED)], amount)
             continue
         known = labels[:2] if number in _WITHOUT_WAY else labels
+        if number in _OF_REGISTRIES:
+            known = labels[1:2]
         families[number].add_metric(known, amount / 1e9 if number in _NANOSECONDS else amount)
         yield None
     yield from families.values()
@@ -103,6 +108,33 @@ def _quarantine_families() -> dict[str, CounterMetricFamily]:
             "kafka_proxy_quarantine_failures",
             "Batches whose bad records could not be written to the topic of quarantine.",
             labels=_OF_FILTERS,
+        ),
+    }
+
+
+def _registry_families() -> dict[str, CounterMetricFamily]:
+    of_registries = ["registry"]
+    return {
+        "look_ups": CounterMetricFamily(
+            "kafka_proxy_schema_look_ups", "Schemas that a registry was asked about.", labels=of_registries
+        ),
+        "look_up_errors": CounterMetricFamily(
+            "kafka_proxy_schema_look_up_errors", "How often it gave no answer.", labels=of_registries
+        ),
+        "look_up_ns": CounterMetricFamily(
+            "kafka_proxy_schema_look_up_seconds",
+            "How long it took, with requests that were sent again.",
+            labels=of_registries,
+        ),
+        "cache_hits": CounterMetricFamily(
+            "kafka_proxy_schema_cache_hits",
+            "Schemas of batches about which the answer was at hand.",
+            labels=of_registries,
+        ),
+        "cache_misses": CounterMetricFamily(
+            "kafka_proxy_schema_cache_misses",
+            "Schemas of batches that had to wait for the registry.",
+            labels=of_registries,
         ),
     }
 

@@ -7,6 +7,7 @@ schema one asks. While a registry is away, what it said before goes on serving (
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
@@ -50,12 +51,19 @@ class SchemaSource:
 
     def cached(self, key: SchemaKey) -> object | None:
         """Return what is known about a schema."""
-        return self._of(key.registry).cached(key)
+        registry = self._of(key.registry)
+        found = registry.cached(key)
+        self._context.count(key.registry.url, "cache_misses" if found is None else "cache_hits")
+        return found
 
     async def answers(self, keys: Collection[SchemaKey]) -> Mapping[SchemaKey, object]:
         """Return what the registries say; a question that is cancelled is answered for the next message."""
-        asked = [asyncio.shield(asyncio.wrap_future(self._of(key.registry).ask(key))) for key in keys]
-        return dict(zip(keys, await asyncio.gather(*asked), strict=True))
+        try:
+            asked = [asyncio.shield(asyncio.wrap_future(self._of(key.registry).ask(key))) for key in keys]
+            return dict(zip(keys, await asyncio.gather(*asked), strict=True))
+        finally:
+            for registry in self._registries.values():
+                registry.tell_counts()
 
     def configure(self, filters: Collection[RecordFilter]) -> None:
         """Keep the registries that these filters ask, and give up others."""
@@ -85,6 +93,8 @@ class _RegistryInUse:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="registry")
         self._asked: dict[SchemaKey, Future[object]] = {}
         self._told_ms: int | None = None
+        self._counts: Counter[str] = Counter()
+        """What threads have counted since it was told: only the loop's thread may count for all workers."""
 
     def _now_ms(self) -> int:
         return self._context.now_ns() // 1_000_000
@@ -112,8 +122,11 @@ class _RegistryInUse:
         found = self.cached(key)
         if found is not None:
             return found
+        began_ns = self._context.now_ns()
         answer, serves_ms = self._answer(key)
         with self._lock:
+            self._counts["look_ups"] += 1
+            self._counts["look_up_ns"] += self._context.now_ns() - began_ns
             self._cache.put(key, answer, self._now_ms() + serves_ms)
         return answer
 
@@ -128,10 +141,18 @@ class _RegistryInUse:
         except RegistryError as error:
             self._tell(str(error))
             with self._lock:
+                self._counts["look_up_errors"] += 1
                 before = self._cache.stale(key, self._now_ms())
             away = Failure("the schema registry cannot be asked now", is_retriable=True)
             return (away if before is None else before), RETRY_MS
         return answer, settings.cache_ms if answer.reason is None else settings.unknown_cache_ms
+
+    def tell_counts(self) -> None:
+        """Count what threads have done; on the loop, after each message that has waited for a registry."""
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+        for number, amount in counts.items():
+            self._context.count(self._settings.url, number, amount)
 
     def _tell(self, reason: str) -> None:
         """Log why there is no schema, not too often."""

@@ -1,6 +1,7 @@
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -25,8 +26,10 @@ class Context:
     def now_ns(self) -> int:
         return self.ms * 1_000_000
 
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+
     def count(self, source: str, number: str, amount: int = 1) -> None:
-        """Count nothing."""
+        self.counts[source, number] += amount
 
 
 @dataclass
@@ -178,3 +181,20 @@ def test_an_address_that_cannot_be_used_is_a_failure(setting: Setting) -> None:
     [found] = setting.ask(setting.key(1, registry=RegistrySettings("ftp://registry")))
 
     assert isinstance(found, Failure)
+
+
+def test_what_a_registry_does_is_counted(setting: Setting) -> None:
+    key, unknown = setting.key(setting.server.add("orders-value", "long")), setting.key(9)
+
+    assert setting.source.cached(key) is None
+    setting.ask(key, unknown)
+    assert setting.source.cached(key) is not None
+    setting.server.status = 503
+    setting.ask(setting.key(10))
+
+    url = setting.server.url
+    told = {
+        number: amount for (registry, number), amount in setting.context.counts.items() if registry == url
+    }
+    assert told.pop("look_up_ns") >= 0
+    assert told == {"look_ups": 3, "look_up_errors": 1, "cache_hits": 1, "cache_misses": 1}
