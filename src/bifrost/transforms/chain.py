@@ -40,8 +40,8 @@ class ChainMeter(Protocol):
     def end(self, name: str, records: int, rejections: int) -> None:
         """Note that the transform of this name has ended, and what it did."""
 
-    def note(self, name: str, what: str) -> None:
-        """Note what the transform of this name says about a batch: one of NOTES."""
+    def note(self, name: str, what: str, reason: str | None) -> None:
+        """Note what the transform of this name says about a batch: one of NOTES, and why where the journal tells."""
 
 
 class _Uncounted:
@@ -51,7 +51,7 @@ class _Uncounted:
     def end(self, name: str, records: int, rejections: int) -> None:
         """Count nothing."""
 
-    def note(self, name: str, what: str) -> None:
+    def note(self, name: str, what: str, reason: str | None) -> None:
         """Count nothing."""
 
 
@@ -165,7 +165,7 @@ class _Way:
 
     def _noted(self, name: str, outcome: Columns | Buffer | Noted) -> Columns | Buffer:
         if isinstance(outcome, Noted):
-            self._meter.note(name, outcome.what)
+            self._meter.note(name, outcome.what, outcome.reason)
             return outcome.outcome
         return outcome
 

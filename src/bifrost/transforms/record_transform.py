@@ -100,6 +100,8 @@ class Noted(NamedTuple):
     outcome: Columns | Buffer
     what: str
     """A number of the metrics: one of NOTES."""
+    reason: str | None = None
+    """What the journal says of it, without any content of a record; None: nothing."""
 
 
 NOTES = ("plaintext", "skipped", "unenforced", "unchecked", "passed")

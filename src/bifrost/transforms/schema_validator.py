@@ -108,7 +108,7 @@ class SchemaValidator:
             is_checked = self._check(columns, direction, known)
         except _Stop as stop:
             if isinstance(stop.outcome, Rejected) and not self._enforces:
-                return Noted(columns, "unenforced")
+                return Noted(columns, "unenforced", _reason_of(stop.outcome))
             return stop.outcome
         return columns if is_checked else Noted(columns, "unchecked")
 
@@ -214,6 +214,11 @@ class SchemaValidator:
         if self._checks is None or SchemaPart.VALUE.value not in values:
             return None
         return self._checks.broken(values)
+
+
+def _reason_of(rejected: Rejected) -> str:
+    """Return why a batch would have been refused, by its first record."""
+    return rejected.reason or rejected.rejections[0].reason
 
 
 def registry_of(config: FilterConfig) -> RegistrySettings:

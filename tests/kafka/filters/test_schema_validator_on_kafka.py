@@ -23,11 +23,14 @@ from support.gateways import admin_port
 from support.gateways.gateway_fixtures import FreshTopic
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.identity.certificates import Authority
+from support.journal.journal_reader import await_journal, events
+from support.journal.journal_schema import misfits
 from support.physical_names import physical_name
 from support.records.record_columns import batch_of
 from support.registry_server import RegistryServer
 
 WAIT_S = 60.0
+JOURNAL = "validating"
 STRICT, IDS, RULES, LAX, OPEN = (
     "schemas-strict",
     "schemas-ids",
@@ -89,7 +92,9 @@ def validating(
             one["config"]["registry_ca_file"] = str(ca_file)
 
     directory = tmp_path_factory.mktemp("validating")
+    journal = {"interval_ms": 300, "snapshot_interval_ms": 0, "partitions": 3, "gateway_id": JOURNAL}
     options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust, "has_admin": True}
+    options["proxy"] = {"journal": journal}
     with GatewayProcess(directory, kafka.bootstrap, **options) as process:
         yield process
 
@@ -182,7 +187,7 @@ def test_rules_hold_for_records_that_read(
     assert stored(broker, RULES) == [of(user, b'{"age": 18}'), None]
 
 
-def test_without_enforcement_records_pass_and_are_counted(
+def test_without_enforcement_records_pass_are_counted_and_are_in_the_journal(
     validating: GatewayProcess, broker: Endpoint, fresh_topic: FreshTopic
 ) -> None:
     fresh_topic("globex", LAX)
@@ -191,6 +196,21 @@ def test_without_enforcement_records_pass_and_are_counted(
     assert stored(broker, LAX) == [b"no schema"]
     metric = "kafka_proxy_transform_unenforced_batches_total"
     admin_port.await_value(lambda: admin_port.value(validating, metric, filter=LAX, **LABELS), 1)
+    records = await_journal(broker, JOURNAL, lambda found: bool(events(found, "records")))
+    assert [misfits(one) for one in records] == [[]] * len(records)
+    [event] = events(records, "records")
+    assert event["detail"].startswith(f"{LAX}: value: it names no schema")
+    told = ("outcome", "api", "resource_type", "resource_name", "physical_name", "rule", "count")
+    assert tuple(event[name] for name in told) == (
+        "unenforced",
+        "Produce",
+        "topic",
+        LAX,
+        physical_name("globex", LAX),
+        LAX,
+        1,
+    )
+    assert event["principal"] == "User:globex"
 
 
 def test_while_the_registry_is_away_records_wait_or_pass_as_the_operator_wants(

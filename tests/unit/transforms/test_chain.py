@@ -171,7 +171,7 @@ def test_what_is_to_be_counted_is_noted() -> None:
 
         def end(self, name: str, records: int, rejections: int) -> None: ...
 
-        def note(self, name: str, what: str) -> None:
+        def note(self, name: str, what: str, reason: str | None) -> None:
             notes.append((name, what))
 
     data = batch_of(RECORDS)

@@ -146,6 +146,7 @@ def test_records_are_not_rejected_without_enforcement_but_noted() -> None:
 
     assert isinstance(outcome, Noted)
     assert outcome.what == "unenforced"
+    assert outcome.reason == "schemas: value: schema 2 is not registered"
 
 
 def test_a_registry_that_is_away_is_an_error_after_which_clients_try_again() -> None:

@@ -65,16 +65,18 @@ class ProducedRecordsFilter:
                 by_id = topic.topic_id != ZERO_TOPIC_ID
                 name = topics.namespace.topic_of(topic.topic_id) if by_id else topic.name
                 chain = None if name is None else topics.chain(name, Direction.PRODUCE)
-                if chain is None:
+                if name is None or chain is None:
                     continue
                 try:
                     answers = _transform(work, topic, chain, request.acks, exchange.api_version)
                 except NoRoom:
                     return TURN
+                work.end_topic(name)
                 if answers:
                     refused.append(_Refused(topic.name, topic.topic_id, answers))
             if work.need is not None:
                 return work.need
+            work.tell_unenforced()
         if RecordNeeds in exchange.met:
             # The exchange lives until the broker has answered; what was needed need not.
             exchange.met = NOTHING_MET

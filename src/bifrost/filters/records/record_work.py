@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from bifrost.filters.records.sources import KnownAnswers, RefusedRecords
+from bifrost.filters.records.unenforced_records import UnenforcedPlace
 from bifrost.filters.steps import RecordNeeds
 from bifrost.records.codec.client_batch import read_columns, split_batches
 from bifrost.records.codec.compression import NAMES
 from bifrost.records.codec.errors import NoRoom, RecordsError, TooLarge
+from bifrost.tenancy.names import VirtualTopic
 from bifrost.transforms.chain import transform_batch
 from bifrost.transforms.record_transform import Buffer, Direction, Key, Needs, Rejected, Rejection
 from bifrost.wire.error_codes import ErrorCode
@@ -80,6 +82,8 @@ class RecordWork:
         self._sources = records.process.sources
         self._known = KnownAnswers(self._sources, {} if met is None else met.known)
         self._missing: set[Key] = set()
+        self._topics, self._exchange = topics, exchange
+        self._unenforced: dict[str, dict[str, tuple[int, str]]] = {}
         self._is_all_or_nothing = (
             direction is Direction.PRODUCE if is_all_or_nothing is None else is_all_or_nothing
         )
@@ -101,6 +105,23 @@ class RecordWork:
         if met is None:
             return RecordNeeds(keys, {})
         return replace(met, keys=keys, rounds=met.rounds + 1)
+
+    def end_topic(self, topic: str) -> None:
+        """Keep what passed of a topic though a filter would refuse it."""
+        found = self._meter.take_reasons()
+        if found:
+            self._unenforced[topic] = found
+
+    def tell_unenforced(self) -> None:
+        """Let the journal tell what passed so; when the message has all that it needs."""
+        names = self._topics.namespace.names
+        for topic, filters in self._unenforced.items():
+            physical = names.physical_topic(VirtualTopic(topic.encode())).decode()
+            for name, (count, reason) in filters.items():
+                place = UnenforcedPlace(
+                    self._tenant, name, names.path, self._exchange.scope.user, topic, physical
+                )
+                self._topics.records.process.unenforced.note(place, count, reason)
 
     def tell_refused(self, topic: str, partition: int, refusal: Refusal) -> None:
         """Let the log say that a consumer does not get records."""

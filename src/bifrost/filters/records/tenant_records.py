@@ -13,6 +13,7 @@ from bifrost.filters.records.record_memory import RecordMemory
 from bifrost.filters.records.record_topics import RecordTopics
 from bifrost.filters.records.sources import NoSources
 from bifrost.filters.records.transform_meter import TransformKey, TransformMeter
+from bifrost.filters.records.unenforced_records import UnenforcedRecords
 from bifrost.transforms.tenant_filters import TenantFilters
 from bifrost.transforms.transform_kind import kind_of
 from bifrost.wire.api_keys import ApiKey
@@ -58,6 +59,7 @@ class ProcessRecords:
             sources: where transforms get what they need; None: they need nothing.
         """
         self.memory = RecordMemory(limits, hits)
+        self.unenforced = UnenforcedRecords()
         self.counts: Counter[TransformKey] = Counter() if counts is None else counts
         self.now_ns = now_ns
         self.sources: Sources = NoSources() if sources is None else sources

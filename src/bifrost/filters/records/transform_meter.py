@@ -28,6 +28,7 @@ class TransformMeter:
         self._counts, self._now_ns = counts, now_ns
         self._tenant, self._direction = tenant, direction.value
         self._began_ns = 0
+        self._reasons: dict[str, tuple[int, str]] = {}
 
     def begin(self) -> None:
         """Note that a transform begins."""
@@ -44,6 +45,14 @@ class TransformMeter:
         ):
             self._counts[TransformKey(self._tenant, name, self._direction, number)] += amount
 
-    def note(self, name: str, what: str) -> None:
-        """Count what the transform of this name says about a batch."""
+    def take_reasons(self) -> dict[str, tuple[int, str]]:
+        """Return by transform how many batches had a reason since this was asked last, and the first reason."""
+        found, self._reasons = self._reasons, {}
+        return found
+
+    def note(self, name: str, what: str, reason: str | None) -> None:
+        """Count what the transform of this name says about a batch, and keep why."""
+        if reason is not None:
+            count, first = self._reasons.get(name, (0, reason))
+            self._reasons[name] = (count + 1, first)
         self._counts[TransformKey(self._tenant, name, self._direction, what)] += 1

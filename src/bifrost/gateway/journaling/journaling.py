@@ -268,6 +268,7 @@ class Journaling:
     async def _end_interval(self) -> None:
         await in_steps(self._tell_tenants())
         await in_steps(self._tell_hits())
+        await in_steps(self._tell_unenforced())
         self._note_snapshots()
         await in_steps(self.journal.end_interval())
         if self.writer is not None:
@@ -289,6 +290,30 @@ class Journaling:
                     detail=_TOLD_OF.get(limit, _TOLD_OF_OTHERS),
                     count=new,
                 )
+
+    def _tell_unenforced(self) -> Generator[None, None, None]:
+        """Write what passed though a filter of records would refuse it, one event for each place and interval."""
+        clusters = self._gateway.shared.virtual_clusters
+        if clusters.records is None:
+            return
+        for place, count, reason in clusters.records.unenforced.take():
+            yield
+            root = clusters.of_tenant(place.tenant)
+            self.journal.event(
+                "records",
+                "unenforced",
+                place.tenant,
+                upstream=None if root is None else root.upstream,
+                namespace=place.namespace,
+                principal=None if place.user is None else f"User:{place.user}",
+                api="Produce",
+                resource_type="topic",
+                resource_name=place.topic,
+                physical_name=place.physical,
+                rule=place.filter,
+                detail=reason,
+                count=count,
+            )
 
     # -- sizes
 

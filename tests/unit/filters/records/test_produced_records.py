@@ -1,8 +1,12 @@
 import pytest
 
-from bifrost.records.codec.columns import ColumnRecord, Header
+from bifrost.filters.records import record_topics
+from bifrost.filters.records.unenforced_records import UnenforcedPlace
+from bifrost.records.codec.columns import ColumnRecord, Columns, Header
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.needs import TURN
+from bifrost.transforms.record_transform import Direction, Noted
+from bifrost.transforms.transform_kind import TransformKind
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from support.physical_names import physical_name
@@ -21,7 +25,7 @@ from support.stage.playbook import (
     to_client,
 )
 from support.stage.refused_records import answers, refused
-from support.stage.stage import Stage
+from support.stage.stage import Stage, account
 
 ORDERS, BILLING = physical_name("acme", "orders"), physical_name("acme", "billing")
 ON_ORDERS = {"topics": ["orders"]}
@@ -341,3 +345,29 @@ def test_records_are_not_looked_at_for_a_policy_about_acks(stage: Stage) -> None
         >> broker_answers(produced(ORDERS))
         << to_client(produced("orders"))
     )
+
+
+def test_what_passes_though_a_filter_would_refuse_it_is_kept_for_the_journal(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Lenient:
+        name = "trial"
+
+        def transform(self, _batch: object, columns: Columns, *_: object) -> Noted:
+            return Noted(columns, "unenforced", "trial: odd")
+
+    kind = TransformKind(frozenset(Direction), lambda *_: Lenient())  # type: ignore[arg-type,return-value]
+    monkeypatch.setattr(record_topics, "kind_of", lambda _: kind)
+    records = filtered(stage, policy(ON_ORDERS, require_key=True))
+    sent = batch(key=None) + batch(key=None)
+
+    assert (
+        stage.play()
+        >> client_sends(produce("orders", records=sent), 12)
+        << to_broker(produce(ORDERS, records=sent))
+        >> broker_answers(produced(ORDERS))
+        << to_client(produced("orders"))
+    )
+    [(place, batches, reason)] = records.process.unenforced.take()
+    assert place == UnenforcedPlace("acme", "trial", "acme", place.user, "orders", ORDERS)
+    assert (place.user, batches, reason) == (account("acme").username, 2, "trial: odd")

@@ -24,3 +24,19 @@ def test_each_transform_is_counted_by_itself() -> None:
         ("acme", "gate", "fetch", "rejections"): 3,
         ("acme", "gate", "fetch", "time_ns"): 500,
     }
+
+
+def test_reasons_are_kept_until_they_are_taken() -> None:
+    counts: Counter[TransformKey] = Counter()
+    meter = TransformMeter(counts, lambda: 0, "acme", Direction.PRODUCE)
+
+    meter.note("trial", "unenforced", "first")
+    meter.note("trial", "unenforced", "second")
+    meter.note("seal", "plaintext", None)
+
+    assert meter.take_reasons() == {"trial": (2, "first")}
+    assert meter.take_reasons() == {}
+    assert counts == {
+        ("acme", "trial", "produce", "unenforced"): 2,
+        ("acme", "seal", "produce", "plaintext"): 1,
+    }

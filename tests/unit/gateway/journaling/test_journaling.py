@@ -6,12 +6,14 @@ import pytest
 
 from bifrost.config.fields.journal import Journal
 from bifrost.config.model import Config
+from bifrost.filters.records.tenant_records import ProcessRecords
+from bifrost.filters.records.unenforced_records import UnenforcedPlace
 from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.journaling.journaling import Journaling
 from bifrost.gateway.loop.steps import at_once
 from bifrost.session.close_reason import CloseReason
 from support.gateways.journalling import written
-from support.physical_names import prefix_of
+from support.physical_names import physical_name, prefix_of
 from unit.gateway.test_gateway import CONFIG
 
 PEER = "10.0.0.7:51234"
@@ -138,3 +140,37 @@ def test_before_it_writes_the_journal_is_not_up(journaling: Journaling) -> None:
     assert (counts.is_up, counts.written, counts.usage_rows) == (False, 0, 0)
     assert counts.buffer_bytes > 0
     assert journaling.state() == {"buffer_bytes": counts.buffer_bytes, "usage_rows": 0, "is_up": 0}
+
+
+def test_what_a_filter_would_refuse_is_told_once_with_how_often(
+    gateway: Gateway, journaling: Journaling
+) -> None:
+    at_once(journaling._tell_unenforced())
+    records = ProcessRecords(gateway.limits, gateway.limits_hit, lambda: 0)
+    gateway.shared.virtual_clusters.models.records = records
+    place = UnenforcedPlace(
+        "acme", "trial", "acme:eu", "alice", "orders", physical_name("acme", "--eu.orders")
+    )
+    for _ in range(2):
+        records.unenforced.note(place, 2, "trial: value: it names no schema")
+    records.unenforced.note(UnenforcedPlace("globex", "trial"), 1, "one of many")
+
+    at_once(journaling._tell_unenforced())
+    told = events(journaling)
+    at_once(journaling._tell_unenforced())
+
+    assert events(journaling) == []
+    first, folded = told
+    assert {
+        name: first[name] for name in ("type", "outcome", "rule", "resource_name", "count", "principal")
+    } == {
+        "type": "records",
+        "outcome": "unenforced",
+        "rule": "trial",
+        "resource_name": "orders",
+        "count": 4,
+        "principal": "User:alice",
+    }
+    assert (first["detail"], first["namespace"]) == ("trial: value: it names no schema", "acme:eu")
+    assert (folded["tenant"], folded["count"]) == ("globex", 1)
+    assert not {"resource_name", "principal", "physical_name"} & folded.keys()
