@@ -99,3 +99,16 @@ def test_a_password_is_not_shown() -> None:
     user = Credential.model_validate(credential(password=Secret(b"hunter2")))
 
     assert "hunter2" not in repr(user)
+
+
+@pytest.mark.parametrize("allowed", [None, ["orders", "bad"], ["orders", "eu:bad"]])
+def test_a_topic_of_quarantine_is_one_of_the_list_if_there_is_one(allowed: list[str] | None) -> None:
+    config = {"registry_url": "http://registry", "quarantine_topic": "bad"}
+    tenant = {"name": "acme", "auth": {"credentials": [credential()]}}
+    filters = [{"name": "SchemaValidator", "config": config}]
+
+    assert Tenant.model_validate(tenant | {"allowed_topics": allowed, "filters": filters}).filters
+    with pytest.raises(
+        ValidationError, match="quarantine_topic bad of SchemaValidator is not in allowed_topics"
+    ):
+        Tenant.model_validate(tenant | {"allowed_topics": ["orders", "bad:orders"], "filters": filters})
