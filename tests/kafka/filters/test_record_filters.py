@@ -31,7 +31,7 @@ from support.physical_names import physical_name
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 WAIT_S = 60.0
-OPEN, STRICT, FREE = "chain-open", "chain-strict", "chainless"
+OPEN, STRICT, FREE, AGREED = "chain-open", "chain-strict", "chainless", "agreed"
 HEADERS = [("internal", b"secret"), ("trace", b"t1")]
 
 FILTERS = [
@@ -49,6 +49,12 @@ FILTERS = [
         "name": "ProducePolicy",
         "config": {"require_key": True, "max_record_bytes": "10 KiB", "acks": ["all", "0"]},
         "rules": [{"topics": [STRICT], "principals": ["User:globex"]}],
+    },
+    {
+        "name": "ProducePolicy",
+        "label": "agreed",
+        "config": {"required_headers": ["trace"], "compression": ["none", "lz4"]},
+        "rules": [{"topics": [AGREED]}],
     },
     {
         "name": "RecordHeaders",
@@ -73,7 +79,7 @@ def filtering(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture
 def endpoint(filtering: GatewayProcess, fresh_topic: FreshTopic) -> Endpoint:
-    for topic in (OPEN, STRICT, FREE):
+    for topic in (OPEN, STRICT, FREE, AGREED):
         fresh_topic("globex", topic)
     return filtering.endpoint("globex")
 
@@ -183,6 +189,34 @@ def test_acks_are_refused_by_policy(endpoint: Endpoint, broker: Endpoint) -> Non
 
     assert told == [KafkaError.POLICY_VIOLATION]
     assert end_offset(broker, STRICT) == 0
+
+
+def test_headers_and_compression_are_required_by_policy(endpoint: Endpoint, broker: Endpoint) -> None:
+    told: dict[bytes, int | None] = {}
+
+    def send(value: bytes, codec: str, headers: list[tuple[str, bytes]]) -> None:
+        # A batch that compression makes no smaller is sent without it.
+        own = {"compression.type": codec, "linger.ms": 0}
+        producer = Producer(endpoint.for_confluent | own)
+        producer.produce(
+            AGREED,
+            value,
+            headers=headers,
+            callback=lambda error, message: told.update({message.value(): error and error.code()}),
+        )
+        assert producer.flush(WAIT_S) == 0
+
+    send(b"fine" * 100, "lz4", HEADERS)
+    send(b"gzip" * 100, "gzip", HEADERS)
+    send(b"bare" * 100, "lz4", HEADERS[:1])
+
+    assert told == {
+        b"fine" * 100: None,
+        b"gzip" * 100: KafkaError.POLICY_VIOLATION,
+        b"bare" * 100: KafkaError.INVALID_RECORD,
+    }
+    assert [one.headers() for one in read(broker, physical_name("globex", AGREED), 1)] == [HEADERS]
+    assert end_offset(broker, AGREED) == 1
 
 
 def test_without_an_answer_a_rejection_ends_the_connection(
