@@ -29,7 +29,7 @@ MAX_NAMESPACES = 10_000
 """Most namespaces of one tenant: each takes memory in every worker, and a tree that large is still read at once."""
 
 _TIER = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]+")
-_ESCAPES = {"-": "--", ".": "-d", "_": "-u"}
+_ESCAPES = str.maketrans({"-": "--", ".": "-d", "_": "-u"})
 _CODE = re.compile(rb"--((?:[a-zA-Z0-9]|-[-du])+)\.")
 CODES = re.compile(rb"(?:--(?:[a-zA-Z0-9]|-[-du])+\.)+")
 """The codes of one or more tiers, as `encode` makes them."""
@@ -52,7 +52,7 @@ def misfit(tiers: Sequence[str]) -> str | None:
 
 def encode(tiers: Sequence[str]) -> str:
     """Return what stands between the tenant's prefix and the names of a namespace."""
-    return "".join(MARK + "".join(_ESCAPES.get(char, char) for char in tier) + "." for tier in tiers)
+    return "".join([f"{MARK}{tier.translate(_ESCAPES)}." for tier in tiers])
 
 
 def decode(name: bytes) -> tuple[str, bytes] | None:
@@ -64,5 +64,6 @@ def decode(name: bytes) -> tuple[str, bytes] | None:
     found = _CODE.match(name)
     if found is None:
         return None
-    tier = _ESCAPE.sub(lambda escape: _ESCAPED[escape[1]], found[1]).decode()
+    code = found[1]
+    tier = (_ESCAPE.sub(lambda escape: _ESCAPED[escape[1]], code) if b"-" in code else code).decode()
     return (tier, name[found.end() :]) if misfit([tier]) is None else None

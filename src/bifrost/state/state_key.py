@@ -62,6 +62,10 @@ class StateKey(_Key):
         kind, colon, name = data.decode().partition(":")
         if not colon:
             raise ValueError("a key of the state is kind:name, and this one has no colon")
+        if (known := _kind(kind)) is not None and name and len(data) <= MAX_NAME_BYTES:
+            return tuple.__new__(
+                cls, (known, name)
+            )  # What `__new__` would make, for the most part of a large state.
         return cls(kind, name)
 
 
