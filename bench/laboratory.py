@@ -99,6 +99,7 @@ class Laboratory:
         name: str = "",
         mechanisms: str = "PLAIN",
         visits: bool = True,
+        ready_timeout_s: float = READY_TIMEOUT_S,
     ) -> Iterator[list[Subject]]:
         """Run a gateway, as `bifrost run` does, with a listener set for PLAINTEXT and one for TLS.
 
@@ -111,6 +112,7 @@ class Laboratory:
             mechanisms: what clients may authenticate by. The load uses PLAIN; with SCRAM the start takes seconds for
                 thousands of tenants, because each password's verifiers are derived.
             visits: whether each of many tenants logs in once before, which takes 8 ms each.
+            ready_timeout_s: how long it may take to listen.
         """
         directory, port = self._new_directory(), free_port(count=4)
         password = secrets.token_hex(8)
@@ -124,10 +126,10 @@ class Laboratory:
         step = -(-tenants // spread)
         spaces = [Space(name, (name, password), is_virtual=True) for name in names]
         with ExitStack() as running:
-            child = run_child(running, command, port, self._log_file())
+            child = run_child(running, command, port, self._log_file(), ready_timeout_s)
             for one in (port + 1, port + 3):
                 # Workers may open the brokers' ports a moment after the bootstrap ports.
-                _await_listener(HOST, one, READY_TIMEOUT_S, child)
+                _await_listener(HOST, one, ready_timeout_s, child)
             plain, tls = (
                 Subject(called, one + 1, spaces[::step], child.pid, bootstrap_port=one, tenants=tenants)
                 for one in (port, port + 2)
@@ -268,11 +270,17 @@ def _haproxy_config(port: int, bench: Laboratory, *, is_for_clients: bool) -> st
     return config
 
 
-def run_child(running: ExitStack, command: list[str], port: int, log_file: Path) -> Child:
+def run_child(
+    running: ExitStack,
+    command: list[str],
+    port: int,
+    log_file: Path,
+    ready_timeout_s: float = READY_TIMEOUT_S,
+) -> Child:
     """Start a process that is stopped with `running`, and wait until it listens."""
     child = Child(command, log_file=log_file, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})
     running.callback(child.stop)
-    if not _await_listener(HOST, port, READY_TIMEOUT_S, child):
+    if not _await_listener(HOST, port, ready_timeout_s, child):
         raise RuntimeError(f"{' '.join(command)} does not listen:\n{tail(child.log())}")
     return child
 

@@ -23,8 +23,14 @@ from bench.table import Table
 PAGE = "state.md"
 ROUNDS = 3
 MOST_START_S = 5.0
-FLAT = 2.0
-"""A decision with a hundred times as much in the state may take so many times as long: caches of the processor."""
+FLAT = 1.05
+"""A decision may call so many times as many functions with a hundred times as much in the state."""
+FLAT_US = 1.5
+"""One about the same names may take so many times as long: what is between the names in memory takes caches of the
+processor as well. One about ever other names has no goal: of a large state the processor has to fetch them."""
+
+READY_TIMEOUT_S = 300.0
+"""A gateway with a large state needs its time on a busy machine, and that is what is measured."""
 
 WITHOUT = "no state"
 
@@ -36,7 +42,8 @@ def main() -> int:
     print(machine)
     rounds = 1 if options.quick else ROUNDS
     decided = _decide(rounds)
-    print(f"\n{decided.as_text()}", flush=True)
+    for table in decided:
+        print(f"\n{table.as_text()}", flush=True)
     started = _start([Size().part(10), Size()], rounds)
     for table in started:
         print(f"\n{table.as_text()}", flush=True)
@@ -45,11 +52,11 @@ def main() -> int:
     if options.plot:
         page = options.plot / PAGE
         text = "\n\n".join(
-            [f"{machine}. {machine.load}.", *(one.as_markdown() for one in (*started, decided))]
+            [f"{machine}. {machine.load}.", *(one.as_markdown() for one in (*started, *decided))]
         )
         page.write_text(replace_between(page.read_text("utf-8"), "state-scale", text), "utf-8")
         print(f"written: {page}")
-    missed = list(_missed(started[0], decided))
+    missed = list(_missed(started[0], *decided[:2]))
     for one in missed:
         print(f"missed  {one}")
     return 1 if options.check and missed else 0
@@ -67,17 +74,19 @@ def _label(size: Size) -> str:
     return f"{size.namespaces:,} namespaces, {size.acls:,} ACLs, {size.aliases:,} aliases"
 
 
-def _decide(rounds: int) -> Table:
-    table = Table("A decision, all of one tenant", "", "µs", 1)
+def _decide(rounds: int) -> list[Table]:
+    calls = Table("Functions that a decision calls, all of one tenant", "", "", 1)
+    again = Table("A decision about one of 200 names, all of one tenant", "", "µs", 1)
+    others = Table("A decision about ever other names, all of one tenant", "", "µs", 1)
     for divisor in (100, 10, 1):
         part = Size().part(divisor)
         decisions = Decisions(Size(part.namespaces, part.acls, part.aliases, 1))
-        for _ in range(rounds + 1):
-            for name, each_us in decisions.all():
-                table.add(name, _label(part), each_us)
-        for row in table.rows.values():
-            del row[_label(part)][0]  # The first round fills what is remembered.
-    return table
+        list(decisions.all())  # The first round fills what is remembered.
+        for _ in range(rounds):
+            for name, cost in decisions.all():
+                for table, value in zip((calls, again, others), cost, strict=True):
+                    table.add(name, _label(part), value)
+    return [calls, again, others]
 
 
 def _start(sizes: list[Size], rounds: int) -> list[Table]:
@@ -104,6 +113,7 @@ def _start(sizes: list[Size], rounds: int) -> list[Table]:
                     more=more,
                     of_tenants="acls: {super_users: [User:admin], max_stored: 1000000}",
                     visits=False,
+                    ready_timeout_s=READY_TIMEOUT_S,
                 ) as (subject, _):
                     subject.connect().close()  # A port takes connections before the gateway serves them.
                     seconds.add(label, TENANT, time.monotonic() - began_s)
@@ -113,17 +123,18 @@ def _start(sizes: list[Size], rounds: int) -> list[Table]:
     return [seconds, cpu, memory, peak]
 
 
-def _missed(seconds: Table, decided: Table) -> list[str]:
+def _missed(seconds: Table, calls: Table, again: Table) -> list[str]:
     """Return the goals that were missed."""
     full, least = _label(Size()), _label(Size().part(100))
     wrong = []
     start_s = min(seconds.rows[full][TENANT])
     if start_s > MOST_START_S:
         wrong.append(f"start: {start_s:.1f} s, the goal is {MOST_START_S:.0f} s")
-    for name, row in decided.rows.items():
-        ratio = min(row[full]) / min(row[least])
-        if ratio > FLAT:
-            wrong.append(f"{name}: {ratio:.1f} times as long with a hundred times as much")
+    for table, most, what in ((calls, FLAT, "functions"), (again, FLAT_US, "time")):
+        for name, row in table.rows.items():
+            ratio = min(row[full]) / min(row[least])
+            if ratio > most:
+                wrong.append(f"{name}: {ratio:.2f} times the {what} with a hundred times as much")
     return wrong
 
 

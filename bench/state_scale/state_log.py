@@ -57,13 +57,16 @@ def user(number: int) -> str:
 
 
 def acl(number: int) -> AclBinding:
-    """Return one of a tenant's ACLs: of topics, groups and transactional IDs, literal and prefixed."""
+    """Return one of a tenant's ACLs: of topics, groups and transactional IDs, literal and prefixed.
+
+    All names have one length, however many there are: a decision looks up prefixes of each length that there is.
+    """
     kinds = (ResourceType.TOPIC, ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)
     is_prefixed = number % 5 == 0
     return AclBinding(
         kinds[number % 4],
         PatternType.PREFIXED if is_prefixed else PatternType.LITERAL,
-        f"orders-{number}." if is_prefixed else f"orders-{number}",
+        f"orders-{number:06}." if is_prefixed else f"orders-{number:06}",
         user(number),
         "*",
         (Operation.READ, Operation.WRITE, Operation.DESCRIBE)[number % 3],
