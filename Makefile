@@ -10,7 +10,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills connections pipeline meter-kills records bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-state bench-stalls bench-records bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills connections pipeline meter-kills records bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-flood bench-state bench-stalls bench-records bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -39,7 +39,8 @@ help:
 	@echo "make bench           throughput, latency, CPU and memory beside HAProxy and a direct connection (PLOT=1)"
 	@echo "make bench-growth    what a request costs over tenants, topics, connections and partitions (PLOT=1)"
 	@echo "make bench-journal   what the journal costs"
-	@echo "make bench-governance  what ACLs and quotas cost"
+	@echo "make bench-governance  what ACLs and quotas cost (CHECK=1, PLOT=1)"
+	@echo "make bench-flood     what a tenant notices of another one that floods the gateway (CHECK=1, PLOT=1)"
 	@echo "make bench-state     how a gateway starts with 10,000 namespaces, 100,000 ACLs and 100,000 aliases (QUICK=1, CHECK=1, PLOT=1)"
 	@echo "make bench-stalls    how long periodic tasks keep requests waiting (TENANTS=, ONLY=, PLOT=1)"
 	@echo "make bench-records   how fast batches are read, written, sealed and opened (PLOT=1)"
@@ -235,7 +236,11 @@ bench-journal: $(VENV)/.dev
 	@$(BIN)/python -m bench.journal
 
 bench-governance: $(VENV)/.dev
-	@$(BIN)/python -m bench.governance
+	@$(BIN)/python -m bench.governance $(if $(CHECK),--check) $(if $(PLOT),--plot docs)
+
+# The latency of a tenant that uses a tenth of the capacity, alone and beside a flood, without and with quotas.
+bench-flood: $(VENV)/.dev
+	@$(BIN)/python -m bench.flood $(if $(CHECK),--check) $(if $(PLOT),--plot docs)
 
 # Start, memory and decisions with a large state; QUICK=1: one round; CHECK=1 and PLOT=1 as above, the tables of docs/state.md.
 bench-state: $(VENV)/.dev

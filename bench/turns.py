@@ -24,8 +24,12 @@ Start = Callable[[Laboratory], AbstractContextManager[list[Subject]]]
 """Starts a gateway."""
 
 
-def compare(with_it: Start, rounds: int = ROUNDS) -> None:
-    """Measure the CPU time of both gateways, and print it with the ratios, round by round."""
+def compare(with_it: Start, rounds: int = ROUNDS) -> tuple[float, str]:
+    """Measure the CPU time of both gateways, and print it with the ratios, round by round.
+
+    Returns:
+        The mean of the ratios' medians, and what was printed, for a page.
+    """
     raise_descriptor_limit()
     machine = Machine.now()
     print(machine)
@@ -57,5 +61,10 @@ def compare(with_it: Start, rounds: int = ROUNDS) -> None:
     for table in (large, small, ratio):
         print(f"\n{table.as_text()}")
     medians = [spread(values["ratio"]).median for values in ratio.rows.values()]
-    print(f"\nmean of the medians: {sum(medians) / len(medians):.3f}")
-    print(f"\n{machine.after().load}")
+    mean = sum(medians) / len(medians)
+    machine = machine.after()
+    print(f"\nmean of the medians: {mean:.3f}\n\n{machine.load}")
+    tables = [one.as_markdown() for one in (large, small, ratio)]
+    return mean, "\n\n".join(
+        [f"{machine}. {machine.load}.", *tables, f"The mean of the ratios' medians is {mean:.3f}."]
+    )
