@@ -69,6 +69,22 @@ def test_topics_are_created_listed_moved_and_deleted_for_clients(
         assert control.command(*altered) == (0, "retention.ms\t9\n", "")
         assert control.command(*altered[:3], "--remove", "retention.ms") == (0, "retention.ms\t7200000\n", "")
 
+        configs_of = ("kafka-configs", "--namespace", f"{name}:eu", "--topic", "orders")
+        lists = "cleanup.policy=[compact,delete],segment.bytes=33554432"
+        assert control.command(*configs_of, "--alter", "--add-config", lists) == (
+            0,
+            "Completed updating config for topic orders.\n",
+            "",
+        )
+        found = admin.describe_configs([resource])[resource].result(30)
+        assert (found["cleanup.policy"].value, found["segment.bytes"].value) == ("compact,delete", "33554432")
+        removed = ("--alter", "--delete-config", "cleanup.policy,segment.bytes")
+        assert control.command(*configs_of, *removed)[0] == 0
+        status, output, _ = control.command(*configs_of, "--describe")
+        assert (status, output) == (0, "Dynamic configs for topic orders are:\n  retention.ms=7200000\n")
+        status, _, errors = control.command(*configs_of, "--alter", "--add-config", "retention.ms=no")
+        assert (status, "INVALID_CONFIG" in errors) == (1, True)
+
         assert control.command(*wrapper, "--move", "--topic", "orders", "--to", name)[0] == 0
         await_topics("orders")
         listed = control.command("kafka-topics", "--list", "--topics", "--recursive", "--namespace", name)[1]

@@ -1,6 +1,8 @@
-"""`bifrost kafka-configs`: quotas of a namespace with the options of Kafka's own tool, by the admin API.
+"""`bifrost kafka-configs`: quotas and topic configs of a namespace with the options of Kafka's own tool.
 
-Source: org.apache.kafka.server ConfigCommand; KIP-546 for what it says of quotas.
+Topics are in `kafka_topic_configs.py`.
+
+Source: org.apache.kafka.tools ConfigCommand; KIP-546 for what it says of quotas.
 """
 
 from collections.abc import Mapping
@@ -9,10 +11,15 @@ from typing import Annotated, Any
 import typer
 
 from bifrost.cli.admin.api_client import ApiClient
+from bifrost.cli.admin.kafka_topic_configs import alter_topic, describe_topics
 from bifrost.cli.admin.options import JsonOption, end, print_json, with_client
 
 ENTITY_TYPES = {"users": "user", "clients": "client-id"}
 """Kafka's tool's words for kinds of entities, and those of the API."""
+
+TOPICS = "topics"
+OF_NO_NAMESPACE = ("brokers", "broker-loggers", "ips", "client-metrics", "groups")
+"""Types of Kafka's tool whose configs the admin API does not have: they belong to the cluster, or to clients."""
 
 _SHOWN = {"user": "user-principal", "client-id": "client-id"}
 
@@ -32,6 +39,26 @@ def _note(ctx: typer.Context, param: typer.CallbackParam, value: Any) -> Any:
     return value
 
 
+EntityNameOption = Annotated[
+    list[str] | None,
+    typer.Option("--entity-name", help="A topic, a user or a client ID.", callback=_note),
+]
+EntityDefaultOption = Annotated[
+    bool, typer.Option("--entity-default", help="All that have no quota of their own.", callback=_note)
+]
+AddConfigOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--add-config",
+        metavar="KEY=VALUE,...",
+        help="Set quotas or configs, such as producer_byte_rate=1024 or cleanup.policy=[compact,delete].",
+    ),
+]
+DeleteConfigOption = Annotated[
+    list[str] | None, typer.Option("--delete-config", metavar="KEY,...", help="Remove quotas or configs.")
+]
+
+
 @with_client
 def kafka_configs(
     ctx: typer.Context,
@@ -39,38 +66,42 @@ def kafka_configs(
     namespace: Annotated[
         str, typer.Option("--namespace", help="The tenant and its tiers, such as acme:analytics:eu.")
     ],
-    describe: Annotated[bool, typer.Option("--describe", help="Describe quotas.")] = False,
-    alter: Annotated[bool, typer.Option("--alter", help="Change quotas of one entity.")] = False,
+    describe: Annotated[bool, typer.Option("--describe", help="Describe quotas or configs.")] = False,
+    alter: Annotated[bool, typer.Option("--alter", help="Change quotas or configs of one entity.")] = False,
     entity_type: Annotated[
-        list[str] | None, typer.Option("--entity-type", help="users or clients, or both one after the other.")
+        list[str] | None,
+        typer.Option("--entity-type", help="topics; or users or clients, or both one after the other."),
     ] = None,
-    entity_name: Annotated[
-        list[str] | None, typer.Option("--entity-name", help="A user or a client ID.", callback=_note)
-    ] = None,
-    entity_default: Annotated[
-        bool, typer.Option("--entity-default", help="All that have no quota of their own.", callback=_note)
-    ] = False,
+    entity_name: EntityNameOption = None,
+    entity_default: EntityDefaultOption = False,
+    topic: Annotated[str | None, typer.Option("--topic", help="A topic.")] = None,
     user: Annotated[str | None, typer.Option("--user", help="A user.")] = None,
     user_defaults: Annotated[bool, typer.Option("--user-defaults", help="The default user.")] = False,
     client: Annotated[str | None, typer.Option("--client", help="A client ID.")] = None,
     client_defaults: Annotated[
         bool, typer.Option("--client-defaults", help="The default client ID.")
     ] = False,
-    add_config: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--add-config", metavar="KEY=VALUE,...", help="Set quotas, such as producer_byte_rate=1024."
-        ),
-    ] = None,
-    delete_config: Annotated[
-        list[str] | None, typer.Option("--delete-config", metavar="KEY,...", help="Remove quotas.")
-    ] = None,
+    add_config: AddConfigOption = None,
+    delete_config: DeleteConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Describe and alter quotas of a namespace with the options of kafka-configs.sh."""
+    """Describe and alter quotas and topic configs of a namespace with the options of kafka-configs.sh."""
     if describe == alter:
         end("give exactly one of --describe and --alter", 2)
-    entity = _of_types(entity_type or [], ctx.meta.get(_NAMES, []))
+    if describe and (add_config or delete_config):
+        end("--add-config and --delete-config go with --alter", 2)
+    types, names = entity_type or [], ctx.meta.get(_NAMES, [])
+    if topic is not None or TOPICS in types:
+        has_others = user is not None or user_defaults or client is not None or client_defaults
+        name = _topic_of(types, names, topic, has_others=has_others)
+        if describe:
+            describe_topics(api, namespace, name, as_json=as_json)
+        elif name is None:
+            end("which topic? Add --entity-name to --entity-type topics", 2)
+        else:
+            alter_topic(api, namespace, name, add_config or [], delete_config or [], as_json=as_json)
+        return
+    entity = _of_types(types, names)
     for kind, name, is_default in (("user", user, user_defaults), ("client-id", client, client_defaults)):
         if (name is not None) + is_default + (kind in entity) > 1:
             end(f"the {kind} is named twice", 2)
@@ -80,9 +111,20 @@ def kafka_configs(
         values = _values(add_config or [], delete_config or [])
         _alter(api, namespace, entity, values, as_json=as_json)
     else:
-        if add_config or delete_config:
-            end("--add-config and --delete-config go with --alter", 2)
         _describe(api, namespace, entity, as_json=as_json)
+
+
+def _topic_of(
+    types: list[str], names: list[str | None], topic: str | None, *, has_others: bool
+) -> str | None:
+    """Return the one topic that is meant; None: all."""
+    if has_others or any(one != TOPICS for one in types):
+        end("topics have no quotas: --topic and --entity-type topics stand alone", 2)
+    if len(types) + (topic is not None) > 1 or len(names) > len(types):
+        end("name one topic, by --topic, or by --entity-type topics and --entity-name", 2)
+    if None in names:
+        end("topics have no --entity-default: bifrost namespaces configs sets what they inherit", 2)
+    return names[0] if names else topic
 
 
 def _of_types(types: list[str], names: list[str | None]) -> Entity:
@@ -91,8 +133,13 @@ def _of_types(types: list[str], names: list[str | None]) -> Entity:
     entity: Entity = {}
     for number, one in enumerate(types):
         kind = ENTITY_TYPES.get(one)
+        if one in OF_NO_NAMESPACE:
+            end(
+                f"--entity-type {one}: their configs do not belong to a namespace, and stay Kafka's own tool's",
+                2,
+            )
         if kind is None:
-            end(f"--entity-type {one}: a namespace has quotas of users and clients", 2)
+            end(f"--entity-type {one}: a namespace has topics, and quotas of users and clients", 2)
         if kind in entity:
             end(f"--entity-type {one} is there twice", 2)
         entity[kind] = names[number] if number < len(names) else _ANY

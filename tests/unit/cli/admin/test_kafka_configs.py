@@ -113,7 +113,11 @@ def test_what_is_described_has_just_the_types_that_are_asked_for(run: Run) -> No
         (["--alter", "--entity-type", "users", "--add-config", "a=1"], "whose quota?"),
         (["--alter", "--user", "bob"], "nothing to change"),
         (["--alter", "--user", "bob", "--add-config", "a"], "is no KEY=VALUE with a number"),
-        (["--describe", "--entity-type", "topics"], "a namespace has quotas of users and clients"),
+        (
+            ["--describe", "--entity-type", "tables"],
+            "a namespace has topics, and quotas of users and clients",
+        ),
+        (["--describe", "--entity-type", "brokers"], "do not belong to a namespace"),
         (["--describe", "--entity-name", "bob"], "needs its --entity-type"),
         (
             ["--describe", "--user", "a", "--entity-type", "users", "--entity-name", "b"],
