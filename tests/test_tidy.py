@@ -27,6 +27,7 @@ BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "mana
 
 WITHOUT_TWIN = {
     "cli/admin/cluster_backend.py": "asks brokers: tests/kafka/control",
+    "cli/admin/cluster_groups.py": "asks brokers: tests/kafka/control",
     "cli/admin/cluster_topics.py": "asks brokers: tests/kafka/control",
     "embedded/demo/observer.py": "reads a real broker: tests/kafka/test_demo.py",
     "embedded/demo/run.py": "starts real processes: tests/kafka/test_demo.py",

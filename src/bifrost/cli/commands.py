@@ -28,6 +28,7 @@ LAZY_COMMANDS = {
     "kafka-topics": "bifrost.cli.admin.kafka_topics",
     "kafka-acls": "bifrost.cli.admin.kafka_acls",
     "kafka-configs": "bifrost.cli.admin.kafka_configs",
+    "kafka-consumer-groups": "bifrost.cli.admin.kafka_consumer_groups",
     "quotas": "bifrost.cli.admin.quotas",
     "acls": "bifrost.cli.admin.acls",
     "topics": "bifrost.cli.admin.topics",
@@ -184,7 +185,15 @@ def _kafka_acls_stub() -> None:
 
 @app.command("kafka-configs", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def _kafka_configs_stub() -> None:
-    """Describe and alter quotas of a namespace with the options of kafka-configs.sh."""
+    """Describe and alter quotas and topic configs of a namespace with the options of kafka-configs.sh."""
+    raise AssertionError("the command itself needs no more packages")
+
+
+@app.command(
+    "kafka-consumer-groups", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
+def _kafka_consumer_groups_stub() -> None:
+    """List, describe, delete and reset consumer groups of a namespace with the options of kafka-consumer-groups.sh."""
     raise AssertionError("the command itself needs no more packages")
 
 

@@ -15,13 +15,14 @@ from bifrost.control.backend import Backend
 from bifrost.control.configs.configs import Configs
 from bifrost.control.counts import CONTENT_TYPE, Counts
 from bifrost.control.gate import Gate, internal_error, too_large
+from bifrost.control.groups.groups import Groups
 from bifrost.control.namespaces import Namespaces
 from bifrost.control.policies import Policies
 from bifrost.control.problem import CHANGE_ERRORS, Mistake, Problem, answer, not_found
 from bifrost.control.quotas import Quotas
 from bifrost.control.refusals import add_refusals
 from bifrost.control.resources import acls as acl_routes
-from bifrost.control.resources import configs, owned_topics, policies
+from bifrost.control.resources import configs, groups, owned_topics, policies
 from bifrost.control.resources import namespaces as namespace_routes
 from bifrost.control.resources import quotas as quota_routes
 from bifrost.control.resources import topics as topic_routes
@@ -64,6 +65,7 @@ def build_application(config: Config, backend: Backend) -> Gate:
         SharedTopics(config, backend, known),
         defaults,
         OwnedTopics(config, backend, known, ruled, defaults),
+        Groups(config, backend, known),
     )
     api = build_api(context, settings.max_request_bytes)
     return Gate(api, settings, Access(settings), backend, counts)
@@ -88,6 +90,7 @@ def build_api(context: Context | None, max_request_bytes: int = 0) -> FastAPI:
     api.include_router(topic_routes.router)
     api.include_router(configs.router)
     api.include_router(owned_topics.router)
+    api.include_router(groups.router)
     _add_probes(api)
     _add_errors(api, max_request_bytes)
     _describe_security(api)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from bifrost.control.topic_state import TopicState
+from bifrost.control.clusters.group_state import GroupState, ListedGroup, TopicPartition
+from bifrost.control.clusters.topic_state import TopicState
 from bifrost.state.state_change import Change, Dependents, Unchanged
 from bifrost.state.state_table import StateTable
 
@@ -89,6 +90,56 @@ class Backend(Protocol):
             Kafka's error of each topic whose configs stay, by its physical name.
         Raises:
             Unavailable: the cluster does not answer; some may have been changed.
+        """
+
+    async def list_groups(self, tenant: str) -> list[ListedGroup]:
+        """Return all groups of consumers of the cluster that a tenant belongs to, of every tenant.
+
+        Raises:
+            Unavailable: a broker does not answer.
+        """
+
+    async def describe_group(self, tenant: str, group_id: str) -> GroupState | None:
+        """Return a group of the cluster that a tenant belongs to, by its physical name; None: it does not exist.
+
+        Raises:
+            Unavailable: the cluster does not answer.
+        """
+
+    async def delete_group(self, tenant: str, group_id: str) -> str | None:
+        """Delete a group likewise; return Kafka's error, None for none.
+
+        Raises:
+            Unavailable: the cluster does not answer.
+        """
+
+    async def commit_offsets(
+        self, tenant: str, group_id: str, offsets: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, str]:
+        """Commit offsets of a group without members; return Kafka's error of each that stays as it was.
+
+        Raises:
+            Unavailable: the cluster does not answer; some may have been committed.
+        """
+
+    async def partitions_of(self, tenant: str, topics: Sequence[str]) -> list[TopicPartition]:
+        """Return the partitions of topics by their physical names; those that do not exist have none.
+
+        Raises:
+            Unavailable: the cluster does not answer.
+        """
+
+    async def offsets_at(
+        self, tenant: str, partitions: Sequence[TopicPartition], timestamp: int
+    ) -> dict[TopicPartition, int]:
+        """Return the offsets of partitions at a timestamp, by ListOffsets; those that have none are left out.
+
+        Args:
+            tenant: whose cluster it is.
+            partitions: what is asked for, with physical names.
+            timestamp: in milliseconds since 1970; -1: the end, -2: the beginning.
+        Raises:
+            Unavailable: the cluster does not answer.
         """
 
     async def change(

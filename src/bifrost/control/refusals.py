@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 from bifrost.control.acls import AclRefused
 from bifrost.control.configs.configs import ConfigRefused
 from bifrost.control.etag import NotAsSeen
+from bifrost.control.groups.groups import GroupRefused, NoSuchGroup
 from bifrost.control.namespaces import TopicsRemain
 from bifrost.control.problem import Problem, answer, not_found
 from bifrost.control.quotas import QuotaRefused
@@ -65,6 +66,8 @@ _PROBLEMS: dict[type[Exception], Callable[[Exception], Problem]] = {
     TopicsElsewhere: _conflict("in-use", "move these topics elsewhere and end the shares first"),
     AliasRefused: _conflict("refused", "list the topics that were moved or are shared"),
     TopicRefused: _conflict("refused", "correct what the text says"),
+    GroupRefused: _conflict("refused", "correct what the text says"),
+    NoSuchGroup: lambda error: not_found(str(error)),
     NoSuchTopic: lambda error: not_found(str(error)),
     QuotaRefused: _of_quota,
     ConfigRefused: lambda error: Problem(

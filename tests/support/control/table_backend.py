@@ -16,8 +16,9 @@ from starlette.testclient import TestClient
 from bifrost.config.fields.control import Control
 from bifrost.config.model import Config
 from bifrost.control.application import build_application
+from bifrost.control.clusters.group_state import GroupState, ListedGroup, TopicPartition
+from bifrost.control.clusters.topic_state import TopicState
 from bifrost.control.gate import Gate
-from bifrost.control.topic_state import TopicState
 from bifrost.state.state_change import Author, Change, Dependents, Unchanged, decide
 from bifrost.state.state_table import StateLimits, StateTable
 from support.control.asking import TOKENS, Asking
@@ -47,6 +48,12 @@ class TableBackend:
         """Errors of topics whose configs a broker does not change."""
         self.undeletable: dict[str, str] = {}
         """Errors of topics that a broker does not delete."""
+        self.groups: dict[str, GroupState] = {}
+        """The groups of all tenants by their physical names."""
+        self.ends: dict[TopicPartition, tuple[int, int]] = {}
+        """The first offset and the end of each partition."""
+        self.group_error: str | None = None
+        """What a coordinator answers to a deletion or a commit."""
         self.before_change: list[Any] = []
         """Called one after the other, each before a change: other writers, or errors."""
         self._offset = 0
@@ -84,6 +91,41 @@ class TableBackend:
                 own = {config: value for config, value in changed.items() if value is not None}
                 self.states[name] = replace(state, configs=own)
         return {name: error for name, error in self.unalterable.items() if name in changes}
+
+    async def list_groups(self, _tenant: str) -> list[ListedGroup]:
+        return [ListedGroup(name, one.state, "classic") for name, one in self.groups.items()]
+
+    async def describe_group(self, _tenant: str, group_id: str) -> GroupState | None:
+        return self.groups.get(group_id)
+
+    async def delete_group(self, _tenant: str, group_id: str) -> str | None:
+        if self.group_error is None:
+            del self.groups[group_id]
+        return self.group_error
+
+    async def commit_offsets(
+        self, _tenant: str, group_id: str, offsets: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, str]:
+        if self.group_error is not None:
+            return dict.fromkeys(offsets, self.group_error)
+        before = self.groups.get(group_id, GroupState("Empty", (), {}))
+        self.groups[group_id] = replace(before, offsets={**before.offsets, **offsets})
+        return {}
+
+    async def partitions_of(self, _tenant: str, topics: Sequence[str]) -> list[TopicPartition]:
+        return sorted(one for one in self.ends if one[0] in topics)
+
+    async def offsets_at(
+        self, _tenant: str, partitions: Sequence[TopicPartition], timestamp: int
+    ) -> dict[TopicPartition, int]:
+        """Answer with the first offset or the end; a record's time is its offset."""
+        found = {one: self.ends[one] for one in partitions if one in self.ends}
+        match timestamp:
+            case -1:
+                return {one: end for one, (_, end) in found.items()}
+            case -2:
+                return {one: first for one, (first, _) in found.items()}
+        return {one: max(timestamp, first) for one, (first, end) in found.items() if timestamp < end}
 
     async def change(
         self,

@@ -11,11 +11,13 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 
+from bifrost.cli.admin.cluster_groups import ClusterGroups
 from bifrost.cli.admin.cluster_topics import alter_topic_configs, create_topic, describe_topics
 from bifrost.cli.admin.control_journal import Changed, ControlJournal
 from bifrost.config.model import Config
 from bifrost.control.backend import OutcomeUnknown, Unavailable
-from bifrost.control.topic_state import TopicState
+from bifrost.control.clusters.group_state import GroupState, ListedGroup, TopicPartition
+from bifrost.control.clusters.topic_state import TopicState
 from bifrost.gateway.brokers.broker_client import BrokerClient
 from bifrost.gateway.brokers.cluster import Broker, Cluster
 from bifrost.gateway.errors import BrokerError
@@ -164,6 +166,51 @@ class ClusterBackend:
         """Change configs of topics of a tenant's cluster; return Kafka's error of each whose configs stay."""
         async with self._asking(tenant) as (broker, client):
             return await alter_topic_configs(broker, client, changes)
+
+    async def list_groups(self, tenant: str) -> list[ListedGroup]:
+        """Return all groups of consumers of a tenant's cluster."""
+        async with self._groups(tenant) as groups:
+            return await groups.listed()
+
+    async def describe_group(self, tenant: str, group_id: str) -> GroupState | None:
+        """Return a group of a tenant's cluster; None: it does not exist."""
+        async with self._groups(tenant) as groups:
+            return await groups.describe(group_id)
+
+    async def delete_group(self, tenant: str, group_id: str) -> str | None:
+        """Delete a group of a tenant's cluster; return Kafka's error, None for none."""
+        async with self._groups(tenant) as groups:
+            return await groups.delete(group_id)
+
+    async def commit_offsets(
+        self, tenant: str, group_id: str, offsets: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, str]:
+        """Commit offsets of a group of a tenant's cluster; return Kafka's error of each that stays as it was."""
+        async with self._groups(tenant) as groups:
+            return await groups.commit(group_id, offsets)
+
+    async def partitions_of(self, tenant: str, topics: Sequence[str]) -> list[TopicPartition]:
+        """Return the partitions of topics of a tenant's cluster."""
+        async with self._groups(tenant) as groups:
+            return await groups.partitions(topics)
+
+    async def offsets_at(
+        self, tenant: str, partitions: Sequence[TopicPartition], timestamp: int
+    ) -> dict[TopicPartition, int]:
+        """Return the offsets of partitions of a tenant's cluster at a timestamp."""
+        async with self._groups(tenant) as groups:
+            return await groups.positions(partitions, timestamp)
+
+    @contextlib.asynccontextmanager
+    async def _groups(self, tenant: str) -> AsyncIterator[ClusterGroups]:
+        """Have connections to those brokers of a tenant's cluster that are asked."""
+        cluster = self._cluster_of[tenant]
+        try:
+            await cluster.refresh()
+            async with ClusterGroups(cluster, self._timeout_ms) as groups:
+                yield groups
+        except (BrokerError, OSError) as error:
+            raise Unavailable(f"upstream {cluster.name}: {error}") from error
 
     @contextlib.asynccontextmanager
     async def _asking(self, tenant: str) -> AsyncIterator[tuple[Broker, BrokerClient]]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bifrost.control.topic_state import TopicState
+from bifrost.control.clusters.topic_state import TopicState
 from bifrost.gateway.brokers.broker_client import BrokerClient
 from bifrost.gateway.brokers.cluster import Broker
 from bifrost.gateway.errors import BrokerError

@@ -12,6 +12,7 @@ from bifrost.control.backend import Backend
 from bifrost.control.configs.configs import Configs
 from bifrost.control.counts import Counts
 from bifrost.control.gate import ASKER
+from bifrost.control.groups.groups import Groups
 from bifrost.control.namespaces import Namespaces
 from bifrost.control.policies import Policies
 from bifrost.control.problem import ProblemDocument
@@ -33,6 +34,7 @@ class Context:
     topics: SharedTopics
     configs: Configs
     owned_topics: OwnedTopics
+    groups: Groups
 
 
 def _asker(request: Request) -> Asker:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from bifrost.config.model import Config
 from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH
 from bifrost.control.backend import Backend
+from bifrost.control.clusters.topic_state import TopicState
 from bifrost.control.configs.configs import Configs
 from bifrost.control.namespaces import ATTEMPTS, Namespaces
 from bifrost.control.policies import Policies
 from bifrost.control.shared_topics import NoSuchTopic
-from bifrost.control.topic_state import TopicState
 from bifrost.state.state_change import StateConflict
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespaces.alias_table import Access, AliasRefused, Place

@@ -7,9 +7,9 @@ import pytest
 
 from bifrost.config.model import Config
 from bifrost.control.backend import Unavailable
+from bifrost.control.clusters.topic_state import TopicState
 from bifrost.control.configs.configs import KEPT_MS, ConfigRefused, Configs
 from bifrost.control.namespaces import Namespaces
-from bifrost.control.topic_state import TopicState
 from bifrost.state.state_change import Change, StateConflict
 from bifrost.state.state_key import StateKey
 from bifrost.tenancy.namespaces.alias_table import Place

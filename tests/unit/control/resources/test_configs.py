@@ -2,7 +2,7 @@
 
 import pytest
 
-from bifrost.control.topic_state import TopicState
+from bifrost.control.clusters.topic_state import TopicState
 from support.control.table_backend import Api
 from support.physical_names import physical_name
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bifrost.control.topic_state import TopicState
+from bifrost.control.clusters.topic_state import TopicState
 from bifrost.state.state_change import Change
 from support.control.table_backend import Api
 from support.physical_names import physical_name

@@ -1,0 +1,1 @@
+"""What the API knows of topics and groups at the physical clusters."""
