@@ -69,7 +69,7 @@ MODULES = (
 
 KINDS = {
     "AclHost": "IP address or `*`",
-    "AclMode": "`gateway`",
+    "AclMode": "`gateway` or `broker`",
     "AclName": "text",
     "AclOperation": "one of Kafka's operations",
     "AclPattern": "`LITERAL` or `PREFIXED`",

@@ -66,8 +66,9 @@ class Acls:
         self._authorities = {name: _authority(one, self._stored) for name, one in self._tenants.items()}
 
     def is_enforced(self, path: Path) -> bool:
-        """Whether the tenant has the section `acls`, so that its ACLs decide."""
-        return self._tenants[path[0]].acls is not None
+        """Whether the tenant has the section `acls`, so that its ACLs decide, and not those of the brokers."""
+        acls = self._tenants[path[0]].acls
+        return acls is not None and acls.mode == "gateway"
 
     def find(self, path: Path, wanted: AclBindingFilter) -> list[NamespaceAcl]:
         """Return the ACLs of a namespace that a filter means, in order; both by the names of its clients."""

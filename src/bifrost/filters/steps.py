@@ -174,7 +174,25 @@ class StoredBatches(Need):
     """What tells it from the need of another message."""
 
 
-Fetched = TopicIds | TopicCount | StateChange | RecordNeeds | StoredBatches
+@final
+@dataclass(frozen=True, slots=True)
+class AclsAtBroker(Need):
+    """Requests about ACLs that a broker is asked for the client, with the client's own account there.
+
+    The message is then decided anew, and the filter finds this need with the answers in `Exchange.met`.
+    """
+
+    requests: tuple[Message, ...] = field(compare=False, repr=False)
+    """At least one, all of one API, with physical names."""
+    plan: Any = field(default=None, compare=False, repr=False)
+    """What the filter needs to answer the client's request."""
+    answers: tuple[Message, ...] | None = field(default=None, compare=False, repr=False)
+    """The broker's answers in the same order; None: it has not been asked."""
+    message: object = field(default_factory=object, repr=False)
+    """What tells it from the need of another message, whose answers are kept apart."""
+
+
+Fetched = TopicIds | TopicCount | StateChange | RecordNeeds | StoredBatches | AclsAtBroker
 """The needs that a connection meets by itself, by asking brokers or others (`WayToBroker.fetch`)."""
 
 RequestStep = Forward | Answer | Need | Close

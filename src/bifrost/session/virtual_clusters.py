@@ -40,9 +40,9 @@ class VirtualCluster:
     """The filters of the tenant's records; None: it has none."""
 
     @property
-    def has_acls(self) -> bool:
-        """Whether the tenant has ACLs."""
-        return self.authority is not None and not self.authority.is_open
+    def acl_mode(self) -> str | None:
+        """Who keeps the tenant's ACLs, `gateway` or `broker`; None: it has none."""
+        return None if self.authority is None else self.authority.mode
 
 
 @dataclass

@@ -7,6 +7,7 @@ mistakes as well: they skip a value that is absent or malformed (`bad`); the ste
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from bifrost.config.checks.broker_acls import broker_acl_misfits
 from bifrost.config.checks.internal_prefixes import prefix_misfits
 from bifrost.config.checks.own_topics import own_topic_misfits
 from bifrost.config.checks.port_clashes import port_misfits
@@ -54,6 +55,7 @@ def find_clashes(data: object, bad: Collection[Loc] = ()) -> list[Clash]:
         *_topic_clashes(tree),
         *_repeated(tree, list(_username_locs(tree)), why="the name decides the tenant"),
         *(Clash(loc, text) for loc, text in stored_user_misfits(tree)),
+        *(Clash(loc, text) for loc, text in broker_acl_misfits(tree)),
         *(Clash(loc, text) for loc, text in security_misfits(tree)),
         *(Clash(loc, text) for loc, text in own_topic_misfits(tree, DEFAULT_UPSTREAM)),
     ]

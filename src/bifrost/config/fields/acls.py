@@ -4,7 +4,7 @@ import ipaddress
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, StrictStr, model_validator
+from pydantic import AfterValidator, Field, StrictStr, model_validator
 
 from bifrost.config.section import Section
 from bifrost.config.tiers import SEPARATOR, misfit
@@ -75,15 +75,7 @@ def _check_acl_host(host: str) -> str:
     return found
 
 
-def _check_acl_mode(mode: object) -> object:
-    if mode == "broker":
-        raise ValueError(
-            "no ACLs of a tenant are kept by the brokers: leave mode out, and the gateway keeps and decides them"
-        )
-    return mode
-
-
-AclMode = Annotated[Literal["gateway"], BeforeValidator(_check_acl_mode)]
+AclMode = Literal["gateway", "broker"]
 AclPrincipal = Principal
 AclHost = Annotated[StrictStr, Field(min_length=1, max_length=64), AfterValidator(_check_acl_host)]
 AclName = Annotated[StrictStr, Field(min_length=1, max_length=249)]
@@ -138,8 +130,9 @@ class Acls(Section):
     """
 
     mode: AclMode = "gateway"
-    """Who keeps and decides the tenant's ACLs. Only `gateway` is possible: `broker`, by which the brokers would keep
-    them for the accounts of the tenant's users, is refused. Default `gateway`."""
+    """Who keeps and decides the tenant's ACLs: the gateway, or with `broker` the brokers, for the accounts of the
+    tenant's users there. Each user then has an `upstream_sasl` of its own with a `username`, and the other keys of this
+    section are absent ([acls.md](acls.md#acls-at-the-brokers)). Default `gateway`."""
 
     super_users: tuple[AclPrincipal, ...] = Field(default=(), max_length=1_000)
     """Principals that may do everything in the tenant, and whom no ACL denies anything. Default: none; then no client
@@ -155,3 +148,10 @@ class Acls(Section):
     max_stored: Count = Field(default=10_000, ge=0, le=1_000_000)
     """Most ACLs of the tenant in the state. A request that would create more is refused. Default 10,000, some 10 MB in
     each process."""
+
+    @model_validator(mode="after")
+    def _check_broker(self) -> "Acls":
+        given = sorted(self.model_fields_set - {"mode"})
+        if self.mode == "broker" and given:
+            raise ValueError(f"the brokers keep the ACLs with mode: broker: remove {', '.join(given)}")
+        return self

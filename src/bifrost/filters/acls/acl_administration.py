@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from bifrost.filters.acls import broker_administration
+from bifrost.filters.acls.acl_messages import created, filter_of, listed, match_of
 from bifrost.filters.acls.denial import guard_of, refuse
 from bifrost.filters.filter import Exchange
 from bifrost.filters.refused import REFUSED
@@ -20,11 +22,7 @@ from bifrost.state.state_change import Change
 from bifrost.state.state_outcome import OFF, OutcomeKind, StateOutcome
 from bifrost.tenancy.acls.acl_binding import (
     AclBinding,
-    AclBindingFilter,
     Operation,
-    PatternType,
-    Permission,
-    ResourceType,
 )
 from bifrost.tenancy.acls.acl_change import (
     CONFIGURED,
@@ -34,13 +32,15 @@ from bifrost.tenancy.acls.acl_change import (
     refuse_creation,
 )
 from bifrost.tenancy.acls.authority import Authority
+from bifrost.tenancy.acls.broker_authority import BrokerAuthority
 from bifrost.tenancy.acls.guard import Guard
 from bifrost.tenancy.acls.stored_acls import creation_of
+from bifrost.tenancy.acls.translated_acls import TranslatedAcls
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
-from bifrost.wire.messages import CreateAclsResponse, DeleteAclsResponse, DescribeAclsResponse
+from bifrost.wire.messages import CreateAclsResponse, DeleteAclsResponse
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ class _AdministrationFilter:
     def on_request(self, exchange: Exchange, request: Any) -> RequestStep:
         """Answer the request, or have its change written first."""
         guard = guard_of(exchange)
+        if isinstance(guard.authority, BrokerAuthority):
+            return self._at_brokers(exchange, guard, guard.authority, request)
         if guard.authority.is_open:
             return Answer(REFUSED[ApiKey(exchange.api_key)](request))
         # Clients of a namespace below the tenant have names that are not those of its ACLs.
@@ -75,6 +77,17 @@ class _AdministrationFilter:
     def _permitted(self, exchange: Exchange, guard: Guard, request: Any) -> RequestStep:
         raise NotImplementedError
 
+    def _at_brokers(
+        self, exchange: Exchange, guard: Guard, authority: BrokerAuthority, request: Any
+    ) -> RequestStep:
+        """Let the brokers decide, and keep the ACLs; they know a user by its account alone."""
+        user = guard.principal.removeprefix("User:")
+        if guard.namespace.names.tiers or user not in authority.accounts:
+            guard.deny(self._operation)
+            return refuse(exchange, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        translated = TranslatedAcls(guard.namespace.names, authority.accounts)
+        return broker_administration.step(exchange, translated, request)
+
 
 class DescribeAclsFilter(_AdministrationFilter):
     """Lists the tenant's ACLs that a filter means."""
@@ -84,26 +97,10 @@ class DescribeAclsFilter(_AdministrationFilter):
         super().__init__(Operation.DESCRIBE)
 
     def _permitted(self, exchange: Exchange, guard: Guard, request: DescribeAclsRequest) -> RequestStep:
-        wanted = _filter_of(request, exchange.api_version)
+        wanted = filter_of(request, exchange.api_version)
         if wanted is None:
             return refuse(exchange, request, ErrorCode.INVALID_REQUEST, _UNKNOWN)
-        made = DescribeAclsResponse
-        resources: dict[tuple[int, str, int], Any] = {}
-        for one in in_steps(guard.authority.find(wanted)):
-            key = (int(one.resource_type), one.name, int(one.pattern_type))
-            if key not in resources:
-                resources[key] = made.DescribeAclsResource(
-                    resource_type=key[0], resource_name=key[1], pattern_type=key[2]
-                )
-            resources[key].acls.append(
-                made.AclDescription(
-                    principal=one.principal,
-                    host=one.host,
-                    operation=int(one.operation),
-                    permission_type=int(one.permission),
-                )
-            )
-        return Answer(made(error_message=None, resources=list(resources.values())))
+        return Answer(listed(guard.authority.find(wanted)))
 
 
 @dataclass(slots=True)
@@ -157,7 +154,7 @@ class CreateAclsFilter(_ChangeFilter):
         answer = CreateAclsResponse()
         plan, seen = _Plan(answer), set[AclBinding]()
         for creation in in_steps(request.creations):
-            binding, problem = _created(creation, exchange.api_version)
+            binding, problem = created(creation, exchange.api_version)
             result = CreateAclsResponse.AclCreationResult(error_message=None)
             answer.results.append(result)
             if binding is None:
@@ -184,7 +181,7 @@ class DeleteAclsFilter(_ChangeFilter):
         for one in in_steps(request.filters):
             result = DeleteAclsResponse.DeleteAclsFilterResult(error_message=None)
             answer.filter_results.append(result)
-            wanted = _filter_of(one, exchange.api_version)
+            wanted = filter_of(one, exchange.api_version)
             if wanted is None:
                 result.error_code, result.error_message = ErrorCode.INVALID_REQUEST, _UNKNOWN
                 continue
@@ -206,7 +203,7 @@ class DeleteAclsFilter(_ChangeFilter):
     ) -> None:
         table = exchange.scope.state
         for binding in in_steps(found):
-            match = _match(binding)
+            match = match_of(binding)
             result.matching_acls.append(match)
             if authority.is_configured(binding):
                 match.error_code, match.error_message = ErrorCode.POLICY_VIOLATION, CONFIGURED
@@ -217,56 +214,3 @@ class DeleteAclsFilter(_ChangeFilter):
                 change = deletion_of(table, authority.tenant, binding)
                 if change is not None:
                     plan.changes.append(change)
-
-
-def _match(binding: AclBinding) -> Any:
-    return DeleteAclsResponse.DeleteAclsMatchingAcl(
-        error_message=None,
-        resource_type=int(binding.resource_type),
-        resource_name=binding.name,
-        pattern_type=int(binding.pattern_type),
-        principal=binding.principal,
-        host=binding.host,
-        operation=int(binding.operation),
-        permission_type=int(binding.permission),
-    )
-
-
-_PATTERNS_SINCE = 1
-"""The version from which a request says what kind of pattern it means (KIP-290); before, all were literal."""
-
-
-def _filter_of(one: Any, version: int) -> AclBindingFilter | None:
-    """Return a filter of a request; None: it has numbers that mean nothing."""
-    pattern = one.pattern_type_filter if version >= _PATTERNS_SINCE else PatternType.LITERAL
-    try:
-        return AclBindingFilter(
-            ResourceType(one.resource_type_filter),
-            PatternType(pattern),
-            one.resource_name_filter,
-            one.principal_filter,
-            one.host_filter,
-            Operation(one.operation),
-            Permission(one.permission_type),
-        )
-    except ValueError:
-        return None
-
-
-def _created(creation: Any, version: int) -> tuple[AclBinding | None, str | None]:
-    """Return the ACL that a request creates, or None and why it cannot be."""
-    pattern = creation.resource_pattern_type if version >= _PATTERNS_SINCE else PatternType.LITERAL
-    try:
-        binding = AclBinding(
-            ResourceType(creation.resource_type),
-            PatternType(pattern),
-            creation.resource_name,
-            creation.principal,
-            creation.host,
-            Operation(creation.operation),
-            Permission(creation.permission_type),
-        )
-    except ValueError as error:
-        return None, f"Invalid ACL: {error}"
-    problem = binding.problem()
-    return (None, problem) if problem is not None else (binding, None)

@@ -248,6 +248,18 @@ def _authority(tenant: Tenant, acls: StoredAcls, known: Authority | None) -> Aut
     """Return the ACLs of a tenant; `known`, if there are any, with what the configuration says now."""
     if tenant.acls is None:
         return None
+    if tenant.acls.mode == "broker":
+        from bifrost.tenancy.acls.broker_authority import BrokerAuthority  # memory, only where it is needed
+
+        by_broker = known if isinstance(known, BrokerAuthority) else BrokerAuthority(tenant.name, acls)
+        by_broker.take_accounts(
+            {
+                one.username: one.upstream_sasl.account
+                for one in tenant.auth.credentials
+                if one.upstream_sasl is not None
+            }
+        )
+        return by_broker
     authority = Authority(tenant.name, acls) if known is None else known
     authority.change(
         (binding_of(rule) for rule in tenant.acls.rules),
@@ -283,7 +295,7 @@ def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namesp
         and (names.client_id_prefix is not None) == is_namespaced
         and names.is_named_by(tenant.name_prefixes)
         and (names.is_dotted, names.separator) == (_is_dotted(tenant), tenant.namespace_separator)
-        and old.has_acls == (tenant.acls is not None)
+        and old.acl_mode == (None if tenant.acls is None else tenant.acls.mode)
         and (() if old.records is None else old.records.filters.filters) == tenant.filters
     )
     if not is_same or tenant.allowed_topics is None:

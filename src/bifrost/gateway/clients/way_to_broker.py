@@ -3,7 +3,15 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
-from bifrost.filters.steps import Fetched, RecordNeeds, StateChange, StoredBatches, TopicCount, TopicIds
+from bifrost.filters.steps import (
+    AclsAtBroker,
+    Fetched,
+    RecordNeeds,
+    StateChange,
+    StoredBatches,
+    TopicCount,
+    TopicIds,
+)
 from bifrost.gateway.brokers.broker_connection import BrokerConnection, connect, renew_login
 from bifrost.gateway.brokers.broker_login import Login
 from bifrost.gateway.brokers.cluster import Broker, BrokersByCluster, Cluster
@@ -12,9 +20,15 @@ from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.errors import BrokerError, LoginError
 from bifrost.session.client_session import ClientSession
 from bifrost.state.state_outcome import OFF
+from bifrost.wire.api_keys import ApiKey
 
 if TYPE_CHECKING:
     from bifrost.gateway.clients.client_connection import ClientConnection
+
+_ACLS_VERSION = 3
+"""Newest version of DescribeAcls, CreateAcls and DeleteAcls that is used here."""
+_PREFIXES_SINCE = 1
+"""The first one with prefixed patterns (KIP-290)."""
 
 
 class WayToBroker:
@@ -96,9 +110,37 @@ class WayToBroker:
                 wait_ms = max(limits.max_record_wait_ms - need.waited_ns // 1_000_000, 0)
                 client = self.cluster.client_of(self._broker, self._login)
                 return await read_batches(client, self._broker, need, wait_ms)
+            case AclsAtBroker():
+                return await self._ask_about_acls(need)
             case _:
                 assert_never(need)
         return need
+
+    async def _ask_about_acls(self, need: AclsAtBroker) -> AclsAtBroker:
+        """Ask the client's broker, which decides by the rights of the client's account.
+
+        Raises:
+            BrokerError: it does not answer.
+        """
+        broker, login = self._broker, self._login
+        if login is None:
+            raise BrokerError("the user has no account at the brokers any more")
+        await self._gateway.connects.turn()
+        client = self.cluster.client_of(broker, login)
+        answers = []
+        try:
+            for request in need.requests:
+                api_key = request.SCHEMA.api_key
+                assert api_key is not None
+                version = broker.newest(ApiKey(api_key), _ACLS_VERSION)
+                if version < _PREFIXES_SINCE:
+                    raise BrokerError(
+                        f"{broker.host}:{broker.port} has no prefixed ACLs: it is older than Kafka 2.0"
+                    )
+                answers.append(await client.request(request, version))
+        finally:
+            await client.close()
+        return replace(need, answers=tuple(answers))
 
     @property
     def _login(self) -> Login | None:

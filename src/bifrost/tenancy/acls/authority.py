@@ -7,6 +7,7 @@ A change takes hold at once: the guards forget what they have remembered, and ar
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
 from weakref import WeakValueDictionary
 
 from bifrost.tenancy.acls.acl_binding import AclBinding, AclBindingFilter, Operation, ResourceType
@@ -23,7 +24,9 @@ class Authority:
     """The ACLs of one tenant."""
 
     is_open = False
-    """Whether the tenant has no ACLs; see `OpenAuthority`."""
+    """Whether the gateway permits everything; see `OpenAuthority`."""
+    mode: ClassVar[str | None] = "gateway"
+    """Who keeps the tenant's ACLs, as the configuration has it; None: it has none."""
 
     def __init__(self, tenant: str, stored: StoredAcls) -> None:
         """Take the ACLs of the shared state; `change` takes what the configuration says.

@@ -3,6 +3,8 @@
 The rights of a share are in the namespace's names, and `Guard` looks there; so clients of such a tenant need guards.
 """
 
+from typing import ClassVar
+
 from bifrost.tenancy.acls.acl_binding import Operation, ResourceType
 from bifrost.tenancy.acls.acl_index import EVERY_OPERATION
 from bifrost.tenancy.acls.authority import Authority
@@ -13,6 +15,7 @@ class OpenAuthority(Authority):
     """Permits everything."""
 
     is_open = True
+    mode: ClassVar[str | None] = None
 
     def __init__(self, tenant: str, stored: StoredAcls) -> None:
         """Have no ACLs, also none of the shared state; count denials as `stored` does."""

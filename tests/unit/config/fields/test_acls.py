@@ -50,9 +50,10 @@ def test_an_empty_section_allows_nothing() -> None:
     assert (acls.super_users, acls.rules, acls.allow_everyone_if_no_acl_found) == ((), (), False)
 
 
-def test_acls_that_brokers_would_keep_are_refused_with_what_to_do() -> None:
+def test_acls_that_brokers_keep_are_not_in_the_configuration() -> None:
     assert Acls.model_validate({"mode": "gateway"}).mode == "gateway"
-    with pytest.raises(ValidationError, match="leave mode out, and the gateway keeps and decides them"):
-        Acls.model_validate({"mode": "broker"})
-    with pytest.raises(ValidationError, match="Input should be 'gateway'"):
+    assert Acls.model_validate({"mode": "broker"}).mode == "broker"
+    with pytest.raises(ValidationError, match="remove rules, super_users"):
+        Acls.model_validate({"mode": "broker", "rules": [], "super_users": ["User:a"]})
+    with pytest.raises(ValidationError, match="Input should be 'gateway' or 'broker'"):
         Acls.model_validate({"mode": "kafka"})

@@ -2,6 +2,7 @@ from copy import deepcopy
 from typing import Any
 
 from bifrost.authentication.accounts import Account
+from bifrost.config.kept_secret import KeptSecret
 from bifrost.config.model import Config
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.brokers.clusters import Clusters
@@ -11,6 +12,7 @@ from bifrost.gateway.loop.steps import at_once
 from bifrost.session.virtual_clusters import VirtualClusters
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
+from bifrost.tenancy.acls.broker_authority import BrokerAuthority
 from support.physical_names import prefix_of
 from unit.gateway.test_gateway import CONFIG
 
@@ -201,3 +203,30 @@ def test_a_policy_that_comes_later_is_for_all_that_a_tenant_has() -> None:
         assert [one.shown_name for one in after.records.filters.filters] == ["RecordHeaders"]
         assert clusters.of(Account("r", "globex", namespace=("eu",))) is not below
     assert clusters.has_displaced
+
+
+def test_a_tenant_whose_acls_the_brokers_keep_has_the_accounts_of_its_users() -> None:
+    def configured_with(account: str, acls: dict[str, Any] | None) -> Config:
+        data = deepcopy(CONFIG)
+        secret = {"password_file": "p", "password": KeptSecret(b"p")}
+        own = {"security_protocol": "SASL_PLAINTEXT", "sasl": {"username": "gateway", **secret}}
+        data["upstream"] |= own
+        (user, *_) = data["tenants"][0]["auth"]["credentials"]
+        user |= {"username": "shop", "upstream_sasl": {"username": account, **secret}}
+        data["tenants"][0]["auth"]["credentials"] = [user]
+        data["tenants"][0] |= {} if acls is None else {"acls": acls}
+        return Config.model_validate(data)
+
+    config = configured_with("one", {"mode": "broker"})
+    clusters = Clusters(Cluster(one, (), config.proxy.limits, int) for one in config.clusters)
+    first = made(config, clusters)
+    again = made(configured_with("other", {"mode": "broker"}), clusters, first)
+    by_gateway = made(configured_with("other", {}), clusters, again)
+    without = made(configured_with("other", None), clusters, by_gateway)
+
+    (one, two, three, four) = (each.of_tenant("acme") for each in (first, again, by_gateway, without))
+    assert one is two
+    assert one is not None
+    assert isinstance(one.authority, BrokerAuthority)
+    assert one.authority.accounts == {"shop": "other"}
+    assert [each and each.acl_mode for each in (one, three, four)] == ["broker", "gateway", None]

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from bifrost.filters.steps import RecordNeeds, StateChange, StoredAt, StoredBatches, TopicCount, TopicIds
+from bifrost.filters.steps import (
+    AclsAtBroker,
+    RecordNeeds,
+    StateChange,
+    StoredAt,
+    StoredBatches,
+    TopicCount,
+    TopicIds,
+)
 from bifrost.gateway.brokers.broker_connection import BrokerConnection
 from bifrost.gateway.brokers.cluster import Broker
 from bifrost.gateway.clients import way_to_broker
@@ -18,6 +26,7 @@ from bifrost.session.client_session import ClientSession
 from bifrost.state.state_change import Change
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_outcome import DONE, OFF
+from bifrost.wire.messages import DescribeAclsRequest
 from support.records.needing import AtHand, Text
 from support.stage.stage import UPSTREAM, Stage
 
@@ -191,3 +200,62 @@ def test_batches_are_read_from_the_clients_broker_with_its_account_in_the_time_t
     [(client, broker, asked, wait_ms)] = read
     assert client == ("kafka-2.internal", None)
     assert (broker.node_id, asked, wait_ms) == (2, need, 1_000)
+
+
+class AskedBroker:
+    """A broker's connection that notes what it is asked, and with which login."""
+
+    def __init__(self, broker: Broker, login: Any) -> None:
+        self.address, self.login, self.asked = (broker.host, broker.port), login, list[tuple[Any, int]]()
+        self.is_closed = False
+
+    async def request(self, message: Any, version: int) -> Any:
+        self.asked.append((message, version))
+        return f"answer {len(self.asked)}"
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+def secured(scene: Scene, login: object) -> list[AskedBroker]:
+    """Give the user this login; return the connections that are made with it."""
+    made: list[AskedBroker] = []
+    scene.gateway.cluster.security = SimpleNamespace(  # type: ignore[assignment]
+        tls_context=lambda: None, login_of=lambda *_: login
+    )
+
+    def client_of(broker: Broker, given: object) -> AskedBroker:
+        made.append(AskedBroker(broker, given))
+        return made[-1]
+
+    scene.gateway.cluster.client_of = client_of  # type: ignore[attr-defined]
+    return made
+
+
+def test_acls_are_asked_for_with_the_user_s_own_account() -> None:
+    login, requests = object(), (DescribeAclsRequest(), DescribeAclsRequest())
+
+    async def play() -> list[AskedBroker]:
+        scene = Scene()
+        made = secured(scene, login)
+        met = await scene.way.fetch(AclsAtBroker(requests, "the plan"))
+        assert isinstance(met, AclsAtBroker)
+        assert (met.answers, met.plan) == (("answer 1", "answer 2"), "the plan")
+        return made
+
+    (client,) = asyncio.run(play())
+
+    assert (client.address, client.login is login) == (("kafka-2.internal", 9092), True)
+    assert client.asked == [(one, 3) for one in requests]
+    assert client.is_closed
+
+
+def test_without_an_account_no_broker_is_asked_about_acls() -> None:
+    async def play() -> None:
+        scene = Scene()
+        made = secured(scene, None)
+        with pytest.raises(BrokerError, match="has no account"):
+            await scene.way.fetch(AclsAtBroker((DescribeAclsRequest(),)))
+        assert made == []
+
+    asyncio.run(play())

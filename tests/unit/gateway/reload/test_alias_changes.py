@@ -50,4 +50,4 @@ def test_clients_without_rights_leave_when_a_topic_is_shared_with_their_tenant_f
     guest = stage.shared.virtual_clusters.of_tenant("globex")
     assert guest is not None
     assert guest.authority is not None
-    assert not guest.has_acls
+    assert guest.acl_mode is None

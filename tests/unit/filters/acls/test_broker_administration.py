@@ -1,0 +1,176 @@
+from typing import Any
+
+import pytest
+
+from bifrost.filters.acls.acl_administration import CreateAclsFilter, DeleteAclsFilter, DescribeAclsFilter
+from bifrost.filters.filter import Exchange
+from bifrost.filters.steps import AclsAtBroker, Answer
+from bifrost.tenancy.acls.broker_authority import BrokerAuthority
+from bifrost.tenancy.acls.stored_acls import StoredAcls
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from support.physical_names import physical_name, prefix_of
+from support.stage import messages
+from support.stage.guards import HOST, exchange_of
+from support.stage.stage import Stage
+
+DENIED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+ORDERS = physical_name("initech", "orders")
+EVERY = {
+    "resource_type_filter": 1,
+    "resource_name_filter": None,
+    "pattern_type_filter": 1,
+    "principal_filter": None,
+    "host_filter": None,
+    "operation": 1,
+    "permission_type": 1,
+}
+
+
+class Scene:
+    """A user of initech, who has an account at the brokers like bob."""
+
+    def __init__(self, user: str = "alice") -> None:
+        self.stage = Stage()
+        self.authority = BrokerAuthority("initech", StoredAcls())
+        self.authority.take_accounts({"alice": "i-alice", "bob": "i-bob"})
+        self.guard = self.authority.guard(self.stage.namespaces["initech"], user, HOST)
+
+    def exchange(self, api_key: ApiKey, need: AclsAtBroker | None = None, *answers: Any) -> Exchange:
+        made = exchange_of(self.guard, api_key, 3)
+        if need is not None:
+            made.met = {AclsAtBroker: AclsAtBroker(need.requests, need.plan, answers)}
+        return made
+
+
+def acl(account: str, operation: int = 3) -> dict[str, Any]:
+    return {"principal": f"User:{account}", "host": "*", "operation": operation, "permission_type": 3}
+
+
+def creation(name: str, **fields: Any) -> dict[str, Any]:
+    resource = {"resource_type": 2, "resource_pattern_type": 3, "resource_name": name}
+    return resource | acl("bob") | fields
+
+
+@pytest.mark.parametrize(
+    ("api_key", "one", "request_"),
+    [
+        (ApiKey.DESCRIBE_ACLS, DescribeAclsFilter(), messages.DescribeAclsRequest(**EVERY)),
+        (ApiKey.CREATE_ACLS, CreateAclsFilter(), messages.CreateAclsRequest(creations=[creation("orders")])),
+        (ApiKey.DELETE_ACLS, DeleteAclsFilter(), messages.DeleteAclsRequest(filters=[EVERY])),
+    ],
+)
+def test_a_user_without_an_account_is_refused_and_no_broker_asked(
+    api_key: ApiKey, one: Any, request_: Any
+) -> None:
+    scene = Scene("stranger")
+
+    step = one.on_request(scene.exchange(api_key), request_)
+
+    assert isinstance(step, Answer)
+    codes = [getattr(step.response, "error_code", None)]
+    codes += [each.error_code for each in getattr(step.response, "results", [])]
+    codes += [each.error_code for each in getattr(step.response, "filter_results", [])]
+    assert DENIED in codes
+
+
+def test_acls_are_listed_by_the_tenant_s_names_and_no_others() -> None:
+    scene, one = Scene(), DescribeAclsFilter()
+    request = messages.DescribeAclsRequest(**EVERY | {"operation": 3})
+
+    need = one.on_request(scene.exchange(ApiKey.DESCRIBE_ACLS), request)
+    assert isinstance(need, AclsAtBroker)
+    assert [each.principal_filter for each in need.requests] == ["User:i-alice", "User:i-bob"]
+    assert {each.operation for each in need.requests} == {3}
+    there = [
+        {
+            "resource_type": 2,
+            "resource_name": ORDERS,
+            "pattern_type": 3,
+            "acls": [acl("i-bob"), acl("other")],
+        },
+        {"resource_type": 2, "resource_name": "foreign", "pattern_type": 3, "acls": [acl("i-bob")]},
+        {"resource_type": 4, "resource_name": "kafka-cluster", "pattern_type": 3, "acls": [acl("i-bob")]},
+        {"resource_type": 7, "resource_name": "x", "pattern_type": 3, "acls": [acl("i-bob")]},
+        {
+            "resource_type": 3,
+            "resource_name": prefix_of("initech"),
+            "pattern_type": 4,
+            "acls": [acl("i-bob")],
+        },
+    ]
+    answers = (messages.DescribeAclsResponse(), messages.DescribeAclsResponse(resources=there))
+    step = one.on_request(scene.exchange(ApiKey.DESCRIBE_ACLS, need, *answers), request)
+
+    assert isinstance(step, Answer)
+    found: Any = step.response
+    assert [(each.resource_name, each.pattern_type) for each in found.resources] == [("orders", 3), ("*", 3)]
+    assert [one.principal for each in found.resources for one in each.acls] == ["User:bob"] * 2
+
+
+def test_what_the_broker_refuses_is_told_without_its_text() -> None:
+    scene, one = Scene(), DescribeAclsFilter()
+    request = messages.DescribeAclsRequest(**EVERY)
+    need: Any = one.on_request(scene.exchange(ApiKey.DESCRIBE_ACLS), request)
+    refusal = messages.DescribeAclsResponse(error_code=DENIED, error_message=f"{ORDERS} of i-alice")
+
+    step: Any = one.on_request(scene.exchange(ApiKey.DESCRIBE_ACLS, need, refusal, refusal), request)
+
+    assert (step.response.error_code, step.response.resources) == (DENIED, [])
+    assert step.response.error_message == "The broker answers CLUSTER_AUTHORIZATION_FAILED"
+
+
+def test_only_acls_of_the_tenant_s_are_created_and_each_result_has_its_place() -> None:
+    scene, one = Scene(), CreateAclsFilter()
+    cluster = creation("kafka-cluster", resource_type=4)
+    items = [
+        cluster,
+        creation("orders"),
+        creation("", host="*"),
+        creation("*"),
+        creation("x", host="10.0.0.1"),
+    ]
+    request = messages.CreateAclsRequest(creations=items)
+
+    need: Any = one.on_request(scene.exchange(ApiKey.CREATE_ACLS), request)
+    assert isinstance(need, AclsAtBroker)
+    (asked,) = need.requests
+    sent: Any = asked.creations
+    assert [(each.resource_name, each.resource_pattern_type, each.principal) for each in sent] == [
+        (ORDERS, 3, "User:i-bob"),
+        (prefix_of("initech"), 4, "User:i-bob"),
+    ]
+    answer = messages.CreateAclsResponse(results=[{}, {"error_code": DENIED, "error_message": ORDERS}])
+    step: Any = one.on_request(scene.exchange(ApiKey.CREATE_ACLS, need, answer), request)
+
+    invalid = ErrorCode.INVALID_REQUEST
+    assert [each.error_code for each in step.response.results] == [invalid, 0, invalid, DENIED, invalid]
+    assert ORDERS not in repr(step.response)
+    nothing = messages.CreateAclsRequest(creations=[cluster])
+    assert isinstance(one.on_request(scene.exchange(ApiKey.CREATE_ACLS), nothing), Answer)
+
+
+def test_acls_are_deleted_account_by_account_and_told_by_the_tenant_s_names() -> None:
+    scene, one = Scene(), DeleteAclsFilter()
+    of_orders = EVERY | {
+        "resource_type_filter": 2,
+        "resource_name_filter": "orders",
+        "pattern_type_filter": 3,
+    }
+    request = messages.DeleteAclsRequest(filters=[EVERY, of_orders])
+
+    need: Any = one.on_request(scene.exchange(ApiKey.DELETE_ACLS), request)
+    assert isinstance(need, AclsAtBroker)
+    (asked,) = need.requests
+    sent: Any = asked.filters
+    assert [(each.resource_name_filter, each.principal_filter) for each in sent] == [
+        (ORDERS, "User:i-alice"),
+        (ORDERS, "User:i-bob"),
+    ]
+    gone = {"resource_type": 2, "resource_name": ORDERS, "pattern_type": 3, **acl("i-bob")}
+    answer = messages.DeleteAclsResponse(filter_results=[{}, {"matching_acls": [gone]}])
+    step: Any = one.on_request(scene.exchange(ApiKey.DELETE_ACLS, need, answer), request)
+
+    refused, done = step.response.filter_results
+    assert (refused.error_code, refused.matching_acls) == (ErrorCode.INVALID_REQUEST, [])
+    assert [(each.resource_name, each.principal) for each in done.matching_acls] == [("orders", "User:bob")]
