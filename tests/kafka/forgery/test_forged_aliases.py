@@ -1,6 +1,7 @@
 """A topic that the victim shares with a third tenant, and has shared with the attackers: there is no such thing.
 
-Its name at the victim's, its ID and the name that it had at the attacker's are answered as what does not exist.
+Its name at the victim's, its ID and the name that it had at the attacker's are answered as what does not exist. So is
+the topic of the state, in which all of that stands.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from bifrost.wire.api_keys import ApiKey
 from conftest import Attack
 from support.brokers.kafka_versions import brokers_under_test
 from support.clients.endpoint import Endpoint
-from support.clients.raw_operations import metadata_of, warm_up
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import metadata_of, topic_id_of, warm_up
 from support.clients.routed_client import RoutedClient
 from support.forgery.forged_requests import Loot, Own
 from support.forgery.victim import BusyVictim
@@ -64,6 +66,19 @@ def world(
 def gateway(world: MovedTopics) -> GatewayProcess:
     """In place of the one gateway of all tests, which has no state."""
     return world.gateway
+
+
+@pytest.fixture(scope="module")
+def loot(victim: BusyVictim, kafka: EmbeddedKafka, broker: Endpoint, world: MovedTopics) -> Loot:
+    """What the attackers know, with the state's topic and its ID."""
+    with RawClient(broker) as client:
+        internal, state = (topic_id_of(client, topic) for topic in ("__consumer_offsets", world.state_topic))
+    return Loot(
+        victim.victim,
+        cluster_id=kafka.cluster_id,
+        internal_topic_id=internal,
+        hidden_topics={world.state_topic: state},
+    )
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from taint_side import Side
@@ -54,9 +54,18 @@ def make_own(side: Side, endpoint: Endpoint) -> Own:
     return Own("orders", ids["orders"], "billing", "own-live", joined.member_id)
 
 
-def make_loot(victim: Victim, other: Side, *, cluster_id: str, internal_topic_id: bytes) -> Loot:
-    """Give an attacker what it names of the other; the IDs also of a topic whose name it never says."""
-    loot = Loot(victim, cluster_id=cluster_id, internal_topic_id=internal_topic_id)
+def make_loot(
+    victim: Victim,
+    other: Side,
+    *,
+    cluster_id: str,
+    internal_topic_id: bytes,
+    gateway_topics: Mapping[str, bytes],
+) -> Loot:
+    """Give an attacker what it names of the other and the gateway; the IDs also of a topic whose name it never says."""
+    loot = Loot(
+        victim, cluster_id=cluster_id, internal_topic_id=internal_topic_id, hidden_topics=gateway_topics
+    )
     loot.topic_ids = (*other.topic_ids.values(), *loot.topic_ids)
     return loot
 

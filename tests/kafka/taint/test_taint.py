@@ -1,10 +1,11 @@
 """Two tenants with unguessable names and payloads work at full tilt; every byte delivered to each is searched.
 
 Neither may be told anything of the other's (names, records, configs, IDs, members), nor a physical name, the upstream's
-address or its cluster ID. The clients reach the gateway through a tap, which keeps the bytes; compressed batches are
-searched unpacked as well. BIFROST_TAINT_S sets for how many seconds they work at least, BIFROST_TAINT_ROUNDS how often
-each attacker plays all its requests, and BIFROST_TAINT_GIB how much is delivered at least (`make taint`); memory grows
-with it, as all is kept until the search. With three brokers one was killed and came back before; with
+address or its cluster ID, nor what stands in the gateway's own topics: the journal, and the state, which has the names
+under which both share a topic. The clients reach the gateway through a tap, which keeps the bytes; compressed batches
+are searched unpacked as well. BIFROST_TAINT_S sets for how many seconds they work at least, BIFROST_TAINT_ROUNDS how
+often each attacker plays all its requests, and BIFROST_TAINT_GIB how much is delivered at least (`make taint`); memory
+grows with it, as all is kept until the search. With three brokers one was killed and came back before; with
 BIFROST_TAINT_LOSSES=1 each of them is killed while they work.
 """
 
@@ -20,21 +21,28 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 
 import pytest
 from taint_admins import confluent_admin, make_topics, python_admin
 from taint_attacker import ATTACKER, Sent, attack, attacked_ids, attacked_names, make_loot, make_own
 from taint_batches import DECODERS, unpacked
 from taint_clients import STREAMS, confluent_large, confluent_transactions
+from taint_gateway import (
+    BEHIND,
+    THIRD,
+    OwnTopics,
+    ask_unauthenticated,
+    records_told,
+    share_topics,
+    upstream_secrets,
+)
 from taint_numbers import COUNTS, EPOCHS, grow, numbers_told, raise_epoch
-from taint_search import Exposure, Secret, address_secrets, exposures, exposures_of, id_secrets
+from taint_search import Exposure, Secret, exposures, exposures_of, id_secrets
 from taint_side import Side
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import SERVED
-from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import DescribeClusterRequest, MetadataRequest
 from support.brokers.broker_loss import BrokerLoss
 from support.brokers.kafka_versions import brokers_under_test
@@ -46,10 +54,9 @@ from support.clients.tap import HEADER, Connection, Tap, api_keys_of
 from support.forgery.forged_requests import Loot
 from support.forgery.victim import BusyVictim, Victim
 from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec, free_ports
+from support.moved_topics import MovedTopics
 from support.physical_names import MARK, physical_name, prefix_of
 
-BEHIND = "127.0.0.2"
-"""Where the gateway listens; it says that it is where the tap is."""
 WORK_S = float(os.environ.get("BIFROST_TAINT_S", "15"))
 WORK_ROUNDS = int(os.environ.get("BIFROST_TAINT_ROUNDS", "1"))
 WORK_BYTES = int(float(os.environ.get("BIFROST_TAINT_GIB", "0")) * (1 << 30))
@@ -114,6 +121,7 @@ class Recorded:
     parties: tuple[Party, Party]
     unauthenticated: list[Connection]
     upstream: list[Secret]
+    gateway_topics: dict[str, bytes]  # The IDs of the gateway's own, by name.
 
     def found(self, party: Party, other: Party) -> list[Exposure]:
         """Return every secret that was delivered to a party, compressed or not."""
@@ -127,14 +135,6 @@ class Recorded:
                 party.unpacked[codec] += len(records)
                 found += exposures(records, secrets, names)
         return found
-
-
-def upstream_secrets(kafka: EmbeddedKafka) -> list[Secret]:
-    """What no client may be told of the upstream."""
-    fixed = [Secret("a physical prefix", MARK.encode()), Secret("the cluster ID", kafka.cluster_id.encode())]
-    fixed += [Secret("where the gateway listens", BEHIND.encode())]
-    addresses = [address_secrets(HOST, kafka.broker_port(node_id)) for node_id in kafka.node_ids]
-    return [*fixed, *chain.from_iterable(addresses)]
 
 
 def make_party(gateway: GatewayProcess, side: Side, counts: tuple[int, ...], epoch: int) -> Party:
@@ -229,18 +229,6 @@ def lose_each(
         party.side.disturbed.clear()
 
 
-def ask_unauthenticated(endpoint: Endpoint) -> None:
-    """Ask without a credential, and with one that no tenant has."""
-    with RawClient(endpoint, client_id="unknown") as client:
-        client.versions()
-        refused = client.try_to_authenticate("unknown", "no password")
-        assert refused.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
-    for message, version in ((MetadataRequest(topics=None), 12), (DescribeClusterRequest(), 0)):
-        with RawClient(endpoint, client_id="unknown") as client:
-            client.send(message, version)
-            assert client.receives_end()
-
-
 @pytest.fixture(scope="module")
 def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """The work, done before a gateway of its own and recorded; what was recorded is only looked at."""
@@ -253,10 +241,18 @@ def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.Te
         internal_topic_id = topic_id_of(client, "__consumer_offsets")
     sides = Side(), Side()
     tenants = [TenantSpec(side.name, allow_topic_deletion=True) for side in sides]
+    own_topics = OwnTopics()
     directory = tmp_path_factory.mktemp("tapped")
     with GatewayProcess(
-        directory, kafka.bootstrap, tenants=tenants, bind_host=BEHIND, brokers=brokers
+        directory,
+        kafka.bootstrap,
+        tenants=[*tenants, TenantSpec(THIRD)],
+        bind_host=BEHIND,
+        brokers=brokers,
+        proxy=own_topics.sections,
     ) as gateway:
+        gateway_topics = own_topics.await_ids(broker)
+        share_topics(MovedTopics(kafka.bootstrap, own_topics.state, gateway), sides)
         ports = [gateway.bootstrap_port + number for number in range(brokers + 1)]
         users = [side.name for side in sides]
         with Tap(ports, host=HOST, behind=BEHIND, users=users, keeps=ATTACKER) as tap:
@@ -264,7 +260,11 @@ def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.Te
             parties = first, second
             for party, other in (parties, parties[::-1]):
                 party.loot = make_loot(
-                    other.victim, other.side, cluster_id=kafka.cluster_id, internal_topic_id=internal_topic_id
+                    other.victim,
+                    other.side,
+                    cluster_id=kafka.cluster_id,
+                    internal_topic_id=internal_topic_id,
+                    gateway_topics=gateway_topics,
                 )
             try:
                 work(gateway, parties, tap, kafka)
@@ -275,7 +275,7 @@ def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.Te
                     party.victim.close()
     for party in parties:
         party.connections = tap.of(party.side.name)
-    return Recorded(parties, tap.of(None), upstream_secrets(kafka))
+    return Recorded(parties, tap.of(None), upstream_secrets(kafka, gateway_topics), gateway_topics)
 
 
 def test_each_tenant_has_read_its_own_records_and_no_others(recorded: Recorded) -> None:
@@ -303,6 +303,14 @@ def test_everything_that_a_client_can_ask_was_asked(recorded: Recorded) -> None:
         assert len(api_keys_of(party.connections)) >= LEAST_API_KEYS
         assert party.sent.rounds >= WORK_ROUNDS
     assert sum(len(one.received) for party in recorded.parties for one in party.connections) >= WORK_BYTES
+
+
+def test_the_state_and_the_journal_have_what_no_tenant_was_told(recorded: Recorded, broker: Endpoint) -> None:
+    """Else the search of what was delivered would prove nothing of them."""
+    state, journal = (records_told(broker, topic) for topic in recorded.gateway_topics)
+
+    sides = [party.side for party in recorded.parties]
+    assert all(one.named("alias").encode() in state and one.name.encode() in journal for one in sides)
 
 
 def is_attack(connection: Connection) -> bool:
@@ -435,9 +443,8 @@ def test_an_echo_is_no_secret_but_the_same_bytes_in_another_answer_are() -> None
     own_member, others_member = (topic_id + one for one in (b"\x06static\x04raw", b"\x06static\x07victim"))
     connection.received += (len(own_member) + 4).to_bytes(4, "big") + (2).to_bytes(4, "big") + own_member
     assert len(list(exposures_of(connection, secrets, [], [topic_id]))) == 1
-    connection.received += (
-        (len(others_member) + 4).to_bytes(4, "big") + (2).to_bytes(4, "big") + others_member
-    )
+    others = (len(others_member) + 4).to_bytes(4, "big") + (2).to_bytes(4, "big") + others_member
+    connection.received += others
     assert len(list(exposures_of(connection, secrets, [], [topic_id]))) == 2
     assert list(exposures(b"x" + name + b"y", secrets, [name])) == []
     assert len(list(exposures(b"x" + name[:-1] + b"y", secrets, [name]))) == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -81,17 +81,36 @@ class Own:
 class Loot:
     """What the sender knows of its victim, by what it is."""
 
-    def __init__(self, victim: Victim, *, cluster_id: str, internal_topic_id: bytes) -> None:
-        """Note everything; `internal_topic_id` is that of __consumer_offsets."""
+    def __init__(
+        self,
+        victim: Victim,
+        *,
+        cluster_id: str,
+        internal_topic_id: bytes,
+        paths: Sequence[str] = (),
+        hidden_topics: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Note everything.
+
+        Args:
+            victim: whose things they are.
+            cluster_id: that of the physical cluster.
+            internal_topic_id: that of __consumer_offsets.
+            paths: what more may stand in front of the victim's names, such as the path of its namespace.
+            hidden_topics: the IDs of the gateway's own topics, by name.
+        """
         self.victim = victim
         tag, other = victim.tag, _hex(len(victim.tag))
         physical = victim.prefix
 
         def named(*names: str) -> list[Pair]:
             virtual = [Pair(name, name.replace(tag, other)) for name in names]
-            return virtual + [Pair(physical + one.foreign, physical + one.control) for one in virtual]
+            fronts = (physical, *paths)
+            return virtual + [Pair(f + one.foreign, f + one.control) for f in fronts for one in virtual]
 
+        hidden = hidden_topics or {}
         self.topics = [*named(victim.topic), Pair("__consumer_offsets", "__consumer_offsetz")]
+        self.topics += [Pair(name, f"{name[:-1]}{'z' if name[-1] != 'z' else 'y'}") for name in hidden]
         groups = (victim.classic, victim.consumer.group_id, victim.share.group_id, victim.streams.group_id)
         self.groups = named(*groups)
         self.transactions = named(victim.transactional_id)
@@ -104,7 +123,7 @@ class Loot:
         self.instances = named(victim.instance_id)
         self.sessions = [Pair(victim.session_id, victim.session_id ^ 0x2A2A2A2A, size=4)]
         self.producers = [Pair(victim.producer_id, victim.producer_id + 7_654_321)]
-        self.topic_ids = (victim.topic_id, internal_topic_id)
+        self.topic_ids = (victim.topic_id, internal_topic_id, *hidden.values())
         self.cluster_ids = [Pair(cluster_id, cluster_id[:-6] + _hex(6))]
         self.regexes = [
             Pair(text.replace("TAG", tag), text.replace("TAG", other))
