@@ -6,7 +6,7 @@ order: within an epoch they only grow, and epochs only grow. Batches without seq
 Source: KIP-98; Kafka's ProducerAppendInfo, DefaultRecordBatch.incrementSequence (behind 2^31 - 1 comes 0).
 """
 
-from bifrost.encryption.errors import BrokenSeal
+from bifrost.encryption.errors import OutOfOrder
 from bifrost.records.codec.client_batch import ClientBatch
 
 SEQUENCES = 1 << 31
@@ -18,8 +18,18 @@ class BatchOrder:
     """What was read of one partition, from one offset on without a gap."""
 
     def __init__(self, max_producers: int = MAX_PRODUCERS) -> None:
+        """Begin with nothing read; of more producers those that were seen longest ago are forgotten."""
         self._latest: dict[int, tuple[int, int]] = {}
         self._max_producers = max_producers
+
+    def __len__(self) -> int:
+        return len(self._latest)
+
+    def copy(self) -> "BatchOrder":
+        """Return the same order, for a reader that goes on by itself."""
+        made = BatchOrder(self._max_producers)
+        made._latest = self._latest.copy()
+        return made
 
     def check(self, batch: ClientBatch) -> None:
         """Note that a batch is the next one.
@@ -27,17 +37,18 @@ class BatchOrder:
         Args:
             batch: as its opener proved it to be.
         Raises:
-            BrokenSeal: one that stood before it was produced after it.
+            OutOfOrder: one that stood before it was produced after it.
         """
         if batch.base_sequence < 0 or batch.is_control:
             return
-        epoch, last = self._latest.pop(batch.producer_id, (-1, -1))
+        epoch, last = self._latest.get(batch.producer_id, (-1, -1))
         if batch.producer_epoch < epoch or (
             batch.producer_epoch == epoch and not _is_behind(last, batch.base_sequence)
         ):
-            raise BrokenSeal(
+            raise OutOfOrder(
                 f"the batch at offset {batch.base_offset} was produced before one that stands before it"
             )
+        self._latest.pop(batch.producer_id, None)
         if len(self._latest) >= self._max_producers:
             del self._latest[next(iter(self._latest))]
         last = (batch.base_sequence + batch.record_count - 1) % SEQUENCES

@@ -17,6 +17,10 @@ class BrokenSeal(EncryptionError):
     error_code = ErrorCode.CORRUPT_MESSAGE
 
 
+class OutOfOrder(BrokenSeal):
+    """A batch was produced before one that stands before it."""
+
+
 class UnknownEnvelope(EncryptionError):
     """The envelope is of a version, a mode or a cipher that this gateway does not know."""
 

@@ -1,7 +1,7 @@
 import pytest
 
 from bifrost.encryption.batch_order import BatchOrder
-from bifrost.encryption.errors import BrokenSeal
+from bifrost.encryption.errors import OutOfOrder
 from bifrost.records.codec.client_batch import ClientBatch
 from support.encryption.sealing import with_header
 from support.records.record_columns import ColumnRecord, batch_of, only_batch
@@ -24,7 +24,7 @@ def test_batches_that_changed_places_are_seen(first: int, then: int) -> None:
     order = BatchOrder()
     order.check(batch(first))
 
-    with pytest.raises(BrokenSeal, match="produced before"):
+    with pytest.raises(OutOfOrder, match="produced before"):
         order.check(batch(then))
 
 
@@ -32,7 +32,7 @@ def test_sequences_go_round() -> None:
     order = BatchOrder()
     for sequence in (2**31 - 4, 2**31 - 1, 2, 5):
         order.check(batch(sequence))
-    with pytest.raises(BrokenSeal):
+    with pytest.raises(OutOfOrder):
         order.check(batch(2**31 - 1))
 
 
@@ -41,7 +41,7 @@ def test_a_new_epoch_begins_anew_and_an_old_one_is_over() -> None:
     order.check(batch(30))
     order.check(batch(0, epoch=1))
 
-    with pytest.raises(BrokenSeal):
+    with pytest.raises(OutOfOrder):
         order.check(batch(33))
 
 
@@ -60,6 +60,26 @@ def test_producers_that_are_remembered_are_bounded() -> None:
     order.check(batch(8, producer_id=1))
     order.check(batch(5, producer_id=3))
 
-    with pytest.raises(BrokenSeal):
+    with pytest.raises(OutOfOrder):
         order.check(batch(0, producer_id=1))
     order.check(batch(0, producer_id=2))
+
+
+def test_a_batch_that_is_refused_is_refused_again() -> None:
+    order = BatchOrder()
+    order.check(batch(3))
+
+    for _ in range(2):
+        with pytest.raises(OutOfOrder):
+            order.check(batch(0))
+
+
+def test_readers_go_on_from_a_copy() -> None:
+    order = BatchOrder()
+    order.check(batch(3))
+    other = order.copy()
+    other.check(batch(0, producer_id=8))
+
+    assert (len(order), len(other)) == (1, 2)
+    with pytest.raises(OutOfOrder):
+        other.check(batch(0))

@@ -55,6 +55,8 @@ class TopicChain(NamedTuple):
     """In the order in which records pass them."""
     refused_acks: dict[int, str]
     """The settings `acks` with which a request is refused, each with the name of the first filter that does."""
+    sealed: tuple[str, bytes] | None = None
+    """Cluster and physical topic, where fetched batches prove what was before and behind them."""
     rules: RecordRules | None = None
     """What policies of namespaces say about records that are produced."""
 
@@ -201,7 +203,8 @@ class RecordTopics:
             for acks in kind_of(one.name).refused_acks(one.config):
                 refused.setdefault(acks, one.shown_name)
         transforms = tuple(self._transform(one, place, direction, filters) for one in filters)
-        return TopicChain(transforms, refused, rules)
+        is_ordered = direction is Direction.FETCH and any(_hides_times(one) for one in transforms)
+        return TopicChain(transforms, refused, (place.cluster, place.physical) if is_ordered else None, rules)
 
     def _transform(
         self, one: RecordFilter, place: Topic, direction: Direction, filters: list[RecordFilter]

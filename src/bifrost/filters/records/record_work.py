@@ -5,20 +5,35 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from bifrost.encryption.errors import OutOfOrder
+from bifrost.filters.records.read_orders import OrderedPartition
 from bifrost.filters.records.sources import KnownAnswers, RefusedRecords
 from bifrost.filters.records.unenforced_records import UnenforcedPlace
 from bifrost.filters.steps import RecordNeeds
-from bifrost.records.codec.client_batch import read_columns, split_batches
+from bifrost.records.codec.client_batch import as_batch, read_columns, split_batches
 from bifrost.records.codec.compression import NAMES
 from bifrost.records.codec.errors import NoRoom, RecordsError, TooLarge
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.transforms.chain import transform_batch
-from bifrost.transforms.record_transform import Buffer, Direction, Key, Needs, Rejected, Rejection
+from bifrost.transforms.record_transform import (
+    BatchTransform,
+    Buffer,
+    Direction,
+    Key,
+    Needs,
+    RecordTransform,
+    Rejected,
+    Rejection,
+)
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from bifrost.encryption.batch_order import BatchOrder
     from bifrost.filters.filter import Exchange
+    from bifrost.filters.records.read_orders import ReadOrders
     from bifrost.filters.records.record_topics import RecordTopics, TopicChain
     from bifrost.records.codec.client_batch import ClientBatch
     from bifrost.records.codec.columns import Columns
@@ -73,6 +88,7 @@ class RecordWork:
         """
         records = topics.records
         self._memory, self._tenant = records.process.memory, records.tenant
+        self._orders = records.process.orders
         self._direction, self._meter = direction, records.meter(direction)
         self._budget = self._memory.of_request()
         self._made_bytes = 0
@@ -155,6 +171,7 @@ class RecordWork:
         is_produce = self._direction is Direction.PRODUCE
         made: list[Buffer] = []
         is_same, transforms = True, chain.at(partition)
+        reading = _Reading(self._orders, chain.sealed, partition, self._missing)
         try:
             for batch in in_steps(split_batches(memoryview(records), is_whole=is_produce), _ROUNDS):
                 violation = None if chain.rules is None else _violation(batch, chain.rules)
@@ -175,16 +192,15 @@ class RecordWork:
                 if outcome is not batch.data:
                     is_same = False
                     self._take(len(outcome))
+                reading.check(batch, outcome)
                 made.append(outcome)
         except NoRoom as error:
             self._memory.note(error, self._tenant)
             raise
         except RecordsError as error:
-            if isinstance(error, TooLarge):
-                self._memory.note(error, self._tenant)
-                if error.bound == "request" and self._made_bytes and not self._is_all_or_nothing:
-                    return tuple(made)
-            return self._partly(made) or Refusal(error.error_code, str(error))
+            return self._stopped(error, made, transforms)
+        finally:
+            reading.keep()
         return records if is_same else tuple(made)
 
     def _asked_too_often(self) -> Refusal:
@@ -198,6 +214,23 @@ class RecordWork:
         error_code = ErrorCode.POLICY_VIOLATION if is_produce else ErrorCode.KAFKA_STORAGE_ERROR
         return Refusal(error_code, f"its filters asked {MAX_NEEDS} times for what they need")
 
+    def _stopped(
+        self,
+        error: RecordsError,
+        made: list[Buffer],
+        transforms: Sequence[RecordTransform | BatchTransform],
+    ) -> Pieces | Refusal:
+        """Return what a client gets of a partition with a batch that cannot be read."""
+        reason = str(error)
+        if isinstance(error, TooLarge):
+            self._memory.note(error, self._tenant)
+            if error.bound == "request" and self._made_bytes and not self._is_all_or_nothing:
+                return tuple(made)
+        elif isinstance(error, OutOfOrder):
+            self._meter.note(transforms[0].name, "rejections", None)
+            reason = f"{transforms[0].name}: {reason}"
+        return self._partly(made) or Refusal(error.error_code, reason)
+
     def _take(self, size: int) -> None:
         self._budget.take(size)
         self._made_bytes += size
@@ -205,6 +238,42 @@ class RecordWork:
     def _partly(self, made: list[Buffer]) -> Pieces:
         """Return the batches before one that cannot pass, as far as a client may have these alone."""
         return () if self._is_all_or_nothing else tuple(made)
+
+
+class _Reading:
+    """The order of a partition's batches while they are read; nothing where they prove none."""
+
+    def __init__(
+        self,
+        orders: ReadOrders,
+        sealed: tuple[str, bytes] | None,
+        partition: int,
+        missing: Collection[Key],
+    ) -> None:
+        self._orders, self._missing = orders, missing
+        self._place = None if sealed is None else OrderedPartition(*sealed, partition)
+        self._order: BatchOrder | None = None
+        self._next_offset = 0
+
+    def check(self, batch: ClientBatch, opened: Buffer) -> None:
+        """Note that a batch is the next one.
+
+        Raises:
+            OutOfOrder: it was produced before one that stands before it.
+        """
+        if self._place is None or self._missing:
+            return  # A message that lacks something is decided anew.
+        if self._order is None:
+            self._order = self._orders.at(self._place, batch.base_offset)
+        # What was left out has proved nothing.
+        if opened is not batch.data and as_batch(opened).record_count:
+            self._order.check(batch)
+        self._next_offset = batch.base_offset + batch.last_offset_delta + 1
+
+    def keep(self) -> None:
+        """Remember what was read, for the Fetch that goes on behind it."""
+        if self._place is not None and self._order is not None and self._next_offset and not self._missing:
+            self._orders.keep(self._place, self._next_offset, self._order)
 
 
 def _violation(batch: ClientBatch, rules: RecordRules) -> Refusal | None:

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 from bifrost.filters.records.fetched_records import FetchedRecordsFilter, SharedRecordsFilter
 from bifrost.filters.records.offsets_by_time import OffsetsByTimeFilter
 from bifrost.filters.records.produced_records import ProducedRecordsFilter
+from bifrost.filters.records.read_orders import ReadOrders
 from bifrost.filters.records.record_memory import RecordMemory
 from bifrost.filters.records.record_topics import RecordTopics
 from bifrost.filters.records.sources import NoSources
@@ -60,6 +61,7 @@ class ProcessRecords:
         """
         self.memory = RecordMemory(limits, hits)
         self.unenforced = UnenforcedRecords()
+        self.orders = ReadOrders()
         self.counts: Counter[TransformKey] = Counter() if counts is None else counts
         self.now_ns = now_ns
         self.sources: Sources = NoSources() if sources is None else sources

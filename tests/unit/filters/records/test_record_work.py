@@ -1,14 +1,18 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from bifrost.filters.filter import Exchange
 from bifrost.filters.records.record_topics import TopicChain
 from bifrost.filters.records.record_work import MAX_NEEDS, NEEDS_LIMIT, RecordWork, Refusal
+from bifrost.filters.records.transform_meter import TransformKey
 from bifrost.filters.steps import RecordNeeds
+from bifrost.records.codec.client_batch import ClientBatch, without_records
 from bifrost.records.codec.columns import ColumnRecord
 from bifrost.records.codec.errors import NoRoom
-from bifrost.transforms.record_transform import Direction, Failure
+from bifrost.records.codec.memory import MemoryBudget
+from bifrost.transforms.record_transform import BatchOutcome, BatchTransform, Direction, Failure, Known
 from bifrost.wire.error_codes import ErrorCode
 from support.records.needing import AtHand, NeedsText, Text
 from support.records.record_columns import MIB, batch_of
@@ -142,3 +146,38 @@ def test_a_message_that_asks_once_too_often_is_refused(stage: Stage) -> None:
     assert isinstance(later, Refusal)
     assert later.error_code is ErrorCode.KAFKA_STORAGE_ERROR
     assert memory.hits == {(NEEDS_LIMIT, "initech"): 2}
+
+
+class _Opening(BatchTransform):
+    """Opens any batch: the bytes are others, and their header is the same."""
+
+    name = "opening"
+
+    def transform_batch(
+        self, batch: ClientBatch, direction: Direction, known: Known, budget: MemoryBudget
+    ) -> BatchOutcome:
+        return without_records(batch) if batch.record_count == 4 else bytes(batch.data)
+
+
+def test_fetches_one_after_the_other_see_batches_that_changed_places(stage: Stage) -> None:
+    topics, _ = chain_of(stage, FETCH, headers(*BOTH, remove=["x"]))
+    chain = TopicChain((_Opening(),), {}, ("cluster", b"physical"))
+
+    def of(offset: int, sequence: int, count: int = 3) -> bytes:
+        records = [ColumnRecord(i, 0, None, b"value") for i in range(count)]
+        return batch_of(records, base_offset=offset, producer=(7, 0, sequence))
+
+    def fetch(*batches: bytes) -> Any:
+        with RecordWork(topics, FETCH, NEW) as work:
+            return work.new_records(b"".join(batches), chain, 0)
+
+    assert fetch(of(0, 0), of(3, 3)) == (of(0, 0), of(3, 3))
+    assert fetch(of(6, 6), of(9, 3), of(12, 9)) == (of(6, 6),), "what stands before it comes first"
+    for _ in range(2):
+        refusal = fetch(of(9, 3), of(12, 9))
+        assert isinstance(refusal, Refusal)
+        assert refusal.error_code == ErrorCode.CORRUPT_MESSAGE
+        assert refusal.reason.startswith("opening: the batch at offset 9 was produced before")
+    left_out = fetch(of(9, 0, 4), of(13, 9))
+    assert len(left_out) == 2, "a batch that is left out has proved nothing"
+    assert topics.records.process.counts[TransformKey("initech", "opening", "fetch", "rejections")] == 3
