@@ -97,6 +97,8 @@ class Exchange:
     """The needs that were met for this request, by their kinds: a filter does not ask for them again."""
     new_partitions: int = 0
     """How many partitions the brokers create for this request, which is what it costs them."""
+    read_batches: int = 0
+    """How many batches the gateway reads from the broker for the answer, at the most."""
     mutations: "MutationQuota | None" = None
     """What partitions are charged to that the request creates or deletes; None: there is no quota for them."""
     _notes: dict[Note[Any], Any] = field(default_factory=dict)

@@ -17,6 +17,9 @@ NEW_PARTITION_NS = 2_000_000
 the metadata, and the rest when it is deleted (`python -m bench.broker_costs partitions`). Kafka's own quota counts
 partitions as well (KIP-599)."""
 
+READ_BATCH_NS = 50_000
+"""What a batch costs the broker that the gateway reads for an answer: as much as any small request."""
+
 LOGGED_ERROR_NS = 200_000
 """What records cost in addition that a broker refuses and logs with a stack trace: those that do not decompress, and
 those that break a rule (`python -m bench.broker_costs records`)."""

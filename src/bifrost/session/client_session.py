@@ -27,7 +27,7 @@ from bifrost.filters.steps import (
     TopicIds,
 )
 from bifrost.filters.topics.automatic_creation import ABSENT_TOPICS
-from bifrost.forwarding.broker_costs import NEW_PARTITION_NS
+from bifrost.forwarding.broker_costs import NEW_PARTITION_NS, READ_BATCH_NS
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.lane import Awaited, Lane, Reason
 from bifrost.forwarding.load import ITEM_NS
@@ -266,7 +266,8 @@ class ClientSession(LimitedSession):
         # Not before `count_request`, which may pause: a request that is written must also be awaited.
         self.to_broker += segments
         if exchange is not None:
-            lane.load.broker_left_ns -= exchange.new_partitions * NEW_PARTITION_NS
+            costs_ns = exchange.new_partitions * NEW_PARTITION_NS + exchange.read_batches * READ_BATCH_NS
+            lane.load.broker_left_ns -= costs_ns
         if reason != Reason.UNANSWERED:
             awaited = Awaited(correlation_id, lane, exchange, began_ns, self._requests.came_ns)
             self._in_flight.await_broker(awaited)

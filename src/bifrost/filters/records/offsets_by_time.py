@@ -99,6 +99,7 @@ class OffsetsByTimeFilter:
         if wanted:
             exchange.keep(_LOOK_UPS, _LookUps(wanted))
             exchange.wants_response = True
+            exchange.read_batches = min(len(wanted), MAX_LOOK_UPS)
         return FORWARD
 
     def on_response(self, exchange: Exchange, response: ListOffsetsResponse) -> ResponseStep:

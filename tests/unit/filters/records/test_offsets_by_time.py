@@ -10,6 +10,7 @@ import pytest
 from bifrost.filters.records import offsets_by_time, record_topics, tenant_records
 from bifrost.filters.records.tenant_records import TenantRecords
 from bifrost.filters.steps import RecordNeeds, StoredAt, StoredBatch, StoredBatches
+from bifrost.forwarding.broker_costs import READ_BATCH_NS
 from bifrost.records.codec.client_batch import ClientBatch, without_records
 from bifrost.records.codec.columns import ColumnRecord
 from bifrost.records.codec.memory import MemoryBudget
@@ -301,3 +302,17 @@ def test_the_answer_of_the_broker_stays_where_there_is_no_record_to_find(
         >> stored(0, batch=batch)
         << to_client(offsets("orders", p0=(40, 1_500)))
     )
+
+
+def test_batches_that_may_be_read_are_charged_to_the_brokers_time(
+    stage: Stage, records: TenantRecords
+) -> None:
+    load = stage.shared.lanes.in_flight_limits.load("acme")
+
+    def charged_ns(topic: str) -> int:
+        before_ns = load.broker_left_ns
+        book = stage.play() >> client_sends(look_up(topic, p0=900, p1=900, p2=-1), VERSION)
+        book.said.to_broker.clear()
+        return before_ns - load.broker_left_ns
+
+    assert charged_ns("orders") - charged_ns("billing") == 2 * READ_BATCH_NS
