@@ -16,7 +16,9 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, Res
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.tenancy.namespaces.alias_table import Access
-from bifrost.wire.messages import DescribeTopicPartitionsRequest
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import CreateTopicsRequest, DescribeTopicPartitionsRequest
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import recreate_topic
@@ -29,6 +31,7 @@ from support.physical_names import physical_name
 pytestmark = pytest.mark.timeout(400)
 
 OWNER, GUEST, LISTED, BOUND = "keeper", "taker", "clerk", "keeper.billing"
+BUDGET = TenantSpec("budget", limits={"max_topics": 2})
 FILTER = {
     "name": "RecordHeaders",
     "config": {"add": [{"key": "desk", "value": "billing"}]},
@@ -45,7 +48,7 @@ def gateway(kafka: EmbeddedKafka, directory: Path, state: str) -> GatewayProcess
         users(configuration)
         configuration["tenants"][0] |= {"filters": [FILTER], "namespace_policies": [POLICY]}
 
-    tenants = (TenantSpec(OWNER), TenantSpec(GUEST), TenantSpec(LISTED, allowed_topics=("a", "q")))
+    tenants = (TenantSpec(OWNER), TenantSpec(GUEST), TenantSpec(LISTED, allowed_topics=("a", "q")), BUDGET)
     proxy = {"state": {"topic": state}, "workers": 2}
     return GatewayProcess(directory, kafka.bootstrap, tenants=tenants, adjust=adjust, proxy=proxy)
 
@@ -97,6 +100,47 @@ def read(endpoint: Endpoint, topic: str, count: int) -> list[Message]:
         found += [one for one in consumer.consume(count, timeout=1) if one.error() is None]
     consumer.close()
     return found
+
+
+def created(endpoint: Endpoint, name: str) -> tuple[int, str | None]:
+    """Create a topic over a connection of its own; return the error and its text."""
+    topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
+    with RawClient.authenticated(endpoint) as client:
+        (answer,) = client.request(request, client.newest(ApiKey.CREATE_TOPICS)).topics
+    return answer.error_code, answer.error_message
+
+
+def test_a_moved_topic_counts_for_its_owner_alone(broker: Endpoint, worlds: list[MovedTopics]) -> None:
+    world, tenant = worlds[0], BUDGET.name
+    endpoint = world.gateway.broker_endpoint(tenant)
+    create(broker, OWNER, "foreign")
+    create(broker, tenant, "kept")
+    world.move(f"{OWNER}/foreign", f"{tenant}/foreign")
+    world.await_topics(tenant, has="foreign")
+
+    code, text = created(endpoint, "more")
+    assert code == ErrorCode.POLICY_VIOLATION
+    assert "there are 2, and this cluster allows 2 (max_topics)" in str(text)
+
+    world.move(f"{tenant}/kept", f"{OWNER}/kept", keeps_name=True)
+    world.await_topics(OWNER, has="kept")
+    ends = time.monotonic() + WITHIN_S
+    while True:
+        try:
+            found = created(endpoint, "more")
+            if found[0] == ErrorCode.NONE:
+                break
+        except (
+            EOFError,
+            ConnectionError,
+        ) as error:  # Its connections end once, for a topic is shared with it.
+            found = 0, repr(error)
+        assert time.monotonic() < ends, found
+        time.sleep(0.1)
+    code, text = created(endpoint, "another")
+    assert (code, "there are 2" in str(text)) == (ErrorCode.POLICY_VIOLATION, True)
+    assert {"kept", "foreign", "more"} <= world.topics_of(tenant)
 
 
 def test_a_moved_topic_is_under_the_rules_of_its_owner(

@@ -68,6 +68,21 @@ class TenantAliases:
     version: int = 0
     """Counts changes."""
 
+    def owner_of(self, physical: bytes) -> Place | None:
+        """Return who owns a topic that was moved or is shared, as far as the tenant can know: None for another
+        tenant's, and for a topic that is at home.
+        """
+        owner = self.owners.get(physical)
+        if owner is not None:
+            return owner
+        return next((one.place for one in self.standings.get(physical, ()) if one.access is None), None)
+
+    def moved_in(self) -> Iterator[bytes]:
+        """Yield the topics that the tenant owns and another tenant has created, by their physical names."""
+        for physical, standings in self.standings.items():
+            if physical not in self.owners and any(one.access is None for one in standings):
+                yield physical
+
     def origins(self, physical: bytes) -> Iterator[Place]:
         """Yield where a topic was created, and where it is owned, as far as these places are the tenant's."""
         owner = self.owners.get(physical)

@@ -55,10 +55,10 @@ class NamespaceBudgets:
         return None
 
     def _path(self, topic: PhysicalTopic) -> tuple[str, ...] | None:
-        """Return the path of the tenant's namespace that owns a topic; None when another tenant created or owns it."""
+        """Return the path of the tenant's namespace that owns a topic; None when another tenant owns it."""
         tenant = self._names.tenant
         part = self._names.aliases.get(tenant)
-        owner = None if part is None else part.owners.get(topic)
+        owner = None if part is None else part.owner_of(topic)
         if owner is None:
             return self._names.path_of(topic)
         return owner.namespace if owner.namespace[0] == tenant else None

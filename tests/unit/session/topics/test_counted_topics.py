@@ -7,6 +7,9 @@ import pytest
 
 from bifrost.session.topics.counted_topics import NAMES_AT_ONCE, CountedTopics
 from bifrost.session.topics.own_topics import LARGEST_PAGE
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_record import StateRecord
+from bifrost.tenancy.namespaces.alias_table import KIND
 from bifrost.wire.error_codes import ErrorCode
 from support.physical_names import physical_name, prefix_of
 from support.stage import messages
@@ -105,6 +108,27 @@ def test_an_empty_first_page_may_be_a_failure() -> None:
     assert counted.request()[0].SCHEMA.name == "MetadataRequest"
     assert receive(counted, messages.MetadataResponse(topics=topics_of({PREFIX + "a": 2})), 12)
     assert counted.partitions == {PREFIX.encode() + b"a": 2}
+
+
+@pytest.mark.parametrize("has_pages", [True, False])
+def test_topics_that_were_moved_in_are_asked_for_by_name_after_all_others(has_pages: bool) -> None:
+    stage = Stage({name: replace(TENANTS[name], max_topics=100, max_partitions=100) for name in TENANTS})
+    for home, owner in (("globex/orders", "initech/o"), ("initech/away", "globex/a")):
+        key = StateKey(KIND, home)
+        stage.aliases.apply(key, StateRecord(key, 1, 0, "c", "w", None, {"owner": owner, "shares": {}}))
+    namespace, there = stage.namespaces["initech"], physical_name("globex", "orders")
+    assert namespace.bounds is not None
+    counted = CountedTopics(namespace, namespace.bounds, has_pages=has_pages, metadata_version=12)
+
+    own = {PREFIX + "a": 2, PREFIX + "away": 7}
+    first = page(own) if has_pages else messages.MetadataResponse(topics=topics_of(own))
+    assert not receive(counted, first, 0 if has_pages else 12)
+    request, version = counted.request()
+    assert ([one.name for one in request.topics], version) == ([there], 12)
+    assert not request.allow_auto_topic_creation
+    assert receive(counted, messages.MetadataResponse(topics=topics_of({there: 5})), 12)
+
+    assert counted.partitions == {PREFIX.encode() + b"a": 2, there.encode(): 5}
 
 
 def test_an_allow_list_is_asked_for_by_name_some_at_once() -> None:

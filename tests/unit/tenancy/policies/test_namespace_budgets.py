@@ -6,7 +6,7 @@ import pytest
 from bifrost.config.policies.namespace_policy import NamespacePolicy
 from bifrost.tenancy.names import PhysicalTopic, TenantNames
 from bifrost.tenancy.namespaces.alias_table import Place
-from bifrost.tenancy.namespaces.topic_aliases import TenantAliases
+from bifrost.tenancy.namespaces.topic_aliases import Standing, TenantAliases
 from bifrost.tenancy.policies.namespace_budgets import NamespaceBudgets
 from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
 from support.physical_names import prefix_of
@@ -86,3 +86,15 @@ def test_a_moved_topic_counts_where_it_is_owned(hits: Counter[tuple[str, str]]) 
 
 def test_a_topic_of_another_tenant_has_no_budget(hits: Counter[tuple[str, str]]) -> None:
     assert budgets(hits, {}, acme={"max_topics": 0}).add(topic(prefix_of("globex") + "a"), 0, 1) is None
+
+
+def test_a_topic_that_another_tenant_created_counts_where_it_was_moved_to(
+    hits: Counter[tuple[str, str]],
+) -> None:
+    foreign, place = f"{prefix_of('globex')}orders".encode(), Place.read("acme:eu/o")
+    found = budgets(hits, {foreign.decode(): 4}, {"": "acme/none"}, acme_eu={"max_partitions": 5})
+    found._names.aliases["acme"].standings[foreign] = (Standing(place, None),)
+
+    assert found.add(PhysicalTopic(foreign), 4, 6) is not None
+    assert found.add(PhysicalTopic(foreign), 4, 5) is None
+    assert found.add(topic(f"{EU}new"), 0, 1) is not None
