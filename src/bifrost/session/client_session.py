@@ -37,7 +37,7 @@ from bifrost.session.answered_errors import count_errors, count_own_answer
 from bifrost.session.authentication import answer_here, encode_answer, is_the_same_again
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.decoded_request import exceeded_limit, is_decodable, refusal, too_large
-from bifrost.session.decoded_response import RELEASED_FROM_BYTES, decoded_response
+from bifrost.session.decoded_response import RELEASED_FROM_BYTES, decoded_response, kept_for_answer
 from bifrost.session.in_flight import Buffer
 from bifrost.session.limited_session import LimitedSession
 from bifrost.session.needs import BROKER_ANSWER, BrokerAnswer, Owed, Room
@@ -269,7 +269,8 @@ class ClientSession(LimitedSession):
             costs_ns = exchange.new_partitions * NEW_PARTITION_NS + exchange.read_batches * READ_BATCH_NS
             lane.load.broker_left_ns -= costs_ns
         if reason != Reason.UNANSWERED:
-            awaited = Awaited(correlation_id, lane, exchange, began_ns, self._requests.came_ns)
+            kept = kept_for_answer(plan.api_key, exchange)
+            awaited = Awaited(correlation_id, lane, kept, began_ns, self._requests.came_ns)
             self._in_flight.await_broker(awaited)
         self.charge_request(lane, 4 + len(frame))
         self._note_kept(self._requests)

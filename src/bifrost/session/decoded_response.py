@@ -27,6 +27,16 @@ _ACKNOWLEDGEMENTS = frozenset(
 that moment has to know, or it would send the same records again elsewhere."""
 
 
+def kept_for_answer(api_key: int, exchange: Exchange | None) -> Exchange | None:
+    """Return what is kept of a request until its answer comes.
+
+    Nothing of a Produce for whose answer filters have kept nothing: so the engine sends that on.
+    """
+    if api_key == ApiKey.PRODUCE and exchange is not None and not exchange.wants_response:
+        return None
+    return exchange
+
+
 def decoded_response(
     namespace: Namespace,
     scope: Scope,
