@@ -46,7 +46,7 @@ from bifrost.session.session_lanes import OWN_APIS
 from bifrost.session.topics.inquiry import Inquiry
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.codec import decode, encode, release
+from bifrost.wire.codec import decode, encode, encode_in_room_of, release
 from bifrost.wire.message import Message
 from bifrost.wire.rewriting import rewrite
 from bifrost.wire.window import keep
@@ -315,6 +315,8 @@ class ClientSession(LimitedSession):
                 return step
         translation.to_physical(namespace, request, version)
         self._listing.apply(exchange, request)
+        if plan.carries_records:
+            return [encode_in_room_of(plan.request.layout, request, head, frame)]
         return [encode(plan.request.layout, request, head)]
 
     def _answer_own(self, header: headers.RequestHeader, lane: Lane | None, frame: Buffer) -> RequestStep:

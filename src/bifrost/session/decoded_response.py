@@ -10,7 +10,7 @@ from bifrost.forwarding.lane import Awaited
 from bifrost.session.in_flight import Buffer
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.codec import decode, encode, release
+from bifrost.wire.codec import decode, encode, encode_in_room_of, release
 from bifrost.wire.entity import Entity
 from bifrost.wire.program import prune
 
@@ -72,7 +72,8 @@ def decoded_response(
         ):  # Otherwise some begin with another prefix.
             frame = prune(plan.owned, frame, offset, names.own_names(entity).shared_prefix)
     response: Any = decode(plan.response.layout, frame, offset)
-    decided = _filtered(namespace, scope, awaited, response, head or bytes(frame[:offset]), throttle_ms, met)
+    head = head or bytes(frame[:offset])
+    decided = _filtered(namespace, scope, awaited, response, frame, head, throttle_ms, met)
     if len(frame) > RELEASED_FROM_BYTES:
         release(plan.response.layout, response)
     return decided
@@ -83,6 +84,7 @@ def _filtered(
     scope: Scope,
     awaited: Awaited,
     response: Any,
+    frame: Buffer,
     head: bytes,
     throttle_ms: int,
     met: Mapping[type[Need], Need],
@@ -101,4 +103,6 @@ def _filtered(
             return filtered
     if plan.has_throttle and throttle_ms:
         response.throttle_time_ms = max(response.throttle_time_ms, throttle_ms)
+    if plan.carries_records:
+        return [encode_in_room_of(plan.response.layout, response, head, frame)]
     return [encode(plan.response.layout, response, head)]

@@ -65,6 +65,18 @@ def encode(layout: Layout, message: Struct, head: bytes) -> bytes:
         EncodeError: a field cannot be written, see there.
     """
 
+def encode_in_room_of(
+    layout: Layout, message: Struct, head: bytes, frame: bytes | memoryview
+) -> bytes | memoryview:
+    """Write a whole frame that replaces another one: as long as it lives, it is counted where `frame` was.
+
+    If it has records and `frame` has memory of its own, it is written into such memory too, and takes over the room
+    that `frame` has; `frame` has none any more and should be dropped. Otherwise this is `encode`.
+
+    Raises:
+        EncodeError: a field cannot be written, see there.
+    """
+
 def encode_body(layout: Layout, message: Struct) -> bytes:
     """Write a message alone, for one that is embedded in another.
 

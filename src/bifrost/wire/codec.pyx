@@ -16,7 +16,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memmove
 
 from bifrost.wire.errors import EncodeError
+from bifrost.wire.window import owner_of
 
+from bifrost.wire.framer cimport Block
 from bifrost.wire.output cimport (
     PART, Output, extend, is_part, open_output, put, put_be, put_length, put_varint, set_aside, take, varint_size,
     write_size, write_varint,
@@ -252,14 +254,20 @@ cdef object decode_bytes(Reader* r, int flags, object owner):
 
 def encode(Layout layout not None, message, bytes head not None):
     """Write a frame: its length, the header `head`, the message."""
-    return encoded(layout, message, head)
+    return encoded(layout, message, head, None)
+
+def encode_in_room_of(Layout layout not None, message, bytes head not None, frame not None):
+    """Write a frame that was made of another one, and takes over its room."""
+    owner = owner_of(frame)
+    return encoded(layout, message, head, owner if isinstance(owner, Block) else None)
 
 def encode_body(Layout layout not None, message):
     """Write a message without length and header."""
-    return encoded(layout, message, None)
+    return encoded(layout, message, None, None)
 
-cdef bytes encoded(Layout layout, object message, bytes head):
+cdef object encoded(Layout layout, object message, bytes head, Block place):
     cdef Output out
+    cdef bytes whole
     cdef list segments = []
     open_output(&out)
     out.segments = <PyObject*>segments
@@ -269,6 +277,8 @@ cdef bytes encoded(Layout layout, object message, bytes head):
             put_be(&out, 0, 4)
             put(&out, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
         encode_struct(layout, message, &out)
+        if segments and place is not None:
+            return in_block(layout, segments, &out, place)
         whole = joined(segments, &out) if segments else take(&out)
     finally:
         Py_XDECREF(out.heap)
@@ -280,12 +290,31 @@ cdef bytes encoded(Layout layout, object message, bytes head):
     return whole
 
 cdef bytes joined(list segments, Output* out):
-    """Put the parts of what was written together, with pauses in between: fresh memory and the copy take time."""
+    """Put the parts of what was written together."""
     cdef bytes whole
-    cdef Py_buffer view
-    cdef Py_ssize_t size = 0, done, more
     set_aside(out)
     whole = PyBytes_FromStringAndSize(NULL, out.sent)
+    join(segments, PyBytes_AS_STRING(whole))
+    return whole
+
+cdef object in_block(Layout layout, list segments, Output* out, Block place):
+    """Put a frame together in memory that may be that of an earlier one, and is counted where `place` was."""
+    cdef Block block
+    set_aside(out)
+    if out.sent - 4 > 0x7FFFFFFF:
+        raise EncodeError(f"{layout.name} is longer than a frame can be")
+    block = Block.__new__(Block, out.sent)
+    join(segments, <char*>block.data)
+    write_size(block.data, out.sent - 4)
+    # From here on it is given back with this memory; the frame's own goes soon.
+    block.size, block.room, block.is_answer = place.size, place.room, place.is_answer
+    place.room = None
+    return window(block, block.data, out.sent, True)
+
+cdef int join(list segments, char* whole) except -1:
+    """Copy segments one behind the other, with pauses in between: fresh memory and the copy take time."""
+    cdef Py_buffer view
+    cdef Py_ssize_t size = 0, done, more
     segments.reverse()
     while segments:
         PyObject_GetBuffer(segments.pop(), &view, PyBUF_SIMPLE)
@@ -293,13 +322,13 @@ cdef bytes joined(list segments, Output* out):
             done = 0
             while done < view.len:
                 more = min(view.len - done, <Py_ssize_t>PART)
-                memcpy(PyBytes_AS_STRING(whole) + size, <const char*>view.buf + done, more)
+                memcpy(whole + size, <const char*>view.buf + done, more)
                 done += more
                 size += more
                 pause()
         finally:
             PyBuffer_Release(&view)
-    return whole
+    return 0
 
 cdef int refuse(Layout layout, Field* field, str problem) except -1:
     raise EncodeError(f"{layout.name}.{<object>field.name} {problem}")

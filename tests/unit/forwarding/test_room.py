@@ -3,7 +3,10 @@
 import pytest
 
 from bifrost.forwarding.room import Room
+from bifrost.wire.codec import encode, encode_in_room_of
 from bifrost.wire.framer import Framer
+from bifrost.wire.messages import FetchResponse
+from bifrost.wire.programs import compile_layout
 
 
 @pytest.mark.parametrize("is_frugal", [False, True])
@@ -28,3 +31,49 @@ def test_frames_are_the_same_where_they_are_counted_in_a_room(is_frugal: bool, s
     del buffer
     assert found == frames
     assert room.used == 0
+
+
+def received(framer: Framer, stream: bytes) -> list[bytes | memoryview]:
+    """Return the frames of a stream, as they are received into a framer."""
+    found: list[bytes | memoryview] = []
+    while stream:
+        buffer = framer.get_buffer()
+        size = min(len(buffer), len(stream))
+        buffer[:size] = stream[:size]
+        stream = stream[size:]
+        found += framer.buffer_updated(size)
+        assert framer.see()
+    return found
+
+
+def answer_with(records: bytes | tuple[bytes, ...]) -> FetchResponse:
+    partition = FetchResponse.PartitionData(records=records)
+    return FetchResponse(responses=[FetchResponse.FetchableTopicResponse(topic="t", partitions=[partition])])
+
+
+@pytest.mark.parametrize("size", [100_000, 700_000])
+def test_what_is_made_of_a_frame_is_counted_in_its_room(size: int) -> None:
+    layout, head = compile_layout("FetchResponse", 12), bytes(5)
+    room, framer = Room(), Framer(1 << 20)
+    framer.enter(room, is_answer=True)
+    (frame,) = received(framer, encode(layout, answer_with(b"1" * size), head))
+    held = room.used
+    assert held > size
+
+    made = encode_in_room_of(layout, answer_with((b"2" * size, b"3" * 10)), head, frame)
+    del frame
+
+    assert room.used == room.answers == held
+    assert bytes(made) == encode(layout, answer_with(b"2" * size + b"3" * 10), head)
+    del made
+    assert room.used == room.answers == 0
+
+
+def test_a_frame_without_a_room_has_none_to_hand_on() -> None:
+    layout, head = compile_layout("FetchResponse", 12), bytes(5)
+    frame = encode(layout, answer_with(b"1" * 50_000), head)
+
+    for one in (frame, memoryview(frame)):
+        assert encode_in_room_of(layout, answer_with(b"2" * 50_000), head, one) == encode(
+            layout, answer_with(b"2" * 50_000), head
+        )
