@@ -10,7 +10,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills connections pipeline meter-kills records bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-flood bench-state bench-stalls bench-records bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills connections pipeline meter-kills records bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-flood bench-state bench-stalls bench-records record-memory bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -43,7 +43,8 @@ help:
 	@echo "make bench-flood     what a tenant notices of another one that floods the gateway (CHECK=1, PLOT=1)"
 	@echo "make bench-state     how a gateway starts with 10,000 namespaces, 100,000 ACLs and 100,000 aliases (QUICK=1, CHECK=1, PLOT=1)"
 	@echo "make bench-stalls    how long periodic tasks keep requests waiting (TENANTS=, ONLY=, PLOT=1)"
-	@echo "make bench-records   how fast batches are read, written, sealed and opened (PLOT=1)"
+	@echo "make bench-records   how fast batches are read, sealed and opened; what filters of records cost a gateway (QUICK=1, CHECK=1, ONLY=, PLOT=1)"
+	@echo "make record-memory   memory of a gateway that encrypts and validates, for an hour (MINUTES=)"
 	@echo "make bench-workers   what two worker processes do against one"
 	@echo "make hostile         what a tenant feels of another that attacks (QUICK=1, CHECK=1, ONLY=, BROKERS=3, PLOT=1)"
 
@@ -259,9 +260,16 @@ bench-stalls: $(VENV)/.dev
 	@$(BIN)/python -m bench.stalls $(if $(filter command line,$(origin TENANTS)),--tenants $(TENANTS)) \
 		$(if $(ONLY),--only "$(ONLY)") $(if $(CHECK),--check) $(if $(PLOT),--plot docs)
 
-# The record codec beside the compression libraries alone, encryption beside the cipher alone.
+# The record codec beside the compression libraries alone, encryption beside the cipher alone, gateways with filters of records
+# beside one without. ONLY="codec sealing cost size latency memory": some parts; QUICK=1, CHECK=1 and PLOT=1 as above.
 bench-records: $(VENV)/.dev
-	@$(BIN)/python -m bench.records $(if $(PLOT),--plot docs)
+	@$(BIN)/python -m bench.records $(if $(QUICK),--quick) $(if $(CHECK),--check) $(if $(ONLY),--only $(ONLY)) \
+		$(if $(PLOT),--plot docs)
+
+# Whether the memory of such a gateway is within its limits, and flat for MINUTES= of 20 MB/s.
+MINUTES ?= 60
+record-memory: $(VENV)/.dev
+	@$(BIN)/python -m bench.records --only memory --seconds $$(($(MINUTES) * 60)) --check
 
 # What two worker processes do against one.
 bench-workers: $(VENV)/.dev

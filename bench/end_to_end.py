@@ -1,7 +1,7 @@
-"""End to end at a fixed rate: from when a record is due to when a consumer has it, in an open loop.
+"""End to end at a fixed rate: from when a batch is due to when a consumer has it, in an open loop.
 
-One thread sends each record when it is due, in a Produce request of its own (acks=1), and fetches the same partition
-over a second connection with a long poll, as consumers do. If the subject stalls, the records that come due meanwhile
+One thread sends each batch when it is due, in a Produce request of its own (acks=1), and fetches the same partition
+over a second connection with a long poll, as consumers do. If the subject stalls, the batches that come due meanwhile
 wait too, and their latencies count from when they were due (`schedule.py`). When the load itself comes late, that
 counts as well, on every way alike.
 """
@@ -20,7 +20,8 @@ from bench.topics import PRODUCED, RECORD_BYTES, Topics, end_offset
 from bifrost.wire.api_keys import ApiKey
 
 RATE = 1000
-"""Records per second: well below what any way can carry, so that it is latency that is measured and not a queue."""
+"""Batches of one record per second: well below what any way can carry, so that it is latency that is measured and not a
+queue."""
 PARTITION = 7
 """Of the topic that is written into; no other workload uses it."""
 WARM_UP = 100
@@ -116,15 +117,14 @@ class Side:
 class _Run:
     """One open loop over one subject."""
 
-    def __init__(self, subject: Subject, topics: Topics) -> None:
+    def __init__(self, subject: Subject, topics: Topics, batch: bytes, records: int) -> None:
         clients = subject.connect(), subject.connect()
         space = subject.space(0)
         self._topic, self._topic_id = space.called(PRODUCED), topics.topic_id(space.tenant, PRODUCED)
         self.first_offset = end_offset(clients[0], self._topic, PARTITION)
         self._clients = clients
         self._producer, self._consumer = Side(clients[0]), Side(clients[1])
-        batch, count = record_batch(RECORD_BYTES + 100, RECORD_BYTES)
-        assert count == 1
+        self._records = records
         request = produce(self._topic, self._topic_id, PRODUCE_VERSION, PARTITION, batch)
         self._frame = request_frame(request, PRODUCE_VERSION, 1)
         self._next_offset = self.first_offset
@@ -134,7 +134,7 @@ class _Run:
             client.close()
 
     def latencies_s(self, rate: float, count: int) -> list[float]:
-        """Send `count` records and return the latency of each, in seconds."""
+        """Send `count` batches and return the latency of each, in seconds."""
         self.first_offset = self._next_offset
         found: list[float] = []
         sent = 0
@@ -144,7 +144,7 @@ class _Run:
         while len(found) < count:
             now = time.perf_counter()
             if now > deadline:
-                raise TimeoutError(f"{len(found)} of {count} records arrived")
+                raise TimeoutError(f"{len(found)} of {count} batches arrived")
             for _ in range(schedule.due_by(now) - sent):
                 self._producer.send(self._frame)
                 sent += 1
@@ -166,14 +166,14 @@ class _Run:
         self._consumer.send(request_frame(wanted, FETCH_VERSION, 1))
 
     def _arrived(self, answer: bytes) -> int:
-        """Return how many records have arrived, now that there is another answer."""
+        """Return how many batches have arrived, now that there is another answer."""
         response = read_response(ApiKey.FETCH, FETCH_VERSION, answer)
         found = response.responses[0].partitions[0] if response.responses else None
         assert response.error_code == 0, response
         assert found is None or found.error_code == 0, response
         end = end_after(found.records) if found is not None and found.records else -1
         self._next_offset = max(self._next_offset, end)
-        return self._next_offset - self.first_offset
+        return (self._next_offset - self.first_offset) // self._records
 
     def _wait(self, timeout_s: float) -> None:
         sides = [self._producer, self._consumer]
@@ -183,11 +183,30 @@ class _Run:
         )
 
 
-def measure_end_to_end(subject: Subject, topics: Topics, seconds: float) -> list[float]:
-    """Send RATE records a second for `seconds`; return each one's latency, in milliseconds."""
-    run = _Run(subject, topics)
+def measure_end_to_end(
+    subject: Subject,
+    topics: Topics,
+    seconds: float,
+    rate: float = RATE,
+    batch: bytes | None = None,
+    records: int = 1,
+) -> list[float]:
+    """Send batches for `seconds`; return each one's latency, in milliseconds.
+
+    Args:
+        subject: what they go through.
+        topics: where they go.
+        seconds: how long.
+        rate: batches per second.
+        batch: the batch; None: one with one record.
+        records: how many it has.
+    """
+    if batch is None:
+        batch, records = record_batch(RECORD_BYTES + 100, RECORD_BYTES)
+        assert records == 1
+    run = _Run(subject, topics, batch, records)
     try:
-        run.latencies_s(RATE, WARM_UP)
-        return [one * 1000 for one in run.latencies_s(RATE, int(RATE * seconds))]
+        run.latencies_s(rate, WARM_UP)
+        return [one * 1000 for one in run.latencies_s(rate, int(rate * seconds))]
     finally:
         run.close()

@@ -61,6 +61,13 @@ def produce(
     return ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=[topic_data])
 
 
+def produce_all(topic: str, version: int, partitions: int, batch: bytes) -> Message:
+    """Return a Produce request with the same batch for each of a topic's first partitions; acks=1, before v13."""
+    data = [ProduceRequest.PartitionProduceData(index=one, records=batch) for one in range(partitions)]
+    topic_data = ProduceRequest.TopicProduceData(name=topic, partition_data=data)
+    return ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[topic_data])
+
+
 def fetch(
     topic: str,
     topic_id: bytes,

@@ -100,6 +100,8 @@ class Laboratory:
         mechanisms: str = "PLAIN",
         visits: bool = True,
         ready_timeout_s: float = READY_TIMEOUT_S,
+        tenant: str = TENANT,
+        limits: str = "",
     ) -> Iterator[list[Subject]]:
         """Run a gateway, as `bifrost run` does, with a listener set for PLAINTEXT and one for TLS.
 
@@ -113,13 +115,15 @@ class Laboratory:
                 thousands of tenants, because each password's verifiers are derived.
             visits: whether each of many tenants logs in once before, which takes 8 ms each.
             ready_timeout_s: how long it may take to listen.
+            tenant: the name of the only tenant; of many it is what their names begin with.
+            limits: more keys of `proxy.limits` with their values, as a mapping in one line without its braces.
         """
         directory, port = self._new_directory(), free_port(count=4)
         password = secrets.token_hex(8)
         (directory / "password").write_text(password)
-        names = [TENANT] if tenants == 1 else [f"{TENANT}{number}" for number in range(tenants)]
+        names = [tenant] if tenants == 1 else [f"{tenant}{number}" for number in range(tenants)]
         config = directory / "proxy.yaml"
-        config.write_text(_gateway_config(port, self, names, more, of_tenants, mechanisms))
+        config.write_text(_gateway_config(port, self, names, more, of_tenants, mechanisms, limits))
         command = [sys.executable, "-m", "bifrost.cli.main", "run", "--config", str(config)]
         called = GATEWAY if tenants == 1 else f"{GATEWAY}, {tenants:,} tenants"
         called = name or (f"{called}, {more}" if more else called)
@@ -186,7 +190,7 @@ def visit_all(subject: Subject, spaces: list[Space]) -> None:
 
 
 def _gateway_config(
-    port: int, bench: Laboratory, tenants: list[str], more: str, of_tenants: str, mechanisms: str
+    port: int, bench: Laboratory, tenants: list[str], more: str, of_tenants: str, mechanisms: str, limits: str
 ) -> str:
     upstream = f"{HOST}:{bench.upstream.port}"
     further = f", {of_tenants}" if of_tenants else ""
@@ -200,8 +204,7 @@ def _gateway_config(
             "      tls:",
             f"        certificate_file: {json.dumps(str(bench.certificate.certificate_file))}",
             f"        key_file: {json.dumps(str(bench.certificate.key_file))}",
-            "  limits:",
-            f"    max_connections: {2 * MAX_CONNECTIONS}",
+            f"  limits: {{max_connections: {2 * MAX_CONNECTIONS}, {limits}}}",
             f'upstream: {{ bootstrap: ["{upstream}"] }}',
             "tenants:",
             *(

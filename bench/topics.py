@@ -34,9 +34,17 @@ _SMALL = {
 class Topics:
     """Three topics for each tenant of a run, of which one has one partition; an ID is the same on every way."""
 
-    def __init__(self, read_mib: int) -> None:
-        """Make nothing yet; `read_mib` is the size of what each tenant can read."""
-        self.batch, self.records_per_batch = frames.record_batch(BATCH_BYTES, RECORD_BYTES)
+    def __init__(self, read_mib: int, batch: bytes | None = None, records: int = 0) -> None:
+        """Make nothing yet.
+
+        Args:
+            read_mib: the size of what each tenant can read.
+            batch: what it consists of, again and again; None: text in a batch that is not compressed.
+            records: how many that batch has.
+        """
+        self.batch, self.records_per_batch = (
+            frames.record_batch(BATCH_BYTES, RECORD_BYTES) if batch is None else (batch, records)
+        )
         self.batches = read_mib * 1024 * 1024 // PARTITIONS // len(self.batch)
         self._ids: dict[tuple[str, str], bytes] = {}
 

@@ -63,25 +63,25 @@ class Workload:
 def bulk_workloads(topics: Topics) -> list[Workload]:
     """Return what is measured by bytes."""
     return [
-        _produce(topics, "produce v9, acks=1", 9, topics.batch),
-        _produce(topics, "produce v9, acks=all", 9, topics.batch, acks=-1),
-        _produce(topics, "produce v13, acks=1", 13, topics.batch),
-        _consume(topics, "consume v12, 1 MiB", 12, 1),
-        _consume(topics, "consume v16, 1 MiB", 16, 1),
-        _consume(topics, "consume v16, 8 x 1 MiB", 16, PARTITIONS),
+        producing(topics, "produce v9, acks=1", 9, topics.batch),
+        producing(topics, "produce v9, acks=all", 9, topics.batch, acks=-1),
+        producing(topics, "produce v13, acks=1", 13, topics.batch),
+        consuming(topics, "consume v12, 1 MiB", 12, 1),
+        consuming(topics, "consume v16, 1 MiB", 16, 1),
+        consuming(topics, "consume v16, 8 x 1 MiB", 16, PARTITIONS),
     ]
 
 
-def tiny_produce(topics: Topics) -> Workload:
+def tinyproducing(topics: Topics) -> Workload:
     """Return the one of the small ones that every protocol is measured with: tiny batches."""
     tiny, _ = frames.record_batch(200, 100)
-    return _produce(topics, "Produce v9, 100 B", 9, tiny, is_bulk=False)
+    return producing(topics, "Produce v9, 100 B", 9, tiny, is_bulk=False)
 
 
 def small_workloads(topics: Topics) -> list[Workload]:
     """Return what is measured by requests, tiny batches first."""
     return [
-        tiny_produce(topics),
+        tinyproducing(topics),
         _same("Heartbeat", ApiKey.HEARTBEAT, 4, _heartbeat, _is_unknown_member),
         _same("ListOffsets", ApiKey.LIST_OFFSETS, 7, _list_offsets, _is_listed),
         _same("OffsetCommit", ApiKey.OFFSET_COMMIT, 8, _offset_commit, _is_committed),
@@ -91,9 +91,11 @@ def small_workloads(topics: Topics) -> list[Workload]:
     ]
 
 
-def _produce(
+def producing(
     topics: Topics, name: str, version: int, batch: bytes, *, acks: int = 1, is_bulk: bool = True
 ) -> Workload:
+    """Return the workload that writes a batch again and again, each connection into its own partition."""
+
     def make(space: Space, _client: RawClient, number: int) -> Iterator[bytes]:
         topic, topic_id = space.called(PRODUCED), topics.topic_id(space.tenant, PRODUCED)
         request = frames.produce(topic, topic_id, version, number, batch, acks=acks)
@@ -103,9 +105,12 @@ def _produce(
     return Workload(name, ApiKey.PRODUCE, version, make, is_produced, bytes_per_request=size)
 
 
-def _consume(topics: Topics, name: str, version: int, partitions: int) -> Workload:
-    step = FETCH_SIZE_BATCHES * topics.records_per_batch
-    offsets = range(0, (topics.batches - FETCH_SIZE_BATCHES) * topics.records_per_batch, step)
+def consuming(
+    topics: Topics, name: str, version: int, partitions: int, *, fewest: int = FETCH_SIZE_BATCHES
+) -> Workload:
+    """Return the workload that reads again and again; an answer has `fewest` batches of a partition or more."""
+    step = fewest * topics.records_per_batch
+    offsets = range(0, (topics.batches - fewest) * topics.records_per_batch, step)
 
     def make(space: Space, _client: RawClient, number: int) -> Iterator[bytes]:
         chosen = [(number + n) % PARTITIONS for n in range(partitions)]
@@ -118,7 +123,7 @@ def _consume(topics: Topics, name: str, version: int, partitions: int) -> Worklo
 
     def accept(response: Any) -> bool:
         found = response.responses[0].partitions
-        enough = FETCH_SIZE_BATCHES * len(topics.batch)
+        enough = fewest * len(topics.batch)
         return len(found) == partitions and all(
             one.error_code == 0 and len(one.records) >= enough for one in found
         )

@@ -1,4 +1,4 @@
-"""How fast batches are sealed and opened, beside the cipher alone: a part of `make bench-records`.
+"""How fast batches are sealed and opened, beside the cipher alone.
 
 CPU time of one core, by the bytes of the client's batch. The cipher encrypts and decrypts the same bytes into memory
 that is there already; records one by one are sealed and opened as columns, without reading and writing their batch.
@@ -8,37 +8,51 @@ from collections.abc import Callable, Sequence
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from bench.records.batches import HEADER, NONE, SHAPES, ZSTD, batch_of, json_values, only_batch
+from bench.records.speed import speed
+from bench.table import Table
 from bifrost.encryption.dek import Dek, DekLimits, WritingDek
 from bifrost.encryption.place import Place
 from bifrost.encryption.sealed_batch import read_sealed, seal_batch
 from bifrost.encryption.sealed_values import read_sealed_values, seal_values
 from bifrost.encryption.wrapped_dek import WrappedDek
-from bifrost.records.codec.client_batch import ClientBatch, build_batch, split_batches
 from bifrost.records.codec.columns import ColumnRecord, Columns
+from bifrost.records.codec.compression import NAMES
 from bifrost.records.codec.memory import MemoryBudget
 
-PAGE = "encryption.md"
 KEY, NONCE = bytes(range(32)), bytes(12)
 WRAPPED = WrappedDek("vault:transit/payments", 1, bytes(89))
 """As large as Vault's."""
 BINDING = Place("a-cluster-id-of-22-ch", "a-topic-of-a-tenant", 3).binding
 FOREVER = DekLimits(max_messages=1 << 32, max_bytes=1 << 62)
-HEADER, TAG = 61, 16
+TAG = 16
 
 
-def batch_of(codec: int, values: Sequence[bytes]) -> ClientBatch:
-    """Return a client's batch."""
-    records = [ColumnRecord(i, i, b"key-%d" % i, value) for i, value in enumerate(values)]
-    header = ClientBatch(
-        memoryview(b""), 0, 0, -1, 2, 0, codec, len(records) - 1, 10**12, -1, 1, 0, 0, len(records)
-    )
-    return only_batch(build_batch(header, Columns.of(records), MemoryBudget("batch", 1 << 26)))
+def measure_sealing(rounds: int) -> Table:
+    """Measure encryption by batches and by values."""
+    table = Table("Encryption", "one core", "MB/s", 0, is_less_better=False)
+    for _ in range(rounds):
+        for count, size in SHAPES:
+            found = json_values(count, size)
+            shape = f"{count} x {size:,} B"
+            for codec in (NONE, ZSTD):
+                ways, n_bytes = ways_of_batches(codec, found)
+                for subject, way in ways.items():
+                    table.add(f"batch, {NAMES[codec]}, {shape}", subject, speed(way, n_bytes))
+            ways, n_bytes = ways_of_values(found)
+            for subject, way in ways.items():
+                table.add(f"values, {shape}", subject, speed(way, n_bytes))
+    return table
 
 
-def only_batch(data: bytes) -> ClientBatch:
-    """Return the one batch that is there."""
-    (batch,) = split_batches(memoryview(data), is_whole=True)
-    return batch
+def sizes() -> str:
+    """Say how much larger batches become."""
+    found = [
+        f"{size_ratio(codec, json_values(count, size)):.3f} ({NAMES[codec]}, {count} x {size:,} B)"
+        for count, size in SHAPES
+        for codec in (NONE, ZSTD)
+    ]
+    return f"A sealed batch is so many times as large as the client's: {', '.join(found)}."
 
 
 def ways_of_batches(codec: int, values: Sequence[bytes]) -> tuple[dict[str, Callable[[], object]], int]:

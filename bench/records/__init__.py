@@ -1,0 +1,1 @@
+"""`make bench-records`: the record codec, encryption, and a gateway whose filters see the records."""
