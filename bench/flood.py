@@ -60,7 +60,7 @@ def main() -> int:
         kafka = running.enter_context(BenchKafka(certificate, free_port()))
         laboratory, topics = Laboratory.of(kafka, certificate, directory), Topics(READ_MIB)
         free = running.enter_context(laboratory.gateway(2, spread=2, name="without quotas"))[0]
-        topics.make([free])
+        topics.make([*laboratory.direct(), free])
         small, bulk = tiny_produce(topics), bulk_workloads(topics)[0]
         rate = measure_throughput(_of_tenant(free, 0), small, CAPACITY_S).requests_per_s * SHARE
         flood_mb_s = measure_throughput(_of_tenant(free, 1), bulk, CAPACITY_S).mb_per_s
