@@ -1,6 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Checks that bytes are an Avro value of a schema, without making the value: no memory is taken, whatever the bytes say.
 
+It works in steps (wire/steps.pyx): a payload may have a million values. All that a check remembers is on its own stack,
+so several may be under way with one program.
+
 A program has a node for each type of the schema:
 
     kind     what it is
@@ -11,13 +14,18 @@ Source: Avro 1.12 specification, "Binary Encoding".
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.unicode cimport PyUnicode_DecodeUTF8
+from cpython.unicode cimport PyUnicode_DecodeUTF8Stateful
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
+
+from bifrost.wire.steps cimport python_step
 
 cdef enum:
     _NULL, _BOOLEAN, _INT, _LONG, _FLOAT, _DOUBLE, _BYTES, _STRING, _FIXED, _ENUM, _ARRAY, _MAP, _UNION, _RECORD
     MAX_DEPTH = 200        # types within each other: deeper data is an attack on the stack of readers
+    VALUES = 16            # so many values are a round of a loop
+    PIECE = 16384          # bytes of a text that are looked at without a pause
+    PIECE_ROUNDS = 64      # as long as so many rounds
 
 NULL_TYPE, BOOLEAN, INT, LONG, FLOAT, DOUBLE = _NULL, _BOOLEAN, _INT, _LONG, _FLOAT, _DOUBLE
 BYTES, STRING, FIXED, ENUM, ARRAY, MAP, UNION, RECORD = _BYTES, _STRING, _FIXED, _ENUM, _ARRAY, _MAP, _UNION, _RECORD
@@ -55,14 +63,23 @@ cdef int skip(Cursor* c, int64_t size) except -1:
 
 cdef int check_text(Cursor* c, Py_ssize_t start) except -1:
     """Check that the bytes from `start` on are UTF-8."""
-    cdef Py_ssize_t i
-    for i in range(start, c.at):
-        if c.data[i] >= 0x80:
-            try:
-                PyUnicode_DecodeUTF8(<const char*>c.data + start, c.at - start, "strict")
-            except UnicodeDecodeError:
-                wrong(c, "a text that is not UTF-8")
-            break
+    cdef Py_ssize_t at = start, end, i, read
+    while at < c.at:
+        end = min(at + PIECE, c.at)
+        read = end - at
+        for i in range(at, end):
+            if c.data[i] >= 0x80:
+                try:
+                    # A character may begin in one piece and end in the next; behind the last piece there is none.
+                    PyUnicode_DecodeUTF8Stateful(
+                        <const char*>c.data + at, end - at, "strict", NULL if end == c.at else &read
+                    )
+                except UnicodeDecodeError:
+                    wrong(c, "a text that is not UTF-8")
+                break
+        at += read
+        if end < c.at:
+            python_step(PIECE_ROUNDS)
     return 0
 
 cdef class AvroProgram:
@@ -110,6 +127,8 @@ cdef class AvroProgram:
         c.left -= 1
         if c.left < 0:
             wrong(c, "more values than are allowed")
+        if c.left % VALUES == 0:
+            python_step()
         if depth > MAX_DEPTH:
             wrong(c, "more depth than is allowed")
         if node.kind == _RECORD:

@@ -2,6 +2,8 @@
 
 import io
 import random
+from collections.abc import Iterator
+from time import thread_time_ns
 from typing import Any
 
 import fastavro
@@ -9,6 +11,7 @@ import pytest
 
 from bifrost.schemas.avro_check import AvroProgram
 from bifrost.schemas.avro_program import avro_program
+from bifrost.wire.steps import set_pause
 
 SCHEMA: Any = {
     "type": "record",
@@ -123,3 +126,69 @@ def test_a_program_that_does_not_fit_together_is_refused() -> None:
     for lists in (([], [], [], []), ([12], [0], [1], []), ([12], [0], [1], [1]), ([0], [], [], [])):
         with pytest.raises(ValueError, match=r"no such|differ"):
             AvroProgram(*lists)
+
+
+LONGS = {"type": "array", "items": "long"}
+MIB = 1 << 20
+PIECE = 16384
+
+
+@pytest.mark.parametrize("character", ["\u00fc", "\u20ac", "\U0001f600"])
+@pytest.mark.parametrize("shift", range(4))
+def test_a_character_may_stand_across_two_pieces_of_a_text(character: str, shift: int) -> None:
+    text = "x" * shift + character * PIECE
+    data = written("string", text)
+
+    assert program_of("string").check(data, 1) == 1
+    for place in (PIECE, 2 * PIECE - 1, len(data) - 1):
+        broken = bytearray(data)
+        broken[place] = 0xFF
+        with pytest.raises(ValueError, match="UTF-8"):
+            program_of("string").check(bytes(broken), 1)
+
+
+def test_a_text_that_ends_within_a_character_is_refused() -> None:
+    data = "\u20ac".encode() * PIECE
+    size = written("bytes", data[:-1])[: -len(data) + 1]
+
+    with pytest.raises(ValueError, match="UTF-8"):
+        program_of("string").check(size + data[:-1], 1)
+
+
+@pytest.fixture
+def pauses() -> Iterator[list[int]]:
+    """Note when loops may pause, each time with the nanoseconds since the pause before."""
+    found, last = [], [thread_time_ns()]
+
+    def pause() -> None:
+        found.append(thread_time_ns() - last[0])
+        last[0] = thread_time_ns()
+
+    set_pause(pause)
+    yield found
+    set_pause(None)
+
+
+def of_size(schema: Any, item: bytes, count: int) -> bytes:
+    """Return a text, or an array of numbers, that has an item so often."""
+    number = count if schema is LONGS else count * len(item)
+    return written("long", number) + item * count + (b"\0" if schema is LONGS else b"")
+
+
+@pytest.mark.parametrize(
+    ("schema", "item", "count"),
+    [
+        (LONGS, written("long", 2**20), 999_999),
+        ("string", b"x", 4 * MIB),
+        ("string", b"\xe2\x82\xac", 4 * MIB // 3),
+    ],
+    ids=["a million numbers", "a text", "a text beyond ASCII"],
+)
+def test_a_payload_of_4_mib_is_checked_in_steps(
+    schema: Any, item: bytes, count: int, pauses: list[int]
+) -> None:
+    """No step takes longer than 2 ms of this thread's own time; some 0.03 ms are usual."""
+    program_of(schema).check(of_size(schema, item, count), 1_000_000)
+
+    assert len(pauses) > 100
+    assert max(pauses[1:]) < 2_000_000
