@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from support.encryption.real_vault import ROOT, ask, new_key, vault_address
+from support.encryption.real_vault import ask, new_key, vault_address
 from support.faults.fault import Fault
 from support.faults.fault_proxy import Address, FaultProxy
 from support.gateways.gateway_process import HOST, free_ports
@@ -95,13 +95,19 @@ class VaultKms:
     """The transit engine of a real Vault."""
 
     def __init__(self, address: str, directory: Path) -> None:
-        """Make a key, and write the token of its administrator into a directory."""
+        """Make a key, and write a token into a directory that may seal and open."""
         self._base = address
         parts = urlsplit(address)
         assert parts.hostname is not None
         self.address = parts.hostname, parts.port or 80
         self._token_file = directory / "vault.token"
-        self._token_file.write_text(ROOT)
+        # Not the administrator's: that one would make a key that was deleted anew.
+        rights = "".join(
+            f'path "transit/{verb}/*" {{ capabilities = ["update"] }}\n' for verb in ("encrypt", "decrypt")
+        )
+        ask(address, "PUT", "sys/policies/acl/sealing", {"policy": rights})
+        made = ask(address, "POST", "auth/token/create", {"policies": ["sealing"], "ttl": "1h"})
+        self._token_file.write_text(made["auth"]["client_token"])
         self._key = self.new_key()
 
     def config(self, address: Address, key: str) -> dict[str, Any]:
