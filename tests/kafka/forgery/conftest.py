@@ -5,29 +5,23 @@ With three brokers (`make three-brokers`) one of them is away while a file's tes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from bifrost.embedded.kafka import EmbeddedKafka
-from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import InitProducerIdRequest
 from support.brokers.broker_loss import BrokerLoss
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import create_topic, metadata_of, produce, topic_id_of
+from support.clients.raw_operations import topic_id_of
 from support.clients.routed_client import RoutedClient
+from support.forgery.attackers import ATTACKERS, Attack, make_own
 from support.forgery.forged_requests import Loot, Own
 from support.forgery.probe import Prober
-from support.forgery.victim import BusyVictim, Victim, join_classic
+from support.forgery.victim import BusyVictim, Victim
 from support.gateways.gateway_fixtures import FreshTopic, address_of
 from support.gateways.gateway_process import GatewayProcess
 from support.physical_names import prefix_of
-
-Attack = Callable[[str], Prober]
-ATTACKERS = ("initech", "acme")
-"""One with a dynamic namespace, which may delete topics, and one with a list of four, which may not."""
-
 
 AWAY = {"test_forged_frames.py": 2, "test_forged_patterns.py": 3, "test_forged_requests.py": 3}
 """The broker without which a file's tests run; before the others the first one is killed and comes back."""
@@ -69,18 +63,6 @@ def loot(victim: BusyVictim, kafka: EmbeddedKafka, broker: Endpoint) -> Loot:
     with RawClient(broker) as client:
         internal = topic_id_of(client, "__consumer_offsets")
     return Loot(victim.victim, cluster_id=kafka.cluster_id, internal_topic_id=internal)
-
-
-def make_own(client: RoutedClient, name: str) -> Own:
-    """Give a sender what its requests name beside the forged: its topics `orders` and `billing` are there or made."""
-    for topic in ("orders", "billing"):
-        if metadata_of(client, topic)[0].error_code != ErrorCode.NONE:
-            create_topic(client, topic)
-        produce(client, topic, [b"the sender's own"])
-    request = InitProducerIdRequest(transactional_id="own-transaction", transaction_timeout_ms=10_000)
-    assert client.request(request, 4).error_code == ErrorCode.NONE
-    joined = join_classic(client, f"own-live-{name}", "orders", "own-instance")
-    return Own("orders", topic_id_of(client, "orders"), "billing", f"own-live-{name}", joined.member_id)
 
 
 @pytest.fixture(scope="module")

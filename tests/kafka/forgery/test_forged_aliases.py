@@ -15,12 +15,12 @@ import test_forged_requests as forged
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.tenancy.namespaces.alias_table import Access
 from bifrost.wire.api_keys import ApiKey
-from conftest import Attack
 from support.brokers.kafka_versions import brokers_under_test
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import metadata_of, topic_id_of, warm_up
 from support.clients.routed_client import RoutedClient
+from support.forgery.attackers import Attack
 from support.forgery.forged_requests import Loot, Own
 from support.forgery.victim import BusyVictim
 from support.gateways.gateway_process import ACME, GLOBEX, INITECH, SOYLENT, GatewayProcess

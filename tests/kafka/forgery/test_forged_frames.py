@@ -14,8 +14,8 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED
 from bifrost.wire.messages import MetadataRequest
 from bifrost.wire.schema import request_schema
-from conftest import Attack
 from support.clients.raw_client import RawClient, request_frame
+from support.forgery.attackers import Attack
 from support.forgery.forged_requests import Forgery, Loot, Own, forgeries
 from support.forgery.probe import Outcome
 from support.forgery.victim import BusyVictim

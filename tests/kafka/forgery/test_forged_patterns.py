@@ -13,7 +13,7 @@ import pytest
 
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import ConsumerGroupHeartbeatRequest, ListTransactionsRequest, MetadataRequest
-from conftest import ATTACKERS, Attack
+from support.forgery.attackers import ATTACKERS, Attack
 from support.forgery.forged_requests import Loot, Own, fresh_group
 from support.forgery.probe import Prober
 from support.forgery.victim import BusyVictim, uuid_text

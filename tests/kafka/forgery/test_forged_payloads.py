@@ -25,9 +25,9 @@ from bifrost.wire.messages import (
     StreamsGroupHeartbeatRequest,
     SyncGroupRequest,
 )
-from conftest import Attack
 from support.clients.raw_client import decode_response
 from support.clients.raw_operations import await_topic
+from support.forgery.attackers import Attack
 from support.forgery.forged_payloads import NOTHING, assignments, subscriptions
 from support.forgery.forged_requests import Loot, Own, Pair, fresh_group
 from support.forgery.probe import Prober

@@ -13,8 +13,8 @@ import pytest
 
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED, SERVED, served_versions
-from conftest import ATTACKERS, Attack
 from support.brokers.kafka_versions import brokers_under_test
+from support.forgery.attackers import ATTACKERS, Attack
 from support.forgery.forged_requests import Loot, Own, forgeries
 from support.forgery.probe import Prober, without_made_up
 from support.forgery.victim import BusyVictim

@@ -12,12 +12,12 @@ from test_forged_requests import FORGED
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED, served_versions
-from conftest import make_own
 from support.brokers.kafka_versions import brokers_under_test
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import topic_id_of, warm_up
 from support.clients.routed_client import RoutedClient
+from support.forgery.attackers import make_own
 from support.forgery.forged_requests import Loot, Own, forgeries
 from support.forgery.probe import Prober, without_made_up
 from support.forgery.victim import Victim

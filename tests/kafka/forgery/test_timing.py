@@ -28,11 +28,11 @@ from bifrost.wire.messages import (
     HeartbeatRequest,
     MetadataRequest,
 )
-from conftest import ATTACKERS, Attack
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import await_topic, fetch_request
 from support.clients.routed_client import RoutedClient
+from support.forgery.attackers import ATTACKERS, Attack
 from support.forgery.forged_requests import Loot, Own
 from support.forgery.victim import BusyVictim
 from support.gateways.gateway_process import HOST, GatewayProcess

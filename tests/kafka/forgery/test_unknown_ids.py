@@ -12,9 +12,9 @@ import pytest
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import DeleteTopicsRequest, FetchRequest, MetadataRequest, OffsetFetchRequest
-from conftest import Attack
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import metadata_of
+from support.forgery.attackers import Attack
 from support.forgery.forged_requests import Loot
 from support.forgery.victim import BusyVictim
 from support.gateways.gateway_fixtures import FreshTopic
