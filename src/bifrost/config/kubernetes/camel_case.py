@@ -1,5 +1,6 @@
 """Converts keys to Kubernetes' camelCase: `passwordFile` where the flat dialect has `password_file`."""
 
+import functools
 import re
 from collections.abc import Collection, Iterator, Mapping
 
@@ -28,10 +29,19 @@ def reword(text: str, root: type[BaseModel], others: Mapping[str, str]) -> str:
         others: keys with different names in the second dialect.
     """
     # Not within a path or a quoted text: those are the operator's own words.
-    names = {name: to_camel(name) for name in _names(root, set()) if "_" in name} | dict(others)
+    names = _reworded(root)
     return re.sub(
-        r"(?<![\w/.'\"-])[a-z_]+(?![\w/'\"-]|\.\w)", lambda found: names.get(found[0], found[0]), text
+        r"(?<![\w/.'\"-])[a-z_]+(?![\w/'\"-]|\.\w)",
+        lambda found: others.get(found[0], names.get(found[0], found[0])),
+        text,
     )
+
+
+# The schema is made of thousands of texts, and a walk over the whole model takes milliseconds.
+@functools.cache
+def _reworded(root: type[BaseModel]) -> dict[str, str]:
+    """Return the key for each name of a field in a model that is another one in the second dialect."""
+    return {name: to_camel(name) for name in _names(root, set()) if "_" in name}
 
 
 def _names(section: type[BaseModel], seen: set[type[BaseModel]]) -> Iterator[str]:
