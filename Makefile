@@ -10,7 +10,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills connections pipeline meter-kills records bench-pipeline lint types contracts unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-flood bench-state bench-stalls bench-records record-memory bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills connections pipeline meter-kills records bench-pipeline lint types contracts collected unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-flood bench-state bench-stalls bench-records record-memory bench-workers hostile format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -74,25 +74,44 @@ $(VENV)/.dev: $(SOURCES) | $(VENV)/bin/python
 demo: $(VENV)/.demo
 	@$(BIN)/bifrost demo $(if $(FOR),--for $(FOR))
 
-# Tests mostly wait, so more processes than cores; each has a broker of its own, and the tests of one file stay together.
-JOBS ?= 3
-SIDE_BY_SIDE := -n $(JOBS) --dist loadfile
+# What Python and pytest compile is kept, whatever the environment says: the tests start some hundred processes, and each
+# would compile the same modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
-# What depends on Kafka's version is tested with an older one as well. Spark's tests mostly compute, so no more processes
-# than cores. A cluster of Spark's own, killing jobs at random, and bills over months take minutes: `make pipeline` has them.
-# At the end stands what was skipped in all of them; with BIFROST_SKIPS=fail a missing part is a failure (make optional-parts).
-# And what failed and passed when its file was run once more, alone (tools/run_tests.py): such tests are to be mended.
+# Tests mostly wait, so more processes than cores; each has a broker of its own, and the tests of one file stay together. Files
+# keep their order (`tests/support/files_in_order.py`): xdist would begin with those of the most tests, and end with the slowest.
+JOBS ?= 3
+SIDE_BY_SIDE := -n $(JOBS) --dist loadfile --no-loadscope-reorder
+
+# What depends on Kafka's version is tested with an older one as well: how clients log in at the gateway, and what it refuses or
+# delays by itself, does not, so `make test-matrix` alone has that with every version. Spark's tests mostly compute, so no more
+# processes than cores. A cluster of Spark's own, killing jobs at random, and bills over months take minutes: `make pipeline`
+# has them. At the end stands what was skipped in all of them; with BIFROST_SKIPS=fail a missing part is a failure (make
+# optional-parts). And what failed and passed when its file was run once more, alone (tools/run_tests.py): it is to be mended.
 SKIPS := build/skips
 TESTS := $(BIN)/python tools/run_tests.py
+WITH_OLDER_KAFKA := $(addprefix tests/kafka/,clients differential equivalence tenancy transactions)
+WITH_ANY_KAFKA := \
+	$(addprefix tests/kafka/clients/test_,gssapi_clients.py oauth_clients.py reauthentication.py scram_clients.py sni_clients.py \
+		sni_virtual_clusters.py tls_clients.py) \
+	$(addprefix tests/kafka/tenancy/test_,authentication.py connection_limits.py connection_shares.py namespace_policies.py \
+		oauth.py quota_administration.py quotas.py record_policies.py scram.py strangers.py tenant_limits.py virtual_clusters.py)
 test: export BIFROST_SKIPS_FILE := $(abspath $(SKIPS))
-test: lint types contracts
-	@mkdir -p $(dir $(SKIPS)) && rm -f $(SKIPS) build/unsteady
+test:
+	@$(MAKE) --no-print-directory --jobs=3 lint types contracts collected
+	@rm -f $(SKIPS) build/unsteady
 	$(TESTS) $(SIDE_BY_SIDE) --ignore=tests/applications --ignore=tests/spark --ignore=tests/kms
 	$(TESTS) -n 2 --dist loadfile tests/spark \
 		$(addprefix --ignore=tests/spark/,test_standalone.py test_meter_killed.py test_issued_bills.py)
-	BIFROST_TEST_KAFKA=3.9.1 $(TESTS) $(SIDE_BY_SIDE) $(addprefix tests/kafka/,clients differential equivalence tenancy transactions)
+	BIFROST_TEST_KAFKA=3.9.1 $(TESTS) $(SIDE_BY_SIDE) $(WITH_OLDER_KAFKA) $(addprefix --ignore=,$(WITH_ANY_KAFKA))
 	@$(TESTS) list
 	@PYTHONPATH=tests $(BIN)/python tools/optional_parts.py list $(SKIPS)
+
+# That all tests can be read in one call of pytest; what it compiles for that it keeps for the processes that run them.
+collected: $(VENV)/.dev
+	@mkdir -p build
+	@BIFROST_SKIPS= BIFROST_SKIPS_FILE= $(BIN)/python -m pytest --collect-only -qq -n 0 tests > build/collected \
+		|| { tail -n 50 build/collected; exit 1; }
 
 # As root on Debian, what some tests need: Kerberos with its Python package, promtool, a JDK for Spark. What cannot be had
 # here is named, and its tests are skipped.

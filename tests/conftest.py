@@ -1,14 +1,16 @@
-"""What holds for every test: a failed assertion of the tests' own library shows its values as well, and at the end of a
-run stands what was skipped.
+"""What holds for every test: a failed assertion of the tests' own library shows its values as well, several processes
+begin with the files that take longest, and at the end of a run stands what was skipped.
 """
 
 import pytest
 
 pytest.register_assert_rewrite("support")
 
+from support import files_in_order  # noqa: E402
 from support.skips import skip_list  # noqa: E402
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect what is skipped."""
+    """Collect what is skipped, and order the files."""
     config.pluginmanager.register(skip_list, "skip list of a run")
+    config.pluginmanager.register(files_in_order, "files in order")

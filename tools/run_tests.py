@@ -3,12 +3,15 @@
 What passes then is unsteady: it depends on the load of the machine or on other tests. It is listed in build/unsteady,
 which `run_tests.py list` prints, and does not fail the run. The run fails if something fails twice, or in more than
 MAX_FILES files: then something is broken, and there is no need to try it again.
+
+Behind each run stand the files that took longest, for what makes all runs longer should be seen.
 """
 
 import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
@@ -18,6 +21,8 @@ MAX_FILES = 3
 FAILED = 1
 """The status of pytest when tests failed (`pytest.ExitCode.TESTS_FAILED`); others say that it did not run them all."""
 UNSTEADY = Path("build/unsteady")
+LONGEST_FILES = 12
+"""How many are listed; a few of them take most of a run's time."""
 SKIPS_VARIABLE = "BIFROST_SKIPS_FILE"
 """Where the list of skipped tests is (`support/skips/skip_list.py`)."""
 
@@ -30,6 +35,14 @@ def failures_of(report: Path) -> dict[str, list[str]]:
             # A file that could not even be read stands there without its path; it is not one to run again.
             found.setdefault(case.get("file", case.get("classname", "")), []).append(case.attrib["name"])
     return found
+
+
+def longest_of(report: Path) -> list[str]:
+    """Return lines with the seconds and names of the files whose tests took longest together, from the same report."""
+    seconds: Counter[str] = Counter()
+    for case in ElementTree.parse(report).iter("testcase"):
+        seconds[case.get("file", case.get("classname", ""))] += float(case.get("time", "0"))
+    return [f"{taken:7.1f} s  {file}" for file, taken in seconds.most_common(LONGEST_FILES)]
 
 
 def run(arguments: list[str], environment: Mapping[str, str] | None = None) -> int:
@@ -64,6 +77,8 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as directory:
         report = Path(directory, "report.xml")
         status = run([*arguments, f"--junitxml={report}", "-o", "junit_family=xunit1"])
+        if report.exists():
+            print("\n".join(["Files that took longest:", *longest_of(report)]), flush=True)
         if status != FAILED:
             return status
         failures = failures_of(report)

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 import run_tests
+from support import files_in_order
 
 UNSTEADY = """
 from pathlib import Path
@@ -63,6 +64,37 @@ def test_failures_in_too_many_files_are_not_tried_again(project: Path) -> None:
 
     assert run_tests.main([str(project)]) == 1
     assert not run_tests.UNSTEADY.exists()
+
+
+def test_files_that_took_longest_are_listed_behind_a_run(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "test_slow.py").write_text(
+        "import time\ndef test_one():\n    time.sleep(0.1)\ndef test_two():\n    time.sleep(0.1)\n"
+    )
+
+    run_tests.main([str(project)])
+
+    head, longest, other = capsys.readouterr().out.splitlines()
+    assert head == "Files that took longest:"
+    assert longest.endswith(" s  test_slow.py")
+    assert 0.2 <= float(longest.split()[0]) < 60
+    assert other.endswith(" s  test_good.py")
+
+
+def test_processes_begin_with_the_files_that_take_long() -> None:
+    tests = Path(__file__).parents[2]
+    files = [
+        tests / name
+        for name in ("test_tidy.py", "unit/a/test_b.py", "property/test_c.py", "kafka/d/test_e.py")
+    ]
+
+    assert [one.name for one in sorted(files, key=files_in_order.place_of)] == [
+        "test_e.py",
+        "test_c.py",
+        "test_tidy.py",
+        "test_b.py",
+    ]
 
 
 def test_a_run_that_did_not_come_to_its_end_fails(project: Path) -> None:
