@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from bench.hostile.arsenal import ATTACKS
 from bench.hostile.attack import Attack, Evidence
-from bench.hostile.outcome import Outcome, RecordsCost, as_markdown
+from bench.hostile.outcome import Outcome, RecordsCost
+from bench.hostile.report import as_section, new_rows
 from bench.hostile.stage import Stage
 from bench.hostile.trial import Pace, Trial, TrialError
 
@@ -48,7 +49,7 @@ def test_a_tenant_gets_its_records_while_another_attacks(
     assert outcome.control.count > 20
     assert outcome.broken == ""
     assert outcome.used.memory_mib > 20
-    assert f"* `{name}`: " in as_markdown([outcome])
+    assert f"* `{name}`: " in as_section(new_rows([outcome], "now"), [ATTACKS[name]])
 
 
 def test_an_attack_that_does_not_work_is_an_error(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bifrost.gateway.sources.transforming.transform_runner import _columns_from, _parts_from
 from bifrost.records.codec.columns import ColumnRecord, Columns
+from bifrost.transforms.user.column_parts import columns_from
+from bifrost.transforms.user.column_parts import parts_from as parts_of_columns
 from bifrost.user_transforms.arrow_records import SCHEMA, WrongBatch, check_batch, parts_from, read_batch
 from bifrost.user_transforms.frames import LENGTHS, Frame, pack, parts_of, read_head, read_lengths
 from support.records.record_columns import random_records
@@ -28,11 +29,11 @@ def sent(parts: Sequence[memoryview | None]) -> Frame:
 
 
 def batch_of(records: list[ColumnRecord]) -> Any:
-    return read_batch(parts_of(sent(_parts_from(Columns.of(records)))), BASE_MS)
+    return read_batch(parts_of(sent(parts_of_columns(Columns.of(records)))), BASE_MS)
 
 
 def records_of(batch: Any) -> list[ColumnRecord]:
-    return _columns_from(sent(parts_from(batch, BASE_MS))).records()
+    return columns_from(sent(parts_from(batch, BASE_MS))).records()
 
 
 def test_records_have_the_documented_columns() -> None:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from bifrost.gateway.sources.transforming.transform_runner import _columns_from, _parts_from
 from bifrost.records.codec.columns import ColumnRecord, Columns
+from bifrost.transforms.user.column_parts import columns_from
+from bifrost.transforms.user.column_parts import parts_from as parts_of_columns
 from bifrost.user_transforms.arrow_records import WrongBatch
 from bifrost.user_transforms.child import run
 from bifrost.user_transforms.context import Context
@@ -34,14 +35,14 @@ def test_a_batch_is_run_with_what_is_known_about_it() -> None:
         seen.append((context, batch.column("timestamp").cast("int64").to_pylist()))
         return batch.slice(1)
 
-    parts = run(function, frame(HEAD, _parts_from(Columns.of(RECORDS))))
+    parts = run(function, frame(HEAD, parts_of_columns(Columns.of(RECORDS))))
 
     assert seen == [(Context("acme", "orders", "fetch", 7), [1_001, 1_002])]
-    assert _columns_from(frame({}, parts)).records() == RECORDS[1:]
+    assert columns_from(frame({}, parts)).records() == RECORDS[1:]
 
 
 def test_what_it_may_not_return_is_refused() -> None:
-    given = frame(HEAD | {"direction": "produce"}, _parts_from(Columns.of(RECORDS)))
+    given = frame(HEAD | {"direction": "produce"}, parts_of_columns(Columns.of(RECORDS)))
 
     with pytest.raises(WrongBatch):
         run(lambda batch, _context: batch.slice(1), given)
