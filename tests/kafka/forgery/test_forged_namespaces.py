@@ -62,7 +62,6 @@ TELLS_MORE = {
     ApiKey.OFFSET_FETCH,
     ApiKey.ALTER_CONFIGS,
     ApiKey.INCREMENTAL_ALTER_CONFIGS,
-    ApiKey.DESCRIBE_LOG_DIRS,  # Of all topics of the tenant, for who may DESCRIBE the cluster (docs/acls.md).
     ApiKey.SHARE_GROUP_HEARTBEAT,
     ApiKey.SHARE_GROUP_DESCRIBE,
     ApiKey.SHARE_FETCH,

@@ -4,8 +4,10 @@ from collections.abc import Iterable
 
 from bifrost.filters.acls.acl_administration import CreateAclsFilter, DeleteAclsFilter, DescribeAclsFilter
 from bifrost.filters.acls.cluster_access import (
+    LISTS_BY_CLUSTER,
     NEEDS_CLUSTER,
     ClusterAccessFilter,
+    ClusterListingAccessFilter,
     ConfigsAccessFilter,
     RightsFilter,
 )
@@ -71,6 +73,7 @@ _FILTERS: dict[ApiKey, tuple[AnyFilter, ...]] = {
     ApiKey.DESCRIBE_TRANSACTIONS: (DescribeTransactionsAccessFilter(),),
     **{api_key: (NamedAccessFilter(named),) for api_key, named in NAMED.items()},
     **{api_key: (ClusterAccessFilter(),) for api_key in NEEDS_CLUSTER},
+    **{api_key: (ClusterListingAccessFilter(),) for api_key in LISTS_BY_CLUSTER},
 }
 
 

@@ -14,12 +14,14 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
+from bifrost.wire.messages import ListConfigResourcesResponse
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.wire.messages import (
         AlterConfigsRequest,
         DescribeConfigsRequest,
+        DescribeLogDirsResponse,
         IncrementalAlterConfigsRequest,
     )
 
@@ -42,6 +44,40 @@ class ClusterAccessFilter:
 
     def on_response(self, exchange: Exchange, response: Message) -> ResponseStep:
         """Leave the answer unchanged."""
+        return FORWARD
+
+
+class ClusterListingAccessFilter:
+    """An API that needs one operation on the cluster, and whose answer names topics or groups.
+
+    What is in a namespace that the client may not enter for the operation is left out.
+    """
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
+
+    def on_request(self, exchange: Exchange, request: Message) -> RequestStep:
+        """Refuse the request, or let the broker answer."""
+        guard = guard_of(exchange)
+        if not guard.may_cluster(needed(exchange, _CLUSTER)):
+            return deny(exchange, request, _CLUSTER)
+        exchange.wants_response = guard.authority.has_namespaces
+        return FORWARD
+
+    def on_response(
+        self, exchange: Exchange, response: DescribeLogDirsResponse | ListConfigResourcesResponse
+    ) -> ResponseStep:
+        """Leave out the others."""
+        guard, operation = guard_of(exchange), needed(exchange, _CLUSTER)
+        if isinstance(response, ListConfigResourcesResponse):
+            response.config_resources, _ = split(
+                response.config_resources,
+                lambda resource: guard.may_by_cluster(operation, resource.resource_name),
+            )
+            return FORWARD
+        for directory in in_steps(response.results):
+            directory.topics, _ = split(
+                directory.topics, lambda topic: guard.may_by_cluster(operation, topic.name)
+            )
         return FORWARD
 
 
@@ -111,12 +147,8 @@ class RightsFilter(ResponseFilter):
         return FORWARD
 
 
-NEEDS_CLUSTER = frozenset(
-    {
-        ApiKey.DESCRIBE_LOG_DIRS,
-        ApiKey.LIST_CONFIG_RESOURCES,
-        ApiKey.DESCRIBE_CLIENT_QUOTAS,
-        ApiKey.ALTER_CLIENT_QUOTAS,
-    }
-)
+NEEDS_CLUSTER = frozenset({ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS})
 """The APIs of `ClusterAccessFilter`."""
+
+LISTS_BY_CLUSTER = frozenset({ApiKey.DESCRIBE_LOG_DIRS, ApiKey.LIST_CONFIG_RESOURCES})
+"""The APIs of `ClusterListingAccessFilter`."""

@@ -1,6 +1,6 @@
 import pytest
 
-from bifrost.filters.acls.cluster_access import ClusterAccessFilter, ConfigsAccessFilter, RightsFilter
+from bifrost.filters.acls.cluster_access import ClusterListingAccessFilter, ConfigsAccessFilter, RightsFilter
 from bifrost.filters.steps import FORWARD, Answer
 from bifrost.tenancy.acls.acl_binding import Operation, ResourceType
 from bifrost.wire.api_keys import ApiKey
@@ -25,12 +25,35 @@ def test_directories_need_the_right_to_describe_the_cluster(stage: Stage, versio
     right = allow("DESCRIBE", "kafka-cluster", CLUSTER)
     permitted = exchange_of(guard_of(stage, right), ApiKey.DESCRIBE_LOG_DIRS, version)
 
-    step = ClusterAccessFilter().on_request(denied, request)
+    step = ClusterListingAccessFilter().on_request(denied, request)
 
     assert isinstance(step, Answer)
     assert step.response.results == []
     assert version < 3 or step.response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    assert ClusterAccessFilter().on_request(permitted, request) is FORWARD
+    assert ClusterListingAccessFilter().on_request(permitted, request) is FORWARD
+
+
+def test_lists_leave_out_what_is_in_a_namespace_that_is_closed_to_the_client(stage: Stage) -> None:
+    stage.existing.configure({"initech": [("eu",)]})
+    closed = allow("ALL", "eu:", principal="User:bob")
+    rights = [allow(one, "kafka-cluster", CLUSTER) for one in ("DESCRIBE", "DESCRIBE_CONFIGS")]
+    guard, names = guard_of(stage, closed, *rights), ("orders", "eu:clicks")
+
+    directories = exchange_of(guard, ApiKey.DESCRIBE_LOG_DIRS, 4)
+    request = messages.DescribeLogDirsRequest(topics=None)
+    assert ClusterListingAccessFilter().on_request(directories, request) is FORWARD
+    sizes = messages.DescribeLogDirsResponse(results=[{"topics": [{"name": one} for one in names]}])
+    ClusterListingAccessFilter().on_response(directories, sizes)
+
+    resources = exchange_of(guard, ApiKey.LIST_CONFIG_RESOURCES, 1)
+    listed = messages.ListConfigResourcesResponse(
+        config_resources=[{"resource_name": one, "resource_type": 2} for one in names]
+    )
+    ClusterListingAccessFilter().on_response(resources, listed)
+
+    assert directories.wants_response
+    assert [one.name for one in sizes.results[0].topics] == ["orders"]
+    assert [one.resource_name for one in listed.config_resources] == ["orders"]
 
 
 def test_configs_need_a_right_by_the_kind_of_resource(stage: Stage) -> None:
