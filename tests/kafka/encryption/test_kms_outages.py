@@ -182,7 +182,8 @@ def test_keys_that_are_at_hand_serve_while_the_kms_is_away_until_they_expire(
                 break
             assert took_s < HOLD_S, "nothing waits for a key that is at hand"
             sent += 1
-            assert fetch(gateway, SEALED)[0] == ErrorCode.NONE
+            if time.monotonic() - began < CACHE_S - 1:  # Later the key may expire between the two.
+                assert fetch(gateway, SEALED)[0] == ErrorCode.NONE
             assert time.monotonic() - began < CACHE_S + SLACK_S, "a key outlives its time"
             time.sleep(0.25)
         assert code == ErrorCode.REQUEST_TIMED_OUT
