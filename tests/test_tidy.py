@@ -264,14 +264,22 @@ def test_only_named_modules_know_how_an_owner_s_names_begin() -> None:
 
 
 def test_all_tests_can_be_run_at_once() -> None:
-    """Outside packages Python knows a test file by its name alone."""
+    """Outside packages Python knows a test file by its name alone, and one module as `conftest`, not the file's own."""
     names = Counter(
         path.name
         for top, path in python_files()
         if top == "tests" and path.name.startswith("test_") and not (path.parent / "__init__.py").exists()
     )
 
+    importing = [
+        str(path.relative_to(ROOT))
+        for top, path in python_files()
+        if top == "tests"
+        and re.search(r"^(from|import) conftest\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+
     assert [name for name, count in names.items() if count > 1] == []
+    assert importing == []
 
 
 def test_every_test_checks_something() -> None:

@@ -16,9 +16,11 @@ from bifrost.config.policies.config_table import GROUP_CONFIGS, TOPIC_CONFIGS, D
 from bifrost.config.policies.config_value import WHOLE
 from bifrost.config.principals import principal_mapping
 from bifrost.config.records import filter_rule, masking_config
+from bifrost.config.records.encryption_config import EnvelopeEncryptionConfig
 from bifrost.config.records.filter_configs import ProducePolicyConfig, RecordHeadersConfig
 from bifrost.config.records.masking_config import MaskingConfig
 from bifrost.config.records.python_transform_config import PythonTransformConfig
+from bifrost.config.records.schema_config import SchemaValidatorConfig
 from bifrost.config.section import Section
 
 Schema = dict[str, Any]
@@ -113,6 +115,8 @@ _FILTERS: Mapping[str, type[Section]] = {
     "ProducePolicy": ProducePolicyConfig,
     "Masking": MaskingConfig,
     "PythonTransform": PythonTransformConfig,
+    "SchemaValidator": SchemaValidatorConfig,
+    "EnvelopeEncryption": EnvelopeEncryptionConfig,
 }
 
 
@@ -127,11 +131,14 @@ def _filter(name: str, *needed: str) -> Schema:
 _HASHES = {"properties": {"fields": {"contains": _has("action", "hash")}}, "required": ["fields"]}
 """A config with a field that is hashed."""
 
+_QUARANTINES = _if(_has("fail", "quarantine"), _needs("quarantine_topic"))
 
-def _for(name: str, direction: str) -> Schema:
-    """A filter that does something on one way only."""
+
+def _for(name: str, direction: str, where: Schema | None = None) -> Schema:
+    """A filter that does something on one way only, always or where its other keys are so."""
+    named = _has("name", name)
     return _if(
-        _has("name", name),
+        named if where is None else {"allOf": [named, where]},
         {"properties": {"rules": {"items": {"properties": {"direction": {"const": direction}}}}}},
     )
 
@@ -265,13 +272,32 @@ SECTIONS: Mapping[str, list[Schema]] = {
             _has("name", "PythonTransform"),
             {
                 "properties": {
+                    "config": {"oneOf": [_needs("transform_file"), _needs("entry_point")]} | _QUARANTINES
+                }
+            },
+        ),
+        _filter("SchemaValidator", "registry_url"),
+        _if(
+            _has("name", "SchemaValidator"),
+            {
+                "properties": {
                     "config": {
-                        "oneOf": [_needs("transform_file"), _needs("entry_point")],
-                        "properties": {"fail": {"not": {"const": "quarantine"}}},
+                        "allOf": [
+                            _QUARANTINES,
+                            _if(_needs("quarantine_topic"), {"properties": {"enforce": {"const": True}}}),
+                            _if(
+                                _has("level", "rules"),
+                                {"properties": {"checks": {"minItems": 1}}} | _needs("checks"),
+                                {"properties": {"checks": {"maxItems": 0}}},
+                            ),
+                        ]
                     }
                 }
             },
         ),
+        _for("SchemaValidator", "produce"),
+        _filter("EnvelopeEncryption", "kms_provider", "key_id"),
+        _for("PythonTransform", "produce", {"properties": {"config": _needs("quarantine_topic")}}),
         _for("ProducePolicy", "produce"),
         _for("Masking", "fetch"),
         _if(

@@ -23,12 +23,12 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import REFUSED, served_versions
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import MetadataRequest
-from conftest import make_own
 from support.brokers.kafka_versions import brokers_under_test
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import metadata_of, topic_id_of, warm_up
 from support.clients.routed_client import RoutedClient
+from support.forgery.attackers import make_own
 from support.forgery.forged_requests import Loot, Own
 from support.forgery.probe import Prober
 from support.forgery.victim import BusyVictim, Victim
